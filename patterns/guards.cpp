@@ -32,7 +32,7 @@ Result<TransitionResult> transition(Store store, Bytes key, Bytes from, Bytes to
       .state = outcome.stored ? std::move(moved_to) : std::move(outcome.previous).value_or("")};
 }
 
-SeenBefore::SeenBefore(Store store, Bytes name, Millis window)
+SeenBefore::SeenBefore(Store store, Bytes name, Duration window)
     : store_(store), name_(name), window_(window) {}
 
 std::string SeenBefore::key_of(std::span<const Bytes> fields) const {

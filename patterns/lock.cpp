@@ -103,7 +103,7 @@ bool Lock::try_lock() {
   return begin() && take(claims_.claim(request()));
 }
 
-bool Lock::try_lock_for(Millis wait) {
+bool Lock::try_lock_for(Duration wait) {
   if (holds_ > 0) return again();
   const Timestamp deadline = deadline_after(claims_.engine().now(), wait);
   return begin() && take(claims_.claim_or_wait(request(), deadline));

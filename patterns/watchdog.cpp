@@ -151,7 +151,7 @@ class Watchdog::Impl {
   std::thread thread_;
 };
 
-Watchdog::Watchdog(Engine& engine, std::optional<Millis> every)
+Watchdog::Watchdog(Engine& engine, std::optional<Duration> every)
     : impl_(std::make_unique<Impl>(engine, every)) {}
 Watchdog::~Watchdog() {
   // In a child of fork() the memory is leaked: a condition with waiters must not be destroyed.
@@ -159,14 +159,14 @@ Watchdog::~Watchdog() {
 }
 
 Watchdog::Guard Watchdog::keep(const Claims& claims, Bytes key, Epoch epoch,
-                               std::optional<Millis> lease) {
+                               std::optional<Duration> lease) {
   auto kept =
       std::make_shared<Guard::Kept>(claims, key, epoch, lease.value_or(claims.policy().lease));
   impl_->add(kept);
   return Guard{impl_.get(), std::move(kept)};
 }
 
-bool Watchdog::can_keep(Millis lease) const noexcept {
+bool Watchdog::can_keep(Duration lease) const noexcept {
   return impl_->can_keep(lease);
 }
 

@@ -64,6 +64,9 @@ PARTS = {
 # those that read and write the node's configuration, its side that faces the operator, and programs
 # outside that need the system's calls.
 PARTS_OF_FILES = {
+    'include/semel/patterns/json_codec.hpp': {'project': ('semel/',), 'foreign': ('boost/json/',)},
+    'tests/patterns/json_codec_test.cpp': {'project': ('semel/', 'tests/'),
+                                           'foreign': ('boost/describe/', 'catch2/')},
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
     'net/node/connection_batch.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
                            'foreign': ()},

@@ -105,7 +105,7 @@ void write_note(const ClaimContext& context, Bytes table_key, const ClaimRequest
   facts.attempt = outcome.attempt;
   facts.epoch = outcome.epoch;
   facts.owner = request.owner;
-  facts.span = is_grant ? request.lease.value_or(context.policy.lease) : outcome.remaining;
+  facts.span = is_grant ? Millis{request.lease.value_or(context.policy.lease)} : outcome.remaining;
   const bool becomes_poison = outcome.poison && met.state != ClaimState::failed;
   facts.changed = is_grant || becomes_poison;
   if (outcome.takeover) facts.flags |= DecisionFacts::takeover;

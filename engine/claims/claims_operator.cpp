@@ -66,7 +66,7 @@ using What = replication::OperatorCommand::What;
 
 }  // namespace
 
-Result<bool> Claims::issue(Bytes key, std::optional<Millis> ttl) {
+Result<bool> Claims::issue(Bytes key, std::optional<Duration> ttl) {
   const Context context{*engine_, *names_};
   const Millis lives = ttl.value_or(context.policy.attempts_ttl);
   if (!context.policy.issued) {

@@ -43,7 +43,7 @@ void reset(ClaimOutcome& outcome) noexcept {
   ++record.attempts;
   record.epoch = facts.candidate;
   record.session = facts.session;
-  record.lease_until = facts.now + request.lease.value_or(policy.lease);
+  record.lease_until = facts.now + Millis{request.lease.value_or(policy.lease)};
   // A taker-over that gives no fingerprint must not switch off the check for those who do.
   if (request.fingerprint.algorithm != 0) record.fingerprint = request.fingerprint;
   record.claim_id = request.claim_id;
@@ -261,7 +261,7 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     case OwnerVerb::fail:
       return giving_up(fail_held(record, call, policy, facts.now, scratch));
     case OwnerVerb::renew:
-      record.lease_until = facts.now + call.lease.value_or(policy.lease);
+      record.lease_until = facts.now + Millis{call.lease.value_or(policy.lease)};
       return store_claim(record, held_due(record, policy), scratch);
     case OwnerVerb::release:
       break;

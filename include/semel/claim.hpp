@@ -94,8 +94,8 @@ struct Policy {
 };
 
 struct ClaimRequest {
-  Bytes key{};                    ///< 1..key_bytes_max minus the namespace prefix
-  std::optional<Millis> lease{};  ///< none: the policy's
+  Bytes key{};                      ///< 1..key_bytes_max minus the namespace prefix
+  std::optional<Duration> lease{};  ///< none: the policy's
   Fingerprint fingerprint{};
   std::optional<ClaimId> claim_id{};
   std::optional<std::int64_t> first_sent_unix_ms{};  ///< when the work was first asked for

@@ -34,7 +34,7 @@ struct OwnerCall {
   Bytes key{};
   Epoch epoch = 0;
   Bytes payload{};                                  ///< complete: the result; fail: the failure
-  std::optional<Millis> lease{};                    ///< renew only; none: the policy's
+  std::optional<Duration> lease{};                  ///< renew only; none: the policy's
   ResultKeeping keeping = ResultKeeping::required;  ///< complete only
   std::optional<Policy::OnFailure> on_failure{};    ///< fail only; none: the policy's. in_doubt:
                                                     ///< the payload is what is known
@@ -165,7 +165,7 @@ class Claims {
   /// default the policy's attempts_ttl. False: it is known already, in whatever state, and stays
   /// as it is. Errors: key_*, bad_option (ttl; keys are not issued here), wrong_kind, memory_full,
   /// refused. Progress: lock-free.
-  [[nodiscard]] Result<bool> issue(Bytes key, std::optional<Millis> ttl = {});
+  [[nodiscard]] Result<bool> issue(Bytes key, std::optional<Duration> ttl = {});
 
   /// Owner calls: compare-and-set on (key, epoch); repeatable after a lost answer. What is
   /// completed without a result answers duplicates with replay and result_expired.

@@ -91,7 +91,7 @@ class Expiry {
   /// An existing ttl stays (KEEPTTL).
   static constexpr Expiry keep() noexcept { return Expiry{Mode::keep, 0}; }
   /// Ends `ttl` from now; valid range 1 ms..limits::ttl_max.
-  static constexpr Expiry in(Millis ttl) noexcept { return Expiry{Mode::in, ttl.count()}; }
+  static constexpr Expiry in(Duration ttl) noexcept { return Expiry{Mode::in, ttl.count()}; }
   /// Ends at a point of the engine's clock. In the past: the record is dead at once.
   static constexpr Expiry at(Timestamp when) noexcept {
     return Expiry{Mode::at, when.time_since_epoch().count()};

@@ -140,7 +140,9 @@ void semel_renew(Call& call) {
   if (call.args.size() != 4) {
     if (!is_word(call.args[4], "lease")) return call.fail(unknown_word(call.args[4], "LEASE"));
     if (call.args.size() != 6) return call.fail_arity();
-    if (!accept(call, read_ms("LEASE", call.args[5], 1, owner.lease.emplace()))) return;
+    Millis lease{0};
+    if (!accept(call, read_ms("LEASE", call.args[5], 1, lease))) return;
+    owner.lease = lease;
   }
   run_owner(call, &Claims::renew, owner, read_owner(call, owner));
 }

@@ -79,7 +79,12 @@ Status read_claim_id(std::string_view word, std::optional<ClaimId>& id) {
 Status read_claim_value(std::string_view word, std::string_view value, ClaimRequest& request,
                         std::optional<std::uint8_t>& algorithm) {
   std::int64_t number = 0;
-  if (is_word(word, "lease")) return read_ms("LEASE", value, 1, request.lease.emplace());
+  if (is_word(word, "lease")) {
+    Millis lease{0};
+    SEMEL_CHECK(read_ms("LEASE", value, 1, lease));
+    request.lease = lease;
+    return Done{};
+  }
   if (is_word(word, "fingerprint")) return read_fingerprint(value, request.fingerprint);
   if (is_word(word, "claim-id")) return read_claim_id(value, request.claim_id);
   if (is_word(word, "algorithm")) {

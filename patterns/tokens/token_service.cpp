@@ -21,7 +21,7 @@ Result<TokenService> TokenService::open(const Claims& claims) {
   return TokenService{claims};
 }
 
-Result<std::string> TokenService::issue(std::optional<Millis> ttl) {
+Result<std::string> TokenService::issue(std::optional<Duration> ttl) {
   for (;;) {
     std::array<std::uint8_t, 16> id;
     if (getentropy(id.data(), id.size()) != 0) {
@@ -33,7 +33,7 @@ Result<std::string> TokenService::issue(std::optional<Millis> ttl) {
   }
 }
 
-Result<bool> TokenService::issue_as(Bytes token, std::optional<Millis> ttl) {
+Result<bool> TokenService::issue_as(Bytes token, std::optional<Duration> ttl) {
   return claims_.issue(token, ttl);
 }
 
@@ -53,7 +53,7 @@ OwnerOutcome TokenService::give_back(Bytes token, Epoch epoch) {
   return claims_.fail({.key = token, .epoch = epoch, .on_failure = Policy::OnFailure::release});
 }
 
-Result<TokenCount> TokenService::count(Bytes token, std::optional<Millis> ttl) {
+Result<TokenCount> TokenService::count(Bytes token, std::optional<Duration> ttl) {
   SEMEL_TRY(fresh, claims_.issue(token, ttl));
   if (fresh) return TokenCount{.count = 1};
   const TokenOutcome use = reserve(token);

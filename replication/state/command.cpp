@@ -143,7 +143,7 @@ void all(Fields& fields, HashCommand& command) {
 template <class Fields>
 void request(Fields& fields, ClaimRequest& request) {
   fields.bytes(request.key);
-  perhaps(fields, request.lease, [](auto& f, Millis& value) { millis(f, value); });
+  perhaps(fields, request.lease, [](auto& f, auto& value) { millis(f, value); });
   fields.small(request.fingerprint.algorithm, 255);
   if (request.fingerprint.algorithm != 0) fields.array(request.fingerprint.digest);
   perhaps(fields, request.claim_id, [](auto& f, ClaimId& value) { f.array(value); });
@@ -168,7 +168,7 @@ void all(Fields& fields, OwnerCommand& command) {
   fields.bytes(call.key);
   fields.number(call.epoch);
   fields.bytes(call.payload);
-  perhaps(fields, call.lease, [](auto& f, Millis& value) { millis(f, value); });
+  perhaps(fields, call.lease, [](auto& f, auto& value) { millis(f, value); });
   choice(fields, call.keeping, ResultKeeping::none);
   perhaps(fields, call.on_failure,
           [](auto& f, Policy::OnFailure& value) { choice(f, value, Policy::OnFailure::in_doubt); });

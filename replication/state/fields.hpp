@@ -173,8 +173,8 @@ void choice(Fields& fields, Choice& value, Choice last) {
   value = static_cast<Choice>(number);
 }
 
-template <class Fields>
-void millis(Fields& fields, Millis& value) {
+template <class Fields, class Span>
+void millis(Fields& fields, Span& value) {
   std::int64_t number = value.count();
   fields.number(number);
   value = Millis{number};

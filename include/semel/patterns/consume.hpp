@@ -45,7 +45,7 @@ struct Message {
 };
 
 struct ConsumeOptions {
-  std::optional<Millis> lease{};
+  std::optional<Duration> lease{};
   std::optional<SessionId> session{};
   Watchdog* watchdog = nullptr;
   bool refuse_without_id = false;  ///< a message without an id: dead_letter instead of unguarded

@@ -46,7 +46,7 @@ struct TransitionResult {
 class SeenBefore {
  public:
   /// Keys are stored as "name|field|field"; the name is copied.
-  SeenBefore(Store store, Bytes name, Millis window);
+  SeenBefore(Store store, Bytes name, Duration window);
 
   /// True for the first of any number of callers with these fields within the window. Errors:
   /// key_empty (no field), those of Store; the caller knows nothing then.

@@ -26,7 +26,7 @@ namespace semel {
 [[nodiscard]] const std::error_category& error_category() noexcept;
 
 struct LockOptions {
-  std::optional<Millis> lease{};       ///< none: the policy's
+  std::optional<Duration> lease{};     ///< none: the policy's
   Bytes owner{};                       ///< label for people, copied
   std::optional<SessionId> session{};  ///< none: the engine's own; the lock ends with it
   Watchdog* watchdog = nullptr;  ///< keeps the lease; must outlive the lock. A lease that it cannot
@@ -53,7 +53,7 @@ class Lock {
   /// True: held now. False: why() says in_flight, or what stood in the way, and why_not() as well.
   [[nodiscard]] bool try_lock();
   /// Waits in the order of arrival, at most this long; Millis::max() is unlimited.
-  [[nodiscard]] bool try_lock_for(Millis wait);
+  [[nodiscard]] bool try_lock_for(Duration wait);
   /// Waits for as long as it takes. Returns with the lock held, or throws std::system_error of
   /// error_category() with the code of why_not().
   void lock();

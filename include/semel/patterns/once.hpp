@@ -57,9 +57,9 @@ struct OnceCall {
   std::optional<ClaimId> claim_id{};
   std::optional<std::int64_t> first_sent_unix_ms{};
   Bytes owner{};
-  std::optional<Millis> lease{};
+  std::optional<Duration> lease{};
   std::optional<SessionId> session{};
-  Millis wait{0};                ///< for another that runs it now; 0: in_flight at once
+  Duration wait{};               ///< for another that runs it now; 0: in_flight at once
   Watchdog* watchdog = nullptr;  ///< keeps the lease while the function runs
   unsigned complete_tries = 3;   ///< how often to say that it is done, if the disk does not confirm
   bool without_key = false;      ///< an empty key: run unguarded instead of refused
@@ -96,7 +96,7 @@ class Work {
   /// An owner before went silent: its effect may be there already.
   [[nodiscard]] bool takeover() const noexcept { return claim_->takeover; }
   /// False: the lease is lost, and another may run.
-  [[nodiscard]] bool renew(std::optional<Millis> lease = {}) {
+  [[nodiscard]] bool renew(std::optional<Duration> lease = {}) {
     return claims_.renew({.key = key_, .epoch = epoch(), .lease = lease}).answer == OwnerAnswer::ok;
   }
   /// Steps that are remembered until the work is done.

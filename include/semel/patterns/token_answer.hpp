@@ -32,7 +32,7 @@ struct TokenOutcome {
 };
 
 struct TokenReservation {
-  std::optional<Millis> lease{};      ///< none: the policy's
+  std::optional<Duration> lease{};    ///< none: the policy's
   std::optional<ClaimId> claim_id{};  ///< to ask again after a lost answer
   Bytes owner{};                      ///< label for people
 };

@@ -35,9 +35,9 @@ class TokenService {
 
   /// A new token of 22 characters, 128 random bits; good for `ttl`, by default the policy's
   /// attempts_ttl. Errors: those of Claims::issue; bad_option (the system gives no randomness).
-  [[nodiscard]] Result<std::string> issue(std::optional<Millis> ttl = {});
+  [[nodiscard]] Result<std::string> issue(std::optional<Duration> ttl = {});
   /// The same with a text of yours, which should be hard to guess. False: it is known already.
-  [[nodiscard]] Result<bool> issue_as(Bytes token, std::optional<Millis> ttl = {});
+  [[nodiscard]] Result<bool> issue_as(Bytes token, std::optional<Duration> ttl = {});
 
   /// Reserves `token`. Exactly one of any number of concurrent calls is
   /// reserved. Progress: lock-free.
@@ -58,7 +58,7 @@ class TokenService {
   /// For programs that count a key: 1 when it is issued, 2 for its first use, 3 for all later
   /// calls. A first use that neither spends it nor gives it back loses it with its lease, and the
   /// next call is the first again. Errors: as issue_as().
-  [[nodiscard]] Result<TokenCount> count(Bytes token, std::optional<Millis> ttl = {});
+  [[nodiscard]] Result<TokenCount> count(Bytes token, std::optional<Duration> ttl = {});
 
  private:
   explicit TokenService(const Claims& claims) noexcept : claims_(claims) {}

@@ -41,17 +41,17 @@ class Watchdog {
 
   /// With `every` (1 ms..1 hour, else the nearer of the two) a thread looks that often; without,
   /// poll() is to be called.
-  explicit Watchdog(Engine& engine, std::optional<Millis> every = {});
+  explicit Watchdog(Engine& engine, std::optional<Duration> every = {});
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
   /// Whether it looks often enough for leases of this length: at least twice in one. A lock, a
   /// once() and the like with a lease that it cannot keep are refused (bad_option).
-  [[nodiscard]] bool can_keep(Millis lease) const noexcept;
+  [[nodiscard]] bool can_keep(Duration lease) const noexcept;
   /// Keeps the claim of `key` with this epoch; `lease` none: the policy's. The key is copied.
   [[nodiscard]] Guard keep(const Claims& claims, Bytes key, Epoch epoch,
-                           std::optional<Millis> lease = {});
+                           std::optional<Duration> lease = {});
   /// Renews what is due by the engine's clock: a third of its lease after the last renewal.
   /// Returns how many were renewed. Progress: blocks for the journal where a claim does.
   std::size_t poll();
