@@ -47,6 +47,9 @@ PARTS = {
                    'foreign': ('lua.hpp', 'openssl/')},
     'net': {'project': ('semel/', 'net/', 'lua_compat/'), 'foreign': ()},
     'net/server': {'project': ('semel/', 'net/'), 'foreign': ('os', 'boost/asio', 'openssl/')},
+    'gateway': {'project': ('semel/', 'gateway/'), 'foreign': ('openssl/',)},
+    'gateway/proxy': {'project': ('semel/', 'gateway/'),
+                      'foreign': ('os', 'boost/asio', 'boost/beast', 'openssl/', 'spdlog/')},
     'examples': {'project': ('semel/', 'examples/'),
                  'foreign': ('semel/', 'rocksdb/', 'amqp', 'boost/asio', 'boost/beast')},
     'tools': {'project': ('semel/', 'engine/', 'net/', 'tools/'),
@@ -56,7 +59,7 @@ PARTS = {
                           'tbb/', 'oneapi/', 'urcu', 'xxhash.h')},
     'tests/consumer': {'project': (), 'foreign': ('semel/',)},
     'tests': {'project': ('semel/', 'engine/', 'patterns/', 'storage/', 'replication/', 'net/',
-                          'lua_compat/', 'tools/', 'bindings/', 'semel.h', 'tests/'),
+                          'lua_compat/', 'gateway/', 'tools/', 'bindings/', 'semel.h', 'tests/'),
               'foreign': ('os', 'boost/asio', 'catch2/', 'boost/context/', 'lua.hpp', 'CLI/',
                           'fmt/', 'openssl/', 'rocksdb/', 'sanitizer/', 'xxhash.h')},
 }
@@ -70,6 +73,9 @@ PARTS_OF_FILES = {
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
     'net/node/connection_batch.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
                            'foreign': ()},
+    'gateway/core/routes_file.cpp': {'project': ('semel/', 'gateway/'), 'foreign': ('toml++/',)},
+    'tools/semel/gateway/gateway_command.hpp': {'project': ('semel/', 'gateway/', 'tools/'),
+                                                'foreign': ('CLI/',)},
     'tools/semel/node/node_group.cpp': {'project': ('semel/', 'net/', 'replication/', 'tools/'),
                                         'foreign': ('os',)},
     'tools/semel/cluster/cluster_directory.cpp': {
@@ -127,12 +133,14 @@ ROOMS = (
     'net/session', 'net/events', 'net/commands', 'net/claims', 'net/scripts', 'net/cluster',
     'net/handlers',
     'net/node', 'net/config', 'net/server', 'net/admin',
+    'gateway/core', 'gateway/proxy',
     'bindings/c',
     'tools/semel/shared', 'tools/semel/dedup', 'tools/semel/storage', 'tools/semel/demo',
-    'tools/semel/node', 'tools/semel/cluster', 'tools/semel/help', 'tools/semel',
+    'tools/semel/node', 'tools/semel/cluster', 'tools/semel/gateway', 'tools/semel/help',
+    'tools/semel',
 )
 ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'replication', 'net',
-              'lua_compat', 'bindings',
+              'lua_compat', 'gateway', 'bindings',
               'tools')
 # A unit is a header with its source. The public headers stand side by side for their users' sake.
 ROOM_UNITS_MAX = 20

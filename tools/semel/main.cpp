@@ -22,6 +22,9 @@
 #include "tools/semel/cluster/cluster_command.hpp"
 #include "tools/semel/node/node_command.hpp"
 #endif
+#ifdef SEMEL_HAS_GATEWAY
+#include "tools/semel/gateway/gateway_command.hpp"
+#endif
 
 namespace {
 
@@ -58,6 +61,9 @@ int run(int argc, char** argv) {
   semel::tool::NodeCommand node{program};
   const semel::tool::ClusterCommand cluster{program};
 #endif
+#ifdef SEMEL_HAS_GATEWAY
+  semel::tool::GatewayCommand gateway{program};
+#endif
   const semel::tool::StorageCommands storage_commands = semel::tool::storage_commands(program);
   const semel::tool::HelpCommand help{program};
   const semel::tool::VersionCommand version{program};
@@ -79,6 +85,9 @@ int run(int argc, char** argv) {
 #ifdef SEMEL_HAS_NODE
   if (node.is_chosen()) return static_cast<int>(node.run());
   if (cluster.is_chosen()) return static_cast<int>(cluster.run());
+#endif
+#ifdef SEMEL_HAS_GATEWAY
+  if (gateway.is_chosen()) return static_cast<int>(gateway.run());
 #endif
   if (const auto* command = chosen_storage_command(storage_commands)) {
     const semel::tool::StorageExit exit = command->run();
