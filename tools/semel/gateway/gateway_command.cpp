@@ -25,25 +25,26 @@ GatewayCommand::GatewayCommand(CLI::App& program)
     : app_(program.add_subcommand(
           "gateway", "let each HTTP request with an Idempotency-Key through to an upstream once")) {
   const auto text = [this](const char* name, std::string& to, const char* what) {
-    return app_->add_option(name, to, what)->type_name("")->capture_default_str();
+    return app_->add_option(name, to, what)->type_name("");
   };
-  text("--listen", options_.listen, "ADDRESS:PORT for clients; port 0: a free one");
+  text("--listen", options_.listen,
+       "ADDRESS:PORT for clients; port 0: a free one. Default: 127.0.0.1:8080");
   text("--upstream", options_.upstream, "http://HOST:PORT or https://HOST:PORT")->required();
   text("--routes", routes_file_, "File in TOML with the routes that are guarded")->required();
   text("--dir", directory_, "Directory for the claims; without it they are gone with the process");
-  text("--memory", memory_, "Bound of the claims and kept replies");
-  app_->add_option("--workers", options_.workers, "Threads for connections")
-      ->type_name("")
-      ->capture_default_str();
-  app_->add_option("--connections", options_.connections_max, "Connections of clients at a time")
-      ->type_name("")
-      ->capture_default_str();
+  text("--memory", memory_, "Bound of the claims and kept replies. Default: 256MiB");
+  app_->add_option("--workers", options_.workers, "Threads for connections. Default: 2")
+      ->type_name("");
+  app_->add_option("--connections", options_.connections_max,
+                   "Connections of clients at a time. Default: 4096")
+      ->type_name("");
   text("--tls-cert", options_.tls_certificate, "Certificate for clients, PEM");
   text("--tls-key", options_.tls_key, "Its key, PEM");
   text("--upstream-ca", options_.upstream_authorities, "Authorities of an https upstream, PEM");
   text("--access-log", options_.access_log,
        "File for a line of JSON a request; -: standard output");
-  text("--admin-address", admin_address_, "Address for /metrics, /livez and /readyz");
+  text("--admin-address", admin_address_,
+       "Address for /metrics, /livez and /readyz. Default: 127.0.0.1");
   app_->add_option("--admin-port", admin_port_, "Its port; 0: a free one. Default: none")
       ->type_name("");
   text("--ready-file", ready_file_, "File that is written when it serves; it has the ports");
