@@ -135,7 +135,8 @@ ROOMS = (
     'net/node', 'net/config', 'net/server', 'net/admin',
     'gateway/core', 'gateway/proxy',
     'bindings/c',
-    'tools/semel/shared', 'tools/semel/dedup', 'tools/semel/storage', 'tools/semel/demo',
+    'tools/semel/shared', 'tools/semel/records', 'tools/semel/dedup', 'tools/semel/storage',
+    'tools/semel/demo',
     'tools/semel/node', 'tools/semel/cluster', 'tools/semel/gateway', 'tools/semel/help',
     'tools/semel',
 )

@@ -1,6 +1,6 @@
 // Vocabulary: line, field (split by blanks or a delimiter), pointer (into JSON), key (what is
 // compared), buffer (where composed keys are written).
-#include "tools/semel/dedup/line_parser.hpp"
+#include "tools/semel/records/line_parser.hpp"
 
 #include "tests/support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // Vocabulary: format (what times look like), reading (a time and how much text made it), zone,
 // range, boundary.
-#include "tools/semel/dedup/timestamp.hpp"
+#include "tools/semel/records/timestamp.hpp"
 
 #include "tests/support/catch.hpp"
 

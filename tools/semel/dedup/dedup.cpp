@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "tools/semel/dedup/csv.hpp"
+#include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/units.hpp"
 
 namespace semel::tool {

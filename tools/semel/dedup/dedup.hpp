@@ -13,9 +13,9 @@
 #include "semel/clock.hpp"
 #include "semel/engine.hpp"
 #include "tools/semel/dedup/block_reader.hpp"
-#include "tools/semel/dedup/line_parser.hpp"
-#include "tools/semel/dedup/line_writer.hpp"
 #include "tools/semel/dedup/progress.hpp"
+#include "tools/semel/records/line_parser.hpp"
+#include "tools/semel/records/line_writer.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/shared/stop_signals.hpp"
 

@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/line_writer.hpp"
+#include "tools/semel/records/line_writer.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/json_key.hpp"
+#include "tools/semel/records/json_key.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "tools/semel/dedup/exact_number.hpp"
+#include "tools/semel/records/exact_number.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {

@@ -9,8 +9,8 @@
 
 #include "semel/result.hpp"
 #include "semel/types.hpp"
-#include "tools/semel/dedup/key_buffer.hpp"
-#include "tools/semel/dedup/timestamp.hpp"
+#include "tools/semel/records/key_buffer.hpp"
+#include "tools/semel/records/timestamp.hpp"
 
 namespace semel::tool {
 

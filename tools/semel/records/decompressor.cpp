@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "tools/semel/dedup/byte_source.hpp"
+#include "tools/semel/records/byte_source.hpp"
 
 namespace semel::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/csv.hpp"
+#include "tools/semel/records/csv.hpp"
 
 #include <algorithm>
 

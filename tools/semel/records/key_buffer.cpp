@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/key_buffer.hpp"
+#include "tools/semel/records/key_buffer.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/exact_number.hpp"
+#include "tools/semel/records/exact_number.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/byte_source.hpp"
+#include "tools/semel/records/byte_source.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

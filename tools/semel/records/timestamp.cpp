@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/timestamp.hpp"
+#include "tools/semel/records/timestamp.hpp"
 
 #include <fmt/format.h>
 

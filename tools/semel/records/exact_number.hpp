@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "semel/types.hpp"
-#include "tools/semel/dedup/key_buffer.hpp"
+#include "tools/semel/records/key_buffer.hpp"
 
 namespace semel::tool {
 

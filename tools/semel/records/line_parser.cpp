@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/line_parser.hpp"
+#include "tools/semel/records/line_parser.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "tools/semel/dedup/csv.hpp"
+#include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {

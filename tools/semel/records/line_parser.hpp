@@ -15,8 +15,8 @@
 #include "semel/limits.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
-#include "tools/semel/dedup/json_key.hpp"
-#include "tools/semel/dedup/timestamp.hpp"
+#include "tools/semel/records/json_key.hpp"
+#include "tools/semel/records/timestamp.hpp"
 
 namespace semel::tool {
 
