@@ -117,7 +117,7 @@ class Csv(Case):
         self.assertEqual(self.dedup(text, "--csv", "-f", "2"), b"".join(kept))
         self.assertEqual(self.dedup(text, "--csv", "-f", "the name,n"), text)
         self.assertEqual(self.dedup(text, "--csv"), text)
-        self.assertEqual(self.dedup(text, "--csv", "-f", "2", "--count"), b"4\n")
+        self.assertEqual(self.dedup(text, "--csv", "-f", "2", "--total"), b"4\n")
 
     def test_fields_of_different_records_never_run_together(self):
         text = b'"a,b",c\n"a","b,c"\n'

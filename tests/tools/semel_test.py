@@ -370,14 +370,14 @@ class Lines(Case):
         self.assertEqual(self.dedup(b"a\nb\na\nb\na", "--duplicates", str(path)), b"a\nb\n")
         self.assertEqual(path.read_bytes(), b"a\nb\na")
 
-    def test_count_prints_one_number(self):
-        self.assertEqual(self.dedup(b"a\nb\na\n", "--count"), b"2\n")
+    def test_total_prints_one_number(self):
+        self.assertEqual(self.dedup(b"a\nb\na\n", "--total"), b"2\n")
 
     def test_stats_go_to_standard_error(self):
         done = self.semel("dedup", "--stats", stdin=b"a\nb\na\na\n")
         self.assertEqual(done.stdout, b"a\nb\n")
         for words in (r"lines +4\n", r"first +2\n", r"duplicates +2 \(50\.0 %\)", r"rate .*lines/s",
-                      r"remembered +2 keys", r"memory .*engine \(limit .*process at most"):
+                      r"remembered +2 keys", r"memory .*keys \(limit .*process at most"):
             self.assertRegex(done.stderr.decode(), words)
 
 
@@ -496,7 +496,7 @@ class Windows(Case):
         lines = "".join(f"{window * 20 + 100} {window}-{key}-{'x' * 1000}\n"
                         for window in range(40) for key in range(2000)).encode()
         out = self.dedup(lines, "-f", "2", "-w", "10s", "--time-field", "1", "--time-format",
-                         "unix", "--memory", "24MiB", "--count")
+                         "unix", "--memory", "24MiB", "--total")
         self.assertEqual(out, b"80000\n")
 
 
@@ -628,11 +628,11 @@ class SharedLog(Case):
         if not log.exists():
             self.skipTest(f"{log} is not there")
         for key, first in (([], 9981), (["--fields", "1,7"], 7910), (["--fields", "1"], 1753)):
-            self.assertEqual(self.dedup(b"", *key, "--count", str(log)), b"%d\n" % first)
+            self.assertEqual(self.dedup(b"", *key, "--total", str(log)), b"%d\n" % first)
         lines = log.read_bytes().splitlines(True)
         self.assertEqual(self.dedup(b"", str(log)), b"".join(dict.fromkeys(lines)))
         day = self.dedup(b"", "-f", "1", "-w", "24h", "--time-field", "4", "--time-format",
-                         "apache", "--count", str(log))
+                         "apache", "--total", str(log))
         self.assertTrue(1753 < int(day) < 9981, day)
 
 

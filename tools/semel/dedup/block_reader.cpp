@@ -10,7 +10,8 @@ namespace semel::tool {
 // Uninitialised on purpose: a block is written by read() before it is looked at.
 BlockReader::BlockReader() : buffer_(new char[block_bytes]) {}
 
-Status BlockReader::open(const std::string& path) {
+Status BlockReader::open(const std::string& path, char terminator) {
+  terminator_ = terminator;
   begin_ = end_ = 0;
   at_end_ = false;
   return source_.open(path);
@@ -53,7 +54,7 @@ Result<BlockReader::Piece> BlockReader::next() {
   end_ += chunk.size;
   SEMEL_ASSERT(end_ <= capacity_);
   // Only the fresh bytes can hold a newline: what was left over is part of one line or record.
-  const void* const newline = memrchr(buffer_.get() + fresh, '\n', chunk.size);
+  const void* const newline = memrchr(buffer_.get() + fresh, terminator_, chunk.size);
   if (newline == nullptr) return Piece{};
   const std::size_t size =
       static_cast<std::size_t>(static_cast<const char*>(newline) - buffer_.get()) + 1;

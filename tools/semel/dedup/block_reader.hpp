@@ -10,12 +10,10 @@
 #include "base/assert.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
+#include "tools/semel/dedup/block.hpp"
 #include "tools/semel/records/byte_source.hpp"
 
 namespace semel::tool {
-
-inline constexpr std::size_t block_bytes = std::size_t{1} << 20;
-inline constexpr std::size_t line_bytes_max = std::size_t{64} << 20;
 
 class BlockReader {
  public:
@@ -23,8 +21,9 @@ class BlockReader {
   BlockReader(const BlockReader&) = delete;
   BlockReader& operator=(const BlockReader&) = delete;
 
-  /// Starts on `path` ("-": standard input) and drops what was left of the input before.
-  [[nodiscard]] Status open(const std::string& path);
+  /// Starts on `path` ("-": standard input) and drops what was left of the input before. A line
+  /// ends with `terminator`.
+  [[nodiscard]] Status open(const std::string& path, char terminator);
 
   struct Piece {
     enum class Kind : std::uint8_t {
@@ -61,6 +60,7 @@ class BlockReader {
   [[nodiscard]] bool make_space();
 
   ByteSource source_;
+  char terminator_ = '\n';
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_ = block_bytes;
   std::size_t begin_ = 0;  ///< of the bytes not handed out

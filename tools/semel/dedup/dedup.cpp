@@ -46,8 +46,8 @@ Status Dedup::run_input(const std::string& path) {
   input_name_ = path == "-" ? "standard input" : path;
   input_line_ = inner_lines_ = 0;
   in_long_line_ = false;
-  expects_header_ = options_.has_header;
-  SEMEL_CHECK(reader_.open(path));
+  expects_header_ = options_.rule.has_header;
+  SEMEL_CHECK(reader_.open(path, options_.rule.terminator));
   while (wait_for_input()) {
     SEMEL_TRY(is_open, is_output_open());
     if (!is_open) return Done{};
@@ -91,14 +91,14 @@ std::size_t Dedup::record_size(Bytes text) const noexcept {
     const std::size_t size = csv_record_size(text, options_.rule.delimiter.value_or(','));
     return size == 0 && reader_.is_at_end() ? text.size() : size;
   }
-  const std::size_t newline = text.find('\n');
+  const std::size_t newline = text.find(options_.rule.terminator);
   return newline == Bytes::npos ? text.size() : newline + 1;
 }
 
 Status Dedup::run_block(Bytes block) {
   if (in_long_line_) {
-    const std::size_t size = std::min(block.find('\n'), block.size() - 1) + 1;
-    if (!options_.count) first_.append(block.substr(0, size));
+    const std::size_t size = std::min(block.find(options_.rule.terminator), block.size() - 1) + 1;
+    if (!options_.total) first_.append(block.substr(0, size));
     in_long_line_ = false;
     block.remove_prefix(size);
   }
@@ -127,8 +127,8 @@ Status Dedup::add_part(Bytes part) {
   if (!in_long_line_) {
     ++counts_.lines;
     ++counts_.without_key;
-    if (!options_.count) first_.write(part);
-  } else if (!options_.count) {
+    if (!options_.total) first_.write(part);
+  } else if (!options_.total) {
     first_.append(part);
   }
   in_long_line_ = true;
@@ -141,6 +141,8 @@ Status Dedup::read_header(Bytes record) {
   ++input_line_;
   Bytes content = record;
   while (content.ends_with('\n') || content.ends_with('\r')) content.remove_suffix(1);
+  constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
+  if (content.starts_with(byte_order_mark)) content.remove_prefix(byte_order_mark.size());
   if (header_) {
     if (*header_ == content) return Done{};
     return error_at(
@@ -150,7 +152,7 @@ Status Dedup::read_header(Bytes record) {
   if (const Status resolved = parser_.resolve(content); !resolved) {
     return error_at(1, resolved.error().detail);
   }
-  if (!options_.count) first_.write(record);
+  if (!options_.total) first_.write(record);
   if (duplicates_ != nullptr) duplicates_->write(record);
   return Done{};
 }
@@ -170,7 +172,7 @@ Status Dedup::add_line(Bytes line) {
   SEMEL_ASSERT(batch_size_ < batch_lines &&
                key_buffer_bytes - key_bytes_used_ >= LineParser::key_capacity);
   Bytes content = line;
-  if (content.back() == '\n') content.remove_suffix(1);
+  if (content.back() == options_.rule.terminator) content.remove_suffix(1);
   ParsedLine parsed;
   const LineError error = parser_.parse(content, key_buffer_.get() + key_bytes_used_, parsed);
   if (error != LineError::none) return pass_line_without_key(error, line);
@@ -182,7 +184,7 @@ Status Dedup::add_line(Bytes line) {
       SEMEL_CHECK(flush_batch());
       ++counts_.lines;
       ++counts_.late;
-      if (options_.late == DedupOptions::Late::pass && !options_.count) first_.write(line);
+      if (options_.late == DedupOptions::Late::pass && !options_.total) first_.write(line);
       return Done{};
     }
   }
@@ -204,7 +206,7 @@ Status Dedup::pass_line_without_key(LineError error, Bytes line) {
   if (!is_passed) return error_at(input_line_, parser_.explanation());
   ++counts_.lines;
   ++counts_.without_key;
-  if (!options_.count) first_.write(line);
+  if (!options_.total) first_.write(line);
   return Done{};
 }
 
@@ -256,7 +258,7 @@ void Dedup::emit(std::size_t index) {
     if (duplicates_ != nullptr) duplicates_->write(lines_[index]);
   } else {
     ++counts_.first;
-    if (!options_.count) first_.write(lines_[index]);
+    if (!options_.total) first_.write(lines_[index]);
   }
 }
 

@@ -1,5 +1,6 @@
-// The work of `semel dedup`: the first occurrence of each key passes, repeats within the window do
-// not. One thread reads, asks the engine in batches, and writes in the order of the input.
+// The work of `semel dedup` with a window or a state: the first occurrence of each key passes,
+// repeats within the window do not. One thread reads, asks the engine in batches, and writes in the
+// order of the input.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 #include "semel/clock.hpp"
 #include "semel/engine.hpp"
 #include "tools/semel/dedup/block_reader.hpp"
+#include "tools/semel/dedup/dedup_options.hpp"
 #include "tools/semel/dedup/progress.hpp"
 #include "tools/semel/records/line_parser.hpp"
 #include "tools/semel/records/line_writer.hpp"
@@ -20,33 +22,6 @@
 #include "tools/semel/shared/stop_signals.hpp"
 
 namespace semel::tool {
-
-struct DedupOptions {
-  enum class Missing : std::uint8_t { error, pass, key };
-  enum class Late : std::uint8_t { pass, drop };
-
-  std::vector<std::string> files;  ///< "-": standard input; never empty
-  LineRule rule;
-  bool has_header = false;  ///< with rule.is_csv: the first record of each input names its fields
-  std::optional<Millis> window;  ///< none: for ever
-  bool sliding = false;          ///< a repeat starts the window again
-  Missing missing = Missing::error;
-  Late late = Late::pass;
-  std::string duplicates_path;  ///< empty: nowhere
-  bool count = false;           ///< print only how many first occurrences there are
-  bool stats = false;
-  bool quiet = false;
-  std::size_t memory_bytes = 0;
-  std::string state_path;  ///< empty: nothing is kept after the run
-};
-
-struct DedupCounts {
-  std::uint64_t lines = 0;
-  std::uint64_t first = 0;
-  std::uint64_t duplicates = 0;
-  std::uint64_t without_key = 0;  ///< passed on under --missing pass
-  std::uint64_t late = 0;         ///< older than the window when they came
-};
 
 class Dedup {
  public:

@@ -2,160 +2,109 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <thread>
+
+#include "tools/semel/dedup/dedup.hpp"
 #include "tools/semel/dedup/dedup_state.hpp"
+#include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 
 namespace semel::tool {
 namespace {
 
-constexpr char footer[] =
-    "A line is a duplicate if its key was seen within the window before it. The first occurrence\n"
-    "starts the window. Lines are written unchanged. Keys are compared in full, have at most\n"
-    "65,536 bytes, and are held in memory: those of the window, not of the whole input. No key is\n"
-    "forgotten early: when --memory is used up, the run ends with exit code 4.\n"
-    "\n"
-    "Time: by default, the time of a line is when it is read. With --time-field or --time-json it\n"
-    "is the time in the line, and the clock is the newest time seen. An older line is judged at\n"
-    "that newest time; a line that is older by the window or more is late.\n"
-    "\n"
-    "State: a run with --state keeps every key until its window ends, and the newest time seen.\n"
-    "Runs over consecutive parts of a stream write together what one run over the whole stream\n"
-    "would. Without a time in the lines, windows also pass while nothing runs; with one, only\n"
-    "lines advance the clock. A key keeps the end that it was given, whatever --window later runs\n"
-    "have. All runs must use the same key and the same kind of time. A run that is killed may "
-    "have\n"
-    "remembered lines that it did not write; a run that ends by itself, also with an error, has\n"
-    "not.\n"
-    "\n"
-    "Compressed input (gzip, zstd) is decompressed; it is recognised by its first bytes.\n"
-    "\n"
-    "JSON: numbers are compared by value (1 equals 1.0), types differ (1 is not \"1\"), the order\n"
-    "of members does not matter, and null counts as missing.\n"
-    "\n"
-    "Examples:\n"
-    "  semel dedup access.log                                   each line once\n"
-    "  semel dedup --fields 1,7 --duplicates again.log access.log   client and path\n"
-    "  semel dedup --fields 1 --window 24h --time-field 4 --time-format apache access.log\n"
-    "  semel dedup --csv --fields order_id orders.csv.gz           by a named column\n"
-    "  tail -F events.ndjson | semel dedup --json /order/id --window 1h\n"
-    "\n";
-
 Error fail(std::string text) {
   return {ErrorCode::bad_option, std::move(text)};
 }
 
+/// Those that this process may run on. More than 8 have nothing to do: one of them writes.
+unsigned default_threads() {
+  return std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
+}
+
+bool has_flag(const char* flag) {
+  return std::string_view{flag} != "--state" || has_dedup_state();
+}
+
 }  // namespace
 
-DedupCommand::DedupCommand(CLI::App& program)
-    : app_(program.add_subcommand("dedup", "Write the first occurrence of each line or key")) {
-  app_->add_option("FILE", files_, "Input files, '-' is standard input (the default)")
-      ->type_name("");
-  add_key_flags();
-  add_window_flags();
-  add_output_flags();
-  app_->footer(std::string{footer} + exit_code_help);
-}
-
-void DedupCommand::add_key_flags() {
-  app_->add_option(
-          "-f,--fields", fields_,
-          "Numbers of the fields that are the key, such as 1,7. The first is 1; blanks and "
-          "tabs separate fields as in awk. Without --fields and --json the key is the "
-          "whole line")
-      ->type_name("N[,N...]")
-      ->group("Key");
-  app_->add_flag("--csv", csv_,
-                 "Read comma-separated values: a quoted field may contain delimiters and "
-                 "newlines. The first record names the fields and is written once; --fields "
-                 "and --time-field accept names or numbers")
-      ->group("Key");
-  app_->add_flag("--no-header", no_header_, "With --csv: the first record is data, not names")
-      ->group("Key");
-  app_->add_flag("--quotes-literal", quotes_literal_,
-                 "With --delimiter: treat quotes as ordinary bytes. Without this flag, a field "
-                 "that begins with a quote ends the run")
-      ->group("Key");
-  app_->add_option("-d,--delimiter", delimiter_,
-                   "Separate fields by this one byte instead ('\\t' is a tab)")
-      ->type_name("C")
-      ->group("Key");
-  app_->add_option(
-          "-j,--json", pointers_,
-          "Lines are JSON; the key is the value at this pointer (/a/b). Repeat the flag for "
-          "a key of several values")
-      ->type_name("POINTER")
-      ->allow_extra_args(false)
-      ->group("Key");
-  app_->add_option("--missing", missing_,
-                   "What to do with a line that lacks the field or a valid time, is not JSON, or "
-                   "whose key is too long: 'error' ends the run with exit code 3 (default), 'pass' "
-                   "writes the line and does not remember it, 'key' treats a missing value as "
-                   "empty (the rest stays an error)")
-      ->type_name("error|pass|key")
-      ->group("Key");
-}
-
-void DedupCommand::add_window_flags() {
-  app_->add_option("-w,--window", window_,
-                   "How long a key is remembered: a whole number and ms, s, m, h or d. "
-                   "Default: forever")
-      ->type_name("24h")
-      ->group("Window");
-  app_->add_flag("--sliding", sliding_, "A duplicate restarts the window")->group("Window");
-  if (has_dedup_state()) {
-    app_->add_option(
-            "--state", state_,
-            "Keep the remembered keys in this directory and continue with them in the next "
-            "run; the directory is created if it is missing. See State below")
-        ->type_name("DIR")
-        ->group("Window");
+/// How lines are split into fields, and whether the first one names them.
+Status DedupCommand::resolve_format(LineRule& rule) const {
+  const bool is_table = csv_ || tsv_;
+  if (csv_ && tsv_) return fail("--csv and --tsv exclude each other");
+  if (header_ && no_header_) return fail("--header and --no-header exclude each other");
+  if (is_table && given("--json")) {
+    return fail(fmt::format("{} and --json exclude each other", csv_ ? "--csv" : "--tsv"));
   }
-  app_->add_option("--time-field", time_field_, "Read the time from the line, where field N begins")
-      ->type_name("N")
-      ->group("Window");
-  app_->add_option("--time-json", time_pointer_,
-                   "Read the time from the line, at this JSON pointer")
-      ->type_name("POINTER")
-      ->group("Window");
-  app_->add_option("--time-format", time_format_,
-                   "iso8601 (default), unix, unix_ms, apache ([17/May/2015:10:05:03 +0000]), or a "
-                   "strptime pattern with '%'. A time without a zone is UTC")
-      ->type_name("FORMAT")
-      ->group("Window");
-  app_->add_option(
-          "--late", late_,
-          "What to do with a line that is older than the newest one by the window or more: "
-          "'pass' writes it (default), 'drop' does not. --stats counts them")
-      ->type_name("pass|drop")
-      ->group("Window");
+  if (!is_table && no_header_) return fail("--no-header needs --csv or --tsv");
+  if (csv_ && quotes_literal_) return fail("--csv and --quotes-literal exclude each other");
+  if (zero_ && is_table) {
+    return fail(
+        fmt::format("--zero-terminated and {} exclude each other: a record of it ends with "
+                    "a newline",
+                    csv_ ? "--csv" : "--tsv"));
+  }
+  rule.takes_quotes = quotes_literal_;
+  rule.is_csv = csv_ || (tsv_ && !quotes_literal_);
+  rule.has_header = header_ || (is_table && !no_header_);
+  rule.folds_case = ignore_case_;
+  rule.terminator = zero_ ? '\0' : '\n';
+  if (tsv_) {
+    if (given("--delimiter")) return fail("--tsv and --delimiter exclude each other");
+    rule.delimiter = '\t';
+  }
+  if (header_ && !is_table && !given("--delimiter")) {
+    return fail("--header needs --csv, --tsv or --delimiter");
+  }
+  if (!given("--delimiter")) return Done{};
+  const std::string delimiter = delimiter_ == "\\t" ? "\t" : delimiter_;
+  if (delimiter.size() != 1 || delimiter == "\n") {
+    return fail(
+        fmt::format("--delimiter: '{}' is not a single byte other than a newline", delimiter_));
+  }
+  if (csv_ && (delimiter == "\"" || delimiter == "\r")) {
+    return fail("--delimiter: with --csv it is neither a quote nor a carriage return");
+  }
+  if (!given("--fields") && !given("--key") && !given("--time-field") && !csv_) {
+    return fail("--delimiter needs --fields, --key or --time-field");
+  }
+  rule.delimiter = delimiter.front();
+  return Done{};
 }
 
-void DedupCommand::add_output_flags() {
-  app_->add_option("-D,--duplicates", duplicates_, "Write the duplicates to this file")
-      ->type_name("FILE")
-      ->group("Output");
-  app_->add_flag("-c,--count", count_, "Write only the number of first occurrences")
-      ->group("Output");
-  app_->add_flag("-s,--stats", stats_, "Print counts, rate and memory to standard error at the end")
-      ->group("Output");
-  app_->add_flag("-q,--quiet", quiet_,
-                 "No progress line (it is shown only when standard error is a terminal and "
-                 "standard output is not)")
-      ->group("Output");
-  app_->add_option(
-          "-m,--memory", memory_,
+/// --key: names only, separated as the fields of a CSV record are, so that a name may have a comma.
+Status DedupCommand::resolve_names(LineRule& rule) const {
+  if (given("--fields")) return fail("--fields and --key exclude each other");
+  if (!rule.has_header) {
+    return fail("--key needs --csv, --tsv or --header: the first record names the fields");
+  }
+  std::vector<Bytes> names;
+  std::deque<std::string> unquoted;
+  if (!split_csv(names_, ',', key_parts_max + 1, names, unquoted)) {
+    return fail(fmt::format("--key: '{}': a quote is not closed where a name ends", names_));
+  }
+  rule.key_names.assign(names.begin(), names.end());
+  return check_names("--key", rule);
+}
 
-          std::string{"Limit of the memory for keys: 512MiB, 4GiB. Default: half of the memory, "} +
-              format_bytes(default_memory_bytes()) + " here")
-      ->type_name("SIZE")
-      ->group("Output");
+Status DedupCommand::check_names(const char* flag, const LineRule& rule) const {
+  if (rule.key_names.size() > key_parts_max) {
+    return fail(fmt::format("{}: {} names are more than the limit of {}", flag,
+                            rule.key_names.size(), key_parts_max));
+  }
+  for (const std::string& name : rule.key_names) {
+    if (name.empty()) return fail(fmt::format("{}: a name is empty", flag));
+  }
+  return Done{};
 }
 
 /// Numbers, or in records whose first one names the fields also names.
 Status DedupCommand::resolve_fields(LineRule& rule) const {
   const bool has_names =
-      csv_ && !no_header_ && fields_.find_first_not_of("0123456789,") != std::string::npos;
+      rule.has_header && fields_.find_first_not_of("0123456789,") != std::string::npos;
   if (!has_names) {
     Result<std::vector<unsigned>> fields = parse_fields(fields_);
     if (!fields) return fail("--fields: " + fields.error().detail);
@@ -167,25 +116,21 @@ Status DedupCommand::resolve_fields(LineRule& rule) const {
     rule.key_names.push_back(fields_.substr(at, end - at));
     at = end + 1;
   }
-  if (rule.key_names.size() <= key_parts_max) return Done{};
-  return fail(fmt::format("--fields: {} names are more than the limit of {}", rule.key_names.size(),
-                          key_parts_max));
+  return check_names("--fields", rule);
 }
 
 Status DedupCommand::resolve_key(DedupOptions& options) const {
   LineRule& rule = options.rule;
-  if (given("--fields") && given("--json")) {
-    return fail("--fields and --json exclude each other");
+  if ((given("--fields") || given("--key")) && given("--json")) {
+    return fail(
+        fmt::format("{} and --json exclude each other", given("--fields") ? "--fields" : "--key"));
   }
-  if (csv_ && given("--json")) return fail("--csv and --json exclude each other");
-  if (!csv_ && no_header_) return fail("--no-header needs --csv");
-  if (csv_ && quotes_literal_) {
-    return fail("--csv and --quotes-literal exclude each other");
+  SEMEL_CHECK(resolve_format(rule));
+  if (given("--key")) {
+    SEMEL_CHECK(resolve_names(rule));
+  } else if (given("--fields")) {
+    SEMEL_CHECK(resolve_fields(rule));
   }
-  rule.is_csv = csv_;
-  rule.takes_quotes = quotes_literal_;
-  options.has_header = csv_ && !no_header_;
-  if (given("--fields")) SEMEL_CHECK(resolve_fields(rule));
   if (pointers_.size() > key_parts_max) {
     return fail(fmt::format("{} pointers (--json) are more than the limit of {}", pointers_.size(),
                             key_parts_max));
@@ -196,33 +141,108 @@ Status DedupCommand::resolve_key(DedupOptions& options) const {
     }
   }
   rule.key_pointers = pointers_;
-  if (given("--delimiter")) {
-    const std::string delimiter = delimiter_ == "\\t" ? "\t" : delimiter_;
-    if (delimiter.size() != 1 || delimiter == "\n") {
-      return fail(
-          fmt::format("--delimiter: '{}' is not a single byte other than a newline", delimiter_));
-    }
-    if (!given("--fields") && !given("--time-field") && !csv_) {
-      return fail("--delimiter needs --fields or --time-field");
-    }
-    rule.delimiter = delimiter.front();
-  }
+  return resolve_missing(options);
+}
+
+Status DedupCommand::resolve_missing(DedupOptions& options) const {
   if (missing_ == "error") {
     options.missing = DedupOptions::Missing::error;
   } else if (missing_ == "pass") {
     options.missing = DedupOptions::Missing::pass;
   } else if (missing_ == "key") {
     options.missing = DedupOptions::Missing::key;
-    rule.missing_is_key = true;
+    options.rule.missing_is_key = true;
   } else {
     return fail(fmt::format("--missing: '{}' is not one of error, pass, key", missing_));
   }
   return Done{};
 }
 
+/// Which lines of which keys are written.
+Status DedupCommand::resolve_selection(DedupOptions& options) const {
+  if (keep_ != "first" && keep_ != "last") {
+    return fail(fmt::format("--keep: '{}' is not one of first, last", keep_));
+  }
+  if (unique_ && repeated_) return fail("--unique and --repeated exclude each other");
+  options.keep = keep_ == "last" ? DedupOptions::Keep::last : DedupOptions::Keep::first;
+  if (unique_) options.select = DedupOptions::Select::unique;
+  if (repeated_) options.select = DedupOptions::Select::repeated;
+  options.count = count_;
+  options.total = total_;
+  options.digest = digest_;
+  if (count_ && total_) return fail("--count and --total exclude each other");
+  return check_whole_input(options);
+}
+
+/// What is known only at the end of the input does not go with what needs no end of it.
+Status DedupCommand::check_whole_input(const DedupOptions& options) const {
+  const char* const needing = count_                                     ? "--count"
+                              : unique_                                  ? "--unique"
+                              : repeated_                                ? "--repeated"
+                              : options.keep == DedupOptions::Keep::last ? "--keep last"
+                                                                         : nullptr;
+  for (const char* const flag : {"--window", "--sliding", "--state"}) {
+    if (!has_flag(flag) || !given(flag)) continue;
+    if (needing != nullptr) {
+      return fail(fmt::format("{} and {} exclude each other: {} needs the whole input", needing,
+                              flag, needing));
+    }
+    if (digest_) return fail(fmt::format("--digest and {} exclude each other", flag));
+    if (given("--threads")) {
+      return fail(
+          fmt::format("--threads and {} exclude each other: a run with a window or a state "
+                      "has one thread",
+                      flag));
+    }
+  }
+  if (needing == nullptr) return Done{};
+  const bool is_keep = !count_ && !unique_ && !repeated_;
+  if (!is_keep && given("--duplicates")) {
+    return fail(fmt::format("{} and --duplicates exclude each other", needing));
+  }
+  if (!is_keep && options.missing == DedupOptions::Missing::pass) {
+    return fail(
+        fmt::format("{} and --missing pass exclude each other: a line without a key occurs "
+                    "no number of times",
+                    needing));
+  }
+  return Done{};
+}
+
+Status DedupCommand::resolve_output(DedupOptions& options) const {
+  options.duplicates_path = duplicates_;
+  options.output_path = output_;
+  options.state_path = state_;
+  options.stats = stats_;
+  options.quiet = quiet_;
+  if (given("--output") && output_.empty()) return fail("--output: the name is empty");
+  if (total_ && given("--output")) return fail("--total and --output exclude each other");
+  options.compression = compression_of(output_);
+  if (given("--compress")) {
+    if (compress_ == "gz") {
+      options.compression = Compression::gzip;
+    } else if (compress_ == "zst") {
+      options.compression = Compression::zstd;
+    } else if (compress_ == "none") {
+      options.compression = Compression::none;
+    } else {
+      return fail(fmt::format("--compress: '{}' is not one of gz, zst, none", compress_));
+    }
+  }
+  options.threads = default_threads();
+  if (!given("--threads")) return Done{};
+  const auto [end, error] =
+      std::from_chars(threads_.data(), threads_.data() + threads_.size(), options.threads);
+  if (error != std::errc{} || end != threads_.data() + threads_.size() || options.threads < 1 ||
+      options.threads > threads_max) {
+    return fail(fmt::format("--threads: '{}' is not a number from 1 to {}", threads_, threads_max));
+  }
+  return Done{};
+}
+
 Status DedupCommand::resolve_time(LineRule& rule) const {
   const bool is_name =
-      csv_ && !no_header_ && time_field_.find_first_not_of("0123456789") != std::string::npos;
+      rule.has_header && time_field_.find_first_not_of("0123456789") != std::string::npos;
   if (given("--time-field") && is_name) {
     rule.time_name = time_field_;
   } else if (given("--time-field")) {
@@ -281,12 +301,9 @@ Status DedupCommand::resolve(DedupOptions& options) const {
     if (!memory.ok()) return fail("--memory: " + memory.error().detail);
     options.memory_bytes = *memory;
   }
-  options.duplicates_path = duplicates_;
-  options.state_path = state_;
-  options.count = count_;
-  options.stats = stats_;
-  options.quiet = quiet_;
+  SEMEL_CHECK(resolve_output(options));
   SEMEL_CHECK(resolve_key(options));
+  SEMEL_CHECK(resolve_selection(options));
   return resolve_window(options);
 }
 

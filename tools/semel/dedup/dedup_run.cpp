@@ -1,4 +1,4 @@
-// Around the work of dedup.cpp: files, engine, statistics, errors.
+// Around the work of dedup.cpp and exact_dedup.cpp: files, engine, statistics, errors.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,6 +12,8 @@
 
 #include "tools/semel/dedup/dedup.hpp"
 #include "tools/semel/dedup/dedup_state.hpp"
+#include "tools/semel/dedup/exact_dedup.hpp"
+#include "tools/semel/records/output_file.hpp"
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 
@@ -32,13 +34,18 @@ Result<Inputs> check_inputs(const DedupOptions& options) {
   Inputs inputs;
   struct stat output {};
   struct stat duplicates {};
-  const bool output_is_file = fstat(STDOUT_FILENO, &output) == 0 && S_ISREG(output.st_mode);
+  // A named output may be an input: it is written beside it and renamed.
+  const bool is_named = !options.output_path.empty();
+  const bool output_is_file = (is_named ? stat(options.output_path.c_str(), &output)
+                                        : fstat(STDOUT_FILENO, &output)) == 0 &&
+                              S_ISREG(output.st_mode);
   const bool duplicates_exist = !options.duplicates_path.empty() &&
                                 stat(options.duplicates_path.c_str(), &duplicates) == 0 &&
                                 S_ISREG(duplicates.st_mode);
   if (duplicates_exist && output_is_file && is_same_file(duplicates, output)) {
-    return usage_error(fmt::format("'{}' is also standard output: --duplicates needs another file",
-                                   options.duplicates_path));
+    return usage_error(fmt::format("'{}' is also {}: --duplicates needs another file",
+                                   options.duplicates_path,
+                                   is_named ? "the output" : "standard output"));
   }
   bool total_known = true;
   for (const std::string& path : options.files) {
@@ -53,7 +60,7 @@ Result<Inputs> check_inputs(const DedupOptions& options) {
     total_known = total_known && S_ISREG(input.st_mode);
     inputs.bytes_total += static_cast<std::uint64_t>(input.st_size);
     if ((duplicates_exist && is_same_file(input, duplicates)) ||
-        (output_is_file && S_ISREG(input.st_mode) && is_same_file(input, output))) {
+        (output_is_file && !is_named && S_ISREG(input.st_mode) && is_same_file(input, output))) {
       return usage_error(fmt::format("'{}' is both input and output", path));
     }
   }
@@ -61,10 +68,18 @@ Result<Inputs> check_inputs(const DedupOptions& options) {
   return inputs;
 }
 
-void print_stats(const DedupOptions& options, const Dedup& dedup, const Engine& engine,
-                 Millis elapsed) {
-  const DedupCounts& counts = dedup.counts();
-  const Stats stats = engine.stats();
+/// What a run has found, for people.
+struct Figures {
+  DedupCounts counts;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t keys = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_limit = 0;
+  std::size_t bytes_left = 0;  ///< of an unfinished line, after a signal
+};
+
+void print_stats(const DedupOptions& options, const Figures& figures, Millis elapsed) {
+  const DedupCounts& counts = figures.counts;
   const auto lines = static_cast<double>(counts.lines);
   const double seconds = static_cast<double>(std::max(elapsed, Millis{1}).count()) / 1000;
   const double share = counts.lines == 0 ? 0 : 100 * static_cast<double>(counts.duplicates) / lines;
@@ -73,8 +88,11 @@ void print_stats(const DedupOptions& options, const Dedup& dedup, const Engine& 
     text += fmt::format("{:<12} {}\n", name, value);
   };
   row("lines", format_count(counts.lines));
-  row("first", format_count(counts.first));
-  row("duplicates", fmt::format("{} ({:.1f} %)", format_count(counts.duplicates), share));
+  // With --unique and --repeated it is what was written and what was not.
+  const bool is_each = options.select == DedupOptions::Select::each;
+  row(is_each ? "first" : "written", format_count(counts.first));
+  row(is_each ? "duplicates" : "left out",
+      fmt::format("{} ({:.1f} %)", format_count(counts.duplicates), share));
   if (options.missing == DedupOptions::Missing::pass) {
     row("without key", format_count(counts.without_key));
   }
@@ -84,11 +102,12 @@ void print_stats(const DedupOptions& options, const Dedup& dedup, const Engine& 
   }
   row("time", fmt::format("{:.3f} s", seconds));
   row("rate", fmt::format("{} lines/s, {:.0f} MB/s", format_rate(lines / seconds),
-                          static_cast<double>(dedup.bytes_read()) / 1e6 / seconds));
-  row("remembered", fmt::format("{} keys", format_count(stats.records)));
+                          static_cast<double>(figures.bytes_read) / 1e6 / seconds));
+  if (!options.needs_engine()) row("threads", std::to_string(options.threads));
+  row("remembered", fmt::format("{} keys", format_count(figures.keys)));
   row("memory",
-      fmt::format("{} engine (limit {}), {} process at most", format_bytes(stats.bytes_used),
-                  format_bytes(stats.bytes_limit), format_bytes(peak_resident_bytes())));
+      fmt::format("{} keys (limit {}), {} process at most", format_bytes(figures.memory_bytes),
+                  format_bytes(figures.memory_limit), format_bytes(peak_resident_bytes())));
   std::fputs(text.c_str(), stderr);
 }
 
@@ -98,25 +117,34 @@ Exit report(const Error& error) {
 }
 
 /// Ended by a signal: reports how far the output goes.
-Exit report_stop(int signal, const Dedup& dedup) {
+Exit report_stop(int signal, const DedupOptions& options, const Figures& figures) {
   constexpr int signal_exit = 128;  // as shells number them
-  std::string left;
-  if (dedup.bytes_left() != 0) {
-    left = fmt::format("; {} bytes of an unfinished line were not written", dedup.bytes_left());
+  std::string rest;
+  if (!options.output_path.empty()) {
+    rest = fmt::format("; '{}' was not written", options.output_path);
+  } else if (options.needs_whole_input()) {
+    rest = "; nothing was written, as not all input was read";
+  } else {
+    rest = ", all written";
+    if (figures.bytes_left != 0) {
+      rest += fmt::format("; {} bytes of an unfinished line were not written", figures.bytes_left);
+    }
   }
-  print_error("semel dedup: stopped by SIG{} after {} lines, all written{}\n", sigabbrev_np(signal),
-              format_count(dedup.counts().lines), left);
+  print_error("semel dedup: stopped by SIG{} after {} lines{}\n", sigabbrev_np(signal),
+              format_count(figures.counts.lines), rest);
   return static_cast<Exit>(signal_exit + signal);
 }
 
 /// Null: no file of duplicates was asked for.
-Result<std::unique_ptr<LineWriter>> open_duplicates(const std::string& path) {
+Result<std::unique_ptr<LineWriter>> open_duplicates(const DedupOptions& options) {
+  const std::string& path = options.duplicates_path;
   if (path.empty()) return std::unique_ptr<LineWriter>{};
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) {
     return file_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
   }
-  return std::make_unique<LineWriter>(descriptor, path);
+  return std::make_unique<LineWriter>(
+      descriptor, path, LineWriter::Form{options.rule.terminator, compression_of(path)});
 }
 
 /// Flushes and closes the outputs; an error may appear only here.
@@ -130,21 +158,41 @@ Status finish_outputs(LineWriter& first, LineWriter* duplicates) {
   return Done{};
 }
 
-}  // namespace
+/// What both kinds of run need.
+struct Surroundings {
+  const DedupOptions& options;
+  const StopSignals& stop;
+  LineWriter& first;
+  LineWriter* duplicates;
+  Progress& progress;
+  std::uint64_t bytes_total;
+};
 
-Exit run_dedup(const DedupOptions& options) {
-  const StopSignals stop;
-  const Result<Inputs> inputs = check_inputs(options);
-  if (!inputs) return report(inputs.error());
-  const Result<std::unique_ptr<LineWriter>> opened = open_duplicates(options.duplicates_path);
-  if (!opened) return report(opened.error());
-  LineWriter* const duplicates = opened->get();
+/// --total, the end of the outputs, and the first error.
+Status conclude(const Surroundings& around, Status status, const DedupCounts& counts) {
+  // After an error too: the lines before it are written and remembered. The first error is
+  // reported.
+  if (status && around.options.total) around.first.write(fmt::format("{}\n", counts.first));
+  const Status written = finish_outputs(around.first, around.duplicates);
+  return status ? written : status;
+}
 
+Status run_exact(const Surroundings& around, Figures& figures) {
+  ExactDedup dedup{
+      around.options,
+      {around.first, around.duplicates, around.progress, around.stop, around.bytes_total}};
+  const Status status = conclude(around, dedup.run(), dedup.counts());
+  figures = {dedup.counts(),      dedup.bytes_read(),          dedup.keys(),
+             dedup.memory_used(), around.options.memory_bytes, dedup.bytes_left()};
+  return status;
+}
+
+Status run_with_engine(const Surroundings& around, Figures& figures) {
+  const DedupOptions& options = around.options;
   std::unique_ptr<DedupState> state;
   if (!options.state_path.empty()) {
-    Result<std::unique_ptr<DedupState>> opened_state = open_dedup_state(options);
-    if (!opened_state) return report(opened_state.error());
-    state = *std::move(opened_state);
+    SEMEL_TRY(opened, open_dedup_state(options));
+    state = std::move(opened);
   }
   ManualClock event_clock;
   Dedup::EventTime event_time;
@@ -158,29 +206,51 @@ Exit run_dedup(const DedupOptions& options) {
     engine_options.clock = event_time.clock = &event_clock;
   }
   Result<std::unique_ptr<Engine>> engine = Engine::open(engine_options);
-  if (!engine) return report(memory_error(engine.error().message()));
-  if (state != nullptr) {
-    const Status recovered = state->recover(**engine);
-    if (!recovered) return report(recovered.error());
-  }
-
-  LineWriter first{STDOUT_FILENO, "standard output"};
-  Progress progress{!options.quiet && Progress::is_wanted(), inputs->bytes_total};
-  Dedup dedup{options, **engine, event_time, first, duplicates, progress, stop};
-  // After an error too: the lines before it are written and remembered. The first error is
-  // reported.
-  Status status = dedup.run();
-  if (status && options.count) first.write(fmt::format("{}\n", dedup.counts().first));
-  const Status written = finish_outputs(first, duplicates);
-  if (status) status = written;
+  if (!engine) return memory_error(engine.error().message());
+  if (state != nullptr) SEMEL_CHECK(state->recover(**engine));
+  Dedup dedup{options,           **engine,        event_time, around.first,
+              around.duplicates, around.progress, around.stop};
+  Status status = conclude(around, dedup.run(), dedup.counts());
   if (state != nullptr) {
     const Status saved = state->finish(**engine);
     if (status) status = saved;
   }
+  const Stats stats = (*engine)->stats();
+  figures = {dedup.counts(),   dedup.bytes_read(), stats.records,
+             stats.bytes_used, stats.bytes_limit,  dedup.bytes_left()};
+  return status;
+}
+
+}  // namespace
+
+Exit run_dedup(const DedupOptions& options) {
+  const StopSignals stop;
+  const Result<Inputs> inputs = check_inputs(options);
+  if (!inputs) return report(inputs.error());
+  const Result<std::unique_ptr<LineWriter>> opened = open_duplicates(options);
+  if (!opened) return report(opened.error());
+  std::unique_ptr<OutputFile> output;
+  int descriptor = STDOUT_FILENO;
+  if (!options.output_path.empty()) {
+    Result<std::unique_ptr<OutputFile>> file = OutputFile::open(options.output_path);
+    if (!file) return report(file.error());
+    output = *std::move(file);
+    const Result<int> other = output->duplicate_descriptor();
+    if (!other.ok()) return report(other.error());
+    descriptor = *other;
+  }
+  LineWriter first{descriptor, output == nullptr ? "standard output" : options.output_path,
+                   LineWriter::Form{options.rule.terminator, options.compression}};
+  Progress progress{!options.quiet && Progress::is_wanted(), inputs->bytes_total};
+  Figures figures;
+  const Surroundings around{options, stop, first, opened->get(), progress, inputs->bytes_total};
+  Status status =
+      options.needs_engine() ? run_with_engine(around, figures) : run_exact(around, figures);
+  if (status && output != nullptr && stop.received() == 0) status = output->commit();
   progress.clear();
-  if (options.stats) print_stats(options, dedup, **engine, progress.elapsed());
+  if (options.stats) print_stats(options, figures, progress.elapsed());
   if (!status) return report(status.error());
-  return stop.received() == 0 ? Exit::ok : report_stop(stop.received(), dedup);
+  return stop.received() == 0 ? Exit::ok : report_stop(stop.received(), options, figures);
 }
 
 }  // namespace semel::tool

@@ -41,6 +41,8 @@ std::string key_of(const DedupOptions& options) {
     text += fmt::format(" --delimiter \\x{:02x}", static_cast<unsigned char>(*rule.delimiter));
   }
   if (rule.missing_is_key) text += " --missing key";
+  if (rule.folds_case) text += " --ignore-case";
+  if (rule.terminator == '\0') text += " -z";
   return text;
 }
 

@@ -13,7 +13,7 @@
 #include "semel/clock.hpp"
 #include "semel/engine.hpp"
 #include "semel/result.hpp"
-#include "tools/semel/dedup/dedup.hpp"
+#include "tools/semel/dedup/dedup_options.hpp"
 
 namespace semel::tool {
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,8 +26,51 @@ ByteSource::~ByteSource() {
 }
 
 void ByteSource::close() {
-  if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+  if (descriptor_ > STDIN_FILENO && !is_borrowed_) ::close(descriptor_);
   descriptor_ = -1;
+  is_borrowed_ = false;
+}
+
+Status ByteSource::open_stored(int descriptor, const std::string& name) {
+  close();
+  if (lseek(descriptor, 0, SEEK_SET) != 0) {
+    return file_error(
+        fmt::format("cannot read what was stored of '{}': {}", name, std::strerror(errno)));
+  }
+  name_ = name;
+  descriptor_ = descriptor;
+  is_borrowed_ = begun_ = true;
+  at_end_ = may_make_more_ = false;
+  decompressor_.reset();
+  input_begin_ = input_end_ = 0;
+  return Done{};
+}
+
+Status ByteSource::skip(std::uint64_t bytes) {
+  std::vector<char> passed(input_bytes);
+  while (bytes > 0) {
+    if (begun_ && !is_compressed()) {
+      struct stat file {};
+      const std::uint64_t size = fstat(descriptor_, &file) == 0 && S_ISREG(file.st_mode)
+                                     ? static_cast<std::uint64_t>(file.st_size)
+                                     : 0;
+      const std::uint64_t at =
+          static_cast<std::uint64_t>(lseek(descriptor_, 0, SEEK_CUR)) - (input_end_ - input_begin_);
+      if (bytes <= size - std::min(size, at)) {
+        input_begin_ = input_end_ = 0;
+        lseek(descriptor_, static_cast<off_t>(at + bytes), SEEK_SET);
+        bytes_read_ = at + bytes;
+        return Done{};
+      }
+    }
+    SEMEL_TRY(chunk, read(passed.data(), std::min<std::uint64_t>(passed.size(), bytes)));
+    if (chunk.kind == Chunk::Kind::end) {
+      return data_error(
+          fmt::format("{}: {} bytes are missing of those that were read before", name_, bytes));
+    }
+    bytes -= chunk.size;
+  }
+  return Done{};
 }
 
 Status ByteSource::open(const std::string& path) {

@@ -43,6 +43,10 @@ class ByteSource {
 
   /// `path` "-": standard input.
   [[nodiscard]] Status open(const std::string& path);
+  /// Reads what is in an open file from its beginning, as it is; the descriptor stays its owner's.
+  [[nodiscard]] Status open_stored(int descriptor, const std::string& name);
+  /// Moves on by `bytes` of what read() would give. Error: there are not so many.
+  [[nodiscard]] Status skip(std::uint64_t bytes);
   void close();
 
   struct Chunk {
@@ -71,6 +75,7 @@ class ByteSource {
 
   std::string name_;
   int descriptor_ = -1;
+  bool is_borrowed_ = false;
   bool begun_ = false;  ///< its first bytes were looked at
   bool at_end_ = false;
   bool may_make_more_ = false;  ///< the last step filled the whole output buffer

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "base/ascii.hpp"
 #include "tools/semel/records/exact_number.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -49,7 +50,8 @@ using ExactTexts = std::unordered_map<const json::value*, std::string>;
 /// Appends values. Without `texts`, a number that is not exact ends it.
 class KeyForm {
  public:
-  KeyForm(KeyBuffer& key, const ExactTexts* texts) : key_(key), texts_(texts) {}
+  KeyForm(KeyBuffer& key, const ExactTexts* texts, bool folds_case)
+      : key_(key), texts_(texts), folds_case_(folds_case) {}
 
   [[nodiscard]] bool append(const json::value& value) {
     switch (value.kind()) {
@@ -68,7 +70,7 @@ class KeyForm {
       case json::kind::double_:
         return append_double(value);
       case json::kind::string:
-        append_sized('s', {value.get_string().data(), value.get_string().size()}, key_);
+        append_string({value.get_string().data(), value.get_string().size()});
         return true;
       case json::kind::array:
         append_number('a', static_cast<std::uint64_t>(value.get_array().size()), key_);
@@ -81,6 +83,13 @@ class KeyForm {
   }
 
  private:
+  void append_string(Bytes text) {
+    if (!folds_case_) return append_sized('s', text, key_);
+    std::string folded{text};
+    std::transform(folded.begin(), folded.end(), folded.begin(), base::to_lower);
+    append_sized('s', folded, key_);
+  }
+
   /// One number, one form: 1, 1.0 and 1e0 are the same key.
   bool append_double(const json::value& value) {
     const double number = value.get_double();
@@ -114,6 +123,7 @@ class KeyForm {
 
   KeyBuffer& key_;
   const ExactTexts* texts_;
+  bool folds_case_;
 };
 
 /// The doubles of a document, in its order.
@@ -139,6 +149,7 @@ bool is_json_pointer(Bytes text) {
 
 struct JsonLine::Impl {
   Bytes line;
+  bool folds_case = false;
   // The document of a line lives in `memory`, which starts in `scratch` and is emptied by the next
   // line: an ordinary line costs no allocation.
   unsigned char scratch[scratch_bytes];
@@ -165,7 +176,9 @@ struct JsonLine::Impl {
   }
 };
 
-JsonLine::JsonLine() : impl_(std::make_unique<Impl>()) {}
+JsonLine::JsonLine(bool folds_case) : impl_(std::make_unique<Impl>()) {
+  impl_->folds_case = folds_case;
+}
 JsonLine::~JsonLine() = default;
 
 Status JsonLine::parse(Bytes line) {
@@ -189,10 +202,10 @@ JsonLine::Found JsonLine::append_key(const std::string& pointer, KeyBuffer& key)
   const json::value* const found = impl_->find(pointer);
   if (found == nullptr) return Found::missing;
   const KeyBuffer::Mark before = key.mark();
-  if (KeyForm{key, nullptr}.append(*found)) return Found::ok;
+  if (KeyForm{key, nullptr, impl_->folds_case}.append(*found)) return Found::ok;
   key.rewind(before);
   const ExactTexts texts = impl_->exact_texts();
-  return KeyForm{key, &texts}.append(*found) ? Found::ok : Found::inexact;
+  return KeyForm{key, &texts, impl_->folds_case}.append(*found) ? Found::ok : Found::inexact;
 }
 
 void JsonLine::append_missing(KeyBuffer& key) {

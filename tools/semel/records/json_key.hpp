@@ -19,7 +19,8 @@ namespace semel::tool {
 
 class JsonLine {
  public:
-  JsonLine();
+  /// `folds_case`: A to Z are a to z in the strings of keys, not in the names of members.
+  explicit JsonLine(bool folds_case);
   ~JsonLine();
   JsonLine(const JsonLine&) = delete;
   JsonLine& operator=(const JsonLine&) = delete;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -21,6 +22,10 @@ bool has_quoted_field(Bytes line, char delimiter) {
     if (at == 0 || line[at - 1] == delimiter) return true;
   }
   return false;
+}
+
+void fold(char* text, std::size_t size) {
+  std::transform(text, text + size, text, base::to_lower);
 }
 
 std::string in_quotes(Bytes text) {
@@ -63,9 +68,8 @@ LineParser::LineParser(LineRule rule) : rule_(std::move(rule)) {
 Status LineParser::resolve(Bytes header) {
   constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
   if (header.starts_with(byte_order_mark)) header.remove_prefix(byte_order_mark.size());
-  if (!split_csv(header, rule_.delimiter.value_or(','), field_max, fields_, unquoted_)) {
-    return data_error("the header's quotes are not closed");
-  }
+  fields_needed_ = field_max;
+  if (split(header) != LineError::none) return data_error("in the header " + explanation_);
   const auto number_of = [this](const std::string& name) -> Result<unsigned> {
     const auto found = std::find(fields_.begin(), fields_.end(), name);
     if (found == fields_.end() || std::find(found + 1, fields_.end(), name) != fields_.end()) {
@@ -89,13 +93,14 @@ Status LineParser::resolve(Bytes header) {
 
 void LineParser::prepare() {
   const bool uses_json = !rule_.key_pointers.empty() || rule_.time_pointer.has_value();
-  if (uses_json && json_ == nullptr) json_ = std::make_unique<JsonLine>();
+  if (uses_json && json_ == nullptr) json_ = std::make_unique<JsonLine>(rule_.folds_case);
   fields_needed_ = rule_.time_field;
   for (const unsigned field : rule_.key_fields) {
     fields_needed_ = std::max<std::size_t>(fields_needed_, field);
   }
   fields_.reserve(fields_needed_);
-  whole_line_ = rule_.key_fields.empty() && rule_.key_pointers.empty() && !rule_.time_format;
+  whole_line_ = rule_.key_fields.empty() && rule_.key_pointers.empty() && !rule_.time_format &&
+                !rule_.folds_case;
 }
 
 LineError LineParser::parse_parts(Bytes line, char* buffer, ParsedLine& parsed) {
@@ -116,8 +121,7 @@ LineError LineParser::parse_parts(Bytes line, char* buffer, ParsedLine& parsed) 
   } else if (!rule_.key_pointers.empty()) {
     error = read_key_json(buffer, parsed);
   } else {
-    parsed.key = line.empty() ? empty_key : line;
-    if (line.size() > limits::key_bytes_max) error = too_long("the line", line.size());
+    error = use_alone("the line", line, buffer, parsed);
   }
   if (error != LineError::none || !rule_.time_format) return error;
   return rule_.time_field > 0 ? read_time_field(line, parsed) : read_time_json(parsed);
@@ -168,22 +172,37 @@ LineError LineParser::read_key_fields(char* buffer, ParsedLine& parsed) {
     return field <= fields_.size() ? fields_[field - 1] : Bytes{};
   };
   if (rule_.key_fields.size() == 1) {
-    const Bytes only = part(rule_.key_fields.front());
-    parsed.key = only.empty() ? empty_key : only;
-    return only.size() <= limits::key_bytes_max ? LineError::none
-                                                : too_long("the key", only.size());
+    return use_alone("the key", part(rule_.key_fields.front()), buffer, parsed);
   }
   const char joint = rule_.delimiter.value_or(' ');
   KeyBuffer key{buffer, key_capacity};
   for (std::size_t i = 0; i < rule_.key_fields.size(); ++i) {
     const Bytes field = part(rule_.key_fields[i]);
-    if (rule_.is_csv) {  // what was in quotes may hold any byte
+    // What was in quotes may hold any byte, and folding may make a letter the delimiter.
+    if (rule_.is_csv || rule_.folds_case) {
       key.append(fmt::format("{}:", field.size()));
     } else if (i > 0) {
       key.append({&joint, 1});
     }
     key.append(field);
   }
+  if (rule_.folds_case) fold(buffer, key.bytes().size());
+  return finish_key(key, parsed);
+}
+
+/// A key of one text. A quoted field may be nothing but newlines, of which one stands for the empty
+/// text: it gets one more.
+LineError LineParser::use_alone(const char* what, Bytes text, char* buffer, ParsedLine& parsed) {
+  if (text.size() > limits::key_bytes_max) return too_long(what, text.size());
+  parsed.key = text.empty() ? empty_key() : text;
+  const bool is_newlines = rule_.is_csv && !text.empty() && text.front() == '\n' &&
+                           text.find_first_not_of('\n') == Bytes::npos;
+  if (is_newlines && text.size() == limits::key_bytes_max) return too_long(what, text.size() + 1);
+  if (!is_newlines && !rule_.folds_case) return LineError::none;
+  KeyBuffer key{buffer, key_capacity};
+  key.append(parsed.key);
+  if (is_newlines) key.append(empty_key());
+  if (rule_.folds_case) fold(buffer, key.bytes().size());
   return finish_key(key, parsed);
 }
 

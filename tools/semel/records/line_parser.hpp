@@ -30,6 +30,9 @@ struct LineRule {
   std::optional<char> delimiter;          ///< none: blanks and tabs, runs of them count once
   bool is_csv = false;        ///< records with quotes (csv.hpp); the delimiter is then one byte
   bool takes_quotes = false;  ///< split at a delimiter: quotes are bytes like others
+  bool has_header = false;    ///< fields: the first record of each input names them
+  bool folds_case = false;    ///< A to Z are a to z in keys; other bytes stay as they are
+  char terminator = '\n';     ///< of a line: a newline or a NUL byte
   /// Fields by the names that the first record gives them, from resolve() on numbers.
   std::vector<std::string> key_names;
   std::string time_name;
@@ -70,7 +73,7 @@ class LineParser {
   static constexpr std::size_t key_capacity = limits::key_bytes_max;
   LineError parse(Bytes line, char* buffer, ParsedLine& parsed) {
     if (whole_line_) {
-      parsed.key = line.empty() ? empty_key : line;
+      parsed.key = line.empty() ? empty_key() : line;
       return line.size() <= limits::key_bytes_max ? LineError::none
                                                   : too_long("the line", line.size());
     }
@@ -90,8 +93,9 @@ class LineParser {
   [[nodiscard]] const std::string& explanation() const noexcept { return explanation_; }
 
  private:
-  // No line contains a newline, so it can stand for the empty line, which has no bytes to be a key.
-  static constexpr Bytes empty_key{"\n", 1};
+  // No line contains its terminator, so it can stand for the empty line, which has no bytes to be a
+  // key.
+  [[nodiscard]] Bytes empty_key() const noexcept { return {&rule_.terminator, 1}; }
 
   LineError parse_parts(Bytes line, char* buffer, ParsedLine& parsed);
   [[nodiscard]] LineError split(Bytes line);
@@ -103,6 +107,7 @@ class LineParser {
   LineError too_long(const char* what, std::size_t size);
   LineError missing_field(LineError error, unsigned field);
   LineError finish_key(const KeyBuffer& key, ParsedLine& parsed);
+  LineError use_alone(const char* what, Bytes text, char* buffer, ParsedLine& parsed);
 
   LineRule rule_;
   bool whole_line_;

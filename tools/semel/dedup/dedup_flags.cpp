@@ -1,0 +1,213 @@
+// The flags of `semel dedup` and what their help says.
+#include "tools/semel/dedup/dedup_command.hpp"
+
+#include <fmt/format.h>
+
+#include "tools/semel/dedup/dedup_state.hpp"
+#include "tools/semel/shared/units.hpp"
+
+namespace semel::tool {
+namespace {
+
+constexpr char footer[] =
+    "A line is a duplicate if its key was seen within the window before it. The first occurrence\n"
+    "starts the window. Lines are written unchanged. Keys are compared in full, have at most\n"
+    "65,536 bytes, and are held in memory: those of the window, not of the whole input. No key is\n"
+    "forgotten early: when --memory is used up, the run ends with exit code 4.\n"
+    "\n"
+    "Time: by default, the time of a line is when it is read. With --time-field or --time-json it\n"
+    "is the time in the line, and the clock is the newest time seen. An older line is judged at\n"
+    "that newest time; a line that is older by the window or more is late.\n"
+    "\n"
+    "State: a run with --state keeps every key until its window ends, and the newest time seen.\n"
+    "Runs over consecutive parts of a stream write together what one run over the whole stream\n"
+    "would. Without a time in the lines, windows also pass while nothing runs; with one, only\n"
+    "lines advance the clock. A key keeps the end that it was given, whatever --window later runs\n"
+    "have. All runs must use the same key and the same kind of time. A run that is killed may "
+    "have\n"
+    "remembered lines that it did not write; a run that ends by itself, also with an error, has\n"
+    "not.\n"
+    "\n"
+    "Compressed input (gzip, zstd) is decompressed; it is recognised by its first bytes.\n"
+    "\n"
+    "The whole input: --count, --keep last, --unique and --repeated read it twice. What cannot be\n"
+    "read twice (a pipe) is stored without a name in TMPDIR, or /tmp, while it is read.\n"
+    "\n"
+    "JSON: numbers are compared by value (1 equals 1.0), types differ (1 is not \"1\"), the order\n"
+    "of members does not matter, and null counts as missing.\n"
+    "\n"
+    "Examples:\n"
+    "  semel dedup access.log                                   each line once\n"
+    "  semel dedup --fields 1,7 --duplicates again.log access.log   client and path\n"
+    "  semel dedup --fields 1 --window 24h --time-field 4 --time-format apache access.log\n"
+    "  semel dedup --csv --key order_id orders.csv.gz -o once.csv.zst   by a named column\n"
+    "  semel dedup --csv --key email --ignore-case --keep last -o people.csv people.csv   in "
+    "place\n"
+    "  semel dedup --count --repeated words                        which words occur how often\n"
+    "  tail -F events.ndjson | semel dedup --json /order/id --window 1h\n"
+    "\n";
+
+}  // namespace
+
+DedupCommand::DedupCommand(CLI::App& program)
+    : app_(program.add_subcommand("dedup", "Write the first occurrence of each line or key")) {
+  app_->add_option("FILE", files_, "Input files, '-' is standard input (the default)")
+      ->type_name("");
+  add_key_flags();
+  add_lines_flags();
+  add_window_flags();
+  add_output_flags();
+  app_->footer(std::string{footer} + exit_code_help);
+}
+
+void DedupCommand::add_key_flags() {
+  app_->add_option(
+          "-f,--fields", fields_,
+          "Numbers of the fields that are the key, such as 1,7. The first is 1; blanks and "
+          "tabs separate fields as in awk. Without --fields and --json the key is the "
+          "whole line")
+      ->type_name("N[,N...]")
+      ->group("Key");
+  app_->add_flag("--csv", csv_,
+                 "Read comma-separated values: a quoted field may contain delimiters and "
+                 "newlines (RFC 4180). The first record of each input names the fields, is the "
+                 "same in all, and is written once; --fields and --time-field accept names or "
+                 "numbers")
+      ->group("Key");
+  app_->add_flag("--tsv", tsv_,
+                 "As --csv, with tabs between the fields; with --quotes-literal quotes are "
+                 "ordinary bytes")
+      ->group("Key");
+  app_->add_option("-k,--key", names_,
+                   "Names of the fields that are the key, with --csv, --tsv or --header. A name "
+                   "with a comma is written in quotes")
+      ->type_name("NAME[,NAME...]")
+      ->group("Key");
+  app_->add_flag("--header", header_,
+                 "The first line of each input names the fields; with --csv and --tsv it does so "
+                 "by default")
+      ->group("Key");
+  app_->add_flag("--no-header", no_header_,
+                 "With --csv or --tsv: the first record is data, not names")
+      ->group("Key");
+  app_->add_flag(
+          "--quotes-literal", quotes_literal_,
+          "With --delimiter or --tsv: treat quotes as ordinary bytes. Without this flag, a field "
+          "that begins with a quote ends the run")
+      ->group("Key");
+  app_->add_option("-d,--delimiter", delimiter_,
+                   "Separate fields by this one byte instead ('\\t' is a tab)")
+      ->type_name("C")
+      ->group("Key");
+  app_->add_flag("-i,--ignore-case", ignore_case_,
+                 "Compare keys with A to Z as a to z; other letters are compared as they are")
+      ->group("Key");
+  app_->add_flag(
+          "--digest", digest_,
+          "Remember 16 bytes of a hash instead of each key. Two keys with the same hash would "
+          "be one: among 10^12 keys the chance is 1 in 10^14. No --window, no --state")
+      ->group("Key");
+  app_->add_option(
+          "-j,--json", pointers_,
+          "Lines are JSON; the key is the value at this pointer (/a/b). Repeat the flag for "
+          "a key of several values")
+      ->type_name("POINTER")
+      ->allow_extra_args(false)
+      ->group("Key");
+  app_->add_option("--missing", missing_,
+                   "What to do with a line that lacks the field or a valid time, is not JSON, or "
+                   "whose key is too long: 'error' ends the run with exit code 3 (default), 'pass' "
+                   "writes the line and does not remember it, 'key' treats a missing value as "
+                   "empty (the rest stays an error)")
+      ->type_name("error|pass|key")
+      ->group("Key");
+}
+
+void DedupCommand::add_lines_flags() {
+  app_->add_option("--keep", keep_,
+                   "Which line of a key is written: the 'first' (default) or the 'last', each "
+                   "where it stands in the input")
+      ->type_name("first|last")
+      ->group("Lines");
+  app_->add_flag("-u,--unique", unique_, "Write only the lines whose key occurs once")
+      ->group("Lines");
+  app_->add_flag("--repeated", repeated_, "Write one line of each key that occurs more than once")
+      ->group("Lines");
+  app_->add_flag("-c,--count", count_,
+                 "Write before each line how often its key occurs, as 'uniq -c'; with --csv, --tsv "
+                 "and --header it is the first field, 'count'")
+      ->group("Lines");
+  app_->add_flag("--total", total_, "Write only how many lines would be written")->group("Lines");
+  app_->add_flag("-z,--zero-terminated", zero_,
+                 "Lines end with a NUL byte, not with a newline, in input and output")
+      ->group("Lines");
+}
+
+void DedupCommand::add_window_flags() {
+  app_->add_option("-w,--window", window_,
+                   "How long a key is remembered: a whole number and ms, s, m, h or d. "
+                   "Default: forever")
+      ->type_name("24h")
+      ->group("Window");
+  app_->add_flag("--sliding", sliding_, "A duplicate restarts the window")->group("Window");
+  if (has_dedup_state()) {
+    app_->add_option(
+            "--state", state_,
+            "Keep the remembered keys in this directory and continue with them in the next "
+            "run; the directory is created if it is missing. See State below")
+        ->type_name("DIR")
+        ->group("Window");
+  }
+  app_->add_option("--time-field", time_field_, "Read the time from the line, where field N begins")
+      ->type_name("N")
+      ->group("Window");
+  app_->add_option("--time-json", time_pointer_,
+                   "Read the time from the line, at this JSON pointer")
+      ->type_name("POINTER")
+      ->group("Window");
+  app_->add_option("--time-format", time_format_,
+                   "iso8601 (default), unix, unix_ms, apache ([17/May/2015:10:05:03 +0000]), or a "
+                   "strptime pattern with '%'. A time without a zone is UTC")
+      ->type_name("FORMAT")
+      ->group("Window");
+  app_->add_option(
+          "--late", late_,
+          "What to do with a line that is older than the newest one by the window or more: "
+          "'pass' writes it (default), 'drop' does not. --stats counts them")
+      ->type_name("pass|drop")
+      ->group("Window");
+}
+
+void DedupCommand::add_output_flags() {
+  app_->add_option("-D,--duplicates", duplicates_, "Write the duplicates to this file")
+      ->type_name("FILE")
+      ->group("Output");
+  app_->add_option("-o,--output", output_,
+                   "Write to this file, which may be an input. It gets its name when it is "
+                   "complete, and is compressed if it ends in .gz or .zst")
+      ->type_name("FILE")
+      ->group("Output");
+  app_->add_option("--compress", compress_, "Compress the output. Default: by the name of --output")
+      ->type_name("gz|zst|none")
+      ->group("Output");
+  app_->add_option("--threads", threads_,
+                   "How many threads read and compare, 1 to 64; what is written does not depend on "
+                   "it. Default: one per processor, at most 8")
+      ->type_name("N")
+      ->group("Output");
+  app_->add_flag("-s,--stats", stats_, "Print counts, rate and memory to standard error at the end")
+      ->group("Output");
+  app_->add_flag("-q,--quiet", quiet_,
+                 "No progress line (it is shown only when standard error is a terminal and "
+                 "standard output is not)")
+      ->group("Output");
+  app_->add_option(
+          "-m,--memory", memory_,
+
+          std::string{"Limit of the memory for keys: 512MiB, 4GiB. Default: half of the memory, "} +
+              format_bytes(default_memory_bytes()) + " here")
+      ->type_name("SIZE")
+      ->group("Output");
+}
+
+}  // namespace semel::tool

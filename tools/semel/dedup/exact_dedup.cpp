@@ -1,0 +1,424 @@
+#include "tools/semel/dedup/exact_dedup.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "tools/semel/shared/exit_code.hpp"
+#include "tools/semel/shared/units.hpp"
+
+namespace semel::tool {
+namespace {
+
+/// A file without a name for what cannot be read twice.
+Result<int> open_store(const std::string& name) {
+  const char* const asked = std::getenv("TMPDIR");
+  std::string path = asked != nullptr && *asked != '\0' ? asked : "/tmp";
+  const std::string directory = path;
+  path += "/semel-dedup-XXXXXX";
+  const int store = mkostemp(path.data(), O_CLOEXEC);
+  if (store < 0) {
+    return file_error(fmt::format("cannot store '{}' to read it twice: {}: {}", name, directory,
+                                  std::strerror(errno)));
+  }
+  unlink(path.c_str());
+  return store;
+}
+
+}  // namespace
+
+ExactDedup::ExactDedup(const DedupOptions& options, const Context& context)
+    : options_(options),
+      context_(context),
+      parts_(std::bit_ceil(options.threads)),
+      part_shift_(64 - static_cast<unsigned>(std::countr_zero(parts_))),
+      rule_(options.rule),
+      budget_(options.memory_bytes),
+      parsers_(options.threads) {}
+
+ExactDedup::~ExactDedup() {
+  for (const FeedInput& input : inputs_) {
+    if (input.store >= 0) ::close(input.store);
+  }
+}
+
+std::uint64_t ExactDedup::keys() const noexcept {
+  std::uint64_t keys = 0;
+  for (const KeySet& set : sets_) keys += set.size();
+  return keys;
+}
+
+Status ExactDedup::open_inputs() {
+  for (const std::string& path : options_.files) {
+    FeedInput& input = inputs_.emplace_back(FeedInput{path});
+    struct stat file {};
+    const bool is_file = path != "-" && stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode);
+    if (!options_.needs_whole_input() || is_file) continue;
+    SEMEL_TRY(store, open_store(path == "-" ? "standard input" : path));
+    input.store = store;
+    input.is_stored = true;
+  }
+  return Done{};
+}
+
+Status ExactDedup::run() {
+  SEMEL_CHECK(open_inputs());
+  const KeySet::Options kind{.is_counted = options_.needs_whole_input(),
+                             .keeps_last = options_.keep == DedupOptions::Keep::last};
+  for (unsigned i = 0; i < parts_; ++i) {
+    if (sets_.emplace_back(hash_, budget_, kind).open()) continue;
+    return memory_error(
+        fmt::format("the memory limit of {} is too small for {} threads, or the "
+                    "process may not have the addresses (ulimit -v)",
+                    format_bytes(budget_.limit()), options_.threads));
+  }
+  if (!options_.needs_whole_input()) return run_pass(Pass::only);
+  SEMEL_CHECK(run_pass(Pass::collect));
+  // A part of the counts would be a wrong result, so that nothing is written after a signal.
+  if (context_.stop.received() != 0) return Done{};
+  lines_collected_ = counts_.lines;
+  counts_ = {};
+  for (FeedInput& input : inputs_) input.is_stored = false;
+  selection_.emplace(sets_, options_, budget_);
+  SEMEL_CHECK(selection_->prepare());
+  SEMEL_CHECK(run_pass(Pass::write));
+  if (reader_left_ || context_.stop.received() != 0) return Done{};
+  if (counts_.lines == lines_collected_ && selection_->peek() == nullptr) return Done{};
+  return data_error("the input has changed while it was read: what was written is not right");
+}
+
+Status ExactDedup::run_pass(Pass pass) {
+  pass_ = pass;
+  header_.reset();
+  feed_ = std::make_unique<BlockFeed>(inputs_, rule_, context_.bytes_total, context_.stop,
+                                      [this] { show_progress(); });
+  const Status done =
+      run_pipeline(*this, {.threads = options_.threads, .parts = pass == Pass::write ? 1 : parts_});
+  bytes_left_ = feed_->bytes_held();
+  return done;
+}
+
+Result<bool> ExactDedup::read(Block& block) {
+  SEMEL_TRY(is_block, feed_->next(block));
+  if (!is_block) return false;
+  if (block.begins_input && rule_.has_header) SEMEL_CHECK(take_header(block));
+  return true;
+}
+
+void ExactDedup::cancel() {
+  feed_->cancel();
+}
+
+/// The names of the fields are written once; every input must have the same.
+Status ExactDedup::take_header(Block& block) {
+  constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
+  const std::string name = feed_->name_of(block.input);
+  if (block.is_long_part) {
+    return data_error(fmt::format("{}, line 1: the header is longer than the limit of {}", name,
+                                  format_bytes(line_bytes_max)));
+  }
+  const Bytes text = block.bytes.bytes();
+  std::size_t size = feed_->record_size(text);
+  if (size == 0) size = text.size();
+  block.begin = size;
+  const Bytes record = text.substr(0, size);
+  block.newlines = static_cast<std::uint64_t>(std::count(record.begin(), record.end(), '\n'));
+  Bytes content = record;
+  while (content.ends_with('\n') || content.ends_with('\r') || content.ends_with('\0')) {
+    content.remove_suffix(1);
+  }
+  if (content.starts_with(byte_order_mark)) content.remove_prefix(byte_order_mark.size());
+  if (header_) {
+    if (*header_ == content) return Done{};
+    return data_error(fmt::format("{}, line 1: the header is '{}'; the previous input has '{}'",
+                                  name, content, *header_));
+  }
+  header_ = content;
+  LineParser parser{rule_};
+  if (const Status resolved = parser.resolve(content); !resolved) {
+    return data_error(fmt::format("{}, line 1: {}", name, resolved.error().detail));
+  }
+  rule_ = parser.rule();
+  header_record_ = record;
+  if (options_.count) {
+    // The byte order mark stays in front.
+    const std::size_t mark = record.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+    header_record_.insert(mark, fmt::format("count{}", rule_.delimiter.value_or(',')));
+  }
+  block.carries_header = true;
+  return Done{};
+}
+
+/// The rest of a line that is too long is in front. False: there is nothing else.
+bool ExactDedup::take_rest(Block& block) {
+  if (!block.begins_inside && !block.is_long_part) return true;
+  const Bytes text = block.bytes.bytes();
+  if (block.begins_inside) {
+    const std::size_t size = block.is_long_part
+                                 ? text.size()
+                                 : std::min(text.find(rule_.terminator), text.size() - 1) + 1;
+    block.rest = block.begin = size;
+    block.newlines = 1;
+    return size < text.size();
+  }
+  block.ends.push_back(static_cast<std::uint32_t>(text.size()));
+  block.fates.push_back(Fate::no_key);
+  if (options_.missing != DedupOptions::Missing::pass || rule_.is_csv) {
+    const char* const what = rule_.is_csv ? "a record (is a quote not closed?)" : "a line";
+    block.fault = {
+        0, 0, fmt::format("{} is longer than the limit of {}", what, format_bytes(line_bytes_max)),
+        false};
+    block.ends.clear();
+    block.fates.clear();
+  }
+  return false;
+}
+
+template <class AddLine>
+void ExactDedup::for_each_line(Block& block, AddLine add_line) {
+  const Bytes text = block.bytes.bytes();
+  if (rule_.is_csv && text.find('"') != Bytes::npos) {
+    for (std::size_t at = block.begin; at < text.size();) {
+      std::size_t size = feed_->record_size(text.substr(at));
+      if (size == 0) size = text.size() - at;
+      at += size;
+      block.ends.push_back(static_cast<std::uint32_t>(at));
+      if (!add_line(text.substr(at - size, size))) return;
+    }
+    return;
+  }
+  const char* at = text.data() + block.begin;
+  const char* const end = text.data() + text.size();
+  while (at != end) {
+    const auto left = static_cast<std::size_t>(end - at);
+    const void* const found = std::memchr(at, rule_.terminator, left);
+    const std::size_t size =
+        found == nullptr ? left
+                         : static_cast<std::size_t>(static_cast<const char*>(found) - at) + 1;
+    block.ends.push_back(static_cast<std::uint32_t>(at + size - text.data()));
+    if (!add_line(Bytes{at, size})) return;
+    at += size;
+  }
+}
+
+void ExactDedup::add_key(Block& block, Bytes key, std::uint32_t line) {
+  if (options_.digest) {
+    char* const digest = block.key_bytes.space();
+    hash_.digest(key, digest);
+    block.key_bytes.use(KeyHash::digest_bytes);
+    key = {digest, KeyHash::digest_bytes};
+  }
+  const std::uint64_t hash = hash_(key);
+  const std::size_t part = parts_ == 1 ? 0 : hash >> part_shift_;
+  block.keys[part].push_back({hash, key.data(), static_cast<std::uint32_t>(key.size()), line});
+}
+
+void ExactDedup::split_lines(Block& block, LineParser& parser) {
+  std::uint32_t line = 0;
+  for_each_line(block, [&](Bytes text) {
+    if (text.back() == rule_.terminator) text.remove_suffix(1);
+    ParsedLine parsed;
+    char* const space = block.key_bytes.space();
+    const LineError error = parser.parse(text, space, parsed);
+    if (error == LineError::none) {
+      if (pass_ != Pass::write) {
+        if (parsed.key.data() == space) block.key_bytes.use(parsed.key.size());
+        add_key(block, parsed.key, line);
+      }
+      ++line;
+      block.fates.push_back(Fate::first);
+      return true;
+    }
+    if (options_.missing == DedupOptions::Missing::pass && LineParser::can_pass(error)) {
+      ++line;
+      block.fates.push_back(Fate::no_key);
+      return true;
+    }
+    block.ends.pop_back();
+    block.fault = {line, 0, parser.explanation(), false};
+    return false;
+  });
+}
+
+void ExactDedup::split(Block& block, unsigned thread) {
+  if (take_rest(block)) {
+    const bool needs_keys = pass_ != Pass::write || options_.missing == DedupOptions::Missing::pass;
+    if (needs_keys) {
+      std::unique_ptr<LineParser>& parser = parsers_[thread];
+      if (parser == nullptr) parser = std::make_unique<LineParser>(rule_);
+      split_lines(block, *parser);
+    } else {
+      for_each_line(block, [&](Bytes) { return true; });
+      block.fates.resize(block.ends.size(), Fate::dropped);
+    }
+  }
+  const std::size_t end =
+      block.fault ? (block.ends.empty() ? block.begin : block.ends.back()) : block.bytes.size;
+  if (rule_.is_csv) {
+    const Bytes text = block.bytes.bytes().substr(block.begin, end - block.begin);
+    block.newlines += static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  } else {
+    block.newlines += block.ends.size();
+  }
+  if (block.fault) block.fault->newlines = block.newlines;
+}
+
+void ExactDedup::judge(Block& block, unsigned part) {
+  if (pass_ == Pass::write) return select(block);
+  const std::vector<KeyRef>& keys = block.keys[part];
+  block.added[part] = sets_[part].add(
+      {.keys = keys, .first_line = block.first_line, .share = block.share}, block.fates.data());
+}
+
+/// Marks the lines that were chosen.
+void ExactDedup::select(Block& block) {
+  for (Fate& fate : block.fates) {
+    if (fate != Fate::no_key) fate = Fate::dropped;
+  }
+  block.occurrences.clear();
+  const std::uint64_t end = block.first_line + block.lines();
+  for (const KeyNote* note = selection_->peek(); note != nullptr && note->line < end;
+       note = selection_->peek()) {
+    block.fates[note->line - block.first_line] = Fate::first;
+    if (options_.count) block.occurrences.push_back(note->count);
+    selection_->take();
+  }
+}
+
+/// The first line whose key had no memory, in whichever part.
+void ExactDedup::find_fault_of_memory(Block& block) {
+  for (unsigned part = 0; part < parts_ && pass_ != Pass::write; ++part) {
+    const std::vector<KeyRef>& keys = block.keys[part];
+    if (block.added[part] == keys.size()) continue;
+    const std::size_t line = keys[block.added[part]].line;
+    if (block.fault && block.fault->line <= line) continue;
+    block.fault = {line, 0, {}, true};
+  }
+  if (!block.fault || !block.fault->is_memory) return;
+  const std::size_t end = block.fault->line == 0 ? block.begin : block.ends[block.fault->line - 1];
+  const Bytes before = block.bytes.bytes().substr(0, end);
+  block.fault->newlines =
+      static_cast<std::uint64_t>(std::count(before.begin(), before.end(), rule_.terminator));
+}
+
+void ExactDedup::finish(Block& block) {
+  find_fault_of_memory(block);
+  const std::size_t lines = block.fault ? block.fault->line : block.lines();
+  for (std::size_t i = 0; i < lines; ++i) {
+    block.counts.first += block.fates[i] == Fate::first;
+    block.counts.no_key += block.fates[i] == Fate::no_key;
+  }
+  block.counts.repeats = lines - block.counts.first - block.counts.no_key;
+  if (pass_ != Pass::collect) compose(block);
+}
+
+/// What of the block is written, in one piece.
+void ExactDedup::compose(Block& block) {
+  const std::size_t lines = block.counts.first + block.counts.no_key + block.counts.repeats;
+  const bool counts_only = options_.total;
+  if (!options_.count && block.counts.repeats == 0) {
+    block.is_whole = true;
+    return;
+  }
+  block.first.grow_to(block.bytes.size);
+  std::size_t occurrence = 0;
+  for (std::size_t i = 0; i < lines;) {
+    const bool is_out = block.fates[i] == Fate::first || block.fates[i] == Fate::no_key;
+    std::size_t end = i + 1;
+    if (is_out && options_.count) {
+      block.first.append(occurrence_text(block.occurrences[occurrence++]));
+    } else {  // lines that go the same way are copied together
+      while (end < lines &&
+             (block.fates[end] == Fate::first || block.fates[end] == Fate::no_key) == is_out) {
+        ++end;
+      }
+    }
+    const std::size_t from = i == 0 ? block.begin : block.ends[i - 1];
+    const Bytes run{block.bytes.data() + from, block.ends[end - 1] - from};
+    if (is_out && !counts_only) block.first.append(run);
+    if (!is_out && context_.duplicates != nullptr) block.duplicates.append(run);
+    i = end;
+  }
+}
+
+std::string ExactDedup::occurrence_text(std::uint64_t count) const {
+  if (rule_.has_header || rule_.is_csv) {
+    return fmt::format("{}{}", count, rule_.delimiter.value_or(','));
+  }
+  return fmt::format("{:7} ", count);
+}
+
+void ExactDedup::write_lines(const Block& block) {
+  LineWriter& first = context_.first;
+  if (block.carries_header && pass_ != Pass::collect) {
+    if (!options_.total) first.write(header_record_);
+    if (context_.duplicates != nullptr) context_.duplicates->write(header_record_);
+  }
+  if (pass_ == Pass::collect) return;
+  if (block.rest > 0 && !options_.total) first.append(block.bytes.bytes().substr(0, block.rest));
+  const std::size_t lines = block.counts.first + block.counts.no_key + block.counts.repeats;
+  if (block.is_whole && lines > 0 && !options_.total) {
+    first.write(block.bytes.bytes().substr(block.begin, block.ends[lines - 1] - block.begin));
+  }
+  if (block.first.size > 0) first.write(block.first.bytes());
+  if (block.duplicates.size > 0) context_.duplicates->write(block.duplicates.bytes());
+  // A reader behind a pipe sees each block at once.
+  first.flush();
+  if (context_.duplicates != nullptr) context_.duplicates->flush();
+}
+
+Result<bool> ExactDedup::write(Block& block) {
+  if (block.begins_input) input_newlines_ = 0;
+  write_lines(block);
+  {
+    const std::scoped_lock lock{progress_mutex_};
+    const Block::Counts& counts = block.counts;
+    counts_.lines += counts.first + counts.no_key + counts.repeats;
+    counts_.first += counts.first;
+    counts_.duplicates += counts.repeats;
+    counts_.without_key += counts.no_key;
+    bytes_read_ = block.bytes_read;
+  }
+  show_progress();
+  if (block.fault) return error_of(block);
+  input_newlines_ += block.newlines;
+  return is_output_open();
+}
+
+Error ExactDedup::error_of(const Block& block) {
+  const std::string place = fmt::format("{}, line {}", feed_->name_of(block.input),
+                                        input_newlines_ + block.fault->newlines + 1);
+  if (!block.fault->is_memory) return data_error(fmt::format("{}: {}", place, block.fault->text));
+  return memory_error(
+      fmt::format("{}: the memory limit of {} is reached with {} keys remembered; none was "
+                  "forgotten. Allow more with --memory{}",
+                  place, format_bytes(options_.memory_bytes), format_count(counts_.first),
+                  options_.digest ? "" : ", or remember 16 bytes a key with --digest"));
+}
+
+Result<bool> ExactDedup::is_output_open() {
+  const LineWriter::State state = context_.first.state();
+  if (state == LineWriter::State::reader_left) reader_left_ = true;
+  if (context_.duplicates != nullptr && context_.duplicates->state() != LineWriter::State::good) {
+    return context_.duplicates->error();
+  }
+  if (state == LineWriter::State::failed) return context_.first.error();
+  return !reader_left_;
+}
+
+/// The reader shows it while it waits, the writer after each block.
+void ExactDedup::show_progress() {
+  const std::scoped_lock lock{progress_mutex_};
+  context_.progress.show({bytes_read_, counts_.lines, counts_.duplicates});
+}
+
+}  // namespace semel::tool
