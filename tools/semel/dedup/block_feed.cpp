@@ -123,7 +123,7 @@ bool BlockFeed::wait_for_input() {
 /// False: the input has ended.
 Result<bool> BlockFeed::read_more(Block& block) {
   RawBuffer& bytes = block.bytes;
-  SEMEL_TRY(chunk, source_.read(bytes.data() + bytes.size, bytes.capacity() - bytes.size));
+  SEMEL_TRY(chunk, source_.read(bytes.data() + bytes.size, limit_ - bytes.size));
   if (chunk.kind == ByteSource::Chunk::Kind::end) return false;
   if (chunk.kind == ByteSource::Chunk::Kind::nothing_yet) return true;
   const FeedInput& input = inputs_[input_];
@@ -145,24 +145,27 @@ Result<bool> BlockFeed::read_more(Block& block) {
 
 Result<BlockFeed::Filled> BlockFeed::fill(Block& block) {
   RawBuffer& bytes = block.bytes;
-  bytes.grow_to(std::max(block_bytes, carry_.size));
+  // Not the buffer's capacity: where a block ends must depend on the input alone (--resume).
+  limit_ = block_bytes;
+  while (limit_ <= carry_.size && limit_ < line_bytes_max) limit_ *= 2;
+  bytes.grow_to(limit_);
   bytes.append(carry_.bytes());
   carry_.size = 0;
   while (!at_end_) {
-    const bool is_full = bytes.size == bytes.capacity();
+    const bool is_full = bytes.size == limit_;
     if (is_full || !is_ready(Millis{0})) {
       const std::size_t whole = end_of_records(bytes.bytes());
       if (whole > 0) {
         hand_out(block, whole);
         return Filled::block;
       }
-      if (is_full && bytes.capacity() >= line_bytes_max) {
+      if (is_full && limit_ >= line_bytes_max) {
         block.is_long_part = true;
         hand_out(block, bytes.size);
         is_inside_ = true;
         return Filled::block;
       }
-      if (is_full) bytes.grow_to(bytes.capacity() * 2);
+      if (is_full) bytes.grow_to(limit_ *= 2);
       if (!is_full && !wait_for_input()) break;
     }
     if (stop_.received() != 0) break;

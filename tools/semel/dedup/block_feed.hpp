@@ -65,7 +65,8 @@ class BlockFeed {
   const std::function<void()> on_wait_;
   const int cancelled_;  ///< readable after cancel()
   ByteSource source_;
-  RawBuffer carry_;  ///< read and not handed out: the beginning of a record
+  std::size_t limit_ = 0;  ///< of the block that is filled
+  RawBuffer carry_;        ///< read and not handed out: the beginning of a record
   Block::Place start_;
   std::size_t input_ = 0;
   std::uint64_t offset_ = 0;

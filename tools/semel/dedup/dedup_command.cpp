@@ -7,6 +7,7 @@
 #include <deque>
 #include <thread>
 
+#include "tools/semel/dedup/block.hpp"
 #include "tools/semel/dedup/dedup.hpp"
 #include "tools/semel/dedup/dedup_state.hpp"
 #include "tools/semel/records/csv.hpp"
@@ -209,6 +210,34 @@ Status DedupCommand::check_whole_input(const DedupOptions& options) const {
   return Done{};
 }
 
+/// Checkpoints are of a run whose output is a file that holds every key.
+Status DedupCommand::resolve_resume(DedupOptions& options) const {
+  if (!given("--resume")) {
+    if (given("--resume-every")) return fail("--resume-every needs --resume");
+    return Done{};
+  }
+  for (const char* const flag :
+       {"--window", "--state", "--count", "--unique", "--repeated", "--duplicates", "--total"}) {
+    if (has_flag(flag) && given(flag)) {
+      return fail(fmt::format("--resume and {} exclude each other", flag));
+    }
+  }
+  if (options.keep == DedupOptions::Keep::last) {
+    return fail("--resume and --keep last exclude each other: nothing is written before the end");
+  }
+  if (!given("--output")) return fail("--resume needs --output");
+  if (resume_.empty()) return fail("--resume: the name is empty");
+  const Result<std::size_t> every = parse_size(resume_every_);
+  if (!every.ok()) return fail("--resume-every: " + every.error().detail);
+  if (*every < block_bytes) {
+    return fail(fmt::format("--resume-every: '{}' is less than {}", resume_every_,
+                            format_bytes(block_bytes)));
+  }
+  options.resume_path = resume_;
+  options.resume_every = *every;
+  return Done{};
+}
+
 Status DedupCommand::resolve_output(DedupOptions& options) const {
   options.duplicates_path = duplicates_;
   options.output_path = output_;
@@ -304,6 +333,7 @@ Status DedupCommand::resolve(DedupOptions& options) const {
   SEMEL_CHECK(resolve_output(options));
   SEMEL_CHECK(resolve_key(options));
   SEMEL_CHECK(resolve_selection(options));
+  SEMEL_CHECK(resolve_resume(options));
   return resolve_window(options);
 }
 

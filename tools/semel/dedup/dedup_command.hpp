@@ -33,6 +33,7 @@ class DedupCommand {
   [[nodiscard]] Status resolve_missing(DedupOptions& options) const;
   [[nodiscard]] Status resolve_selection(DedupOptions& options) const;
   [[nodiscard]] Status resolve_output(DedupOptions& options) const;
+  [[nodiscard]] Status resolve_resume(DedupOptions& options) const;
   [[nodiscard]] Status check_whole_input(const DedupOptions& options) const;
   [[nodiscard]] Status resolve_key(DedupOptions& options) const;
   [[nodiscard]] Status resolve_window(DedupOptions& options) const;
@@ -58,6 +59,8 @@ class DedupCommand {
   std::string output_;
   std::string compress_;
   std::string threads_;
+  std::string resume_;
+  std::string resume_every_ = "256MiB";
   bool csv_ = false;
   bool tsv_ = false;
   bool header_ = false;

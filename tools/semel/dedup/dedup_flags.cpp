@@ -190,6 +190,17 @@ void DedupCommand::add_output_flags() {
   app_->add_option("--compress", compress_, "Compress the output. Default: by the name of --output")
       ->type_name("gz|zst|none")
       ->group("Output");
+  app_->add_option(
+          "--resume", resume_,
+          "Keep in this directory how far the run is. After a kill or a power cut the same "
+          "command goes on from there, and --output gets the bytes of a run that was not "
+          "killed. Inputs are files; they must not change meanwhile")
+      ->type_name("DIR")
+      ->group("Output");
+  app_->add_option("--resume-every", resume_every_,
+                   "How many bytes of input lie between two checkpoints. Default: 256MiB")
+      ->type_name("SIZE")
+      ->group("Output");
   app_->add_option("--threads", threads_,
                    "How many threads read and compare, 1 to 64; what is written does not depend on "
                    "it. Default: one per processor, at most 8")

@@ -39,8 +39,9 @@ struct DedupOptions {
   bool digest = false;  ///< keys are remembered by 128 bits of a hash
   unsigned threads = 1;
   std::size_t memory_bytes = 0;
-  std::string state_path;   ///< empty: nothing is kept after the run
-  std::string resume_path;  ///< empty: a run that was killed begins again
+  std::string state_path;        ///< empty: nothing is kept after the run
+  std::string resume_path;       ///< empty: a run that was killed begins again
+  std::size_t resume_every = 0;  ///< bytes of input between checkpoints
 
   /// What is written is known only when all input was read: the input is read twice.
   [[nodiscard]] bool needs_whole_input() const noexcept {

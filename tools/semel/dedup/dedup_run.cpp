@@ -120,7 +120,9 @@ Exit report(const Error& error) {
 Exit report_stop(int signal, const DedupOptions& options, const Figures& figures) {
   constexpr int signal_exit = 128;  // as shells number them
   std::string rest;
-  if (!options.output_path.empty()) {
+  if (!options.resume_path.empty()) {
+    rest = "; the same command goes on from the last checkpoint";
+  } else if (!options.output_path.empty()) {
     rest = fmt::format("; '{}' was not written", options.output_path);
   } else if (options.needs_whole_input()) {
     rest = "; nothing was written, as not all input was read";
@@ -166,6 +168,8 @@ struct Surroundings {
   LineWriter* duplicates;
   Progress& progress;
   std::uint64_t bytes_total;
+  Checkpoints* checkpoints;
+  int output;
 };
 
 /// --total, the end of the outputs, and the first error.
@@ -178,9 +182,9 @@ Status conclude(const Surroundings& around, Status status, const DedupCounts& co
 }
 
 Status run_exact(const Surroundings& around, Figures& figures) {
-  ExactDedup dedup{
-      around.options,
-      {around.first, around.duplicates, around.progress, around.stop, around.bytes_total}};
+  ExactDedup dedup{around.options,
+                   {around.first, around.duplicates, around.progress, around.stop,
+                    around.bytes_total, around.checkpoints, around.output}};
   const Status status = conclude(around, dedup.run(), dedup.counts());
   figures = {dedup.counts(),      dedup.bytes_read(),          dedup.keys(),
              dedup.memory_used(), around.options.memory_bytes, dedup.bytes_left()};
@@ -221,6 +225,24 @@ Status run_with_engine(const Surroundings& around, Figures& figures) {
   return status;
 }
 
+/// The output is complete and gets its name. With checkpoints that is noted first: who is killed
+/// between the name and the end of the checkpoint has nothing left to do.
+Status commit(OutputFile& output, Checkpoints* checkpoints, const DedupCounts& counts) {
+  if (checkpoints == nullptr) return output.commit();
+  SEMEL_CHECK(checkpoints->save({.is_complete = true, .counts = counts}, output.descriptor()));
+  SEMEL_CHECK(output.commit());
+  return checkpoints->remove();
+}
+
+/// A run before was complete; it may lack its name.
+Status finish_complete(const DedupOptions& options, Checkpoints& checkpoints) {
+  if (access(checkpoints.partial_path().c_str(), F_OK) == 0) {
+    SEMEL_TRY(output, OutputFile::open(options.output_path, checkpoints.partial_path()));
+    SEMEL_CHECK(output->commit());
+  }
+  return checkpoints.remove();
+}
+
 }  // namespace
 
 Exit run_dedup(const DedupOptions& options) {
@@ -229,10 +251,21 @@ Exit run_dedup(const DedupOptions& options) {
   if (!inputs) return report(inputs.error());
   const Result<std::unique_ptr<LineWriter>> opened = open_duplicates(options);
   if (!opened) return report(opened.error());
+  std::unique_ptr<Checkpoints> checkpoints;
   std::unique_ptr<OutputFile> output;
   int descriptor = STDOUT_FILENO;
+  if (!options.resume_path.empty()) {
+    Result<std::unique_ptr<Checkpoints>> found = Checkpoints::open(options);
+    if (!found) return report(found.error());
+    checkpoints = *std::move(found);
+    if (checkpoints->last() && checkpoints->last()->is_complete) {
+      const Status finished = finish_complete(options, *checkpoints);
+      return finished ? Exit::ok : report(finished.error());
+    }
+  }
   if (!options.output_path.empty()) {
-    Result<std::unique_ptr<OutputFile>> file = OutputFile::open(options.output_path);
+    Result<std::unique_ptr<OutputFile>> file = OutputFile::open(
+        options.output_path, checkpoints == nullptr ? "" : checkpoints->partial_path());
     if (!file) return report(file.error());
     output = *std::move(file);
     const Result<int> other = output->duplicate_descriptor();
@@ -243,10 +276,19 @@ Exit run_dedup(const DedupOptions& options) {
                    LineWriter::Form{options.rule.terminator, options.compression}};
   Progress progress{!options.quiet && Progress::is_wanted(), inputs->bytes_total};
   Figures figures;
-  const Surroundings around{options, stop, first, opened->get(), progress, inputs->bytes_total};
+  const Surroundings around{options,
+                            stop,
+                            first,
+                            opened->get(),
+                            progress,
+                            inputs->bytes_total,
+                            checkpoints.get(),
+                            output == nullptr ? -1 : output->descriptor()};
   Status status =
       options.needs_engine() ? run_with_engine(around, figures) : run_exact(around, figures);
-  if (status && output != nullptr && stop.received() == 0) status = output->commit();
+  if (status && output != nullptr && stop.received() == 0) {
+    status = commit(*output, checkpoints.get(), figures.counts);
+  }
   progress.clear();
   if (options.stats) print_stats(options, figures, progress.elapsed());
   if (!status) return report(status.error());

@@ -81,7 +81,13 @@ Status ExactDedup::run() {
                     "process may not have the addresses (ulimit -v)",
                     format_bytes(budget_.limit()), options_.threads));
   }
-  if (!options_.needs_whole_input()) return run_pass(Pass::only);
+  if (!options_.needs_whole_input()) {
+    if (context_.checkpoints != nullptr) {
+      SEMEL_CHECK(resume(context_.checkpoints->last().value_or(Checkpoint{})));
+      if (context_.stop.received() != 0) return Done{};
+    }
+    return run_pass(Pass::only);
+  }
   SEMEL_CHECK(run_pass(Pass::collect));
   // A part of the counts would be a wrong result, so that nothing is written after a signal.
   if (context_.stop.received() != 0) return Done{};
@@ -96,11 +102,60 @@ Status ExactDedup::run() {
   return data_error("the input has changed while it was read: what was written is not right");
 }
 
+/// Reads the keys of the output so far and goes on where it ended.
+Status ExactDedup::resume(const Checkpoint& last) {
+  const std::string& path = context_.checkpoints->partial_path();
+  struct stat file {};
+  const auto size = static_cast<off_t>(last.output_bytes);
+  if (fstat(context_.output, &file) != 0 || file.st_size < size) {
+    return data_error(
+        fmt::format("--resume: {} has {} bytes and had {}: remove '{}' to begin again", path,
+                    file.st_size, size, options_.resume_path));
+  }
+  if (ftruncate(context_.output, size) != 0 || lseek(context_.output, size, SEEK_SET) != size) {
+    return file_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+  }
+  rebuilt_ = {FeedInput{path}};
+  SEMEL_CHECK(run_pass(Pass::rebuild));
+  if (context_.stop.received() != 0) return Done{};
+  if (counts_.first != last.counts.first || counts_.duplicates != 0) {
+    return data_error(fmt::format("--resume: {} has {} keys and had {}: remove '{}' to begin again",
+                                  path, counts_.first, last.counts.first, options_.resume_path));
+  }
+  counts_ = last.counts;
+  input_newlines_ = last.newlines;
+  start_ = {last.input, last.offset};
+  context_.first.continue_after(last.owes_newline);
+  return Done{};
+}
+
+/// Where it is made depends on the input alone, as a compressed stream ends there.
+Status ExactDedup::save_checkpoint(const Block& block) {
+  bytes_since_ += block.bytes.size;
+  // Inside of a line that is too long for a block nobody could begin.
+  if (bytes_since_ < options_.resume_every || block.is_long_part) return Done{};
+  bytes_since_ = 0;
+  LineWriter& first = context_.first;
+  first.end_stream();
+  if (first.state() != LineWriter::State::good) return first.error();
+  const off_t end = lseek(context_.output, 0, SEEK_CUR);
+  if (end < 0) return file_error("cannot tell how long the output is");
+  return context_.checkpoints->save({.input = block.place.input,
+                                     .offset = block.place.offset,
+                                     .newlines = input_newlines_,
+                                     .output_bytes = static_cast<std::uint64_t>(end),
+                                     .owes_newline = first.owes_newline(),
+                                     .counts = counts_},
+                                    context_.output);
+}
+
 Status ExactDedup::run_pass(Pass pass) {
   pass_ = pass;
-  header_.reset();
-  feed_ = std::make_unique<BlockFeed>(inputs_, rule_, context_.bytes_total, context_.stop,
-                                      [this] { show_progress(); });
+  if (pass == Pass::write) header_.reset();
+  feed_ =
+      std::make_unique<BlockFeed>(pass == Pass::rebuild ? rebuilt_ : inputs_, rule_,
+                                  context_.bytes_total, context_.stop, [this] { show_progress(); });
+  if (pass == Pass::only) feed_->start_at(start_);
   const Status done =
       run_pipeline(*this, {.threads = options_.threads, .parts = pass == Pass::write ? 1 : parts_});
   bytes_left_ = feed_->bytes_held();
@@ -318,7 +373,7 @@ void ExactDedup::finish(Block& block) {
     block.counts.no_key += block.fates[i] == Fate::no_key;
   }
   block.counts.repeats = lines - block.counts.first - block.counts.no_key;
-  if (pass_ != Pass::collect) compose(block);
+  if (pass_ == Pass::only || pass_ == Pass::write) compose(block);
 }
 
 /// What of the block is written, in one piece.
@@ -359,11 +414,11 @@ std::string ExactDedup::occurrence_text(std::uint64_t count) const {
 
 void ExactDedup::write_lines(const Block& block) {
   LineWriter& first = context_.first;
-  if (block.carries_header && pass_ != Pass::collect) {
+  if (pass_ == Pass::collect || pass_ == Pass::rebuild) return;
+  if (block.carries_header) {
     if (!options_.total) first.write(header_record_);
     if (context_.duplicates != nullptr) context_.duplicates->write(header_record_);
   }
-  if (pass_ == Pass::collect) return;
   if (block.rest > 0 && !options_.total) first.append(block.bytes.bytes().substr(0, block.rest));
   const std::size_t lines = block.counts.first + block.counts.no_key + block.counts.repeats;
   if (block.is_whole && lines > 0 && !options_.total) {
@@ -391,7 +446,11 @@ Result<bool> ExactDedup::write(Block& block) {
   show_progress();
   if (block.fault) return error_of(block);
   input_newlines_ += block.newlines;
-  return is_output_open();
+  SEMEL_TRY(is_open, is_output_open());
+  if (is_open && context_.checkpoints != nullptr && pass_ == Pass::only) {
+    SEMEL_CHECK(save_checkpoint(block));
+  }
+  return is_open;
 }
 
 Error ExactDedup::error_of(const Block& block) {

@@ -12,6 +12,7 @@
 
 #include "semel/result.hpp"
 #include "tools/semel/dedup/block_feed.hpp"
+#include "tools/semel/dedup/checkpoints.hpp"
 #include "tools/semel/dedup/dedup_options.hpp"
 #include "tools/semel/dedup/key_hash.hpp"
 #include "tools/semel/dedup/key_set.hpp"
@@ -31,7 +32,9 @@ class ExactDedup final : private BlockSteps {
     LineWriter* duplicates;  ///< null: nowhere
     Progress& progress;
     const StopSignals& stop;
-    std::uint64_t bytes_total = 0;  ///< of all inputs; 0: not known
+    std::uint64_t bytes_total = 0;       ///< of all inputs; 0: not known
+    Checkpoints* checkpoints = nullptr;  ///< null: none are made
+    int output = -1;                     ///< with checkpoints: what `first` writes to
   };
   /// All references outlive this.
   ExactDedup(const DedupOptions& options, const Context& context);
@@ -51,6 +54,7 @@ class ExactDedup final : private BlockSteps {
  private:
   enum class Pass : std::uint8_t {
     only,     ///< the first of each key is written as it comes
+    rebuild,  ///< the keys are read from what a run before has written
     collect,  ///< keys are noted, nothing is written
     write,    ///< what was chosen is written
   };
@@ -62,6 +66,8 @@ class ExactDedup final : private BlockSteps {
   void cancel() override;
 
   [[nodiscard]] Status run_pass(Pass pass);
+  [[nodiscard]] Status resume(const Checkpoint& last);
+  [[nodiscard]] Status save_checkpoint(const Block& block);
   [[nodiscard]] Status open_inputs();
   [[nodiscard]] Status take_header(Block& block);
   [[nodiscard]] bool take_rest(Block& block);
@@ -87,6 +93,8 @@ class ExactDedup final : private BlockSteps {
   MemoryBudget budget_;
   std::vector<KeySet> sets_;
   std::vector<FeedInput> inputs_;
+  std::vector<FeedInput> rebuilt_;  ///< the output so far
+  Block::Place start_;
   std::optional<Selection> selection_;
   std::unique_ptr<BlockFeed> feed_;
   Pass pass_ = Pass::only;
@@ -99,6 +107,7 @@ class ExactDedup final : private BlockSteps {
   std::uint64_t lines_collected_ = 0;
   std::uint64_t bytes_read_ = 0;
   std::size_t bytes_left_ = 0;
+  std::uint64_t bytes_since_ = 0;  ///< of the input, after the last checkpoint
   bool reader_left_ = false;
   std::mutex progress_mutex_;  ///< of counts_ while the threads run
   DedupCounts counts_;

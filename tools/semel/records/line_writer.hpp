@@ -56,6 +56,7 @@ class LineWriter {
   [[nodiscard]] Error error() const;
   /// What the system took, compressed where it is.
   [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
+  [[nodiscard]] bool owes_newline() const noexcept { return owes_newline_; }
   /// Goes on where another run ended: the last line it wrote lacks its newline.
   void continue_after(bool owes_newline) noexcept { owes_newline_ = owes_newline; }
 

@@ -88,7 +88,7 @@ Result<Millis> parse_window(Bytes text) {
   return Millis{static_cast<std::int64_t>(ms)};
 }
 
-Result<std::size_t> parse_memory(Bytes text) {
+Result<std::size_t> parse_size(Bytes text) {
   std::uint64_t bytes = 0;
   const Parsed parsed = parse_with_unit(text, size_units, bytes);
   if (parsed == Parsed::malformed) {
@@ -97,6 +97,16 @@ Result<std::size_t> parse_memory(Bytes text) {
                              "such as 4GiB",
                              text)};
   }
+  if (parsed == Parsed::too_large) {
+    return Error{ErrorCode::bad_option, fmt::format("'{}' is more than 64 bits can hold", text)};
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+Result<std::size_t> parse_memory(Bytes text) {
+  std::uint64_t bytes = 0;
+  const Parsed parsed = parse_with_unit(text, size_units, bytes);
+  if (parsed == Parsed::malformed) return parse_size(text);
   if (parsed == Parsed::too_large || bytes < limits::memory_bytes_min ||
       bytes > limits::memory_bytes_max) {
     return Error{ErrorCode::bad_option, fmt::format("memory '{}' is out of range: {} to {}", text,

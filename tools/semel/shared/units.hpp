@@ -16,6 +16,9 @@ namespace semel::tool {
 /// "1073741824", "512MiB", "4G" (binary), "4GB" (decimal). Errors: bad_option.
 [[nodiscard]] Result<std::size_t> parse_memory(Bytes text);
 
+/// The same without limits.
+[[nodiscard]] Result<std::size_t> parse_size(Bytes text);
+
 /// "1.50 GiB"
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 /// "12,345,678"
