@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tools/semel/records/output_file.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
@@ -68,7 +69,7 @@ Result<std::unique_ptr<Checkpoints>> Checkpoints::open(const DedupOptions& optio
   std::unique_ptr<Checkpoints> made{new Checkpoints{options}};
   made->path_ = options.resume_path + "/checkpoint.json";
   std::error_code code;
-  const std::filesystem::path output = std::filesystem::weakly_canonical(options.output_path, code);
+  const std::filesystem::path output = resolved_path(options.output_path, code);
   if (code) return made->failed_with(fmt::format("{}: {}", options.output_path, code.message()));
   made->partial_ =
       (output.parent_path() / fmt::format(".{}.semel-partial", output.filename().string()))

@@ -34,12 +34,20 @@ Result<int> open_store(const std::string& name) {
   return store;
 }
 
+/// A part for each thread, unless the memory is so little that their beginnings would take it.
+unsigned part_count(const DedupOptions& options) {
+  constexpr std::size_t bytes_a_part = std::size_t{1} << 20;
+  const std::size_t most =
+      std::bit_floor(std::max(options.memory_bytes / bytes_a_part, std::size_t{1}));
+  return static_cast<unsigned>(std::min<std::size_t>(std::bit_ceil(options.threads), most));
+}
+
 }  // namespace
 
 ExactDedup::ExactDedup(const DedupOptions& options, const Context& context)
     : options_(options),
       context_(context),
-      parts_(std::bit_ceil(options.threads)),
+      parts_(part_count(options)),
       part_shift_(64 - static_cast<unsigned>(std::countr_zero(parts_))),
       rule_(options.rule),
       budget_(options.memory_bytes),
@@ -457,6 +465,12 @@ Error ExactDedup::error_of(const Block& block) {
   const std::string place = fmt::format("{}, line {}", feed_->name_of(block.input),
                                         input_newlines_ + block.fault->newlines + 1);
   if (!block.fault->is_memory) return data_error(fmt::format("{}: {}", place, block.fault->text));
+  if (budget_.used() < budget_.limit() / 4) {
+    return memory_error(
+        fmt::format("{}: the system gives no memory (or no addresses, ulimit -v) "
+                    "beyond {}, with {} keys remembered",
+                    place, format_bytes(budget_.used()), format_count(counts_.first)));
+  }
   return memory_error(
       fmt::format("{}: the memory limit of {} is reached with {} keys remembered; none was "
                   "forgotten. Allow more with --memory{}",

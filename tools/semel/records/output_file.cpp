@@ -15,6 +15,12 @@
 
 namespace semel::tool {
 
+std::filesystem::path resolved_path(const std::string& path, std::error_code& code) {
+  // Absolute first: of a relative name that does not exist weakly_canonical() gives no directory.
+  const std::filesystem::path absolute = std::filesystem::absolute(path, code);
+  return code ? absolute : std::filesystem::weakly_canonical(absolute, code);
+}
+
 Error OutputFile::failed(const std::string& path) const {
   return file_error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
 }
@@ -31,7 +37,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(const std::string& path,
   }
   if (exists && access(path.c_str(), W_OK) != 0) return file->failed(path);
   std::error_code code;
-  std::filesystem::path place = std::filesystem::weakly_canonical(path, code);
+  std::filesystem::path place = resolved_path(path, code);
   if (code) return file_error(fmt::format("cannot write '{}': {}", path, code.message()));
   file->path_ = place.string();
   file->is_kept_ = !kept_path.empty();
@@ -75,7 +81,8 @@ Status OutputFile::commit() {
   beside_.clear();
   const std::string directory = std::filesystem::path{path_}.parent_path().string();
   const int opened = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = opened >= 0 && fsync(opened) == 0;
+  // Some file systems sync no directories.
+  const bool synced = opened >= 0 && (fsync(opened) == 0 || errno == EINVAL);
   const Error error = failed(directory);
   if (opened >= 0) ::close(opened);
   if (!synced) return error;

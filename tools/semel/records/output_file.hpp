@@ -3,12 +3,18 @@
 // input may be the output. What is killed leaves the file beside, ".NAME.semel-XXXXXX".
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "semel/result.hpp"
 
 namespace semel::tool {
+
+/// Where `path` leads to: absolute, without symbolic links, also if nothing is there yet.
+[[nodiscard]] std::filesystem::path resolved_path(const std::string& path, std::error_code& code);
 
 class OutputFile {
  public:
