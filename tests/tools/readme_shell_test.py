@@ -11,6 +11,7 @@ consumers installs, and readme_test.py compares the packages. Ends with 77
 without redis-cli or curl.
 """
 
+import gzip
 import os
 import re
 import shutil
@@ -47,6 +48,7 @@ def prepare(folder, semel, redis_cli, files):
         program.chmod(0o755)
     for name in ('access.log', 'monday.log', 'tuesday.log'):
         (folder / name).write_text('1 2 3 4 5 6 /a\n1 2 3 4 5 6 /a\n2 2 3 4 5 6 /b\n')
+    (folder / 'people.csv.gz').write_bytes(gzip.compress(b'email\na@x.org\na@x.org\n'))
     (folder / 'events.jsonl').write_text('{"order": {"id": 7}}\n{"order": {"id": 7}}\n')
 
 

@@ -105,7 +105,7 @@ void DedupCommand::add_key_flags() {
   app_->add_flag(
           "--digest", digest_,
           "Remember 16 bytes of a hash instead of each key. Two keys with the same hash would "
-          "be one: among 10^12 keys the chance is 1 in 10^14. No --window, no --state")
+          "be one: among 10^12 keys the chance is less than 1 in 10^14. No --window, no --state")
       ->group("Key");
   app_->add_option(
           "-j,--json", pointers_,
