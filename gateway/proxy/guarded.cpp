@@ -67,8 +67,19 @@ asio::awaitable<bool> Session::read_whole(Whole& whole) {
 }
 
 asio::awaitable<void> Session::guard(Head& head, const std::string& key) {
+  const auto& fields = head.get();
+  const auto sent = std::distance(fields.begin(), fields.end());
   Whole whole{std::move(head)};
   if (!co_await read_whole(whole)) co_return;
+  // Whose key it is was said in the head: what comes behind the body must not change it.
+  if (std::distance(whole.get().begin(), whole.get().end()) != sent) {
+    now_.keeps = false;
+    now_.outcome = "bad_request";
+    shared_.counters.add(Count::bad_requests);
+    Reply reply = problem(400, "bad-request", "A guarded request may have no trailers");
+    co_await send(reply);
+    co_return;
+  }
   auto& request = whole.get();
   const Asked asked{.method = now_.method,
                     .path = now_.path,

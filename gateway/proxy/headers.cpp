@@ -4,6 +4,8 @@
 #include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/verb.hpp>
 
+#include "base/hex.hpp"
+
 namespace semel::gateway {
 namespace {
 
@@ -28,6 +30,37 @@ std::vector<std::string_view> values_of(const http::fields& fields, std::string_
   return found;
 }
 
+namespace {
+
+/// Whether an upstream could read the path as another one, and so miss its route here: empty and
+/// dot segments, backslashes, and percent signs before what needs none.
+bool has_other_form(std::string_view path) {
+  if (path.find("//") != std::string_view::npos || path.find('\\') != std::string_view::npos) {
+    return true;
+  }
+  for (std::size_t at = path.find("/."); at != std::string_view::npos;
+       at = path.find("/.", at + 1)) {
+    std::string_view rest = path.substr(at + 2);
+    if (rest.starts_with('.')) rest.remove_prefix(1);
+    if (rest.empty() || rest[0] == '/' || rest[0] == ';') return true;
+  }
+  for (std::size_t at = path.find('%'); at != std::string_view::npos; at = path.find('%', at + 1)) {
+    const int high = at + 1 < path.size() ? base::hex_value(path[at + 1]) : -1;
+    const int low = at + 2 < path.size() ? base::hex_value(path[at + 2]) : -1;
+    if (high < 0 || low < 0) return true;
+    const char meant = static_cast<char>(16 * high + low);
+    const bool is_word = (meant >= 'a' && meant <= 'z') || (meant >= 'A' && meant <= 'Z') ||
+                         (meant >= '0' && meant <= '9');
+    if (is_word || meant == 0 ||
+        std::string_view{"-._~/\\;"}.find(meant) != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 Status check_head(const http::request_header<>& head) {
   const auto encodings = values_of(head, "Transfer-Encoding");
   const auto lengths = values_of(head, "Content-Length");
@@ -51,6 +84,9 @@ Status check_head(const http::request_header<>& head) {
   if (target.empty() || target[0] != '/') return refused("the target has to be a path");
   for (const char c : target) {
     if (c <= 0x20 || c >= 0x7f || c == '#') return refused("the target has a character it may not");
+  }
+  if (has_other_form(target.substr(0, target.find('?')))) {
+    return refused("the path has more than one form: //, /./, or % before what needs none");
   }
   if (head.method() == http::verb::connect || head.method() == http::verb::trace) {
     return refused("this method is not passed on");

@@ -404,6 +404,14 @@ class Hostile(GatewayTest):
                      b'Upgrade: websocket\r\nConnection: Upgrade\r\n', b'X: \x00\r\n'):
             found = self.raw(start + head + b'\r\nabc')
             self.assertTrue(found.startswith(b'HTTP/1.1 400'), (head, found))
+        trailer = self.raw(start + b'Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n'
+                           b'Authorization: other\r\n\r\n')
+        self.assertTrue(trailer.startswith(b'HTTP/1.1 400'), trailer)
+        for path in (b'/%6frders', b'//orders', b'/x/../orders', b'/./orders', b'/orders%2f',
+                     b'/x/%2e%2e/orders', b'/orders\\x', b'/orders/.', b'/orders/..', b'/%', b'/%4',
+                     b'/..;/orders'):
+            found = self.raw(b'POST ' + path + b' HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n')
+            self.assertTrue(found.startswith(b'HTTP/1.1 400'), (path, found))
         for line in (b'GET http://other/ HTTP/1.1', b'GET * HTTP/1.1', b'GET /a b HTTP/1.1',
                      b'GET / HTTP/3.7', b'CONNECT /x HTTP/1.1', b'TRACE / HTTP/1.1', b'nonsense',
                      b'\x16\x03\x01\x02\x00'):
