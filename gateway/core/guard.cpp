@@ -1,6 +1,7 @@
 #include "gateway/core/guard.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace semel::gateway {
@@ -99,7 +100,11 @@ bool end_claim(Claims& claims, const RoutePolicy& route, const std::string& key,
   OwnerCall done = call;
   std::string bytes;
   done.keeping = reply == nullptr ? ResultKeeping::none : ResultKeeping::optional;
-  if (reply != nullptr) bytes = encode(*reply);
+  try {
+    if (reply != nullptr) bytes = encode(*reply);
+  } catch (const std::bad_alloc&) {  // it is done all the same, and must not be done again
+    done.keeping = ResultKeeping::none;
+  }
   done.payload = bytes;
   return claims.complete(done).answer == OwnerAnswer::ok;
 }

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "gateway/core/json_text.hpp"
+
 namespace semel::gateway {
 namespace {
 
@@ -30,25 +32,6 @@ std::optional<Bytes> take(Bytes& from) {
   const Bytes text = from.substr(0, *size);
   from.remove_prefix(*size);
   return text;
-}
-
-std::string json_text(std::string_view text) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      out += "\\u00";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
 }
 
 }  // namespace
@@ -87,9 +70,13 @@ Reply problem(unsigned status, std::string_view type, std::string_view title,
               std::string_view detail) {
   Reply reply{.status = status};
   reply.headers.emplace_back("Content-Type", "application/problem+json");
-  reply.body = "{\"type\":\"urn:semel:gateway:" + std::string{type} +
-               "\",\"title\":" + json_text(title) + ",\"status\":" + std::to_string(status);
-  if (!detail.empty()) reply.body += ",\"detail\":" + json_text(detail);
+  reply.body = "{\"type\":\"urn:semel:gateway:" + std::string{type} + "\",\"title\":";
+  append_json(reply.body, title);
+  reply.body += ",\"status\":" + std::to_string(status);
+  if (!detail.empty()) {
+    reply.body += ",\"detail\":";
+    append_json(reply.body, detail);
+  }
   reply.body += "}\n";
   return reply;
 }

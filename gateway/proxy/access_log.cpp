@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "gateway/core/json_text.hpp"
+
 namespace semel::gateway {
 
 class AccessLog::Inside {
@@ -17,22 +19,6 @@ class AccessLog::Inside {
 namespace {
 
 constexpr std::size_t lines_max = 8'192;  // that wait to be written
-
-void text(std::string& to, std::string_view value) {
-  constexpr char digits[] = "0123456789abcdef";
-  to += '"';
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\' || byte < 0x20 || byte >= 0x7f) {
-      to += "\\u00";
-      to += digits[byte >> 4];
-      to += digits[byte & 15];
-    } else {
-      to += c;
-    }
-  }
-  to += '"';
-}
 
 }  // namespace
 
@@ -64,15 +50,15 @@ AccessLog::~AccessLog() = default;
 void AccessLog::write(const AccessLine& line) {
   if (inside_->logger == nullptr) return;
   std::string all = "{\"time\":" + std::to_string(line.unix_ms) + ",\"client\":";
-  text(all, line.client);
+  append_json(all, line.client);
   all += ",\"method\":";
-  text(all, line.method);
+  append_json(all, line.method);
   all += ",\"path\":";
-  text(all, line.path);
+  append_json(all, line.path);
   all += ",\"route\":";
-  text(all, line.route);
+  append_json(all, line.route);
   all += ",\"outcome\":";
-  text(all, line.outcome);
+  append_json(all, line.outcome);
   all += ",\"status\":" + std::to_string(line.status) + ",\"ms\":" + std::to_string(line.took_ms) +
          ",\"attempt\":" + std::to_string(line.attempt) + "}";
   inside_->logger->log(spdlog::level::info, all);

@@ -8,7 +8,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <exception>
 #include <future>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +25,7 @@ class Gateway::Inside {
  public:
   Inside(Engine& engine, const GatewayOptions& options)
       : shared{.engine = engine, .options = options} {}
+  ~Inside() { stop(); }
 
   [[nodiscard]] Status open();
   void stop_listening();
@@ -39,7 +42,9 @@ class Gateway::Inside {
 
  private:
   [[nodiscard]] Status load_tls(const UpstreamAddress& address);
+  [[nodiscard]] Status declare(const RoutePolicy& route);
   [[nodiscard]] Status listen();
+  void take(Worker& worker, Tcp::socket socket);
   asio::awaitable<void> accept_all();
 };
 
@@ -47,6 +52,17 @@ namespace {
 
 Error wrong(const std::string& what) {
   return {ErrorCode::bad_option, what};
+}
+
+/// What is thrown, by an allocation, ends a handler and not the worker.
+void run(asio::io_context& context) {
+  for (;;) {
+    try {
+      context.run();
+      return;
+    } catch (const std::exception&) {
+    }
+  }
 }
 
 /// Runs on the worker's thread, and waits.
@@ -115,6 +131,19 @@ Status Gateway::Inside::listen() {
   return Done{};
 }
 
+/// The directory may know the route with other times.
+Status Gateway::Inside::declare(const RoutePolicy& route) {
+  const Policy policy = route.claim_policy();
+  auto found = shared.engine.claims(route.name, policy);
+  if (!found.ok() && found.error().code == ErrorCode::namespace_differs) {
+    SEMEL_CHECK(shared.engine.change_namespace(route.name, policy));
+    found = shared.engine.claims(route.name);
+  }
+  if (!found.ok()) return found.error();
+  shared.claims.emplace(route.name, *std::move(found));
+  return Done{};
+}
+
 Status Gateway::Inside::open() {
   const GatewayOptions& options = shared.options;
   if (options.workers < 1 || options.workers > 64) {
@@ -124,20 +153,37 @@ Status Gateway::Inside::open() {
   SEMEL_CHECK(load_tls(address));
   SEMEL_TRY(log, AccessLog::open(options.access_log));
   shared.log = std::move(log);
-  for (const RoutePolicy& route : options.routes.all()) {
-    SEMEL_TRY(found, shared.engine.claims(route.name, route.claim_policy()));
-    shared.claims.emplace(route.name, std::move(found));
-  }
+  for (const RoutePolicy& route : options.routes.all()) SEMEL_CHECK(declare(route));
   for (unsigned i = 0; i < options.workers; ++i) {
     workers.push_back(std::make_unique<Worker>(shared, address));
   }
   SEMEL_CHECK(listen());
   for (const auto& worker : workers) {
     guards.emplace_back(worker->context.get_executor());
-    threads.emplace_back([&context = worker->context] { context.run(); });
+    try {
+      threads.emplace_back([&context = worker->context] { run(context); });
+    } catch (const std::system_error&) {
+      return Error{ErrorCode::no_thread, "a worker's thread"};
+    }
   }
   asio::co_spawn(workers.front()->context, accept_all(), asio::detached);
   return Done{};
+}
+
+void Gateway::Inside::take(Worker& worker, Tcp::socket socket) {
+  // mo: relaxed: a bound that may be off by who comes just now
+  const bool is_full =
+      shared.connections.fetch_add(1, std::memory_order_relaxed) >= shared.options.connections_max;
+  Place place{shared.connections};
+  if (is_full) return;
+  boost::system::error_code ignored;
+  socket.set_option(Tcp::no_delay{true}, ignored);
+  asio::post(
+      worker.context, [&worker, held = std::move(socket), place = std::move(place)]() mutable {
+        const auto session = std::make_shared<Session>(worker, std::move(held), std::move(place));
+        worker.sessions.insert(session);
+        asio::co_spawn(worker.context, session->run(), asio::detached);
+      });
 }
 
 asio::awaitable<void> Gateway::Inside::accept_all() {
@@ -146,27 +192,21 @@ asio::awaitable<void> Gateway::Inside::accept_all() {
   while (acceptor->is_open()) {
     Worker& worker = *workers[next];
     next = (next + 1) % workers.size();
-    boost::system::error_code error;
-    Tcp::socket socket =
-        co_await acceptor->async_accept(worker.context, asio::redirect_error(use_awaitable, error));
-    if (error == asio::error::operation_aborted || !acceptor->is_open()) co_return;
-    if (error) {  // no descriptors, perhaps
-      pause.expires_after(Millis{20});
-      co_await pause.async_wait(asio::redirect_error(use_awaitable, error));
-      continue;
+    bool is_refused = false;
+    try {
+      boost::system::error_code error;
+      Tcp::socket socket = co_await acceptor->async_accept(
+          worker.context, asio::redirect_error(use_awaitable, error));
+      if (error == asio::error::operation_aborted || !acceptor->is_open()) co_return;
+      is_refused = static_cast<bool>(error);  // no descriptors, perhaps
+      if (!error) take(worker, std::move(socket));
+    } catch (const std::exception&) {
+      is_refused = true;  // no memory: the next one may find some
     }
-    // mo: relaxed: a bound that may be off by who comes just now
-    if (shared.connections.fetch_add(1, std::memory_order_relaxed) >=
-        shared.options.connections_max) {
-      shared.connections.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as above
-      continue;
-    }
-    socket.set_option(Tcp::no_delay{true}, error);
-    asio::post(worker.context, [&worker, held = std::move(socket)]() mutable {
-      const auto session = std::make_shared<Session>(worker, std::move(held));
-      worker.sessions.insert(session);
-      asio::co_spawn(worker.context, session->run(), asio::detached);
-    });
+    if (!is_refused) continue;
+    boost::system::error_code ignored;
+    pause.expires_after(Millis{20});
+    co_await pause.async_wait(asio::redirect_error(use_awaitable, ignored));
   }
 }
 
@@ -178,9 +218,9 @@ void Gateway::Inside::stop_listening() {
 }
 
 void Gateway::Inside::drain_sessions() {
-  for (const auto& worker : workers) {
-    on(*worker, [&] {
-      for (const auto& session : worker->sessions) session->drain();
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    on(*workers[i], [&] {
+      for (const auto& session : workers[i]->sessions) session->drain();
     });
   }
 }
@@ -188,10 +228,10 @@ void Gateway::Inside::drain_sessions() {
 void Gateway::Inside::stop() {
   if (std::exchange(is_stopped, true)) return;
   const auto close_all = [this] {
-    for (const auto& worker : workers) {
-      on(*worker, [&] {
-        for (const auto& session : worker->sessions) session->close();
-        worker->pool.close();
+    for (std::size_t i = 0; i < threads.size(); ++i) {  // others have none that runs them
+      on(*workers[i], [&] {
+        for (const auto& session : workers[i]->sessions) session->close();
+        workers[i]->pool.close();
       });
     }
   };

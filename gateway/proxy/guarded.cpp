@@ -4,7 +4,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
-#include <new>
+#include <exception>
 #include <utility>
 
 #include "gateway/proxy/relay.hpp"
@@ -104,11 +104,13 @@ asio::awaitable<Decision> Session::decide(Claims& claims, const std::string& key
                                           const Fingerprint& fingerprint) {
   const ClaimRequest request{.key = key, .fingerprint = fingerprint, .owner = "gateway"};
   auto claim = [&] { return claims.claim(request); };
+  now_.granted = shared_.clock.now();
   ClaimOutcome outcome = co_await blocking(claim);
   Decision decision = decision_of(*now_.route, std::move(outcome), true);
   if (decision.what != Decision::What::wait) co_return decision;
   wire_.close_never();  // nothing is read or written meanwhile
   ClaimOutcome late = co_await wait_for(claims, request);
+  now_.granted = {};
   co_return decision_of(*now_.route, std::move(late), false);
 }
 
@@ -146,38 +148,70 @@ asio::awaitable<void> Session::end(Claims& claims, const std::string& key, Epoch
   if (!co_await blocking(write)) shared_.counters.add(Count::unrecorded);
 }
 
-asio::awaitable<void> Session::run_guarded(Claims& claims, const std::string& key,
-                                           const Decision& decision,
-                                           http::request<http::string_body>& request) {
+/// A claim that waited for a slow disk, or was granted to a waiter, has less of its lease left than
+/// the upstream may take: it is renewed, or the request is not sent.
+asio::awaitable<bool> Session::has_whole_lease(Claims& claims, const std::string& key,
+                                               Epoch epoch) {
+  constexpr Millis fresh{10'000};  // a third of what a lease is longer than the timeout
+  Timestamp began = now_.granted;
+  bool is_ours = true;
+  if (shared_.clock.now() - began > fresh) {
+    began = shared_.clock.now();
+    auto renew = [&] {
+      return claims.renew({.key = key, .epoch = epoch}).answer == OwnerAnswer::ok;
+    };
+    is_ours = co_await blocking(renew);
+  }
+  co_return is_ours&& shared_.clock.now() - began <= fresh;
+}
+
+namespace {
+
+void prepare(http::request<http::string_body>& request, const Decision& decision,
+             const std::string& client, bool is_tls) {
   drop_hop_headers(request);
+  drop_own_headers(request);
   request.erase(http::field::expect);
-  add_forwarded(request, client_, shared_.client_tls != nullptr);
+  add_forwarded(request, client, is_tls);
   request.version(11);
   request.set("Semel-Epoch", std::to_string(decision.epoch));
   request.set("Semel-Attempt", std::to_string(decision.attempt));
   request.prepare_payload();
+}
+
+}  // namespace
+
+asio::awaitable<void> Session::run_guarded(Claims& claims, const std::string& key,
+                                           const Decision& decision,
+                                           http::request<http::string_body>& request) {
   Upstream how = Upstream::not_sent;
   std::string why;
   std::string body;
   std::optional<Back> back;
   beast::flat_buffer unread;
-  std::unique_ptr<Wire> up = worker_.pool.take(Millis{1'000});  // an older one may close just now
+  std::unique_ptr<Wire> up;
   wire_.close_never();
   try {
-    if (!up) up = co_await worker_.pool.connect(shared_.options.connect_within);
-    how = Upstream::unknown;
-    up->close_in(now_.route->timeout);
-    co_await http::async_write(*up, request, use_awaitable);
-    co_await read_back(*up, unread, back, false);
+    prepare(request, decision, client_, shared_.client_tls != nullptr);
     auto room = std::make_unique<std::array<char, relay_bytes>>();
-    while (!back->is_done() && body.size() <= now_.route->reply_bytes_max) {
-      const std::size_t got = co_await read_part(*up, unread, *back, room->data(), room->size());
-      body.append(room->data(), got);
+    up = worker_.pool.take(Millis{1'000});  // an older one may close just now
+    if (!up) up = co_await worker_.pool.connect(shared_.options.connect_within);
+    if (co_await has_whole_lease(claims, key, decision.epoch)) {
+      how = Upstream::unknown;
+      up->close_in(now_.route->timeout);
+      co_await http::async_write(*up, request, use_awaitable);
+      co_await read_back(*up, unread, back, false);
+      while (!back->is_done() && body.size() <= now_.route->reply_bytes_max) {
+        const std::size_t got = co_await read_part(*up, unread, *back, room->data(), room->size());
+        body.append(room->data(), got);
+      }
+      how = Upstream::replied;
+    } else {
+      why = "the claim took too long to be written down";
     }
-    how = Upstream::replied;
   } catch (const boost::system::system_error& error) {
     why = error.code().message();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     why = "the gateway has no memory";
   }
   if (how != Upstream::replied) {
@@ -195,7 +229,7 @@ asio::awaitable<void> Session::run_guarded(Claims& claims, const std::string& ke
     for (const std::string_view cookie : values_of(back->get(), "Set-Cookie")) {
       reply.headers.emplace_back("Set-Cookie", cookie);  // it is not kept, and is for this client
     }
-    if (back->keep_alive()) worker_.pool.give_back(std::move(up));
+    give_back(std::move(up), unread, *back);
     co_await send(reply);
     co_return;
   }
@@ -206,22 +240,12 @@ asio::awaitable<void> Session::run_guarded(Claims& claims, const std::string& ke
 
 asio::awaitable<void> Session::pass_rest(Wire& up, beast::flat_buffer& unread, Back& back,
                                          std::string& first) {
-  auto& answer = back.get();
-  const bool has_end = !back.chunked() && !back.need_eof();
-  drop_hop_headers(answer);
-  answer.version(now_.version);
-  if (!has_end && now_.version >= 11) answer.chunked(true);
-  if (!has_end && now_.version < 11) now_.keeps = false;
-  decide_keeping();
-  answer.keep_alive(now_.keeps);
-  now_.status = answer.result_int();
-  note();
-  http::response_serializer<http::buffer_body> out{answer};
-  wire_.close_in(shared_.options.io_within);
-  co_await http::async_write_header(wire_, out, use_awaitable);
-  answer.body().data = first.data();
-  answer.body().size = first.size();
-  answer.body().more = true;
+  http::response_serializer<http::buffer_body> out{back.get()};
+  co_await write_head(back, out);
+  auto& part = back.get().body();
+  part.data = first.data();
+  part.size = first.size();
+  part.more = true;
   boost::system::error_code error;
   co_await http::async_write(wire_, out, asio::redirect_error(use_awaitable, error));
   if (error && error != http::error::need_buffer) throw boost::system::system_error{error};

@@ -104,12 +104,17 @@ void drop_hop_headers(http::fields& fields) {
     }
   }
   for (const std::string& name : named) {
-    // Whoever names it, the length of the message is not a matter of one connection.
+    // A client could name them here to have them dropped, and the body read as another request.
     if (!boost::beast::iequals(name, "Content-Length") && !boost::beast::iequals(name, "Host")) {
       fields.erase(name);
     }
   }
   for (const field each : hop_fields) fields.erase(each);
+}
+
+void drop_own_headers(http::fields& fields) {
+  fields.erase("Semel-Epoch");
+  fields.erase("Semel-Attempt");
 }
 
 void add_forwarded(http::request_header<>& head, const std::string& client, bool is_tls) {

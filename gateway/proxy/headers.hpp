@@ -27,6 +27,8 @@ namespace http = boost::beast::http;
 /// Without Connection, what it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade and
 /// Proxy-*. Content-Length stays.
 void drop_hop_headers(http::fields& fields);
+/// What this gateway alone says to an upstream: from a client it would be forged.
+void drop_own_headers(http::fields& fields);
 /// X-Forwarded-For, -Proto and -Host, behind what was there.
 void add_forwarded(http::request_header<>& head, const std::string& client, bool is_tls);
 

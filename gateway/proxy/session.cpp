@@ -4,7 +4,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
-#include <new>
+#include <exception>
 #include <utility>
 
 #include "gateway/proxy/relay.hpp"
@@ -13,18 +13,14 @@ namespace semel::gateway {
 
 using asio::use_awaitable;
 
-Session::Session(Worker& worker, Tcp::socket socket)
+Session::Session(Worker& worker, Tcp::socket socket, Place place)
     : shared_(worker.shared),
       worker_(worker),
       wire_(std::move(socket)),
       buffer_(limits::header_bytes_max + relay_bytes),
-      client_(wire_.peer()) {
+      client_(wire_.peer()),
+      place_(std::move(place)) {
   shared_.counters.add(Count::connections);
-}
-
-Session::~Session() {
-  // mo: relaxed: a bound, and a figure
-  shared_.connections.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Session::drain() {
@@ -46,8 +42,7 @@ asio::awaitable<void> Session::run() {
     while (co_await serve_one()) {
     }
     co_await linger();
-  } catch (const boost::system::system_error&) {  // the client has gone, or takes too long
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {  // the client has gone or takes too long, or no memory is left
   }
   wire_.close();
   worker_.sessions.erase(self);
@@ -151,7 +146,7 @@ asio::awaitable<bool> Session::serve_one() {
 
 asio::awaitable<void> Session::say_continue(const http::request_header<>& head) {
   const auto expects = values_of(head, "Expect");
-  if (expects.empty()) co_return;
+  if (expects.empty() || now_.version < 11) co_return;
   static constexpr std::string_view text = "HTTP/1.1 100 Continue\r\n\r\n";
   const auto bytes = asio::buffer(text.data(), text.size());
   co_await asio::async_write(wire_, bytes, use_awaitable);
@@ -196,6 +191,7 @@ asio::awaitable<void> Session::pass(Head& head) {
   const bool is_chunked = in.chunked();
   const bool is_head = message.method() == http::verb::head;
   drop_hop_headers(message);
+  drop_own_headers(message);
   message.erase(http::field::expect);
   add_forwarded(message, client_, shared_.client_tls != nullptr);
   message.version(11);
@@ -214,8 +210,9 @@ asio::awaitable<void> Session::pass(Head& head) {
       co_await http::async_write_header(*up, out, use_awaitable);
       co_await relay_body(wire_, buffer_, in, *up, out, shared_.options.io_within);
       up->close_in(shared_.options.io_within);
-      co_await pass_back(*up, back);
-      if (back->keep_alive() && back->is_done()) worker_.pool.give_back(std::move(up));
+      beast::flat_buffer unread;
+      co_await pass_back(*up, unread, back);
+      give_back(std::move(up), unread, *back);
       co_return;
     } catch (const boost::system::system_error& error) {
       if (now_.status != 0) throw;  // a part of the reply is out
@@ -241,24 +238,37 @@ asio::awaitable<void> Session::read_back(Wire& up, beast::flat_buffer& unread,
   } while (back->get().result_int() / 100 == 1);  // early hints, and a 100 that was not asked for
 }
 
-asio::awaitable<void> Session::pass_back(Wire& up, std::optional<Back>& back) {
-  beast::flat_buffer unread;
+asio::awaitable<void> Session::pass_back(Wire& up, beast::flat_buffer& unread,
+                                         std::optional<Back>& back) {
   co_await read_back(up, unread, back, now_.method == "HEAD");
-  auto& answer = back->get();
-  const bool has_end = !back->chunked() && !back->need_eof();
+  http::response_serializer<http::buffer_body> out{back->get()};
   const bool has_body = !back->is_done();
+  co_await write_head(*back, out);
+  if (has_body) co_await relay_body(up, unread, *back, wire_, out, shared_.options.io_within);
+}
+
+asio::awaitable<void> Session::write_head(Back& back,
+                                          http::response_serializer<http::buffer_body>& out) {
+  auto& answer = back.get();
+  const bool has_open_end = !back.is_done() && (back.chunked() || back.need_eof());
   drop_hop_headers(answer);
   answer.version(now_.version);
-  if (has_body && !has_end && now_.version >= 11) answer.chunked(true);
-  if (has_body && !has_end && now_.version < 11) now_.keeps = false;
+  if (has_open_end && now_.version >= 11) answer.chunked(true);
+  if (has_open_end && now_.version < 11) now_.keeps = false;
   decide_keeping();
   answer.keep_alive(now_.keeps);
   now_.status = answer.result_int();
   note();
-  http::response_serializer<http::buffer_body> out{answer};
   wire_.close_in(shared_.options.io_within);
   co_await http::async_write_header(wire_, out, use_awaitable);
-  if (has_body) co_await relay_body(up, unread, *back, wire_, out, shared_.options.io_within);
+}
+
+/// Not one that has sent more than it was asked for: that would be the reply to somebody else.
+void Session::give_back(std::unique_ptr<Wire> up, const beast::flat_buffer& unread,
+                        const Back& back) {
+  if (back.is_done() && back.keep_alive() && unread.size() == 0) {
+    worker_.pool.give_back(std::move(up));
+  }
 }
 
 }  // namespace semel::gateway

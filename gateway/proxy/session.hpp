@@ -1,18 +1,21 @@
 // One connection of a client.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "gateway/core/guard.hpp"
 #include "gateway/proxy/access_log.hpp"
@@ -28,6 +31,21 @@
 namespace semel::gateway {
 
 class Session;
+
+/// A place among GatewayOptions::connections_max, until its end.
+class Place {
+ public:
+  explicit Place(std::atomic<unsigned>& taken) noexcept : taken_(&taken) {}
+  Place(Place&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
+  Place& operator=(Place&&) = delete;
+  ~Place() {
+    // mo: relaxed: a bound, and a figure
+    if (taken_ != nullptr) taken_->fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<unsigned>* taken_;
+};
 
 /// Of all workers.
 struct Shared {
@@ -57,8 +75,7 @@ struct Worker {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(Worker& worker, Tcp::socket socket);
-  ~Session();
+  Session(Worker& worker, Tcp::socket socket, Place place);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -75,6 +92,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Of the request that is being served.
   struct Now {
     Timestamp began{};
+    Timestamp granted{};  ///< the claim: not before; zero: not known
     std::string method{};
     std::string path{};
     std::string query{};
@@ -98,7 +116,15 @@ class Session : public std::enable_shared_from_this<Session> {
                                                   const Decision& decision,
                                                   http::request<http::string_body>& request);
   [[nodiscard]] asio::awaitable<void> pass(Head& head);
-  [[nodiscard]] asio::awaitable<void> pass_back(Wire& up, std::optional<Back>& back);
+  /// Whether the lease covers the whole timeout of the upstream from now on.
+  [[nodiscard]] asio::awaitable<bool> has_whole_lease(Claims& claims, const std::string& key,
+                                                      Epoch epoch);
+  [[nodiscard]] asio::awaitable<void> pass_back(Wire& up, beast::flat_buffer& unread,
+                                                std::optional<Back>& back);
+  /// Writes the head of a reply that comes as it is.
+  [[nodiscard]] asio::awaitable<void> write_head(Back& back,
+                                                 http::response_serializer<http::buffer_body>& out);
+  void give_back(std::unique_ptr<Wire> up, const beast::flat_buffer& unread, const Back& back);
   /// The head of the upstream's reply, behind those of 1xx. `skips`: it has no body in any case.
   static asio::awaitable<void> read_back(Wire& up, beast::flat_buffer& unread,
                                          std::optional<Back>& back, bool skips);
@@ -126,6 +152,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Wire wire_;
   beast::flat_buffer buffer_;
   const std::string client_;
+  const Place place_;
   Now now_;
   WaitTicket wait_ = 0;  // of wait_key_
   std::string wait_key_;

@@ -54,8 +54,14 @@ class Wire {
   [[nodiscard]] asio::awaitable<void> connect_tls(asio::ssl::context& context,
                                                   const std::string& host) {
     tls_ = std::make_unique<beast::ssl_stream<beast::tcp_stream&>>(tcp_, context);
-    SSL_set_tlsext_host_name(tls_->native_handle(), host.c_str());
-    SSL_set1_host(tls_->native_handle(), host.c_str());
+    SSL* const ssl = tls_->native_handle();
+    const bool is_number = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
+    const bool is_set = is_number || (SSL_set1_host(ssl, host.c_str()) == 1 &&
+                                      SSL_set_tlsext_host_name(ssl, host.c_str()) == 1);
+    // Without the name any certificate would do.
+    if (!is_set)
+      throw boost::system::system_error{
+          asio::error::make_error_code(asio::error::invalid_argument)};
     co_await tls_->async_handshake(asio::ssl::stream_base::client, asio::use_awaitable);
   }
   /// Tells the other end that nothing more comes. Its reads go on.

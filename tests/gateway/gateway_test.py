@@ -8,6 +8,7 @@ import json
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,21 @@ wait = "20s"
 timeout = "20s"
 
 [[route]]
+name = "turns"
+path = "/turns"
+methods = ["POST"]
+wait = "20s"
+timeout = "1s"
+on_unknown = "release"
+
+[[route]]
+name = "brief"
+path = "/brief"
+methods = ["POST"]
+wait = "300ms"
+timeout = "20s"
+
+[[route]]
 name = "free"
 path = "/free"
 methods = ["POST"]
@@ -53,7 +69,7 @@ program = None
 
 
 class Gateway:
-    def __init__(self, upstream_port, place, routes=ROUTES, options=()):
+    def __init__(self, upstream_port, place, routes=ROUTES, options=(), scheme='http'):
         self.place = place
         place.mkdir(exist_ok=True)
         (place / 'routes.toml').write_text(routes, encoding='utf-8')
@@ -63,7 +79,7 @@ class Gateway:
         self.errors = (place / 'errors').open('ab')
         self.process = subprocess.Popen(
             [program, 'gateway', '--listen', '127.0.0.1:0', '--upstream',
-             f'http://127.0.0.1:{upstream_port}', '--routes', place / 'routes.toml', '--dir',
+             f'{scheme}://127.0.0.1:{upstream_port}', '--routes', place / 'routes.toml', '--dir',
              place / 'data', '--ready-file', ready, '--admin-port', '0', '--access-log', self.log,
              *options], stderr=self.errors)
         end = time.monotonic() + PATIENCE
@@ -217,6 +233,36 @@ class Guarded(GatewayTest):
         self.assertIn('Idempotency-Replayed',
                       self.ask('POST', '/orders', b'', key='k', X_Break='slow')[1])
 
+    def test_a_wait_ends_at_its_time(self):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            first = pool.submit(self.ask, 'POST', '/brief', b'', key='k', X_Break='slow')
+            self.assertTrue(self.upstream.arrived.acquire(timeout=PATIENCE))
+            began = time.monotonic()
+            self.problem(self.ask('POST', '/brief', b'', key='k'), 409, 'in-flight')
+            self.assertGreater(time.monotonic() - began, 0.29)
+            self.upstream.let_go.set()
+            self.assertEqual(first.result()[0], 201)
+
+    def test_who_waits_has_its_turn_when_the_first_one_is_free_again(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            first = pool.submit(self.ask, 'POST', '/turns', b'', key='k', X_Break='slow')
+            self.assertTrue(self.upstream.arrived.acquire(timeout=PATIENCE))
+            second = pool.submit(self.ask, 'POST', '/turns', b'', key='k')
+            self.problem(first.result(), 504, 'no-reply')
+            self.assertEqual(second.result()[0], 201)
+        sent = [dict(request[2]) for request in self.upstream.requests]
+        self.assertEqual([each['semel-attempt'] for each in sent], ['1', '1'])
+        self.assertLess(int(sent[0]['semel-epoch']), int(sent[1]['semel-epoch']))
+
+    def test_a_client_cannot_say_what_only_the_gateway_says(self):
+        self.ask('POST', '/free', b'', Semel_Epoch='999', Semel_Attempt='9')
+        self.ask('POST', '/orders', b'', key='k', Semel_Epoch='999', Semel_Attempt='9')
+        passed, guarded = [request[2] for request in self.upstream.requests]
+        self.assertEqual([name for name, _ in passed if name.startswith('semel-')], [])
+        self.assertEqual(dict(guarded)['semel-attempt'], '1')
+        self.assertEqual([value for name, value in guarded if name == 'semel-epoch' and
+                          value == '999'], [])
+
     def test_a_client_that_goes_away_does_not_stop_its_request(self):
         with socket.create_connection(('127.0.0.1', self.gateway.port)) as plug:
             plug.sendall(b'POST /orders/waiting HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\n'
@@ -325,17 +371,54 @@ class Lives(GatewayTest):
         self.assertEqual(self.gateway.process.wait(PATIENCE), 0)
         idle.close()
 
-    def test_a_waiter_does_not_keep_it_from_ending(self):
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for _ in range(2):
-                pool.submit(self.ask, 'POST', '/orders/waiting', b'', key='k', X_Break='slow')
-            self.assertTrue(self.upstream.arrived.acquire(timeout=PATIENCE))
-            self.gateway.kill()
+    def test_a_route_may_change_its_times(self):
+        first = self.ask('POST', '/orders', b'b', key='k')
+        self.gateway.end()
+        self.routes = self.routes.replace('timeout = "1s"', 'timeout = "2s"\nkeep = "1h"')
+        self.gateway = self.begin()
+        self.assertEqual(self.ask('POST', '/orders', b'b', key='k')[2], first[2])
+        self.assertEqual(self.upstream.effects, {'k': 1})
 
     def test_two_gateways_cannot_share_a_directory(self):
         with self.assertRaises(AssertionError) as refused:
             Gateway(self.upstream.port, self.place)
         self.assertIn('used by another process', str(refused.exception))
+
+
+class FullDisk(GatewayTest):
+    def setUp(self):
+        self.place = Path(tempfile.mkdtemp(prefix='semel_gateway_'))
+        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
+        data = self.place / 'data'
+        data.mkdir()
+        mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=80m', 'tmpfs', data],
+                                 capture_output=True, text=True, check=False)
+        if mounted.returncode != 0:
+            self.skipTest(f'no small file system can be mounted: {mounted.stderr.strip()}')
+        self.addCleanup(subprocess.run, ['umount', '-l', data], check=False)
+        self.upstream = Upstream()
+        self.addCleanup(self.upstream.close)
+        self.gateway = self.begin()
+
+    def test_nothing_is_sent_that_cannot_be_written_down(self):
+        replies = {}
+        for number in range(400):
+            key = f'k{number}'
+            replies[key] = self.ask('POST', '/orders', b'', key=key, X_Bytes='500000')[0]
+            if list(replies.values()).count(503) == 20:
+                break
+        refused = [key for key, status in replies.items() if status == 503]
+        self.assertEqual(len(refused), 20, replies)
+        self.assertEqual([key for key in refused if key in self.upstream.effects], [])
+        self.gateway.kill()
+        subprocess.run(['mount', '-o', 'remount,size=200m', self.place / 'data'], check=True)
+        self.gateway = self.begin()
+        for key, status in replies.items():
+            if status == 201:
+                again = self.ask('POST', '/orders', b'', key=key, X_Bytes='500000')
+                # One that could not be written down is in doubt, and not done again.
+                self.assertIn(again[0], (201, 409), key)
+        self.assertEqual({count for count in self.upstream.effects.values()}, {1})
 
 
 class Passed(GatewayTest):
@@ -458,6 +541,54 @@ class Hostile(GatewayTest):
                     plug.sendall(words)
                     plug.close()
                     self.problem(asked.result(), 504, 'no-reply')
+
+
+class Tls(unittest.TestCase):
+    """Both sides speak it. The upstream is known by its number, or not at all."""
+
+    def setUp(self):
+        self.place = Path(tempfile.mkdtemp(prefix='semel_gateway_'))
+        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
+        self.files = {}
+        for name, of in (('right', 'IP:127.0.0.1'), ('wrong', 'DNS:other.example')):
+            pair = [self.place / f'{name}.{end}' for end in ('crt', 'key')]
+            words = ['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2']
+            subprocess.run([*words, '-subj', f'/CN={name}', '-addext', f'subjectAltName={of}',
+                            '-out', pair[0], '-keyout', pair[1]], check=True, capture_output=True)
+            self.files[name] = pair
+
+    def reply_through(self, upstream_name, trusted):
+        upstream = Upstream(begins=False)
+        self.addCleanup(upstream.close)
+        server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.load_cert_chain(*self.files[upstream_name])
+        upstream.listener = server.wrap_socket(upstream.listener, server_side=True)
+        upstream.begin()
+        own = self.files['right']
+        gateway = Gateway(upstream.port, self.place / f'{upstream_name}-{trusted}',
+                          options=('--tls-cert', own[0], '--tls-key', own[1], '--upstream-ca',
+                                   self.files[trusted][0]), scheme='https')
+        self.addCleanup(gateway.end)
+        client = ssl.create_default_context(cafile=own[0])
+        found = []
+        for _ in range(2):
+            connection = http.client.HTTPSConnection('127.0.0.1', gateway.port, context=client,
+                                                     timeout=PATIENCE)
+            found.append(gateway.ask('POST', '/orders', b'b', key='k', connection=connection))
+            connection.close()
+        return found, upstream
+
+    def test_a_request_through_both(self):
+        (first, again), upstream = self.reply_through('right', 'right')
+        self.assertEqual((first[0], first[2]), (201, b'POST /orders 1 effect 1\n'))
+        self.assertEqual(again[1]['Idempotency-Replayed'], 'true')
+        self.assertEqual(dict(upstream.requests[0][2])['x-forwarded-proto'], 'https')
+
+    def test_an_upstream_that_is_another_gets_nothing(self):
+        for name, trusted in (('wrong', 'wrong'), ('right', 'wrong')):
+            found, upstream = self.reply_through(name, trusted)
+            self.assertEqual([reply[0] for reply in found], [502, 502])
+            self.assertEqual(upstream.requests, [])
 
 
 class Settings(unittest.TestCase):

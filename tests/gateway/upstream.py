@@ -6,11 +6,12 @@ request that is read whole is an effect, whatever is answered.
 """
 
 import socket
+import ssl
 import threading
 
 
 class Upstream:
-    def __init__(self, port=0):
+    def __init__(self, port=0, begins=True):
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(('127.0.0.1', port))
@@ -21,6 +22,10 @@ class Upstream:
         self.requests = []  # (method, target, headers, body)
         self.let_go = threading.Event()
         self.arrived = threading.Semaphore(0)
+        if begins:
+            self.begin()
+
+    def begin(self):
         threading.Thread(target=self.accept_all, daemon=True).start()
 
     def close(self):
@@ -35,6 +40,8 @@ class Upstream:
         while True:
             try:
                 plug, _ = self.listener.accept()
+            except ssl.SSLError:
+                continue  # a client that does not trust it
             except OSError:
                 return
             threading.Thread(target=self.serve, args=(plug,), daemon=True).start()

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "net/admin/admin_server.hpp"
-#include "net/admin/metrics.hpp"
 #include "net/server/process.hpp"
 #include "semel/engine.hpp"
 #include "tools/semel/shared/output.hpp"
