@@ -26,6 +26,20 @@ using Millis = std::chrono::milliseconds;
 /// would overflow. Not a number: 0.
 template <class Rep, class Period>
 [[nodiscard]] constexpr Millis in_millis(std::chrono::duration<Rep, Period> span) noexcept {
+  if constexpr (std::is_integral_v<Rep>) {
+    constexpr auto num = Period::num * 1'000;
+    constexpr auto den = Period::den;
+    if constexpr (num % den == 0) {  // seconds, hours
+      Millis::rep whole = 0;
+      if (!__builtin_mul_overflow(span.count(), Millis::rep{num / den}, &whole))
+        return Millis{whole};
+      return span.count() < 0 ? Millis::min() : Millis::max();
+    } else if constexpr (den % num == 0) {  // microseconds
+      constexpr Rep part = den / num;
+      const Rep whole = span.count() / part;
+      return Millis{static_cast<Millis::rep>(span.count() % part > 0 ? whole + 1 : whole)};
+    }
+  }
   // A floating one in its own precision: 0.1s are 100 ms, and not a little more.
   using Wide = std::conditional_t<std::is_floating_point_v<Rep>, Rep, long double>;
   const long double all =

@@ -131,6 +131,9 @@ struct CommandRow {
 /// The subcommand `name` of `parent`, or null.
 [[nodiscard]] const CommandRow* find_subcommand(const CommandRow& parent,
                                                 std::string_view name) noexcept;
+/// Of a request: the subcommand, where the first word has any and the second names one. Null: there
+/// is none. `words` has one at least.
+[[nodiscard]] const CommandRow* find_row(std::span<const std::string_view> words) noexcept;
 /// Whether `row` has subcommands, one of which is always meant.
 [[nodiscard]] bool is_container(const CommandRow& row) noexcept;
 /// The one command with fact_monitors, and the one with fact_declares.

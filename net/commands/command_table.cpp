@@ -242,4 +242,10 @@ const CommandRow* find_subcommand(const CommandRow& parent, std::string_view nam
   return nullptr;
 }
 
+const CommandRow* find_row(std::span<const std::string_view> words) noexcept {
+  const CommandRow* const row = find_command(words[0]);
+  if (row == nullptr || !is_container(*row) || words.size() < 2) return row;
+  return find_subcommand(*row, words[1]);
+}
+
 }  // namespace semel::net

@@ -18,14 +18,6 @@
 namespace semel::net {
 namespace {
 
-const CommandRow* row_of(std::span<const std::string_view> words) {
-  const CommandRow* row = find_command(words[0]);
-  if (row != nullptr && is_container(*row) && words.size() > 1) {
-    row = find_subcommand(*row, words[1]);
-  }
-  return row;
-}
-
 std::uint16_t first_slot(const CommandRow& row, std::span<const std::string_view> words) {
   const UsedKeys used = used_keys(row.keys, words);
   return used.keys.empty() ? std::uint16_t{0} : slot_of(used.keys.front().name);
@@ -70,7 +62,7 @@ GroupKind kind_of_transaction(const Services& services, ClientState& client) {
 bool Connection::accept_in_group(const char* start, std::string& out) {
   const auto words = parser_.arguments();
   GroupRound& round = *group_;
-  const CommandRow* const row = row_of(words);
+  const CommandRow* const row = find_row(words);
   if (round.script != nullptr) return script_in_group(*row, out);  // it goes on
   GroupKind kind = GroupKind::here;
   const bool is_transaction = row != nullptr && row->has(fact_executes) &&
@@ -268,7 +260,7 @@ void Connection::submit_round() {
   round.gathered.session = client_.session;
   const std::size_t replies = round.gathered.is_transaction ? 1 : round.gathered.requests.size();
   const std::vector<std::string_view>& first = round.gathered.requests.front();
-  const CommandRow* const row = row_of(first);
+  const CommandRow* const row = find_row(first);
   const std::uint16_t slot = row == nullptr ? std::uint16_t{0} : first_slot(*row, first);
   const std::uint64_t wait = client_.handle->begin_work();
   client_.waits = true;

@@ -10,6 +10,12 @@
 
 namespace semel::net {
 
+bool GroupRunner::knows(std::span<const std::string_view> words) noexcept {
+  if (words.empty()) return false;
+  const CommandRow* const row = find_row(words);
+  return row != nullptr && row->takes(words.size());
+}
+
 GroupRunner::GroupRunner(Node& node) : node_(node) {}
 GroupRunner::~GroupRunner() = default;
 
@@ -91,10 +97,7 @@ void GroupRunner::note_conflict(const GroupRequest& request) {
 /// command would have another state than the others from here on: it stops.
 void GroupRunner::run_one(const std::vector<std::string_view>& words, RespWriter& reply) {
   Call call{node_.services(), node_.engine(), client_, words, reply};
-  call.row = find_command(words[0]);
-  if (call.row != nullptr && is_container(*call.row) && words.size() > 1) {
-    call.row = find_subcommand(*call.row, words[1]);
-  }
+  call.row = find_row(words);
   if (call.row == nullptr || !call.row->takes(words.size())) {
     client_.failures.push_back(ErrorCode::storage_newer);
     return reply.error("ERR a command that this release does not know is in the group's log");

@@ -1,6 +1,7 @@
 // Carries out what the log of a group says, on each of its nodes.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ class GroupRunner {
     std::string replies;
     std::vector<ErrorCode> failures;  ///< of the engine, in order
   };
+  /// Whether the words are those of commands here. Any thread.
+  [[nodiscard]] static bool knows(std::span<const std::string_view> words) noexcept;
   /// Within the scope of an entry. std::bad_alloc.
   [[nodiscard]] Result run(const GroupRequest& request);
 

@@ -99,6 +99,15 @@ void ReplicaLoop::give_up_forwarded() {
   });
 }
 
+bool ReplicaLoop::is_known(const Command& command) const {
+  if (const auto* const request = std::get_if<RequestCommand>(&command.what)) {
+    return runner_ != nullptr && runner_->knows(*request);
+  }
+  const auto* const section = std::get_if<SectionCommand>(&command.what);
+  return section == nullptr || std::all_of(section->commands.begin(), section->commands.end(),
+                                           [this](const Command& each) { return is_known(each); });
+}
+
 Result<ReplicaLoop::Proposal> ReplicaLoop::read_forward(NodeId from, Bytes bytes) const {
   FieldReader fields{bytes};
   Origin origin;
@@ -110,7 +119,9 @@ Result<ReplicaLoop::Proposal> ReplicaLoop::read_forward(NodeId from, Bytes bytes
   Bytes rest = fields.rest();
   if (!fields.is_good()) return Error{ErrorCode::bad_encoding, {}};
   SEMEL_TRY(command, decode(rest));
-  if (!rest.empty() || !is_of(from, command)) return Error{ErrorCode::bad_encoding, {}};
+  if (!rest.empty() || !is_of(from, command) || !is_known(command)) {
+    return Error{ErrorCode::bad_encoding, {}};
+  }
   // Only who leads has looked whether all members know it.
   if (std::holds_alternative<FeatureLevelCommand>(command.what)) {
     return Error{ErrorCode::not_leader, {}};

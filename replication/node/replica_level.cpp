@@ -11,7 +11,7 @@
 
 namespace semel::replication {
 
-/// Whoever is away may be of any release, and would stop at the entry.
+/// A member that is not connected may be of an earlier release, and would stop at the entry.
 Result<FeatureLevel> ReplicaLoop::known_to_all() const {
   if (!core_->is_leader()) return Error{ErrorCode::not_leader, {}};
   const std::map<NodeId, PeerStats> peers = transport_->stats();

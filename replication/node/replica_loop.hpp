@@ -217,6 +217,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_untouched);
   /// That a leader which still leads has not answered.
   void give_up_forwarded();
+  /// Whether every replica can carry it out: else one message of a member would stop them all.
+  [[nodiscard]] bool is_known(const Command& command) const;
   /// What a peer has sent, with the peer as its origin.
   [[nodiscard]] Result<Proposal> read_forward(NodeId from, Bytes bytes) const;
   /// Calls it when this node has applied the entry, or lags behind for too long.
@@ -256,6 +258,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::atomic<std::uint64_t> current_until_{0};  // GroupTime::is_current()
   const GroupTime group_time_{*this};
   std::unique_ptr<StateMachine> state_;
+  RequestRunner* runner_ = nullptr;  // of state_
   std::unique_ptr<VoteFile> votes_;
   VoteContent vote_;
   std::unique_ptr<TimeFile> times_;  // may be null

@@ -11,6 +11,8 @@ namespace semel::replication {
 class RequestRunner {
  public:
   virtual ~RequestRunner() = default;
+  /// Whether run() knows the words. One that does not would stop the replica. Any thread.
+  [[nodiscard]] virtual bool knows(const RequestCommand& command) const noexcept = 0;
   /// Within the scope of an entry. `text` of the answer has the replies; an error is one of this
   /// replica alone (local_error). std::bad_alloc.
   [[nodiscard]] virtual PlainAnswer run(const RequestCommand& command) = 0;

@@ -353,9 +353,8 @@ def main():
     except Broken as broken:
         print(broken)
         return 1
-    together = ['-DCMAKE_UNITY_BUILD=ON', '-DCMAKE_UNITY_BUILD_BATCH_SIZE=8']
-    if arguments.long:
-        together = []
+    together = [] if arguments.long else ['-DCMAKE_UNITY_BUILD=ON',
+                                          '-DCMAKE_UNITY_BUILD_BATCH_SIZE=8']
     consumers = Consumers(arguments.build.resolve(), work, together)
     working = missing = 0
     fell_short = []

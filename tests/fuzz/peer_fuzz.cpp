@@ -3,6 +3,7 @@
 // written and read again as the same. Two replicas answer an entry alike, or stop alike.
 //
 // Input: a byte that says what it is, and its bytes, of a frame without head and checksum.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -63,6 +64,17 @@ void table(Bytes bytes) {
   check(once == twice, "another table when it is written again");
 }
 
+/// The leader refuses the others (ReplicaLoop::read_forward).
+bool is_handed_over(const Command& command) {
+  if (const auto* const section = std::get_if<SectionCommand>(&command.what)) {
+    return std::all_of(section->commands.begin(), section->commands.end(), is_handed_over);
+  }
+  return !std::holds_alternative<RequestCommand>(command.what) &&
+         !std::holds_alternative<FeatureLevelCommand>(command.what);
+}
+
+std::unique_ptr<StateMachine> replica(unsigned shards, std::uint64_t seed);
+
 /// As a member hands it over: what prepare() takes, every replica can read.
 void command(Bytes bytes) {
   const auto read = decode(bytes);
@@ -73,6 +85,10 @@ void command(Bytes bytes) {
   check(builder.add(*prepared), "an empty entry has no room for a command");
   const auto entry = read_entry(builder.bytes());
   check(entry.ok() && entry->commands.size() == 1, "a command that is proposed cannot be read");
+  if (!is_handed_over(*read)) return;
+  const auto applied = replica(1, 1)->apply(1, builder.bytes());
+  check(applied.ok() || applied.error().code == ErrorCode::memory_full,
+        "a command of a member stops a replica");
 }
 
 std::unique_ptr<StateMachine> replica(unsigned shards, std::uint64_t seed) {

@@ -25,6 +25,13 @@ class WordsRunner final : public replication::RequestRunner {
     return runs_.load(std::memory_order_relaxed);  // mo: relaxed: a count
   }
 
+  [[nodiscard]] bool knows(const replication::RequestCommand& command) const noexcept override {
+    for (const auto& words : command.requests) {
+      const Bytes verb = words.front();
+      if (verb != "INCR" && verb != "SETNX" && verb != "ISSUE" && verb != "TAKE") return false;
+    }
+    return true;
+  }
   [[nodiscard]] replication::PlainAnswer run(const replication::RequestCommand& command) override;
 
  private:

@@ -172,7 +172,8 @@ Status Checkpoints::save(const Checkpoint& checkpoint, int output) {
                                    {"without_key", counts.without_key}}) +
       "\n";
   const std::string beside = path_ + ".new";
-  const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int descriptor =
+      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) return failed(beside);
   const bool is_written =
       ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&

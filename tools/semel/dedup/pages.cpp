@@ -24,7 +24,7 @@ bool Pages::reserve(std::size_t most) {
         mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) continue;
     if (size < most && size > huge_page) {
-      // Whoever takes the last addresses leaves none for the blocks and the other parts.
+      // The blocks and the other parts need addresses too.
       const std::size_t less = round_up(size / 16, huge_page);
       munmap(static_cast<char*>(got) + less, size - less);
       size = less;

@@ -198,6 +198,10 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
 
   // --- replication::RequestRunner
   // -------------------------------------------------------------------
+  [[nodiscard]] bool knows(const replication::RequestCommand& command) const noexcept override {
+    return std::all_of(command.requests.begin(), command.requests.end(),
+                       [](const auto& words) { return net::GroupRunner::knows(words); });
+  }
   [[nodiscard]] replication::PlainAnswer run(const replication::RequestCommand& command) override {
     net::GroupRequest request;
     request.db = command.db;

@@ -44,7 +44,8 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(const std::string& path,
   const std::string directory = place.parent_path().string();
   if (file->is_kept_) {
     file->beside_ = kept_path;
-    file->descriptor_ = ::open(kept_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    // Its name is known beforehand: in a directory that others may write it could be a link.
+    file->descriptor_ = ::open(kept_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   } else {
     file->beside_ = fmt::format("{}/.{}.semel-XXXXXX", directory, place.filename().string());
     file->descriptor_ = mkostemp(file->beside_.data(), O_CLOEXEC);
