@@ -23,11 +23,11 @@ namespace {
 
 using Model = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::uint64_t seed = 0x5eed;
+constexpr std::uint64_t hash_seed = 0x5eed;
 
 std::string changed(const std::string& before, const std::vector<HashChange>& changes) {
   const HashView view = before.empty() ? HashView{} : HashView{before};
-  const HashWriter writer{view, changes, seed};
+  const HashWriter writer{view, changes, hash_seed};
   if (writer.fields() == 0) return {};
   std::string after;
   writer.write(after);
@@ -98,13 +98,13 @@ TEST_CASE("hash value: of changes of one field the last counts, at the place of 
           "[engine][hash]") {
   const std::vector<HashChange> twice{{"a", "1"}, {"b", "1"}, {"a", "2"}, {"c", "1"}, {"a", "3"}};
   const HashView none;
-  const HashWriter writer{none, twice, seed};
+  const HashWriter writer{none, twice, hash_seed};
   CHECK(writer.added() == 3);
   CHECK(read(changed({}, twice)) == Model{{"a", "3"}, {"b", "1"}, {"c", "1"}});
   const std::string before = changed({}, twice);
   const HashView view{before};
   const std::vector<HashChange> gone{{"b", std::nullopt}, {"b", std::nullopt}};
-  CHECK(HashWriter{view, gone, seed}.removed() == 1);
+  CHECK(HashWriter{view, gone, hash_seed}.removed() == 1);
 }
 
 TEST_CASE("hash value: lengths at both ends of a varint's byte", "[engine][hash]") {
