@@ -57,7 +57,7 @@ bool take_quoted(std::string_view& rest, char quote, std::string& word) {
 }
 
 /// The words of a line as redis-server's configuration has them, with quotes. None: they are wrong.
-std::optional<std::vector<std::string>> words_of(std::string_view line) {
+std::optional<std::vector<std::string>> words_of_line(std::string_view line) {
   std::vector<std::string> words;
   for (;;) {
     while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
@@ -113,7 +113,7 @@ Status read_shebang(Script& script) {
   if (end == std::string_view::npos) return reply_error("ERR Invalid script shebang");
   script.has_shebang = true;
   script.body_begin = end;  // the line's end is kept: lines are numbered as in the whole text
-  const auto words = words_of(text.substr(0, end));
+  const auto words = words_of_line(text.substr(0, end));
   if (!words || words->empty()) return reply_error("ERR Invalid engine in script shebang");
   if (words->front() != "#!lua") {
     return reply_error("ERR Unexpected engine in script shebang: " + words->front());
@@ -141,7 +141,7 @@ Result<LibraryHead> read_library_head(std::string_view text) {
   if (!text.starts_with("#!")) return reply_error("ERR Missing library metadata");
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return reply_error("ERR Invalid library metadata");
-  const auto words = words_of(text.substr(0, end));
+  const auto words = words_of_line(text.substr(0, end));
   if (!words || words->empty()) return reply_error("ERR Invalid library metadata");
   LibraryHead head;
   head.body_begin = end;
