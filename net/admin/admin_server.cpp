@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -17,7 +18,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "net/admin/metrics.hpp"
+#include "net/admin/admin_http.hpp"
 
 namespace semel::net {
 namespace {
@@ -25,6 +26,7 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
+using admin::Response;
 using asio::ip::tcp;
 
 constexpr std::size_t first_read_bytes = 512;
@@ -33,51 +35,7 @@ constexpr std::size_t buffer_bytes_max = 2 * admin_limits::header_bytes_max;
 // How much a client may send behind a refused request before it has read the response.
 constexpr std::size_t ignored_bytes_max = 64 * 1024;
 constexpr std::chrono::milliseconds accept_pause{100};
-
-using Response = http::response<http::string_body>;
-
-Response response_of(http::status status, std::string body) {
-  Response response{status, 11};
-  response.set(http::field::content_type, "text/plain; charset=utf-8");
-  response.set(http::field::cache_control, "no-store");
-  response.body() = std::move(body);
-  return response;
-}
-
-std::string reason_for(beast::error_code error) {
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return "the request's header exceeds " + std::to_string(admin_limits::header_bytes_max) +
-           " bytes\n";
-  }
-  if (error == http::error::body_limit || error == http::error::unexpected_body) {
-    return "a request has no body here\n";
-  }
-  return "not an HTTP request: " + error.message() + "\n";
-}
-
-/// The response to a parsed request.
-Response answer(const http::request<http::empty_body>& request, const AdminAnswers& answers) {
-  const std::string_view target{request.target().data(), request.target().size()};
-  const std::string_view path = target.substr(0, target.find('?'));
-  if (path != "/metrics" && path != "/livez" && path != "/readyz") {
-    return response_of(http::status::not_found, "there is /metrics, /livez and /readyz\n");
-  }
-  if (request.method() != http::verb::get && request.method() != http::verb::head) {
-    Response refused = response_of(http::status::method_not_allowed, "GET or HEAD\n");
-    refused.set(http::field::allow, "GET, HEAD");
-    return refused;
-  }
-  if (path == "/livez") return response_of(http::status::ok, "ok\n");
-  if (path == "/readyz") {
-    const Status ready = answers.ready();
-    if (ready) return response_of(http::status::ok, "ok\n");
-    return response_of(http::status::service_unavailable, ready.error().detail + "\n");
-  }
-  Response response = response_of(http::status::ok, answers.metrics());
-  response.set(http::field::content_type,
-               beast::string_view{metrics_content_type.data(), metrics_content_type.size()});
-  return response;
-}
+constexpr std::chrono::seconds tick_every{1};
 
 /// Blocks signals for the new thread; other threads of the process handle them.
 class SignalsBlocked {
@@ -112,6 +70,7 @@ class AdminServer::Impl {
   Impl(const AdminOptions& options, AdminAnswers answers)
       : options_(options), answers_(std::move(answers)) {}
   ~Impl() {
+    posts_->close();
     io_.stop();
     if (thread_.joinable()) thread_.join();
   }
@@ -121,6 +80,7 @@ class AdminServer::Impl {
   [[nodiscard]] Status listen();
   void run();
   [[nodiscard]] const std::vector<AdminEndpoint>& endpoints() const noexcept { return endpoints_; }
+  [[nodiscard]] std::shared_ptr<AdminThread> thread() const noexcept { return posts_; }
 
  private:
   class Session;
@@ -133,10 +93,14 @@ class AdminServer::Impl {
   void accept(Listener& listener);
   void admit(tcp::socket socket);
   void forget(const Session* session);
+  void tick();
 
   const AdminOptions options_;
   const AdminAnswers answers_;
   asio::io_context io_{1};
+  const std::shared_ptr<AdminThread> posts_ = std::make_shared<AdminThread>(
+      [this](std::function<void()> work) { asio::post(io_, std::move(work)); });
+  asio::steady_timer ticks_{io_};
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<AdminEndpoint> endpoints_;
   // Used by the thread of the server only.
@@ -179,37 +143,81 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
   void read() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(admin_limits::header_bytes_max));
-    parser_->body_limit(0);
+    parser_->body_limit(admin_limits::body_bytes_max);
     stream_.expires_after(server_.options_.request_within);
-    http::async_read(
+    http::async_read_header(
         stream_, buffer_, *parser_,
         [self = this->shared_from_this()](beast::error_code error, std::size_t bytes) {
           // Beast lets a few more bytes pass.
           if (!error && bytes > admin_limits::header_bytes_max) {
             error = http::error::header_limit;
           }
-          if (!error) return self->respond();
-          if (error.category() == http::make_error_code(http::error::bad_method).category() &&
-              error != http::error::end_of_stream && error != http::error::partial_message) {
-            return self->refuse(error);
+          const bool has_body = !self->parser_->is_done();
+          if (!error && has_body &&
+              !admin::may_have_body(self->parser_->get(), self->server_.answers_)) {
+            error = http::error::unexpected_body;
           }
-          self->end();  // the client disconnected, or took too long
+          if (error) return self->fail(error);
+          has_body ? self->read_body() : self->respond();
         });
+  }
+
+  void read_body() {
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = this->shared_from_this()](beast::error_code error, std::size_t) {
+                       error ? self->fail(error) : self->respond();
+                     });
+  }
+
+  void fail(beast::error_code error) {
+    if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+        error != http::error::end_of_stream && error != http::error::partial_message) {
+      return refuse(error);
+    }
+    end();  // the client disconnected, or took too long
   }
 
   void respond() {
     const auto& request = parser_->get();
-    response_ = answer(request, server_.answers_);
+    const bool is_read =
+        request.method() == http::verb::get || request.method() == http::verb::head;
+    if (admin::is_for_pages(request, server_.answers_) &&
+        (is_read || request.method() == http::verb::post)) {
+      return ask_for_page();
+    }
+    send(admin::answer(request, server_.answers_));
+  }
+
+  /// The page may respond later, when this session may be gone. Nothing is read meanwhile.
+  void ask_for_page() {
+    stream_.expires_never();
+    beast::error_code failed;
+    const tcp::endpoint peer = stream_.socket().remote_endpoint(failed);
+    if (failed) return end();
+    const tcp::endpoint local = stream_.socket().local_endpoint(failed);
+    if (failed) return end();
+    server_.answers_.pages(admin::page_request(parser_->get(), peer, local),
+                           [session = weak_from_this()](AdminResponse page) {
+                             const auto self = session.lock();
+                             if (!self || !self->parser_) return;
+                             self->send(admin::response_of(std::move(page)));
+                           });
+  }
+
+  void send(Response response) {
+    const auto& request = parser_->get();
+    response_ = std::move(response);
     response_.version(request.version());
     response_.keep_alive(request.keep_alive());
     response_.prepare_payload();
     const bool stays = response_.keep_alive();
     if (request.method() == http::verb::head) response_.body().clear();  // its length is kept
+    parser_.reset();
     write(stays);
   }
 
   void refuse(beast::error_code error) {
-    response_ = response_of(http::status::bad_request, reason_for(error));
+    response_ = admin::response_of(http::status::bad_request, admin::reason_for(error));
     response_.keep_alive(false);
     response_.prepare_payload();
     write(false);
@@ -247,7 +255,7 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
   Impl& server_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::empty_body>> parser_;
+  std::optional<http::request_parser<http::string_body>> parser_;  // none: it is answered
   Response response_;
   std::uint64_t waiting_since_ = 0;
 };
@@ -283,6 +291,7 @@ Status AdminServer::Impl::listen() {
 
 void AdminServer::Impl::run() {
   for (const auto& listener : listeners_) accept(*listener);
+  if (answers_.tick) tick();
   const SignalsBlocked blocked;
   thread_ = std::thread{[this] { io_.run(); }};
   pthread_setname_np(thread_.native_handle(), "semel-admin");
@@ -300,6 +309,15 @@ void AdminServer::Impl::accept(Listener& listener) {
     listener.pause.async_wait([this, &listener](beast::error_code stopped) {
       if (!stopped) accept(listener);
     });
+  });
+}
+
+void AdminServer::Impl::tick() {
+  ticks_.expires_after(tick_every);
+  ticks_.async_wait([this](beast::error_code stopped) {
+    if (stopped) return;
+    answers_.tick();
+    tick();
   });
 }
 
@@ -368,6 +386,9 @@ AdminServer::~AdminServer() = default;
 
 const std::vector<AdminEndpoint>& AdminServer::endpoints() const noexcept {
   return impl_->endpoints();
+}
+std::shared_ptr<AdminThread> AdminServer::thread() const noexcept {
+  return impl_->thread();
 }
 
 }  // namespace semel::net

@@ -5,35 +5,26 @@
 //   GET /livez     200 "ok", while the process responds at all
 //   GET /readyz    200 "ok", or 503 and the reason
 //
+//   /console..     as AdminAnswers::pages responds, if it is given: GET, and POST with a body
+//
 // HEAD is supported, too. Another path is 404, another method 405. Bytes that are not a request, a
-// request with a body, or a header longer than admin_limits::header_bytes_max are 400.
+// body where none belongs or one longer than admin_limits::body_bytes_max, or a header longer than
+// admin_limits::header_bytes_max are 400.
 //
 // Non-goals: TLS, passwords. All clients that can connect can read the metrics, so only loopback
 // addresses are allowed unless AdminOptions::remote is set.
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "net/admin/admin_page.hpp"
 #include "semel/result.hpp"
 
 namespace semel::net {
-
-namespace admin_limits {
-
-inline constexpr std::size_t header_bytes_max = 8 * 1024;
-/// Connections open at a time. A new one replaces the one that has been idle longest, so that idle
-/// connections cannot block a probe; if none is idle, the new one is closed at once.
-inline constexpr std::size_t connections_max = 16;
-inline constexpr std::size_t addresses_max = 16;
-
-}  // namespace admin_limits
 
 struct AdminOptions {
   std::vector<std::string> addresses{"127.0.0.1"};  ///< IP addresses, 1..addresses_max
@@ -42,13 +33,6 @@ struct AdminOptions {
   /// From the first byte of a request to its last, and the same again for the response. 1 ms..1 h.
   std::chrono::milliseconds request_within{5'000};
   std::chrono::milliseconds idle_within{30'000};  ///< before the first byte. 1 ms..1 h.
-};
-
-/// Called on the thread of the server, one at a time; other requests wait meanwhile.
-struct AdminAnswers {
-  std::function<std::string()> metrics{};
-  /// Whether the node is ready. The detail of an error is the text of the response.
-  std::function<Status()> ready{};
 };
 
 struct AdminEndpoint {
@@ -73,6 +57,8 @@ class AdminServer {
 
   /// In the order of AdminOptions::addresses.
   [[nodiscard]] const std::vector<AdminEndpoint>& endpoints() const noexcept;
+  /// For what has to run where the answers are called.
+  [[nodiscard]] std::shared_ptr<AdminThread> thread() const noexcept;
 
  private:
   class Impl;

@@ -1,14 +1,12 @@
-// Words: a client sends bytes to the admin port and reads until the server closes, or as much as
-// an answer has.
+// The port for health and metrics, through real sockets.
 #include <atomic>
-#include <optional>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 #include "tests/support/catch.hpp"
 
 #include "net/admin/admin_server.hpp"
-#include "tests/support/socket.hpp"
+#include "tests/net/admin/admin_fixture.hpp"
 
 namespace semel::tests {
 namespace {
@@ -19,75 +17,6 @@ using net::AdminServer;
 namespace limits = net::admin_limits;
 
 constexpr std::chrono::milliseconds soon{50};
-
-class Client {
- public:
-  explicit Client(std::uint16_t port) : socket_(port) {}
-
-  void send(const std::string& bytes) { socket_.send(bytes); }
-  void send_if_open(const std::string& bytes) { static_cast<void>(socket_.try_send(bytes)); }
-  /// False: the server closed instead. Takes the answer, which is all that has come.
-  [[nodiscard]] bool is_answered() { return socket_.read_until("ok\n").has_value(); }
-  /// What comes until the server closes.
-  [[nodiscard]] std::string rest() { return std::exchange(received_, {}) + socket_.read_to_end(); }
-  /// True: the server closed, and had sent nothing.
-  [[nodiscard]] bool is_closed() { return rest().empty(); }
-  /// One answer with its body, the connection left open.
-  [[nodiscard]] std::string answer(bool has_body = true) {
-    std::size_t head = 0;
-    while ((head = received_.find("\r\n\r\n")) == std::string::npos) receive();
-    std::size_t bytes = head + 4;
-    if (has_body) {
-      const std::size_t length = received_.find("Content-Length: ");
-      REQUIRE(length < head);
-      bytes += std::stoul(received_.substr(length + 16));
-    }
-    while (received_.size() < bytes) receive();
-    std::string all = received_.substr(0, bytes);
-    received_.erase(0, bytes);
-    return all;
-  }
-
- private:
-  void receive() { REQUIRE(socket_.receive(received_) == Stream::Received::bytes); }
-
-  Socket socket_;
-  std::string received_;
-};
-
-struct Served {
-  explicit Served(AdminOptions options = {}, AdminAnswers answers = {}) {
-    if (!answers.metrics) answers.metrics = [] { return std::string{"semel_up 1\n"}; };
-    if (!answers.ready) answers.ready = [] { return Done{}; };
-    server = AdminServer::start(options, std::move(answers)).value();
-    port = server->endpoints().front().port;
-  }
-  [[nodiscard]] std::string ask(const std::string& bytes) const {
-    Client client{port};
-    client.send(bytes);
-    return client.rest();
-  }
-  /// One request on a connection of its own.
-  [[nodiscard]] std::string ask(const std::string& method, const std::string& path) const {
-    return ask(method + " " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  }
-
-  std::unique_ptr<AdminServer> server;
-  std::uint16_t port = 0;
-};
-
-int status_of(const std::string& answer) {
-  REQUIRE(answer.starts_with("HTTP/1."));
-  return std::stoi(answer.substr(9, 3));
-}
-
-std::string body_of(const std::string& answer) {
-  return answer.substr(answer.find("\r\n\r\n") + 4);
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::string header_of_bytes(std::size_t bytes) {
   const std::string begin = "GET /livez HTTP/1.1\r\nConnection: close\r\nX: ";
@@ -127,7 +56,7 @@ TEST_CASE("admin: live while it answers, ready when the node says so", "[net][ad
 
 TEST_CASE("admin: HEAD has the header of GET and no body", "[net][admin]") {
   const Served served;
-  Client client{served.port};
+  AdminClient client{served.port};
   client.send("HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
   const std::string head = client.answer(false);
   CHECK(status_of(head) == 200);
@@ -175,7 +104,7 @@ TEST_CASE("admin: a header of 8 KiB is the longest", "[net][admin]") {
 
 TEST_CASE("admin: a connection serves many requests, however they are cut", "[net][admin]") {
   const Served served;
-  Client client{served.port};
+  AdminClient client{served.port};
   const std::string request = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n";
   for (std::size_t cut = 1; cut < request.size(); ++cut) {
     client.send(request.substr(0, cut));
@@ -192,9 +121,9 @@ TEST_CASE("admin: sixteen connections in use keep the next one out", "[net][admi
   const std::string half = "GET /livez HTTP/1.1\r\n";
   const std::string whole = half + "\r\n";
   const Served served;
-  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<std::unique_ptr<AdminClient>> clients;
   for (std::size_t i = 0; i < limits::connections_max; ++i) {
-    clients.push_back(std::make_unique<Client>(served.port));
+    clients.push_back(std::make_unique<AdminClient>(served.port));
     clients.back()->send(whole);
     REQUIRE(status_of(clients.back()->answer()) == 200);  // so the server has the connection
   }
@@ -210,7 +139,7 @@ TEST_CASE("admin: sixteen connections in use keep the next one out", "[net][admi
     // one, which then does the same.
     for (auto& client : clients) client->send(half);
     while (true) {
-      auto further = std::make_unique<Client>(served.port);
+      auto further = std::make_unique<AdminClient>(served.port);
       further->send(whole);
       if (!further->is_answered()) break;
       REQUIRE(clients.size() < 1'000);
@@ -229,18 +158,18 @@ TEST_CASE("admin: sixteen connections in use keep the next one out", "[net][admi
 TEST_CASE("admin: idle and slow connections are closed", "[net][admin]") {
   SECTION("idle") {
     const Served served{{.idle_within = soon}};
-    Client client{served.port};
+    AdminClient client{served.port};
     CHECK(client.is_closed());
   }
   SECTION("slow within a request") {
     const Served served{{.request_within = soon}};
-    Client client{served.port};
+    AdminClient client{served.port};
     client.send("GET /livez HTTP/1.1\r\nHo");
     CHECK(client.is_closed());
   }
   SECTION("after a request") {
     const Served served{{.idle_within = soon}};
-    Client client{served.port};
+    AdminClient client{served.port};
     client.send("GET /livez HTTP/1.1\r\n\r\n");
     CHECK(body_of(client.rest()) == "ok\n");
   }
@@ -248,10 +177,10 @@ TEST_CASE("admin: idle and slow connections are closed", "[net][admin]") {
 
 TEST_CASE("admin: ending it closes what is open at once", "[net][admin]") {
   Served served;
-  Client idle{served.port};
-  Client busy{served.port};
+  AdminClient idle{served.port};
+  AdminClient busy{served.port};
   busy.send("GET /livez HTTP/1.1\r\n");
-  Client done{served.port};
+  AdminClient done{served.port};
   done.send("GET /livez HTTP/1.1\r\n\r\n");
   REQUIRE(status_of(done.answer()) == 200);
   served.server.reset();
