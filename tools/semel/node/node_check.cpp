@@ -104,6 +104,7 @@ std::vector<Error> NodeRun::check() {
   if (const auto options = admin_options(settings_)) {
     note(net::AdminServer::check(*options));
   }
+  note(NodeConsole::check(settings_));
   note(open_engine(false));
   if (engine_ == nullptr) return found;
   node_ = std::make_unique<net::Node>(*engine_, settings_, test_clock_.get());

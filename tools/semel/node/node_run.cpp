@@ -59,9 +59,11 @@ NodeRun::NodeRun(net::Settings& settings, std::string file,
       file_(std::move(file)),
       declared_(std::move(declared)),
       watch_(settings, system_clock_),
-      group_(settings) {}
+      group_(settings),
+      console_(settings, watch_, system_clock_) {}
 
 NodeRun::~NodeRun() {
+  console_.end();  // its sessions are connections
   watch_.forget();
   group_.stop();  // its thread wakes connections
   ticker_.reset();
@@ -71,6 +73,7 @@ NodeRun::~NodeRun() {
 // --- the parts ------------------------------------------------------------------------------
 
 Status NodeRun::open_watch() {
+  SEMEL_CHECK(NodeConsole::check(settings_));
   return watch_.open();
 }
 
@@ -382,6 +385,7 @@ Status NodeRun::announce_ready() {
          if (!stats || stats->accepting) return Done{};
          return file_error("the storage accepts no writes: " + stats->trouble);
        }});
+  console_.serve(*node_, level_);
   const std::string path = settings_.text(Setting::ready_file);
   if (!path.empty()) {
     const std::string text = server_->ready_text() + watch_.ready_text();
@@ -433,6 +437,7 @@ Exit NodeRun::end() {
   let_signals_kill();
   group_.hand_over();
   watch_.drains();
+  console_.end();
   ticker_->end_waits();
   const std::size_t cut = server_->drain(drain_within);
   if (cut != 0) watch_.log().warning("cut_off", {{"connections", cut}});

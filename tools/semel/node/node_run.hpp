@@ -16,6 +16,7 @@
 #include "semel/result.hpp"
 #include "tools/semel/node/node_backup.hpp"
 #include "tools/semel/node/node_certificates.hpp"
+#include "tools/semel/node/node_console.hpp"
 #include "tools/semel/node/node_group.hpp"
 #include "tools/semel/node/node_storage.hpp"
 #include "tools/semel/node/node_ticker.hpp"
@@ -86,6 +87,7 @@ class NodeRun {
   std::unique_ptr<NodeCertificates> group_certificates_;
   std::unique_ptr<NodeBackup> backup_;  // null: there is no storage
   std::unique_ptr<Ticker> ticker_;
+  NodeConsole console_;
   unsigned ticks_ = 0;                       // of the ticker
   std::atomic<bool> storage_failed_{false};  // set by the ticker, before it asks for the end
   std::atomic<bool> group_ended_{false};     // as above

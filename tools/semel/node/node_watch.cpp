@@ -48,8 +48,22 @@ Status NodeWatch::open_admin() {
   const auto options = admin_options(settings_);
   if (!options) return Done{};
   SEMEL_CHECK(net::AdminServer::check(*options));
-  auto admin = net::AdminServer::start(
-      *options, {.metrics = [this] { return metrics(); }, .ready = [this] { return ready(); }});
+  net::AdminAnswers answers{
+      .metrics =
+          [this] {
+            return net::metrics_text(
+                values(), {.redis_names = settings_.boolean(Setting::redis_metric_names)});
+          },
+      .ready = [this] { return ready(); }};
+  if (settings_.boolean(Setting::console)) {
+    answers.pages = [this](net::AdminRequest request, net::AdminRespond then) {
+      respond(std::move(request), std::move(then));
+    };
+    answers.tick = [this] {
+      if (const auto shown = console()) shown->tick();
+    };
+  }
+  auto admin = net::AdminServer::start(*options, std::move(answers));
   if (!admin.ok()) return file_error(admin.error().detail);
   admin_ = *std::move(admin);
   for (const net::AdminEndpoint& endpoint : admin_->endpoints()) {
@@ -137,6 +151,11 @@ void NodeWatch::forget() {
   sources_ = {};
 }
 
+void NodeWatch::show(std::shared_ptr<net::Console> console) {
+  const base::MutexLock lock{mutex_};
+  console_ = std::move(console);
+}
+
 void NodeWatch::tick() {
   constexpr std::chrono::seconds log_every{1};
   const Time now = std::chrono::steady_clock::now();
@@ -174,7 +193,7 @@ Status NodeWatch::ready() {
   return ready_locked();
 }
 
-std::string NodeWatch::metrics() {
+net::MetricValues NodeWatch::values() {
   constexpr double ms_per_second = 1000;
   net::MetricValues values;
   values.version = version;
@@ -187,7 +206,20 @@ std::string NodeWatch::metrics() {
     values.ready = ready_locked().ok();
     if (sources_.values) sources_.values(values);
   }
-  return net::metrics_text(values, {.redis_names = settings_.boolean(Setting::redis_metric_names)});
+  return values;
+}
+
+std::shared_ptr<net::Console> NodeWatch::console() {
+  const base::MutexLock lock{mutex_};
+  return console_;
+}
+
+void NodeWatch::respond(net::AdminRequest request, net::AdminRespond then) {
+  if (const auto shown = console()) return shown->respond(std::move(request), std::move(then));
+  const Status state = ready();
+  then({.status = 503,
+        .content_type = "text/plain; charset=utf-8",
+        .body = (state ? std::string{"starting"} : state.error().detail) + "\n"});
 }
 
 }  // namespace semel::tool

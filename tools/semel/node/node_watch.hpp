@@ -14,6 +14,7 @@
 #include "net/admin/log.hpp"
 #include "net/admin/metrics.hpp"
 #include "net/admin/systemd.hpp"
+#include "net/console/console.hpp"
 #include "net/settings/settings.hpp"
 #include "semel/clock.hpp"
 #include "semel/result.hpp"
@@ -57,6 +58,17 @@ class NodeWatch {
   void drains();
   /// The sources are not called after this returns.
   void forget();
+  /// What responds to the paths of the console from now on; null: nothing does. The port may be in
+  /// a call of the previous one when this returns.
+  void show(std::shared_ptr<net::Console> console);
+  /// Of the port for health and metrics; null: there is none.
+  [[nodiscard]] std::shared_ptr<net::AdminThread> admin_thread() const {
+    return admin_ == nullptr ? nullptr : admin_->thread();
+  }
+
+  // --- asked by the port --------------------------------------------------------------------
+  [[nodiscard]] net::MetricValues values();
+  [[nodiscard]] Status ready();
 
   /// The heartbeats of the threads. If one stops, the node is not ready, and systemd's watchdog is
   /// not fed.
@@ -73,8 +85,8 @@ class NodeWatch {
   }
 
   [[nodiscard]] Status open_admin();
-  [[nodiscard]] std::string metrics();
-  [[nodiscard]] Status ready();
+  [[nodiscard]] std::shared_ptr<net::Console> console();
+  void respond(net::AdminRequest request, net::AdminRespond then);
   [[nodiscard]] Status ready_locked() const SEMEL_REQUIRES(mutex_);
   void set_not_ready(std::string state);
   void check(const Status& notified);
@@ -90,8 +102,9 @@ class NodeWatch {
   base::Mutex mutex_;
   Status state_ SEMEL_GUARDED_BY(mutex_) = not_ready("starting");
   Sources sources_ SEMEL_GUARDED_BY(mutex_);  // held while they are called, so that forget() waits
-  double reported_seconds_ = 0;               // of the recovery; one thread at a time
-  Time log_ticked_{};                         // these two of tick()
+  std::shared_ptr<net::Console> console_ SEMEL_GUARDED_BY(mutex_);
+  double reported_seconds_ = 0;  // of the recovery; one thread at a time
+  Time log_ticked_{};            // these two of tick()
   Time watchdog_fed_{};
   std::unique_ptr<net::AdminServer> admin_;  // asks this, so it ends first
 };

@@ -1,0 +1,59 @@
+// The console: a page on the admin port that shows how the node is, and lets an operator who has
+// logged in look up keys, and resolve or forget claims if the node was started for that.
+//
+//   GET  /console/                 the page, its script and style
+//   GET  /console/api/status       what /metrics has too: no login
+//   GET  /console/api/history      ?after=N: the samples of the last hour
+//   GET  /console/api/session      who is logged in; does not keep the session alive
+//   POST /console/api/login        {"user", "password"}
+//   POST /console/api/logout
+//   POST /console/api/key          {"namespace", "key"}: a claim and what was decided about it
+//   POST /console/api/scan         {"cursor"}: a slice of the claims in flight, in doubt, poisoned
+//   POST /console/api/resolve      {"namespace", "key", "state", "epoch", "as", "result"}
+//   POST /console/api/forget       {"namespace", "key", "state", "epoch"}
+//
+// Goals: nothing that shows a key or changes anything without a login; the rights of a session are
+// those of its user, asked of the node for each command; an action changes only the record that the
+// operator has seen; nothing blocks the thread of the admin port.
+// Non-goals: TLS (a proxy has it, see `origins`), users of its own.
+#pragma once
+
+#include <memory>
+
+#include "net/admin/admin_page.hpp"
+#include "net/console/console_options.hpp"
+#include "net/node/node.hpp"
+#include "semel/clock.hpp"
+#include "semel/result.hpp"
+
+namespace semel::net {
+
+class ConsoleImpl;
+
+class Console {
+ public:
+  /// Errors: bad_option, with the whole text. Checks what a start would refuse.
+  [[nodiscard]] static Status check(const ConsoleOptions& options);
+
+  /// `node` and `clock` must outlive this; `thread` is that of the admin port, on which all of the
+  /// sources are called. `options` must have passed check().
+  Console(Node& node, const Clock& clock, std::shared_ptr<AdminThread> thread,
+          const ConsoleOptions& options, ConsoleSources sources);
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  // On the thread of the admin port.
+  void respond(AdminRequest request, AdminRespond then);
+  /// About once a second: takes samples, and ends sessions and waits whose time is over.
+  void tick();
+
+  /// Ends all sessions, from any thread: when it returns nothing of the node is used or called.
+  /// What waits for an answer gets an error.
+  void close();
+
+ private:
+  std::shared_ptr<ConsoleImpl> impl_;
+};
+
+}  // namespace semel::net

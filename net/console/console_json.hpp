@@ -1,0 +1,47 @@
+// What the console's calls answer, as JSON. Pure.
+//
+// Bytes that clients chose (keys, owners, results) are texts of key_text(). Epochs are texts, too:
+// numbers of JavaScript have 53 bits.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <string>
+#include <string_view>
+
+#include "net/admin/metrics.hpp"
+#include "net/console/history.hpp"
+#include "semel/claim.hpp"
+#include "semel/local_redis.hpp"
+
+namespace semel::net {
+
+[[nodiscard]] inline boost::json::string_view json_text(std::string_view text) noexcept {
+  return {text.data(), text.size()};
+}
+
+struct ConsoleState {
+  std::string not_ready{};  ///< why; empty: it is ready
+  std::int64_t unix_ms = 0;
+  bool has_actions = false;
+  std::size_t sessions = 0;
+};
+
+[[nodiscard]] boost::json::object status_json(const MetricValues& values,
+                                              const ConsoleHistory& history,
+                                              const ConsoleState& state);
+/// The samples behind the one of this number.
+[[nodiscard]] boost::json::object history_json(const ConsoleHistory& history, std::uint64_t after);
+
+/// A reply of SEMEL.GETCLAIM or an element of SEMEL.EXPLAIN. Long payloads are cut; the object says
+/// how long they are.
+[[nodiscard]] boost::json::value reply_json(const Reply& reply);
+[[nodiscard]] boost::json::object policy_json(const Policy& policy);
+
+/// The first text of a map's pair; empty: there is no such pair.
+[[nodiscard]] const Reply* field_of(const Reply& map, std::string_view name) noexcept;
+
+[[nodiscard]] std::string_view name_of(ClaimState state) noexcept;
+[[nodiscard]] std::string_view name_of(ClaimCount count) noexcept;
+
+}  // namespace semel::net

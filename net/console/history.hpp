@@ -1,0 +1,90 @@
+// What the console shows of the last hour: a ring of samples, and the counters of claims by
+// namespace once a minute. Pure; the caller takes the numbers and the time.
+//
+// Memory: 360 samples of some 150 bytes, and at most 61 times 101 namespaces of 80 bytes and a
+// name: less than 1 MiB.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "net/admin/metrics.hpp"
+#include "net/console/console_limits.hpp"
+#include "semel/types.hpp"
+
+namespace semel::net {
+
+/// What changed in the time before `unix_ms`, and what was there then.
+struct ConsoleSample {
+  std::uint64_t number = 0;  ///< counts up by one
+  std::int64_t unix_ms = 0;
+  double seconds = 0;  ///< that it is about
+  double commands_per_second = 0;
+  /// Of commands, by the bounds of their histogram: at most so many microseconds; 0: there was
+  /// none.
+  double p50_us = 0;
+  double p99_us = 0;
+  double max_us = 0;
+  std::uint64_t bytes_used = 0;
+  std::uint64_t bytes_resident = 0;
+  std::uint64_t records = 0;
+  std::uint64_t bytes_unsynced = 0;
+  double syncs_per_second = 0;
+  double log_bytes_per_second = 0;
+  std::uint64_t lag = 0;  ///< entries of the group
+  std::array<double, claim_count_count> claims_per_second{};
+};
+
+class ConsoleHistory {
+ public:
+  void add(const MetricValues& values, std::int64_t unix_ms, Timestamp now);
+  /// Whether it is time for add().
+  [[nodiscard]] bool is_due(Timestamp now) const noexcept {
+    return !has_last_ || now - last_.at >= console_limits::sample_every;
+  }
+  [[nodiscard]] const std::deque<ConsoleSample>& samples() const noexcept { return samples_; }
+
+  /// By namespace, as of the last add().
+  struct Claims {
+    std::string_view name{};  ///< valid until the next add(); empty: those without their own
+    std::array<std::uint64_t, claim_count_count> total{};
+    std::array<std::uint64_t, claim_count_count> hour{};
+    std::array<double, claim_count_count> per_second{};
+  };
+  [[nodiscard]] std::vector<Claims> claims() const;
+  /// How long `hour` is: at most an hour and a minute.
+  [[nodiscard]] Millis hour_span() const noexcept;
+
+ private:
+  struct Counts {
+    Timestamp at{};
+    std::vector<NamespaceCounts> claims{};
+  };
+  struct Last {
+    Timestamp at{};
+    std::uint64_t commands = 0;
+    std::vector<std::uint64_t> times{};
+    std::uint64_t syncs = 0;
+    std::uint64_t log_bytes = 0;
+    std::vector<NamespaceCounts> claims{};
+  };
+
+  [[nodiscard]] static const NamespaceCounts* find(const std::vector<NamespaceCounts>& all,
+                                                   std::size_t index, std::string_view name);
+
+  std::deque<ConsoleSample> samples_;
+  std::deque<Counts> counts_;
+  bool has_last_ = false;
+  Last last_;
+  Last before_;  // the one in front of it
+  std::uint64_t number_ = 0;
+};
+
+/// The bound of the bucket that holds the `share` of all in a histogram of powers of two; 0: it is
+/// empty.
+[[nodiscard]] double bound_of_share(const std::vector<std::uint64_t>& times, double share);
+
+}  // namespace semel::net

@@ -1,0 +1,72 @@
+// Lines over time as SVG, and the same figures as a table.
+
+const SVG = 'http://www.w3.org/2000/svg';
+const HEIGHT = 176;
+const LEFT = 64;
+const RIGHT = 8;
+const TOP = 8;
+const BOTTOM = 22;
+
+function shape(tag, attributes, text) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+/** A round number at or above `value`: 1, 2 or 5 times a power of ten, or of two for bytes. */
+function roundUp(value, isBytes) {
+  if (value <= 0) return 1;
+  if (isBytes) return 2 ** Math.ceil(Math.log2(value));
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value);
+}
+
+const clock = (ms) => new Date(ms).toLocaleTimeString([], {hour: '2-digit', minute: '2-digit'});
+
+function lineOf(samples, field, x, y) {
+  let path = '';
+  let before = null;
+  for (const sample of samples) {
+    // A gap where samples are missing: the machine slept.
+    const joins = before !== null && sample.unix_ms - before < 45000;
+    path += `${joins ? 'L' : 'M'}${x(sample.unix_ms).toFixed(1)} ${y(sample[field]).toFixed(1)}`;
+    before = sample.unix_ms;
+  }
+  return path;
+}
+
+/** plot: {title, series: [{name, field}], format, isBytes}; samples in order of time. */
+export function drawPlot(plot, samples, width) {
+  const last = samples[samples.length - 1];
+  const from = last.unix_ms - 3600000;
+  const top = roundUp(Math.max(...plot.series.map(
+    ({field}) => Math.max(...samples.map((sample) => sample[field])))), plot.isBytes);
+  const x = (ms) => LEFT + (width - LEFT - RIGHT) * (ms - from) / 3600000;
+  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
+  const summary = plot.series.map(({name, field}) => `${name} ${plot.format(last[field])}`).join(', ');
+  const svg = shape('svg', {viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img',
+    'aria-label': `${plot.title}, last: ${summary}`});
+  for (const part of [0, 0.5, 1]) {
+    svg.append(shape('line', {class: 'grid', x1: LEFT, x2: width - RIGHT, y1: y(top * part), y2: y(top * part)}));
+    svg.append(shape('text', {x: LEFT - 6, y: y(top * part) + 4, 'text-anchor': 'end'}, plot.format(top * part)));
+  }
+  for (const part of [0, 0.5, 1]) {
+    const anchor = part === 0 ? 'start' : part === 1 ? 'end' : 'middle';
+    svg.append(shape('text', {x: x(from + part * 3600000), y: HEIGHT - 6, 'text-anchor': anchor},
+      clock(from + part * 3600000)));
+  }
+  plot.series.forEach(({field}, index) => {
+    svg.append(shape('path', {class: `line ${index === 0 ? 'one' : 'two'}`, d: lineOf(samples, field, x, y)}));
+    if (samples.length > 1) return;
+    svg.append(shape('path', {class: `line ${index === 0 ? 'one' : 'two'}`, 'stroke-linecap': 'round',
+      d: `M${x(last.unix_ms) - 2} ${y(last[field])}h2`}));
+  });
+  return svg;
+}
+
+export function drawMark(index) {
+  const svg = shape('svg', {viewBox: '0 0 30 10', 'aria-hidden': 'true'});
+  svg.append(shape('path', {class: `line ${index === 0 ? 'one' : 'two'}`, d: 'M0 5H30'}));
+  return svg;
+}
