@@ -88,7 +88,10 @@ void ConsoleHistory::add(const MetricValues& values, std::int64_t unix_ms, Times
                                   static_cast<std::int64_t>(console_limits::samples_between_counts);
   if (counts_.empty() || now - counts_.back().at >= counts_every) {
     counts_.push_back({now, values.claims});
-    if (counts_.size() > console_limits::counts_max) counts_.pop_front();
+    if (counts_.size() > console_limits::counts_max) {
+      counts_.pop_front();
+      is_hour_over_ = true;
+    }
   }
   before_ = has_last_ ? std::move(last_) : next;
   last_ = std::move(next);
@@ -102,8 +105,9 @@ std::vector<ConsoleHistory::Claims> ConsoleHistory::claims() const {
   for (std::size_t i = 0; i < last_.claims.size(); ++i) {
     const NamespaceCounts& now = last_.claims[i];
     Claims claims{.name = now.name, .total = now.counts};
+    // Before an hour is over, everything since the start counts.
     const NamespaceCounts* const hour_ago =
-        counts_.empty() ? nullptr : find(counts_.front().claims, i, now.name);
+        is_hour_over_ ? find(counts_.front().claims, i, now.name) : nullptr;
     const NamespaceCounts* const before = find(before_.claims, i, now.name);
     for (std::size_t kind = 0; kind < claim_count_count; ++kind) {
       const std::uint64_t count = now.counts[kind];

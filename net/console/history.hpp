@@ -77,6 +77,7 @@ class ConsoleHistory {
 
   std::deque<ConsoleSample> samples_;
   std::deque<Counts> counts_;
+  bool is_hour_over_ = false;  // the first of counts_ is not that of the start any more
   bool has_last_ = false;
   Last last_;
   Last before_;  // the one in front of it

@@ -37,7 +37,7 @@ function bytes(value) {
   return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 function micros(value) {
-  if (value === 0) return '–';
+  if (value === 0) return '0';
   if (value < 1000) return `${Math.round(value)} µs`;
   return value < 1e6 ? `${(value / 1000).toFixed(1)} ms` : `${(value / 1e6).toFixed(1)} s`;
 }

@@ -39,10 +39,12 @@ function lineOf(samples, field, x, y) {
 /** plot: {title, series: [{name, field}], format, isBytes}; samples in order of time. */
 export function drawPlot(plot, samples, width) {
   const last = samples[samples.length - 1];
-  const from = last.unix_ms - 3600000;
+  // At most an hour; a young node has what there is, and at least five minutes of room.
+  const span = Math.min(3600000, Math.max(300000, last.unix_ms - samples[0].unix_ms));
+  const from = last.unix_ms - span;
   const top = roundUp(Math.max(...plot.series.map(
     ({field}) => Math.max(...samples.map((sample) => sample[field])))), plot.isBytes);
-  const x = (ms) => LEFT + (width - LEFT - RIGHT) * (ms - from) / 3600000;
+  const x = (ms) => LEFT + (width - LEFT - RIGHT) * (ms - from) / span;
   const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
   const summary = plot.series.map(({name, field}) => `${name} ${plot.format(last[field])}`).join(', ');
   const svg = shape('svg', {viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img',
@@ -53,8 +55,8 @@ export function drawPlot(plot, samples, width) {
   }
   for (const part of [0, 0.5, 1]) {
     const anchor = part === 0 ? 'start' : part === 1 ? 'end' : 'middle';
-    svg.append(shape('text', {x: x(from + part * 3600000), y: HEIGHT - 6, 'text-anchor': anchor},
-      clock(from + part * 3600000)));
+    svg.append(shape('text', {x: x(from + part * span), y: HEIGHT - 6, 'text-anchor': anchor},
+      clock(from + part * span)));
   }
   plot.series.forEach(({field}, index) => {
     svg.append(shape('path', {class: `line ${index === 0 ? 'one' : 'two'}`, d: lineOf(samples, field, x, y)}));
