@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "net/cluster/group.hpp"
+#include "net/commands/command.hpp"
 #include "net/console/claim_scan.hpp"
 #include "net/console/console_impl.hpp"
 #include "net/console/console_json.hpp"
@@ -78,9 +79,9 @@ void ConsoleImpl::look_up(const SharedCall& call, const ConsoleSession& session)
           call->respond(unknown_outcome_response());
           return {};
         }
-        for (const Reply& reply : {replies[0], replies[1]}) {
-          if (!reply.is_error()) continue;
-          call->respond(error_response(reply, leader()));
+        for (const Reply* const reply : {&replies[0], &replies[1]}) {
+          if (!reply->is_error()) continue;
+          call->respond(error_response(*reply, leader()));
           return {};
         }
         json::object found{{"namespace", key.space}, {"key", key_text(key.key)}};

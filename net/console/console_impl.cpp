@@ -145,6 +145,10 @@ void ConsoleImpl::answer_session(const SharedCall& call) {
   call->respond(json_response(200, session_json(*session)));
 }
 
+std::shared_ptr<SessionHost> ConsoleImpl::make_host(std::uint64_t client) {
+  return std::make_shared<Host>(weak_from_this(), thread_, client);
+}
+
 void ConsoleImpl::collect(std::uint64_t client) {
   const base::MutexLock lock{mutex_};
   if (closed_) return;

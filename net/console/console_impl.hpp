@@ -75,6 +75,7 @@ class ConsoleImpl : public std::enable_shared_from_this<ConsoleImpl> {
   void answer_history(const SharedCall& call) SEMEL_REQUIRES(mutex_);
   void answer_session(const SharedCall& call) SEMEL_REQUIRES(mutex_);
   void collect(std::uint64_t client);
+  [[nodiscard]] std::shared_ptr<SessionHost> make_host(std::uint64_t client);
   void reap() SEMEL_REQUIRES(mutex_);
 
   // console_login.cpp

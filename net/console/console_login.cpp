@@ -75,8 +75,7 @@ void ConsoleImpl::log_in(const SharedCall& call) {
             " and " + std::to_string(console_limits::password_bytes_max) + " bytes"));
   }
   const std::uint64_t id = next_client_++;
-  auto session = sources_.make_session({.id = id, .remote = call->request.peer},
-                                       std::make_shared<Host>(weak_from_this(), thread_, id));
+  auto session = sources_.make_session({.id = id, .remote = call->request.peer}, make_host(id));
   CommandClient& client =
       *clients_.emplace(id, std::make_unique<CommandClient>(std::move(session))).first->second;
   const std::string name{user->empty() ? "default" : *user};
@@ -84,23 +83,26 @@ void ConsoleImpl::log_in(const SharedCall& call) {
       {"HELLO", "3", "AUTH", name, std::string{*password}, "SETNAME", "console"}};
   // In a group the state of this node is what its console shows.
   if (node_.services().group != nullptr) commands.push_back({"READONLY"});
-  const bool began = client.run(
-      std::move(commands), now + console_limits::call_within,
-      [this, call, id, name,
-       hash = hash_of_password(*password)](const std::vector<Reply>& replies) {
-        mutex_.assume_held();
-        const bool is_in = !replies.empty() && !replies.front().is_error();
-        if (is_in) {
-          open_session(call, id, name, hash);
-        } else {
-          unused_clients_.push_back(id);
-          const bool is_denied = !replies.empty() && replies.front().text.starts_with("DENIED");
-          call->respond(is_denied ? error_response(403, "refused", replies.front().text)
-                                  : error_response(401, "wrong_login",
-                                                   "wrong user or password, or the user is off"));
-        }
-        return CommandClient::Commands{};
-      });
+  const bool began =
+      client.run(std::move(commands), now + console_limits::call_within,
+                 [this, call, id, name,
+                  hash = hash_of_password(*password)](const std::vector<Reply>& replies) {
+                   mutex_.assume_held();
+                   if (!replies.empty() && !replies.front().is_error()) {
+                     open_session(call, id, name, hash);
+                     return CommandClient::Commands{};
+                   }
+                   unused_clients_.push_back(id);
+                   if (replies.empty()) {
+                     call->respond(error_response(503, "busy", "the node did not answer in time"));
+                   } else if (replies.front().text.starts_with("DENIED")) {
+                     call->respond(error_response(403, "refused", replies.front().text));
+                   } else {
+                     call->respond(error_response(401, "wrong_login",
+                                                  "wrong user or password, or the user is off"));
+                   }
+                   return CommandClient::Commands{};
+                 });
   if (began) return;
   unused_clients_.push_back(id);
   call->respond(error_response(503, "busy", "the node is short of memory for clients"));
