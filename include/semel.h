@@ -167,6 +167,7 @@ typedef struct semel_options {
   int background_ms;             /* a thread removes what has ended, this often, 1..1000; 0: 100, or
                                     none with a manual clock; -1: none, call semel_engine_advance */
   int manual_clock;              /* for tests: time stands still until semel_engine_advance */
+  size_t decision_log_bytes;     /* for semel_explain(), a part of memory_bytes; 0: none is kept */
 } semel_options;
 
 /* Opens an engine, and its storage if there is one: what an earlier engine has left there is back
@@ -507,6 +508,43 @@ typedef struct semel_claim_view {
 SEMEL_API int semel_claim_get(semel_claims* claims, const void* key, size_t key_length,
                               semel_claim_view* view);
 
+/* What was decided about a key. */
+enum {
+  SEMEL_DECIDED_CLAIM = 0,
+  SEMEL_DECIDED_COMPLETE = 1,
+  SEMEL_DECIDED_FAIL = 2,
+  SEMEL_DECIDED_RENEW = 3,
+  SEMEL_DECIDED_RELEASE = 4,
+  SEMEL_DECIDED_ISSUE = 5,
+  SEMEL_DECIDED_FORGET = 6,
+  SEMEL_DECIDED_RESOLVE = 7,
+  SEMEL_DECIDED_ENDED = 8 /* no call: the record's time had ended */
+};
+
+/* One decision, or several in a row that differ in nothing but their time. */
+typedef struct semel_decision {
+  size_t size;
+  semel_buffer outcome;    /* one word, as in a reply of the node */
+  semel_buffer owner;      /* of a claim: the caller's label */
+  semel_buffer seen_owner; /* of the record that the call met */
+  semel_buffer why;        /* for people */
+  semel_int64 first_unix_ms;
+  semel_int64 last_unix_ms;
+  semel_uint64 times;
+  semel_uint64 epoch; /* of a grant, or the one that an owner named; 0: none */
+  semel_uint64 seen_epoch;
+  unsigned attempt; /* 0: not known */
+  int call;         /* SEMEL_DECIDED_.. */
+  int seen;         /* SEMEL_STATE_.. */
+} semel_decision;
+
+/* What was lately decided about the key, from old to new, in `decisions`, which has `count` (1..8)
+ * items of one size; *found says how many are filled. Errors: those of the key, SEMEL_BAD_OPTION
+ * (count; the engine keeps no decisions), SEMEL_MEMORY_FULL, SEMEL_OUTCOME_UNKNOWN (no memory for
+ * the answer). */
+SEMEL_API int semel_explain(semel_claims* claims, const void* key, size_t key_length,
+                            semel_decision* decisions, size_t count, size_t* found);
+
 enum {
   SEMEL_RESOLVE_DONE = 0,     /* with `result` */
   SEMEL_RESOLVE_RELEASED = 1, /* may be claimed again */
@@ -684,12 +722,52 @@ SEMEL_API int semel_consume_begin(semel_claims* claims, const semel_request* req
 SEMEL_API int semel_consume_end(semel_run* run, int how, const void* data, size_t length,
                                 semel_consumed* consumed);
 
+/* --- steps of one piece of work, and leases that are kept ------------------------------------- */
+
+/* A step's memo is what it has brought about; it lives until the work is done or forgotten, so that
+ * the next attempt does not repeat the step (semel/patterns/steps.hpp). Memos belong to the payload
+ * that made them. `memo`: data NULL if there is none. Errors: those of the key, SEMEL_NOT_OWNER
+ * (another has the claim, or it is not held: do not run the step), SEMEL_BAD_OPTION (a name that
+ * begins with a NUL byte), SEMEL_VALUE_TOO_LONG, SEMEL_WRONG_KIND, SEMEL_MEMORY_FULL,
+ * SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. */
+SEMEL_API int semel_step_recall(semel_claims* claims, const void* key, size_t key_length,
+                                semel_uint64 epoch, const void* name, size_t name_length,
+                                semel_buffer* memo);
+SEMEL_API int semel_step_remember(semel_claims* claims, const void* key, size_t key_length,
+                                  semel_uint64 epoch, const void* name, size_t name_length,
+                                  const void* memo, size_t memo_length);
+/* As semel_complete, and the memos go with it in one step. */
+SEMEL_API int semel_steps_complete(semel_claims* claims, const semel_owner_call* call,
+                                   semel_owner_outcome* outcome);
+/* The same for the work of a run, which forgets the memos itself when the work is done.
+ * SEMEL_BAD_OPTION as well: the run has no work, or is not guarded. */
+SEMEL_API int semel_run_recall(semel_run* run, const void* name, size_t name_length,
+                               semel_buffer* memo);
+SEMEL_API int semel_run_remember(semel_run* run, const void* name, size_t name_length,
+                                 const void* memo, size_t memo_length);
+
+/* Keeps a claim's lease: a thread of the engine renews it when a third of it has passed. */
+typedef struct semel_keeper semel_keeper;
+
+/* `lease_ms` 0: the policy's. `*keeper` is to be ended before the engine; it is NULL on an error:
+ * that of the key, SEMEL_BAD_OPTION (a lease too short to be kept), SEMEL_FORKED. */
+SEMEL_API int semel_keep_begin(semel_claims* claims, const void* key, size_t key_length,
+                               semel_uint64 epoch, semel_int64 lease_ms, semel_keeper** keeper);
+/* *lost 1: another may have the work. Any thread. */
+SEMEL_API int semel_keep_lost(const semel_keeper* keeper, int* lost);
+/* No renewal comes after it. NULL is fine. */
+SEMEL_API void semel_keep_end(semel_keeper* keeper);
+
 /* --- keys ------------------------------------------------------------------------------------ */
 
 /* The fields as one key that no other list of fields gives (semel/patterns/keys.hpp). */
 SEMEL_API int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* key);
 /* XXH3-128 of the payload: finds mistakes, does not withstand an enemy. */
 SEMEL_API int semel_fingerprint_of(const void* payload, size_t length, semel_fingerprint* print);
+/* The same of JSON, whatever the order of its members, its blanks and how its numbers are written
+ * (RFC 8785). Errors: SEMEL_SYNTAX (no JSON, or it has a name twice), SEMEL_VALUE_TOO_LONG (16 MiB,
+ * 128 levels, 1048576 values), SEMEL_REFUSED (this library was built without Boost). */
+SEMEL_API int semel_fingerprint_json(const void* json, size_t length, semel_fingerprint* print);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,9 @@
 
 #include "bindings/c/sized.hpp"
 #include "semel/patterns/keys.hpp"
+#if SEMEL_WITH_JSON
+#include "semel/patterns/json_key.hpp"
+#endif
 
 namespace semel::c {
 
@@ -49,11 +52,29 @@ int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* k
   });
 }
 
+static void fill(semel_fingerprint& print, const Fingerprint& made) noexcept {
+  print.algorithm = made.algorithm;
+  std::memcpy(print.digest, made.digest.data(), made.digest.size());
+}
+
 int semel_fingerprint_of(const void* payload, size_t length, semel_fingerprint* print) {
   if (print == nullptr) return c::say_null("print");
   if (const int error = c::check_bytes(payload, length, "payload")) return error;
-  const Fingerprint made = fingerprint_of(c::bytes_of(payload, length));
-  print->algorithm = made.algorithm;
-  std::memcpy(print->digest, made.digest.data(), made.digest.size());
+  fill(*print, fingerprint_of(c::bytes_of(payload, length)));
   return SEMEL_OK;
+}
+
+int semel_fingerprint_json(const void* json, size_t length, semel_fingerprint* print) {
+  if (print == nullptr) return c::say_null("print");
+  if (const int error = c::check_bytes(json, length, "json")) return error;
+  return c::guarded([&]() -> int {
+#if SEMEL_WITH_JSON
+    const Result<Fingerprint> made = fingerprint_json(c::bytes_of(json, length));
+    if (!made.ok()) return c::say(made.error());
+    fill(*print, *made);
+    return SEMEL_OK;
+#else
+    return c::say(ErrorCode::refused, "this library was built without Boost");
+#endif
+  });
 }

@@ -68,6 +68,7 @@ constexpr Millis background_usual{100};
   if (given.memory_bytes != 0) options.memory_bytes = given.memory_bytes;
   if (given.key_bytes_max != 0) options.key_bytes_max = given.key_bytes_max;
   if (given.value_bytes_max != 0) options.value_bytes_max = given.value_bytes_max;
+  options.decision_log_bytes = given.decision_log_bytes;
   options.background.reset();
   if (given.background_ms == 0 && given.manual_clock == 0) options.background = background_usual;
   if (given.background_ms != 0 && given.background_ms != -1) {

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "bindings/c/requests.hpp"
+#include "semel/patterns/steps.hpp"
 
 using namespace semel;
 
@@ -14,7 +15,7 @@ static_assert(SEMEL_OWNER_REFUSED == static_cast<int>(OwnerAnswer::refused));
 
 namespace {
 
-using Verb = OwnerOutcome (Claims::*)(const OwnerCall&);
+using OwnerVerb = OwnerOutcome (*)(Claims&, const OwnerCall&);
 
 /// Reads and checks; SEMEL_OK: `made` is what is meant, and points to the caller's bytes.
 [[nodiscard]] int read(const semel_owner_call* call, semel_owner_call& given,
@@ -47,7 +48,7 @@ void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept
 }
 
 [[nodiscard]] int call_owner(semel_claims* claims, const semel_owner_call* call,
-                             semel_owner_outcome* outcome, Verb verb) {
+                             semel_owner_outcome* outcome, OwnerVerb verb) {
   if (claims == nullptr || call == nullptr) return c::say_null("claims or call");
   semel_owner_call given;
   OwnerCall made;
@@ -55,8 +56,7 @@ void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept
   c::Answer answer{outcome};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
-    Claims& space = claims->claims;
-    const OwnerOutcome result = (space.*verb)(made);
+    const OwnerOutcome result = verb(claims->claims, made);
     fill(answer, result);
     return answer.deliver(
         c::say_outcome(result.error, *claims->engine, given.key_length, given.payload_length));
@@ -67,20 +67,37 @@ void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept
 
 int semel_complete(semel_claims* claims, const semel_owner_call* call,
                    semel_owner_outcome* outcome) {
-  return call_owner(claims, call, outcome, &Claims::complete);
+  return call_owner(claims, call, outcome,
+                    [](Claims& space, const OwnerCall& made) { return space.complete(made); });
+}
+
+int semel_steps_complete(semel_claims* claims, const semel_owner_call* call,
+                         semel_owner_outcome* outcome) {
+  if (claims != nullptr) {
+    if (const int error = c::check_process(*claims->engine)) return error;
+  }
+  return call_owner(claims, call, outcome, [](Claims& space, const OwnerCall& made) {
+    Steps steps{space, made.key, made.epoch};
+    // Steps that were not used complete without a look at memos: others may have left some.
+    static_cast<void>(steps.recall("memos"));
+    return steps.complete(made.payload, made.keeping);
+  });
 }
 
 int semel_fail(semel_claims* claims, const semel_owner_call* call, semel_owner_outcome* outcome) {
-  return call_owner(claims, call, outcome, &Claims::fail);
+  return call_owner(claims, call, outcome,
+                    [](Claims& space, const OwnerCall& made) { return space.fail(made); });
 }
 
 int semel_renew(semel_claims* claims, const semel_owner_call* call, semel_owner_outcome* outcome) {
-  return call_owner(claims, call, outcome, &Claims::renew);
+  return call_owner(claims, call, outcome,
+                    [](Claims& space, const OwnerCall& made) { return space.renew(made); });
 }
 
 int semel_release(semel_claims* claims, const semel_owner_call* call,
                   semel_owner_outcome* outcome) {
-  return call_owner(claims, call, outcome, &Claims::release);
+  return call_owner(claims, call, outcome,
+                    [](Claims& space, const OwnerCall& made) { return space.release(made); });
 }
 
 int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,

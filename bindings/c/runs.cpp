@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "bindings/c/steps.hpp"
 #include "bindings/c/wait.hpp"
 
 using namespace semel;
@@ -33,6 +34,22 @@ int deliver(std::unique_ptr<semel_run>&& made, bool runs, Work* work, semel_run*
     *shown = &made->work;
   }
   *run = made.release();
+  return SEMEL_OK;
+}
+
+/// SEMEL_OK: `steps` are those of the run's work.
+[[nodiscard]] int steps_of(semel_run* run, Steps*& steps) noexcept {
+  if (run == nullptr) return c::say_null("run");
+  if (const int error = c::check_process(*run->claims.engine)) return error;
+  Work* work = nullptr;
+  if (run->once && run->once->runs()) work = &run->once->work();
+  if (run->handling && run->handling->runs()) work = &run->handling->work();
+  if (work == nullptr || run->work.epoch == 0) {
+    return c::guarded([] {
+      return c::say(ErrorCode::bad_option, "the run has no work, or work that is not guarded");
+    });
+  }
+  steps = &work->steps();
   return SEMEL_OK;
 }
 
@@ -130,5 +147,25 @@ int semel_consume_end(semel_run* run, int how, const void* data, size_t length,
     c::fill(answer, handling.consumed());
     return answer.deliver(
         c::say_report(handling.consumed().error, *run->claims.engine, run->wait->given.key_length));
+  });
+}
+
+int semel_run_recall(semel_run* run, const void* name, size_t name_length, semel_buffer* memo) {
+  if (memo == nullptr) return c::say_null("memo");
+  Steps* steps = nullptr;
+  if (const int error = steps_of(run, steps)) return error;
+  const semel_engine& engine = *run->claims.engine;
+  if (const int error = c::check_step(engine, name, name_length, nullptr, 0)) return error;
+  return c::guarded([&] { return c::recall(*steps, c::bytes_of(name, name_length), *memo); });
+}
+
+int semel_run_remember(semel_run* run, const void* name, size_t name_length, const void* memo,
+                       size_t memo_length) {
+  Steps* steps = nullptr;
+  if (const int error = steps_of(run, steps)) return error;
+  const semel_engine& engine = *run->claims.engine;
+  if (const int error = c::check_step(engine, name, name_length, memo, memo_length)) return error;
+  return c::guarded([&] {
+    return c::remember(*steps, c::bytes_of(name, name_length), c::bytes_of(memo, memo_length));
   });
 }

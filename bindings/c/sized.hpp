@@ -62,6 +62,10 @@ struct BuffersOf<semel_claim_view> {
   static constexpr std::size_t count = 2;
 };
 template <>
+struct BuffersOf<semel_decision> {
+  static constexpr std::size_t count = 4;
+};
+template <>
 struct BuffersOf<semel_once_outcome> {
   static constexpr std::size_t count = 2;
 };

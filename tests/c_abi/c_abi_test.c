@@ -528,6 +528,7 @@ int main(int count, char** arguments) {
   test_patterns();
   test_locks();
   test_waits(arguments[1]);
+  test_steps();
   if (strcmp(arguments[1], "-") != 0) test_restart(arguments[1]);
   printf("c_abi: %d checks, %d failures\n", checks, failures);
   return failures == 0 ? 0 : 1;

@@ -13,7 +13,7 @@ int main(void) {
   LAYOUT(semel_buffer, length);
   LAYOUT(semel_bytes, length);
   LAYOUT(semel_fingerprint, digest);
-  LAYOUT(semel_options, manual_clock);
+  LAYOUT(semel_options, decision_log_bytes);
   LAYOUT(semel_stats, accepting);
   LAYOUT(semel_set_options, version);
   LAYOUT(semel_set_result, stored);
@@ -24,6 +24,7 @@ int main(void) {
   LAYOUT(semel_owner_call, on_failure);
   LAYOUT(semel_owner_outcome, error);
   LAYOUT(semel_claim_view, fingerprint);
+  LAYOUT(semel_decision, seen);
   LAYOUT(semel_work, takeover);
   LAYOUT(semel_once_outcome, retry_after_ms);
   LAYOUT(semel_consumed, retry_after_ms);

@@ -60,7 +60,8 @@ class Options(Sized):
     _fields_ = [('size', c_size_t), ('memory_bytes', c_size_t), ('key_bytes_max', c_size_t),
                 ('value_bytes_max', c_size_t), ('storage_directory', c_char_p),
                 ('log_bytes', c_size_t), ('sync_every_ms', c_int64), ('durability', c_int),
-                ('background_ms', c_int), ('manual_clock', c_int)]
+                ('background_ms', c_int), ('manual_clock', c_int),
+                ('decision_log_bytes', c_size_t)]
 
 
 class Stats(Sized):
@@ -126,6 +127,13 @@ class ClaimView(Sized):
                 ('epoch', c_uint64), ('lease_remaining_ms', c_int64),
                 ('result_remaining_ms', c_int64), ('unique_remaining_ms', c_int64),
                 ('fingerprint', Fingerprint)]
+
+
+class Decision(Sized):
+    _fields_ = [('size', c_size_t), ('outcome', Buffer), ('owner', Buffer),
+                ('seen_owner', Buffer), ('why', Buffer), ('first_unix_ms', c_int64),
+                ('last_unix_ms', c_int64), ('times', c_uint64), ('epoch', c_uint64),
+                ('seen_epoch', c_uint64), ('attempt', c_uint), ('call', c_int), ('seen', c_int)]
 
 
 class Work(Sized):
@@ -204,6 +212,16 @@ _SIGNATURES = {
     'lock_token': (c_uint64, [c_void_p]),
     'lock_close': (None, [c_void_p]),
     'composite_key': (c_int, [POINTER(Bytes), c_size_t, POINTER(Buffer)]),
+    'explain': (c_int, [*_KEY, POINTER(Decision), c_size_t, POINTER(c_size_t)]),
+    'step_recall': (c_int, [*_KEY, c_uint64, c_char_p, c_size_t, POINTER(Buffer)]),
+    'step_remember': (c_int, [*_KEY, c_uint64, c_char_p, c_size_t, c_char_p, c_size_t]),
+    'steps_complete': (c_int, _OWNER),
+    'run_recall': (c_int, [*_KEY, POINTER(Buffer)]),
+    'run_remember': (c_int, [*_KEY, c_char_p, c_size_t]),
+    'keep_begin': (c_int, [*_KEY, c_uint64, c_int64, POINTER(c_void_p)]),
+    'keep_lost': (c_int, [c_void_p, _FLAG]),
+    'keep_end': (None, [c_void_p]),
+    'fingerprint_json': (c_int, [c_char_p, c_size_t, POINTER(Fingerprint)]),
     'fingerprint_of': (c_int, [c_char_p, c_size_t, POINTER(Fingerprint)]),
 }
 
