@@ -4,29 +4,51 @@
 
     with semel.Engine() as engine:
         orders = engine.claims('orders', 'call')
-        receipt = orders.once('order-4711', lambda: charge(order))
-        receipt.value       # ran now, or replayed
 
-Keys and values are bytes, or text that becomes UTF-8. Source: docs/c-abi.md
+        @semel.idempotent(orders, 'order-{order}')
+        def charge(order, cents):
+            return bank.charge(order, cents)    # runs once; later calls get its result
+
+Keys and values are bytes,
+or text that becomes UTF-8. Durations are timedeltas or seconds; what ends
+in _ms is whole milliseconds. Source: docs/python.md
 """
 
-from ._claims import Claims, Tokens, guarded
+from ._claims import Claims
+from ._codecs import BYTES, JSON, PICKLE, TEXT, Codec
+from ._debounce import Debounce, Debounced
 from ._engine import KEEP_TTL, Engine, composite_key
+from ._errors import (AlreadyDone, Busy, Closed, Code, Conflict, Error, Expired, Failed, Forked,
+                      Full, InDoubt, InFlight, KeptFailure, Mismatch, NoResult, NotHeld,
+                      NotRecorded, NotTaken, OutcomeUnknown, Rejected, RunFailed, SemelError,
+                      StaleOwner, StorageError, Superseded, TimedOut, TooNew, TooOld, UnknownKey,
+                      WrongKind)
+from ._guarded import guarded, idempotent
+from ._holding import Holding, Keeper
 from ._library import library as _loaded
 from ._locks import Lock
 from ._numbers import OutOfRange
-from ._types import (Answer, Claim, Code, CompareResult, Consumed, DecrementResult, Failed,
-                     NoResult, NotTaken, Once, OnceAnswer, OutcomeUnknown, Owned, OwnerAnswer,
-                     Rejected, SemelError, SetResult, State, TokenState, TransitionResult, Verdict,
-                     Versioned, View, Work)
+from ._policy import IN_DOUBT, KEEP, RELEASE, Policy
+from ._replay import Replayed, ReplayGuard, signature_of
+from ._requests import Fingerprint, fingerprint
+from ._steps import ClaimSteps, Steps
+from ._tokens import Tokens
+from ._types import (Answer, Call, Claim, CompareResult, Consumed, Decision, DecrementResult, Once,
+                     OnceAnswer, Owned, OwnerAnswer, SetResult, State, TokenState,
+                     TransitionResult, Verdict, Versioned, View, Work)
 
 __version__: str = _loaded.version().decode()
 
 __all__ = [
-    'Answer', 'Claim', 'Claims', 'Code', 'CompareResult', 'Consumed', 'DecrementResult',
-    'Engine', 'Failed', 'KEEP_TTL', 'Lock', 'NoResult', 'NotTaken', 'Once', 'OnceAnswer',
-    'OutOfRange', 'OutcomeUnknown', 'Owned', 'OwnerAnswer', 'Rejected', 'SemelError',
-    'SetResult', 'State',
-    'TokenState', 'Tokens', 'TransitionResult', 'Verdict', 'Versioned', 'View', 'Work',
-    'composite_key', 'guarded',
+    'BYTES', 'IN_DOUBT', 'JSON', 'KEEP', 'KEEP_TTL', 'PICKLE', 'RELEASE', 'TEXT',
+    'AlreadyDone', 'Answer', 'Busy', 'Call', 'Claim', 'ClaimSteps', 'Claims', 'Closed', 'Code',
+    'Codec', 'CompareResult', 'Conflict', 'Consumed', 'Debounce', 'Debounced', 'Decision',
+    'DecrementResult', 'Engine', 'Error', 'Expired', 'Failed', 'Fingerprint', 'Forked', 'Full',
+    'Holding', 'InDoubt', 'InFlight', 'Keeper', 'KeptFailure', 'Lock', 'Mismatch', 'NoResult',
+    'NotHeld', 'NotRecorded', 'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown',
+    'Owned', 'OwnerAnswer', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed', 'RunFailed',
+    'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps', 'StorageError', 'Superseded',
+    'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult', 'UnknownKey',
+    'Verdict', 'Versioned', 'View', 'Work', 'WrongKind',
+    'composite_key', 'fingerprint', 'guarded', 'idempotent', 'signature_of',
 ]

@@ -1,49 +1,33 @@
 """Claims of one namespace, and the patterns on top of them."""
 
-import functools
-import inspect
-import json
-import secrets
-from ctypes import byref, c_int, c_void_p
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
+from ctypes import byref, c_int, c_size_t, c_void_p
+from datetime import datetime
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from . import _library as c
+from ._codecs import BYTES, Codec
 from ._engine import Engine
+from ._errors import NoResult
+from ._holding import Holding, Keeper
 from ._library import Text, library, raw, take
 from ._locks import Lock
-from ._numbers import number
-from ._runs import (Ending, Run, bytes_of, consumed_of, invoke, nothing_but_no, once_of, same)
-from ._types import (Answer, Claim, Code, Consumed, NoResult, Once, OwnerAnswer, Owned, SemelError,
-                     State, TokenState, View, last_error)
+from ._numbers import Duration, number, span
+from ._policy import Policy
+from ._requests import (Fingerprint, _claim, _error, _owned, _owner_call, _refuse, _request)
+from ._runs import Ending, Run, consumed_of, invoke, nothing_but_no, once_of
+from ._steps import ClaimSteps
+from ._types import (Answer, Call, Claim, Consumed, Decision, Once, Owned, State, View)
 from ._waits import Wait
-
-F = TypeVar('F', bound=Callable[..., Any])
-
-
-def policy_of(policy: Optional[str], figures: 'Dict[str, Any]') -> c.Policy:
-    """A policy by its name, and what is different from its figures."""
-    wanted = c.Policy()
-    if policy is not None:
-        code = library.policy_named(policy.encode(), byref(wanted))
-        if code != Code.OK:
-            raise last_error(code)
-    for figure, value in figures.items():
-        if figure == 'size' or not hasattr(wanted, figure):
-            raise TypeError(f'a policy has no {figure}')
-        setattr(wanted, figure, number(figure, value))
-    return wanted
 
 
 class Claims:
-    """A namespace. From Engine.claims(); lives as long as its engine."""
+    """A namespace. From Engine.claims(); lives as long as its engine. Thread-safe."""
 
-    def __init__(self, engine: Engine, name: str, policy: Optional[str] = None,
-                 **figures: int) -> None:
+    def __init__(self, engine: Engine, name: str, policy: Optional[Policy] = None) -> None:
         self.engine = engine
         self.name = name
-        wanted = None
-        if policy is not None or figures:
-            wanted = policy_of(policy, figures)
+        plain = policy is None or policy._is_plain()
+        wanted = None if plain or policy is None else policy._struct()
         handle = c_void_p()
         engine._do(library.claims_open, engine._handle, name.encode(),
                    None if wanted is None else byref(wanted), byref(handle))
@@ -51,20 +35,29 @@ class Claims:
 
     # --- one piece of work ------------------------------------------------------------------
 
-    def claim(self, key: Text, **how: Any) -> Claim:
-        """Asks to be the one who does the work. `how`: owner, claim_id (16 bytes), payload (its
-        fingerprint tells another payload under the same key), lease_ms, wait_ms (for another
-        that has it), first_sent_unix_ms, remote_owner."""
-        request = _request(key, **how)
+    def claim(self, key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
+              payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
+              lease: Optional[Duration] = None, wait: Optional[Duration] = None,
+              first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
+              first_sent_unix_ms: int = 0, remote_owner: bool = False) -> Claim:
+        """Asks to be the one who does the work. `owner`: a label for people. `claim_id`: 16 bytes,
+        the same when a lost reply is asked for again. `payload` or its `fingerprint` tells another
+        payload under the same key. `wait`: for another that has it. `first_sent`: when the work was
+        asked for first. `remote_owner`: the lease alone says whether the owner lives, not also the
+        end of this process. Claim.require() raises what is no grant."""
+        request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
+                           fingerprint=fingerprint, lease=lease,
+                           wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
+                           first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner)
         if request.wait_ms == 0:
             return self._answer_of(key, lambda outcome: self.engine._call(
                 library.claim, self._handle, byref(request), byref(outcome)))
-        wait = self._begin(request)
+        place = self._begin(request)
         try:
-            wait.sleep()
-            return self._answer_of(key, wait.end)
+            place.sleep()
+            return self._answer_of(key, place.end)
         finally:
-            wait.abandon()
+            place.abandon()
 
     def _begin(self, request: c.Request, fd: int = -1) -> Wait:
         return Wait(self.engine, library.wait_begin, self._handle, byref(request), fd=fd)
@@ -93,15 +86,17 @@ class Claims:
         return self._owner(library.fail, key, epoch, payload=failure,
                            on_failure=3 if in_doubt else 0 if keep is None else 1 + int(keep))
 
-    def renew(self, key: Text, epoch: int, *, lease_ms: int = 0) -> Owned:
-        return self._owner(library.renew, key, epoch, lease_ms=lease_ms)
+    def renew(self, key: Text, epoch: int, *, lease: Optional[Duration] = None,
+              lease_ms: int = 0) -> Owned:
+        """Moves the lease on; refused for one that has ended."""
+        return self._owner(library.renew, key, epoch, lease_ms=span('lease', lease_ms, lease))
 
     def release(self, key: Text, epoch: int) -> Owned:
         return self._owner(library.release, key, epoch)
 
-    def issue(self, key: Text, *, ttl_ms: int = 0) -> bool:
+    def issue(self, key: Text, *, ttl: Optional[Duration] = None, ttl_ms: int = 0) -> bool:
         """Where keys are issued: makes this one that can be claimed. False: it is known."""
-        return self._flag(library.issue, key, number('ttl_ms', ttl_ms))
+        return self._flag(library.issue, key, span('ttl', ttl_ms, ttl))
 
     def get(self, key: Text) -> View:
         view, name = c.ClaimView(), raw(key)
@@ -112,16 +107,48 @@ class Claims:
 
     def resolve(self, key: Text, result: Optional[Text] = None) -> bool:
         """Ends a doubt: done with a result, or without one released."""
-        data = bytes_of(result)
+        data = b'' if result is None else raw(result)
         return self._flag(library.resolve, key, int(result is None), data, len(data))
 
     def forget(self, key: Text) -> bool:
         return self._flag(library.resolve, key, 2, b'', 0)
 
+    def explain(self, key: Text, count: int = 8) -> List[Decision]:
+        """What was lately decided about the key and why, from old to new: of an engine that was
+        opened with decision_log_bytes. Raises SemelError (BAD_OPTION) for any other."""
+        wanted, name = number('count', count), raw(key)
+        found = c_size_t()
+        decisions = (c.Decision * wanted)(*(c.Decision() for _ in range(wanted)))
+        self.engine._do(library.explain, self._handle, name, len(name), decisions, wanted,
+                        byref(found))
+        return [_decision(one) for one in decisions[:found.value]]
+
+    def steps(self, key: Text, epoch: int) -> ClaimSteps:
+        """The steps of a claim that the caller holds with this epoch."""
+        return ClaimSteps(self, key, epoch)
+
+    def keep(self, key: Text, epoch: int, *, lease: Optional[Duration] = None,
+             lease_ms: int = 0) -> Keeper:
+        """Renews the lease of a claim from a thread of the engine, until the keeper is closed.
+        Raises SemelError (BAD_OPTION) for a lease of less than 200 ms."""
+        return Keeper(self, key, epoch, span('lease', lease_ms, lease))
+
     # --- many at once -----------------------------------------------------------------------
 
-    def claim_batch(self, keys: Sequence[Text], **how: Any) -> List[Claim]:
-        requests = (c.Request * len(keys))(*(_request(key, **how) for key in keys))
+    def claim_batch(self, keys: Sequence[Text], *, owner: Text = b'',
+                    lease: Optional[Duration] = None, lease_ms: int = 0,
+                    first_sent: Optional[datetime] = None, first_sent_unix_ms: int = 0,
+                    payloads: Optional[Sequence[Optional[Text]]] = None, wait_ms: int = 0,
+                    remote_owner: bool = False) -> List[Claim]:
+        """An answer each; a key that comes twice folds onto the first. `payloads`: one a key.
+        There is no waiting: a `wait_ms` is refused."""
+        if payloads is not None and len(payloads) != len(keys):
+            raise ValueError(f'{len(payloads)} payloads for {len(keys)} keys')
+        requests = (c.Request * len(keys))(*(
+            _request(key, owner=owner, lease=lease, lease_ms=lease_ms, first_sent=first_sent,
+                     first_sent_unix_ms=first_sent_unix_ms, wait_ms=wait_ms,
+                     payload=None if payloads is None else payloads[i], remote_owner=remote_owner)
+            for i, key in enumerate(keys)))
         outcomes = (c.ClaimOutcome * len(keys))(*(c.ClaimOutcome() for _ in keys))
         self.engine._do(library.claim_batch, self._handle, requests, outcomes, len(keys))
         return [_claim(outcome) for outcome in outcomes]
@@ -136,18 +163,32 @@ class Claims:
 
     # --- functions that run once ------------------------------------------------------------
 
-    def once(self, key: Text, function: Callable[..., Any], *, encode: Any = bytes_of,
-             decode: Any = same, **how: Any) -> 'Once[Any]':
-        """Runs `function` unless it has run or is running under this key; its result, encoded
-        to bytes, is kept and replayed. It may take a Work. If it raises Failed or Rejected the
-        outcome says so. What any other exception means, which goes on, and OutcomeUnknown, which
-        does not, is said by the namespace's on_exception: given back (0), kept (1), or in doubt (2,
-        as of 'payment'): it is not run again before resolve(). A result that cannot be kept (encode
-        raises, it is too long) does not undo the work: the outcome is RAN with its value and the
-        error RESULT_NOT_KEPT, and repeats are EXPIRED. `how`: as in
-        claim(), keep_lease (renewed while it runs), without_key."""
-        request = _request(key, **how)
-        return self.engine._call(self._once, key, request, function, encode, decode)
+    def once(self, key: Text, function: Callable[..., Any], *, codec: 'Codec[Any]' = BYTES,
+             encode: Optional[Callable[[Any], Text]] = None,
+             decode: Optional[Callable[[bytes], Any]] = None, owner: Text = b'',
+             claim_id: Optional[bytes] = None,
+             payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
+             lease: Optional[Duration] = None, wait: Optional[Duration] = None,
+             first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
+             first_sent_unix_ms: int = 0, remote_owner: bool = False,
+             keep_lease: bool = False, without_key: bool = False) -> 'Once[Any]':
+        """Runs `function` unless it has run or is running under this key; its result, made bytes by
+        `codec` (or `encode` and `decode`), is kept and replayed. It may take a Work. If it raises
+        Failed or Rejected the outcome says so. What any other exception means, which goes on, and
+        OutcomeUnknown, which does not, is said by the namespace's on_exception: RELEASE, KEEP, or
+        IN_DOUBT (as of 'payment'): it is not run again before resolve(). A result that cannot be
+        kept (encode raises, it is too long) does not undo the work: the outcome is RAN with its
+        value and the error RESULT_NOT_KEPT, and repeats are EXPIRED. `keep_lease`: renewed while it
+        runs. `without_key`: an empty key runs unguarded. All else: as of claim()."""
+        request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
+                           fingerprint=fingerprint, lease=lease,
+                           wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
+                           first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
+                           keep_lease=keep_lease, without_key=without_key)
+        encode, decode = encode or codec.encode, decode or codec.decode
+        outcome: 'Once[Any]' = self.engine._call(self._once, key, request, function, encode,
+                                                 decode)
+        return outcome
 
     def _once(self, key: Text, request: c.Request, function: Callable[..., Any], encode: Any,
               decode: Any) -> 'Once[Any]':
@@ -164,13 +205,55 @@ class Claims:
         finally:
             (run or wait).abandon()
 
-    def consume_once(self, message_id: Text, handler: Callable[..., Any],
-                     **how: Any) -> Consumed:
+    def consume_once(self, message_id: Text, handler: Callable[..., Any], *,
+                     owner: Text = b'', claim_id: Optional[bytes] = None,
+                     payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
+                     lease: Optional[Duration] = None, wait: Optional[Duration] = None,
+                     first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
+                     first_sent_unix_ms: int = 0, remote_owner: bool = False,
+                     keep_lease: bool = False, without_key: bool = False) -> Consumed:
         """Runs `handler` if this message was not handled yet, and returns the broker's
         verdict. It has failed if it returns False or raises Failed; Rejected makes a dead letter;
         what any other exception means, which goes on, and OutcomeUnknown, which does not, is said
-        by the namespace's on_exception, as in once()."""
-        return self.engine._call(self._consume, _request(message_id, **how), handler)
+        by the namespace's on_exception, as in once(). A message never waits for its turn."""
+        request = _request(message_id, owner=owner, claim_id=claim_id, payload=payload,
+                           fingerprint=fingerprint, lease=lease,
+                           wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
+                           first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
+                           keep_lease=keep_lease, without_key=without_key)
+        consumed: Consumed = self.engine._call(self._consume, request, handler)
+        return consumed
+
+    def hold(self, key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
+             payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
+             lease: Optional[Duration] = None, wait: Optional[Duration] = None,
+             first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
+             first_sent_unix_ms: int = 0, remote_owner: bool = False,
+             keep_lease: bool = False) -> Holding:
+        """The work as a block: `with orders.hold('order-1') as work: ...; work.result = b'paid'`.
+        As once(): a block that ends well is done, one that raises ends as on_exception says.
+        Raises what is no grant: InFlight, AlreadyDone (with outcome.value), Mismatch .."""
+        request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
+                           fingerprint=fingerprint, lease=lease,
+                           wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
+                           first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
+                           keep_lease=keep_lease)
+        place = self._begin(request)
+        run = None
+        try:
+            if request.wait_ms != 0:
+                place.sleep()
+            run = Run.once(self.engine, place)
+            return self._holding(key, run)
+        except BaseException:
+            (run or place).abandon()
+            raise
+
+    def _holding(self, key: Text, run: Run) -> Holding:
+        if run.work is not None:
+            return Holding(self, key, run, run.work)
+        ending, outcome = Ending(BYTES.encode), c.OnceOutcome()
+        raise NoResult(once_of(key, ending, outcome, run.finish(ending, outcome), BYTES.decode))
 
     def _consume(self, request: c.Request, handler: Callable[..., Any]) -> Consumed:
         run = Run.message(self.engine, self._handle, request)
@@ -181,15 +264,19 @@ class Claims:
         finally:
             run.abandon()
 
-    def lock(self, key: Text, *, wait_ms: int = 0, owner: Text = b'', lease_ms: int = 0,
-             keep_lease: bool = False) -> 'Lock':
-        """An owner of the lock; `with` takes it and waits up to wait_ms."""
-        return Lock(self, key, wait_ms, owner, lease_ms, keep_lease)
+    def lock(self, key: Text, *, owner: Text = b'', wait: Optional[Duration] = None,
+             lease: Optional[Duration] = None, wait_ms: int = 0, lease_ms: int = 0,
+             keep_lease: bool = False) -> Lock:
+        """An owner of the lock; `with` takes it and waits up to `wait`, else raises NotTaken.
+        `keep_lease`: a thread of the engine renews the lease."""
+        return Lock(self, key, span('wait', wait_ms, wait), owner,
+                    span('lease', lease_ms, lease), keep_lease)
 
-    def _owner(self, function: Any, key: Text, epoch: int, **fields: Any) -> Owned:
+    def _owner(self, function: Any, key: Text, epoch: int, payload: Text = b'',
+               lease_ms: int = 0, on_failure: int = 0) -> Owned:
         outcome = c.OwnerOutcome()
-        code = self.engine._call(function, self._handle,
-                                 byref(_owner_call(key, epoch, **fields)), byref(outcome))
+        call = _owner_call(key, epoch, payload=payload, lease_ms=lease_ms, on_failure=on_failure)
+        code = self.engine._call(function, self._handle, byref(call), byref(outcome))
         _refuse(code, outcome.error)
         return _owned(outcome)
 
@@ -210,116 +297,8 @@ def _run(run: Run, ending: Ending, function: Callable[..., Any]) -> None:
         ending.returned(result)
 
 
-class Tokens:
-    """One-time tokens: what was not issued is unknown, what was spent stays spent."""
-
-    def __init__(self, engine: Engine, name: str = 'tokens', **figures: int) -> None:
-        self.claims = Claims(engine, name, 'token', **figures)
-
-    def issue(self, token: Optional[str] = None, *, ttl_ms: int = 0) -> str:
-        """A new token, or this one."""
-        while True:
-            made = secrets.token_urlsafe(24) if token is None else token
-            if self.claims.issue(made, ttl_ms=ttl_ms) or token is not None:
-                return made
-
-    def spend(self, token: str, function: Callable[..., Any], **how: Any) -> 'Once[Any]':
-        """Runs `function` once for the token. If it fails the token is given back, for its time."""
-        return self.claims.once(token, function, **how)
-
-    def state(self, token: str) -> TokenState:
-        return {State.ABSENT: TokenState.UNKNOWN, State.VACANT: TokenState.ISSUED,
-                State.HELD: TokenState.IN_USE, State.IN_DOUBT: TokenState.IN_USE,
-                State.DONE: TokenState.SPENT,
-                State.FAILED: TokenState.FAILED}[self.claims.get(token).state]
-
-
-def key_of(function: Callable[..., Any], key: Union[str, Callable[..., Text]]
-           ) -> Callable[..., Text]:
-    """From a call's arguments to its key."""
-    if callable(key):
-        return key
-    form, signature = key, inspect.signature(function)
-
-    def formatted(*arguments: Any, **named: Any) -> str:
-        bound = signature.bind(*arguments, **named)
-        bound.apply_defaults()
-        return form.format(*arguments, **bound.arguments)
-
-    return formatted
-
-
-def guarded(claims: Claims, key: Union[str, Callable[..., Text]], *,
-            encode: Callable[[Any], Text] = json.dumps,
-            decode: Callable[[bytes], Any] = json.loads, **how: Any) -> Callable[[F], F]:
-    """Decorator: a call runs once under its key, and its result is what later calls get. `key` is
-    made of the arguments: a format ('order-{0}', 'order-{order}') or a function of them. Raises
-    NoResult where there is none, e.g. while another runs it (say wait_ms to wait)."""
-
-    def decorate(function: F) -> F:
-        name_of = key_of(function, key)
-
-        @functools.wraps(function)
-        def call(*arguments: Any, **named: Any) -> Any:
-            outcome = claims.once(name_of(*arguments, **named),
-                                  lambda: function(*arguments, **named),
-                                  encode=lambda value: raw(encode(value)), decode=decode, **how)
-            if not outcome.has_value:
-                raise NoResult(outcome)
-            return outcome.value
-
-        return call  # type: ignore[return-value]
-
-    return decorate
-
-
-def _request(key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
-             payload: Optional[Text] = None, lease_ms: int = 0, wait_ms: int = 0,
-             first_sent_unix_ms: int = 0, remote_owner: bool = False, keep_lease: bool = False,
-             without_key: bool = False) -> c.Request:
-    if claim_id is not None:
-        claim_id = raw(claim_id)
-        if len(claim_id) != 16:
-            raise SemelError(Code.BAD_OPTION, f'claim_id has {len(claim_id)} bytes, not 16')
-    name, label = raw(key), raw(owner)
-    request = c.Request(key=name, key_length=len(name), owner=label, owner_length=len(label),
-                        claim_id=claim_id, lease_ms=number('lease_ms', lease_ms),
-                        wait_ms=number('wait_ms', wait_ms),
-                        first_sent_unix_ms=number('first_sent_unix_ms', first_sent_unix_ms),
-                        remote_owner=int(bool(remote_owner)), keep_lease=int(bool(keep_lease)),
-                        without_key=int(bool(without_key)))
-    if payload is not None:
-        data = raw(payload)
-        library.fingerprint_of(data, len(data), byref(request.fingerprint))
-    return request
-
-
-def _owner_call(key: Text, epoch: int, *, payload: Text = b'', lease_ms: int = 0,
-                on_failure: int = 0) -> c.OwnerCall:
-    name, data = raw(key), raw(payload)
-    return c.OwnerCall(key=name, key_length=len(name), epoch=number('epoch', epoch),
-                       payload=data, payload_length=len(data),
-                       lease_ms=number('lease_ms', lease_ms), on_failure=on_failure)
-
-
-def _refuse(code: int, shown: int) -> None:
-    """Raises what is not in the outcome, and what says that the call is not valid."""
-    if code != Code.OK and (code != shown or 100 <= code < 200 or code == Code.FORKED):
-        raise last_error(code)
-
-
-def _error(code: int) -> Optional[SemelError]:
-    return None if code == Code.OK else SemelError(code)
-
-
-def _claim(outcome: c.ClaimOutcome) -> Claim:
-    folded = None if outcome.folded_onto < 0 else outcome.folded_onto
-    return Claim(Answer(outcome.answer), _error(outcome.error), take(outcome.result),
-                 take(outcome.owner), outcome.epoch, outcome.attempt, bool(outcome.takeover),
-                 bool(outcome.result_expired), bool(outcome.poison), outcome.remaining_ms,
-                 outcome.retry_after_ms, folded, outcome.version)
-
-
-def _owned(outcome: c.OwnerOutcome) -> Owned:
-    return Owned(OwnerAnswer(outcome.answer), _error(outcome.error), bool(outcome.late),
-                 take(outcome.result), outcome.version)
+def _decision(made: c.Decision) -> Decision:
+    outcome, why = take(made.outcome), take(made.why)
+    return Decision(Call(made.call), (outcome or b'').decode(), (why or b'').decode(),
+                    made.first_unix_ms, made.last_unix_ms, made.times, made.epoch, made.attempt,
+                    take(made.owner), State(made.seen), made.seen_epoch, take(made.seen_owner))

@@ -4,13 +4,17 @@ import os
 import threading
 import time
 from ctypes import byref, c_int, c_int64, c_uint64, c_void_p
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from . import _library as c
+from ._errors import Code, SemelError, last_error
 from ._library import Text, library, list_of, raw, take
-from ._numbers import number
-from ._types import (Code, CompareResult, DecrementResult, SemelError, SetResult,
-                     TransitionResult, Versioned, last_error)
+from ._numbers import Duration, number, span
+from ._policy import Policy
+from ._types import CompareResult, DecrementResult, SetResult, TransitionResult, Versioned
+
+if TYPE_CHECKING:
+    from ._claims import Claims
 
 _DURABILITY = {'usual': 0, 'memory': 1, 'logged': 2, 'synced': 3}
 _DROP_RULES = {'unused': 0, 'finished': 1, 'all': 2}
@@ -21,18 +25,21 @@ class Engine:
     """One table with its claims. All threads may use it at once; calls run without the
     interpreter's lock. With `storage` what was done is there again after a restart.
 
-    `ttl_ms` everywhere: 0 does not end, KEEP_TTL as it was, else so long from now on.
+    `ttl_ms` everywhere: 0 does not end, KEEP_TTL as it was,
+    else so long from now on. `ttl` says the
+    same as a timedelta or in seconds.
     """
 
     def __init__(self, storage: 'Optional[Union[str, os.PathLike[str]]]' = None, *,
                  memory_bytes: int = 0, durability: str = 'usual', sync_every_ms: int = 0,
                  log_bytes: int = 0, key_bytes_max: int = 0, value_bytes_max: int = 0,
-                 background_ms: int = 0, manual_clock: bool = False) -> None:
+                 background_ms: int = 0, decision_log_bytes: int = 0,
+                 manual_clock: bool = False) -> None:
         self._handle: Optional[int] = None
         self._process = os.getpid()
         self._calls: Dict[object, int] = {}  # under way, each with its thread
         self._ender: Optional[int] = None  # the thread that has ended what is owned
-        self._owned: Dict[object, Tuple[c_void_p, Callable[[int], Any]]] = {}  # end before this
+        self._owned: Dict[object, Tuple[c_void_p, Callable[[Any], Any]]] = {}  # end before this
         self._on_close: Dict[object, Callable[[], None]] = {}  # who waits without a call
         options = c.Options(
             memory_bytes=number('memory_bytes', memory_bytes), durability=_DURABILITY[durability],
@@ -41,6 +48,7 @@ class Engine:
             key_bytes_max=number('key_bytes_max', key_bytes_max),
             value_bytes_max=number('value_bytes_max', value_bytes_max),
             background_ms=number('background_ms', background_ms),
+            decision_log_bytes=number('decision_log_bytes', decision_log_bytes),
             manual_clock=int(bool(manual_clock)),
             storage_directory=None if storage is None else os.fsencode(storage))
         self.is_durable = storage is not None  # a call may wait for the disk
@@ -101,8 +109,8 @@ class Engine:
             except SemelError:
                 pass  # no caller is left to raise it to
 
-    def _call(self, function: Any, *arguments: Any) -> int:
-        """Calls what is not to run while the engine ends; returns the error's number."""
+    def _call(self, function: Any, *arguments: Any) -> Any:
+        """Calls what is not to run while the engine ends; returns what that returns."""
         mine = object()
         try:
             self._calls[mine] = threading.get_ident()
@@ -112,7 +120,7 @@ class Engine:
         finally:
             self._calls.pop(mine, None)
 
-    def _end(self, function: Any, *arguments: Any) -> int:
+    def _end(self, function: Any, *arguments: Any) -> Any:
         """The same for what ends something: also while close() waits for that."""
         mine = object()
         try:
@@ -137,19 +145,62 @@ class Engine:
         name = raw(key)
         self._do(function, self._handle, name, len(name), *arguments)
 
-    def claims(self, name: str, policy: Optional[str] = None, **figures: int) -> 'Any':
-        """A namespace of claims: with a policy's name and what is different from its figures
-        (as in semel_policy: lease_ms=.., attempts_max=..), or as it was declared before."""
+    def claims(self, name: str, policy: Union[str, Policy, None] = None, *,
+               lease: Optional[Duration] = None, result_ttl: Optional[Duration] = None,
+               unique_ttl: Optional[Duration] = None, failure_ttl: Optional[Duration] = None,
+               attempts_ttl: Optional[Duration] = None, window: Optional[Duration] = None,
+               ahead: Optional[Duration] = None, retry_after_max: Optional[Duration] = None,
+               lease_ms: Optional[int] = None, result_ttl_ms: Optional[int] = None,
+               unique_ttl_ms: Optional[int] = None, failure_ttl_ms: Optional[int] = None,
+               attempts_ttl_ms: Optional[int] = None, window_ms: Optional[int] = None,
+               ahead_ms: Optional[int] = None, retry_after_max_ms: Optional[int] = None,
+               attempts_max: Optional[int] = None, on_lease_end: Optional[int] = None,
+               on_failure: Optional[int] = None, on_exception: Optional[int] = None,
+               strict: Optional[int] = None, fail_open: Optional[int] = None,
+               issued: Optional[int] = None, fair: Optional[int] = None,
+               db: Optional[int] = None) -> 'Claims':
+        """A namespace of claims: with a policy's name and what is different from its figures, or as
+        it was declared before. Durations are timedeltas or seconds, their _ms twins whole numbers;
+        on_failure and on_exception are semel.RELEASE, KEEP or IN_DOUBT, on_lease_end 0 (retry) or
+        1 (in doubt). Raises SemelError: NAMESPACE_DIFFERS if it is there with other terms."""
+        wanted = _policy_of(policy, Policy(
+            lease=lease, result_ttl=result_ttl, unique_ttl=unique_ttl, failure_ttl=failure_ttl,
+            attempts_ttl=attempts_ttl, window=window, ahead=ahead, retry_after_max=retry_after_max,
+            lease_ms=lease_ms, result_ttl_ms=result_ttl_ms, unique_ttl_ms=unique_ttl_ms,
+            failure_ttl_ms=failure_ttl_ms, attempts_ttl_ms=attempts_ttl_ms, window_ms=window_ms,
+            ahead_ms=ahead_ms, retry_after_max_ms=retry_after_max_ms, attempts_max=attempts_max,
+            on_lease_end=on_lease_end, on_failure=on_failure, on_exception=on_exception,
+            strict=strict, fail_open=fail_open, issued=issued, fair=fair, db=db))
         from ._claims import Claims
-        return Claims(self, name, policy, **figures)
+        return Claims(self, name, wanted)
 
-    def change_claims(self, name: str, policy: Optional[str] = None, **figures: int) -> str:
+    def change_claims(self, name: str, policy: Union[str, Policy, None] = None, *,
+                      lease: Optional[Duration] = None, result_ttl: Optional[Duration] = None,
+                      unique_ttl: Optional[Duration] = None, failure_ttl: Optional[Duration] = None,
+                      attempts_ttl: Optional[Duration] = None, window: Optional[Duration] = None,
+                      ahead: Optional[Duration] = None, retry_after_max: Optional[Duration] = None,
+                      lease_ms: Optional[int] = None, result_ttl_ms: Optional[int] = None,
+                      unique_ttl_ms: Optional[int] = None, failure_ttl_ms: Optional[int] = None,
+                      attempts_ttl_ms: Optional[int] = None, window_ms: Optional[int] = None,
+                      ahead_ms: Optional[int] = None, retry_after_max_ms: Optional[int] = None,
+                      attempts_max: Optional[int] = None, on_lease_end: Optional[int] = None,
+                      on_failure: Optional[int] = None, on_exception: Optional[int] = None,
+                      strict: Optional[int] = None, fail_open: Optional[int] = None,
+                      issued: Optional[int] = None, fair: Optional[int] = None,
+                      db: Optional[int] = None) -> str:
         """Gives a namespace another policy, for all who hold it; says what that changed, as
         'lease 60000 -> 5000'. What would forget is refused with NAMESPACE_DIFFERS."""
-        from ._claims import policy_of
+        wanted = _policy_of(policy, Policy(
+            lease=lease, result_ttl=result_ttl, unique_ttl=unique_ttl, failure_ttl=failure_ttl,
+            attempts_ttl=attempts_ttl, window=window, ahead=ahead, retry_after_max=retry_after_max,
+            lease_ms=lease_ms, result_ttl_ms=result_ttl_ms, unique_ttl_ms=unique_ttl_ms,
+            failure_ttl_ms=failure_ttl_ms, attempts_ttl_ms=attempts_ttl_ms, window_ms=window_ms,
+            ahead_ms=ahead_ms, retry_after_max_ms=retry_after_max_ms, attempts_max=attempts_max,
+            on_lease_end=on_lease_end, on_failure=on_failure, on_exception=on_exception,
+            strict=strict, fail_open=fail_open, issued=issued, fair=fair, db=db))
         changed = c.Buffer()
-        self._do(library.claims_change, self._handle, name.encode(),
-                 byref(policy_of(policy, figures)), byref(changed))
+        self._do(library.claims_change, self._handle, name.encode(), byref(wanted._struct()),
+                 byref(changed))
         return (take(changed) or b'').decode()
 
     def drop_claims(self, name: str, rule: str = 'unused') -> int:
@@ -177,20 +228,21 @@ class Engine:
     def stats(self) -> Dict[str, int]:
         stats = c.Stats()
         self._do(library.engine_stats, self._handle, byref(stats))
-        return {name: getattr(stats, name) for name, _ in c.Stats._fields_[1:]}
+        return {name: getattr(stats, name) for name, *_ in c.Stats._fields_[1:]}
 
     # --- store ------------------------------------------------------------------------------
 
-    def set(self, key: Text, value: Text, *, ttl_ms: int = 0, if_absent: bool = False,
-            if_present: bool = False, if_equal: Optional[Text] = None,
+    def set(self, key: Text, value: Text, *, ttl: Optional[Duration] = None, ttl_ms: int = 0,
+            if_absent: bool = False, if_present: bool = False, if_equal: Optional[Text] = None,
             if_version: Optional[int] = None, get: bool = False) -> SetResult:
+        """Sets it, under one condition at most. `get`: the outcome has what was there before."""
         said = [if_absent, if_present, if_equal is not None, if_version is not None]
         if sum(said) > 1:
             raise SemelError(Code.BAD_OPTION, 'one condition at most')
         expected = None if if_equal is None else raw(if_equal)
         options = c.SetOptions(
             condition=said.index(True) + 1 if any(said) else 0, get=int(bool(get)),
-            ttl_ms=number('ttl_ms', ttl_ms), expected=expected,
+            ttl_ms=span('ttl', ttl_ms, ttl), expected=expected,
             expected_length=len(expected or b''),
             version=0 if if_version is None else number('if_version', if_version))
         result, data = c.SetResult(), raw(value)
@@ -246,9 +298,12 @@ class Engine:
                     number('ttl_ms', ttl_ms), byref(moved), byref(state))
         return TransitionResult(bool(moved), take(state) or b'')
 
-    def first_seen(self, name: str, *fields: Text, window_ms: int) -> bool:
+    def first_seen(self, name: str, *fields: Text, window: Optional[Duration] = None,
+                   window_ms: int = 0) -> bool:
         """True for the first of any number of callers with these fields within the window."""
         first = c_int()
+        if window is not None:
+            window_ms = span('window', window_ms, window)
         self._do(library.first_seen, self._handle, name.encode(), list_of(fields), len(fields),
                  number('first_seen.window_ms', window_ms), byref(first))
         return bool(first)
@@ -257,6 +312,11 @@ class Engine:
         flag = c_int()
         self._keyed(function, key, *arguments, byref(flag))
         return bool(flag)
+
+
+def _policy_of(policy: Union[str, Policy, None], figures: Policy) -> Policy:
+    named = policy if isinstance(policy, Policy) else Policy(policy)
+    return named._with(figures)
 
 
 def _versioned(value: c.Value) -> Optional[Versioned]:

@@ -6,14 +6,14 @@ import os
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_ubyte, c_uint, c_uint64
 from ctypes import c_void_p
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Iterator, Optional, Union
 
 SONAME = 'libsemel.so.0'
 
 Text = Union[str, bytes, bytearray, memoryview]
 
 
-def _candidates():
+def _candidates() -> Iterator[str]:
     if os.environ.get('SEMEL_LIBRARY'):
         yield os.environ['SEMEL_LIBRARY']
         return
@@ -262,4 +262,4 @@ def take(buffer: Buffer) -> Optional[bytes]:
 
 
 def list_of(fields: 'tuple[Text, ...]') -> Any:
-    return (Bytes * len(fields))(*((f, len(f)) for f in map(raw, fields)))
+    return (Bytes * len(fields))(*(Bytes(f, len(f)) for f in map(raw, fields)))

@@ -4,9 +4,10 @@ from ctypes import byref, c_int, c_uint64
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _library as c
+from ._errors import Code, NotTaken, last_error
 from ._library import Text, library, raw
 from ._numbers import number
-from ._types import Answer, Code, NotTaken, last_error
+from ._types import Answer
 from ._waits import Held, Wait
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Lock(Held):
             library.buffer_free(byref(outcome.result))
             if code != Code.OK:
                 raise last_error(code)
-            return outcome.answer == Answer.GRANTED
+            return bool(outcome.answer == Answer.GRANTED)
         except BaseException:
             if outcome.answer == Answer.GRANTED:
                 self.give()
@@ -79,11 +80,11 @@ class Lock(Held):
     @property
     def token(self) -> int:
         """The fencing token while this owner has the lock and its lease runs, else 0."""
-        return self._engine._call(self._token)
+        return int(self._engine._call(self._token))
 
     def _token(self) -> int:
         self._check()
-        return library.lock_token(self._handle)
+        return int(library.lock_token(self._handle))
 
     def renew(self) -> bool:
         token = self.token

@@ -1,9 +1,14 @@
-"""Integers on their way to C, which would wrap them: each is looked at first, by its name."""
+"""Integers on their way to C, which would wrap them: each is looked at first, by its name. And
+durations on their way to milliseconds."""
 
+import math
 import operator
-from typing import Any, Dict, Tuple
+from datetime import timedelta
+from typing import Any, Dict, Optional, Tuple, Union
 
-from ._types import Code, SemelError
+from ._errors import Code, SemelError
+
+Duration = Union[timedelta, float, int]  # a number is seconds
 
 TTL_MAX_MS = 100 * 366 * 24 * 3600 * 1000  # a hundred years, as in semel/limits.hpp
 _INT = (-1 << 31, (1 << 31) - 1)
@@ -17,7 +22,8 @@ RANGES: Dict[str, Tuple[int, int]] = {
     'by': _INT64, 'amount': (1, _INT64[1]), 'floor': _INT64, 'first_sent_unix_ms': _INT64,
     'epoch': _UINT64, 'version': _UINT64, 'if_version': _UINT64,
     'memory_bytes': _UINT64, 'log_bytes': _UINT64, 'key_bytes_max': _UINT64,
-    'value_bytes_max': _UINT64, 'background_ms': (-1, 1000), 'attempts_max': (0, (1 << 32) - 1),
+    'value_bytes_max': _UINT64, 'decision_log_bytes': (0, 1 << 30), 'count': (1, 8),
+    'background_ms': (-1, 1000), 'attempts_max': (0, (1 << 32) - 1),
     'first_seen.window_ms': (1, TTL_MAX_MS),
     **{name: _MS for name in (
         'ms', 'wait_ms', 'lease_ms', 'sync_every_ms', 'result_ttl_ms', 'unique_ttl_ms',
@@ -47,3 +53,32 @@ def number(name: str, value: Any) -> int:
         shown = whole if abs(whole) < 1 << 128 else f'about 2^{whole.bit_length()}'
         raise OutOfRange(Code.BAD_OPTION, f'{said} = {shown}, allowed {least}..{most}')
     return whole
+
+
+def milliseconds(name: str, value: Duration) -> int:
+    """A duration in whole milliseconds, rounded up, so that a short wait does not become none. What
+    is longer than a hundred years is a hundred years. Raises OutOfRange for less than 0 and NaN,
+    TypeError for what is no duration."""
+    if isinstance(value, timedelta):
+        whole, rest = divmod(value, timedelta(milliseconds=1))
+        whole += bool(rest)
+        negative = value < timedelta(0)
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f'{name}: a timedelta or seconds, not {type(value).__name__}')
+    else:
+        negative = not value >= 0  # NaN as well
+        # A float may be near the largest there is, so it is not multiplied before it is small.
+        large = negative or value > TTL_MAX_MS // 1000
+        whole = TTL_MAX_MS if large else math.ceil(round(value * 1000, 6))
+    if negative:
+        raise OutOfRange(Code.BAD_OPTION, f'{name} = {value}, a duration is not less than 0')
+    return min(whole, TTL_MAX_MS)
+
+
+def span(name: str, ms: int, duration: Optional[Duration]) -> int:
+    """What was said as `name` (a duration) or as `name`_ms (a number)."""
+    if duration is None:
+        return number(f'{name}_ms', ms)
+    if ms != 0:
+        raise TypeError(f'{name} or {name}_ms, not both')
+    return milliseconds(name, duration)

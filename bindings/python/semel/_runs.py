@@ -7,16 +7,13 @@ from typing import Any, Callable, Optional
 
 from . import _library as c
 from ._engine import Engine
-from ._library import library, raw, take
-from ._types import (Code, Consumed, Failed, Once, OnceAnswer, OutcomeUnknown, Rejected,
-                     SemelError, Verdict, Work, last_error)
+from ._errors import Code, Failed, OutcomeUnknown, Rejected, SemelError, last_error
+from ._library import Text, library, raw, take
+from ._steps import RunSteps
+from ._types import Consumed, Once, OnceAnswer, Verdict, Work
 from ._waits import Held, Wait, closed
 
 _DONE, _FAILED, _REJECTED, _ABANDONED, _UNKNOWN, _DONE_WITHOUT = range(6)
-
-
-def bytes_of(value: Any) -> bytes:
-    return b'' if value is None else raw(value)
 
 
 def nothing_but_no(value: Any) -> bytes:
@@ -25,14 +22,10 @@ def nothing_but_no(value: Any) -> bytes:
     return b''
 
 
-def same(value: bytes) -> bytes:
-    return value
-
-
 class Ending:
     """How the work went: said to the library first, raised afterwards."""
 
-    def __init__(self, encode: Callable[[Any], bytes]) -> None:
+    def __init__(self, encode: Callable[[Any], Text]) -> None:
         self.ran = False
         self.unkept = False
         self.result: Any = None
@@ -47,8 +40,8 @@ class Ending:
         try:
             self.data, self.how = raw(self._encode(result)), _DONE
             return
-        except Failed as why:
-            return self.threw(why)
+        except Failed as failed:
+            return self.threw(failed)
         except BaseException as wrong:
             why = f'{type(wrong).__name__}: {wrong}'
             if not isinstance(wrong, Exception):
@@ -78,6 +71,7 @@ class Run(Held):
         super().__init__(engine, lambda handle: end(handle, _ABANDONED, None, 0, None))
         self._say = end
         self.work: Optional[Work] = None  # None: there is none to do
+        self.steps: Optional[RunSteps] = None
 
     @classmethod
     def once(cls, engine: Engine, wait: Wait) -> 'Run':
@@ -103,18 +97,23 @@ class Run(Held):
         if work:
             granted = work.contents
             key = string_at(granted.key, granted.key_length) if granted.key_length else b''
-            self.work = Work(key, granted.epoch, granted.attempt, bool(granted.takeover))
+            if granted.epoch:  # memos are the claim's
+                self.steps = RunSteps(self._engine, self)
+            self.work = Work(key, granted.epoch, granted.attempt, bool(granted.takeover),
+                             self.steps)
         return Code.OK
 
     def finish(self, ending: Ending, outcome: Any) -> Optional[SemelError]:
         error: Optional[SemelError] = None
+        if self.steps is not None:
+            self.steps.end()
 
         def say() -> int:
             nonlocal error
             handle = self._give()
             if handle is None:
                 raise closed()
-            code = self._say(handle, ending.how, ending.data, len(ending.data), byref(outcome))
+            code: int = self._say(handle, ending.how, ending.data, len(ending.data), byref(outcome))
             if code != Code.OK:
                 error = last_error(code)
             return code

@@ -1,87 +1,15 @@
-"""Answers, and what is raised."""
+"""Answers."""
 
 import enum
-from dataclasses import dataclass
-from typing import Any, Generic, Optional, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
-from ._library import library
+from ._errors import Code, Conflict, NoResult, NotHeld, SemelError, StaleOwner
+
+if TYPE_CHECKING:
+    from ._steps import Steps
 
 T = TypeVar('T')
-
-
-class SemelError(Exception):
-    """An error of the library: `code` as in semel.h, its sentence, and which value or limit."""
-
-    def __init__(self, code: int, detail: str = '') -> None:
-        self.code = code
-        self.text = library.error_text(code).decode()
-        self.detail = detail
-        super().__init__(f'{self.text}: {detail}' if detail else self.text)
-
-
-class Code(enum.IntEnum):
-    """The errors that a caller may act on; all are in semel.h."""
-
-    OK = 0
-    KEY_EMPTY = 100
-    KEY_TOO_LONG = 101
-    VALUE_TOO_LONG = 102
-    INVALID_EXPIRE = 103
-    NOT_AN_INTEGER = 105
-    WRONG_TYPE = 111
-    WRONG_KIND = 112
-    BAD_OPTION = 117
-    BAD_NAMESPACE = 118
-    TOO_MANY_KEYS = 119
-    BAD_ENCODING = 121
-    NOT_OWNER = 122
-    RESULT_NOT_KEPT = 123
-    NAMESPACE_DIFFERS = 124
-    NAMESPACE_IN_USE = 125
-    NAMESPACE_DROPPED = 126
-    MEMORY_FULL = 201
-    WAITERS_FULL = 202
-    TIMED_OUT = 204
-    CLOSING = 205
-    FORKED = 207
-    OUTCOME_UNKNOWN = 302
-    REFUSED = 303
-    STORAGE_FAILED = 304
-    STORAGE_DAMAGED = 305
-    STORAGE_IN_USE = 306
-    STORAGE_NEWER = 307
-    NOT_LEADER = 308
-    LOG_BUSY = 309
-
-
-def last_error(code: int) -> SemelError:
-    """Of the call that this thread has just made."""
-    return SemelError(code, library.error_detail().decode(errors='replace'))
-
-
-class Failed(Exception):
-    """Raised by a function that runs once: it did not work; why goes into the outcome."""
-
-
-class Rejected(Failed):
-    """The same, and no other try will help: the failure is kept."""
-
-
-class OutcomeUnknown(Exception):
-    """Raised by a function that runs once and does not know what became of its work, e.g. after a
-    timeout: the namespace's on_exception says what that means. It ends in the outcome."""
-
-
-class NoResult(Exception):
-    """A guarded function that has no result to give; `outcome` says why."""
-
-    def __init__(self, outcome: 'Once[Any]') -> None:
-        self.outcome = outcome
-        super().__init__(outcome.answer.name)
-
-
-class NotTaken(TimeoutError):
-    """Another has the lock."""
 
 
 class Answer(enum.IntEnum):
@@ -171,6 +99,15 @@ class Claim:
     def granted(self) -> bool:
         return self.answer in (Answer.GRANTED, Answer.REGRANTED)
 
+    def require(self) -> 'Claim':
+        """Itself if it is granted, or runs unprotected as its namespace says; else raises its
+        error, or what its answer is: InFlight, Mismatch, AlreadyDone .."""
+        if self.granted or self.answer is Answer.UNPROTECTED:
+            return self
+        if self.error is not None and self.answer is Answer.BUSY:
+            raise self.error
+        raise NoResult(self)
+
 
 @dataclass(frozen=True)
 class Owned:
@@ -183,6 +120,18 @@ class Owned:
     @property
     def ok(self) -> bool:
         return self.error is None and self.answer is OwnerAnswer.OK
+
+    def require(self) -> 'Owned':
+        """Itself if it is ok; else raises its error, or StaleOwner, NotHeld or Conflict."""
+        if self.ok:
+            return self
+        if self.error is not None:
+            raise self.error
+        kind = {OwnerAnswer.CONFLICT: Conflict, OwnerAnswer.UNKNOWN: NotHeld,
+                OwnerAnswer.NOT_OWNER: StaleOwner}.get(self.answer, StaleOwner)
+        stale = kind(Code.NOT_OWNER, self.answer.name)
+        stale.result = self.result
+        raise stale
 
 
 @dataclass(frozen=True)
@@ -207,6 +156,7 @@ class Work:
     epoch: int  # the fencing token; 0: the run is not guarded
     attempt: int
     takeover: bool
+    steps: 'Optional[Steps]' = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -221,6 +171,13 @@ class Once(Generic[T]):
     attempt: int
     epoch: int
     retry_after_ms: int
+
+    def require(self) -> T:
+        """The value, which ran now or is replayed; else raises what the answer is: InFlight,
+        Mismatch, InDoubt, KeptFailure, Expired .. A run without a guard has its value too."""
+        if self.has_value:
+            return self.value  # type: ignore[return-value]
+        raise NoResult(self)
 
 
 @dataclass(frozen=True)
@@ -264,3 +221,35 @@ class DecrementResult:
 class TransitionResult:
     moved: bool
     state: bytes
+
+
+class Call(enum.IntEnum):
+    """What a decision was about; ENDED is no call: the record's time had ended."""
+
+    CLAIM = 0
+    COMPLETE = 1
+    FAIL = 2
+    RENEW = 3
+    RELEASE = 4
+    ISSUE = 5
+    FORGET = 6
+    RESOLVE = 7
+    ENDED = 8
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Why a call was answered so; several in a row that differ only in their time are one."""
+
+    call: Call
+    outcome: str
+    why: str
+    first_unix_ms: int
+    last_unix_ms: int
+    times: int
+    epoch: int
+    attempt: int
+    owner: Optional[bytes]
+    seen: State
+    seen_epoch: int
+    seen_owner: Optional[bytes]

@@ -9,8 +9,8 @@ from ctypes import byref, c_int, c_void_p
 from typing import Any, Callable, Optional
 
 from ._engine import Engine
+from ._errors import Code, SemelError, last_error
 from ._library import library
-from ._types import Code, SemelError, last_error
 
 SLICE_MS = 50
 
@@ -20,13 +20,13 @@ class Held:
 
     _mark: Optional[object] = None  # a signal's handler may raise before it is made
 
-    def __init__(self, engine: Engine, end: Callable[[int], Any]) -> None:
+    def __init__(self, engine: Engine, end: Callable[[Any], Any]) -> None:
         self._engine = engine
         self._end = end
         self._handle = c_void_p()
         self._mark = object()
 
-    def _start(self, begin: Any, *arguments: Any) -> int:
+    def _start(self, begin: Callable[..., int], *arguments: Any) -> int:
         """Registers the wait before it begins, so that an interrupted caller can end it."""
         self._engine._owned[self._mark] = (self._handle, self._end)
         try:
@@ -92,13 +92,13 @@ class Wait(Held):
 
     def end(self, outcome: Any) -> int:
         """Fills the outcome with the answer."""
-        return self._engine._end(self._finish, outcome)
+        return int(self._engine._end(self._finish, outcome))
 
     def _finish(self, outcome: Any) -> int:
         handle = self._give()
         if handle is None:
             raise closed()
-        return library.wait_end(handle, byref(outcome))
+        return int(library.wait_end(handle, byref(outcome)))
 
 
 def closed() -> SemelError:

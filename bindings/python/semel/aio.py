@@ -14,26 +14,36 @@ noticed by the engine's own thread (background_ms). Source: docs/c-abi.md
 """
 
 import asyncio
+import contextvars
 import functools
 import inspect
-import json
 import os
 import weakref
-from typing import Any, Callable, Dict, Tuple, TypeVar, Union
+from datetime import datetime
+from typing import Any, Callable, Dict, Optional, Tuple, TypeVar, Union, cast
 
 from . import _library as c
-from ._claims import Claims, _request, key_of
+from ._claims import Claims
+from ._codecs import BYTES, JSON, Codec
+from ._debounce import Debounce, Debounced, Turn
 from ._engine import Engine
+from ._errors import NotTaken, SemelError
+from ._guarded import key_of
+from ._holding import Holding
 from ._library import Text, raw
 from ._locks import Lock
-from ._numbers import number
-from ._runs import (Ending, Run, bytes_of, consumed_of, invoke, nothing_but_no, once_of, same)
-from ._types import Claim, Consumed, NoResult, NotTaken, Once, SemelError
+from ._numbers import Duration, number, span
+from ._replay import Parameters, ReplayGuard, Replayed
+from ._requests import Fingerprint, _request
+from ._runs import Ending, Run, consumed_of, invoke, nothing_but_no, once_of
+from ._steps import Steps
+from ._types import Claim, Consumed, Once, Work
 from ._waits import Held, Wait
 
 F = TypeVar('F', bound=Callable[..., Any])
 
-__all__ = ['claim', 'consume_once', 'guarded', 'lock', 'once']
+__all__ = ['check', 'claim', 'consume_once', 'debounce', 'guarded', 'hold', 'idempotent', 'lock',
+           'once', 'step']
 
 
 class _Notifier:
@@ -124,12 +134,7 @@ async def _off_loop(engine: Engine, function: Callable[..., Any], *arguments: An
     if not engine.is_durable:
         return function(*arguments)
     call = asyncio.get_running_loop().run_in_executor(None, lambda: function(*arguments))
-    cancelled = None
-    while not call.done():
-        try:
-            await asyncio.wait([call])
-        except asyncio.CancelledError as why:
-            cancelled = why
+    cancelled = await _ended(call)
     if cancelled is not None:
         made = None if call.exception() is not None else call.result()
         if isinstance(made, Held):
@@ -140,7 +145,7 @@ async def _off_loop(engine: Engine, function: Callable[..., Any], *arguments: An
 
 async def _wait(claims: Claims, request: c.Request, bell: _Notifier, fd: int) -> Wait:
     """A wait that is answered."""
-    wait = await _off_loop(claims.engine, claims._begin, request, fd)
+    wait: Wait = await _off_loop(claims.engine, claims._begin, request, fd)
     try:
         await bell.answered(claims.engine, wait, request.wait_ms)
     except asyncio.CancelledError:
@@ -152,54 +157,178 @@ async def _wait(claims: Claims, request: c.Request, bell: _Notifier, fd: int) ->
     return wait
 
 
-async def claim(claims: Claims, key: Text, **how: Any) -> Claim:
+async def claim(claims: Claims, key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
+                payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
+                lease: Optional[Duration] = None, wait: Optional[Duration] = None,
+                first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
+                first_sent_unix_ms: int = 0, remote_owner: bool = False) -> Claim:
     """As Claims.claim()."""
-    request, bell = _request(key, **how), _Notifier.here()
+    request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
+                       fingerprint=fingerprint, lease=lease, wait=wait, first_sent=first_sent,
+                       lease_ms=lease_ms, wait_ms=wait_ms, first_sent_unix_ms=first_sent_unix_ms,
+                       remote_owner=remote_owner)
+    bell = _Notifier.here()
     with bell as fd:
-        wait = await _wait(claims, request, bell, fd)
+        place = await _wait(claims, request, bell, fd)
         try:
-            return claims._answer_of(key, wait.end)
+            return claims._answer_of(key, place.end)
         finally:
-            wait.abandon()
+            place.abandon()
 
 
-async def once(claims: Claims, key: Text, function: Callable[..., Any], *, encode: Any = bytes_of,
-               decode: Any = same, **how: Any) -> 'Once[Any]':
-    """As Claims.once(), of a function whose result may be awaited."""
-    request, bell = _request(key, **how), _Notifier.here()
-    with bell as fd:
-        held: Any = await _wait(claims, request, bell, fd)
-        try:
-            held = Run.once(claims.engine, held)
-        finally:
-            if not isinstance(held, Run):
-                held.abandon()
+async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
+               codec: 'Codec[Any]' = BYTES, encode: Optional[Callable[[Any], Text]] = None,
+               decode: Optional[Callable[[bytes], Any]] = None, thread: bool = False,
+               owner: Text = b'', claim_id: Optional[bytes] = None,
+               payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
+               lease: Optional[Duration] = None, wait: Optional[Duration] = None,
+               first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
+               first_sent_unix_ms: int = 0, remote_owner: bool = False,
+               keep_lease: bool = False, without_key: bool = False) -> 'Once[Any]':
+    """As Claims.once(), of a function whose result may be awaited. `thread`: of a function that
+    blocks; it runs on the loop's default executor. A task that is cancelled then waits for the
+    thread, since its work cannot be stopped: it is written down as done, and CancelledError goes on
+    after that."""
+    request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
+                       fingerprint=fingerprint, lease=lease,
+                       wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
+                       first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
+                       keep_lease=keep_lease, without_key=without_key)
+    encode, decode = encode or codec.encode, decode or codec.decode
+    held = await _begin(claims, request)
     try:
         ending, outcome = Ending(encode), c.OnceOutcome()
-        await _work(held, ending, function)
+        await _work(held, ending, function, thread)
         error = await _finish(claims.engine, held, ending, outcome)
         return once_of(key, ending, outcome, error, decode)
     finally:
         held.abandon()
 
 
-async def consume_once(claims: Claims, message_id: Text, handler: Callable[..., Any],
-                       **how: Any) -> Consumed:
-    """As Claims.consume_once(), of a handler whose result may be awaited."""
-    request = _request(message_id, **how)
+async def _begin(claims: Claims, request: c.Request) -> Run:
+    """A run, after a wait."""
+    bell = _Notifier.here()
+    with bell as fd:
+        wait = await _wait(claims, request, bell, fd)
+        try:
+            return Run.once(claims.engine, wait)
+        finally:
+            wait.abandon()  # it does nothing once the run has it
+
+
+async def consume_once(claims: Claims, message_id: Text, handler: Callable[..., Any], *,
+                       thread: bool = False, owner: Text = b'', claim_id: Optional[bytes] = None,
+                       payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
+                       lease: Optional[Duration] = None, wait: Optional[Duration] = None,
+                       first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
+                       first_sent_unix_ms: int = 0, remote_owner: bool = False,
+                       keep_lease: bool = False, without_key: bool = False) -> Consumed:
+    """As Claims.consume_once(), of a handler whose result may be awaited. `thread`: as in
+    once()."""
+    request = _request(message_id, owner=owner, claim_id=claim_id, payload=payload,
+                       fingerprint=fingerprint, lease=lease,
+                       wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
+                       first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
+                       keep_lease=keep_lease, without_key=without_key)
     run = await _off_loop(claims.engine, Run.message, claims.engine, claims._handle, request)
     try:
         ending, consumed = Ending(nothing_but_no), c.Consumed()
-        await _work(run, ending, handler)
+        await _work(run, ending, handler, thread)
         error = await _finish(claims.engine, run, ending, consumed)
         return consumed_of(ending, consumed, error)
     finally:
         run.abandon()
 
 
-async def _work(run: Run, ending: Ending, function: Callable[..., Any]) -> None:
+class hold:
+    """As Claims.hold(): `async with aio.hold(orders, 'order-1', wait=5) as work: ..`. A block that
+    is cancelled has ended as the namespace's on_exception says."""
+
+    def __init__(self, claims: Claims, key: Text, *, owner: Text = b'',
+                 claim_id: Optional[bytes] = None,
+                 payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
+                 lease: Optional[Duration] = None, wait: Optional[Duration] = None,
+                 first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
+                 first_sent_unix_ms: int = 0, remote_owner: bool = False,
+                 keep_lease: bool = False) -> None:
+        self._claims, self._key = claims, key
+        self._request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
+                                 fingerprint=fingerprint, lease=lease,
+                                 wait=wait, first_sent=first_sent, lease_ms=lease_ms,
+                                 wait_ms=wait_ms,
+                                 first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
+                                 keep_lease=keep_lease)
+        self._holding: Optional[Holding] = None
+
+    async def __aenter__(self) -> Holding:
+        run = await _begin(self._claims, self._request)
+        try:
+            self._holding = self._claims._holding(self._key, run)
+        except BaseException:
+            run.abandon()
+            raise
+        return self._holding
+
+    async def __aexit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
+        holding = self._holding
+        assert holding is not None
+        if isinstance(raised, GeneratorExit):  # nothing can be awaited any more
+            holding.__exit__(kind, raised, trace)
+            return
+        await _off_loop(self._claims.engine, holding.__exit__, kind, raised, trace)
+
+
+async def step(steps: Steps, name: Text, function: Callable[[], Any], *,
+               codec: 'Codec[Any]' = JSON) -> Any:
+    """As Steps.run(), of a function whose result may be awaited."""
+    engine = steps._engine
+    memo = await _off_loop(engine, steps.recall, name)
+    if memo is not None:
+        return steps._read(name, memo, codec)
+    made = function()
+    if inspect.isawaitable(made):
+        made = await made
+    await _off_loop(engine, steps.remember, name, codec.encode(made))
+    return made
+
+
+async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> Debounced:
+    """As Debounce.run(), of a function whose result may be awaited. One that is cancelled has
+    failed."""
+    engine = guard.claims.engine
+    turn: Turn = await _off_loop(engine, Turn, guard, key)
+    try:
+        while turn.runs:
+            try:
+                ok = function()
+                if inspect.isawaitable(ok):
+                    ok = await ok
+            except GeneratorExit as raised:
+                turn.threw(raised)
+            except BaseException as raised:
+                await _off_loop(engine, turn.threw, raised)
+            else:
+                await _off_loop(engine, turn.ended, ok is not False)
+    finally:
+        turn.leave()
+    return turn.result()
+
+
+async def check(guard: ReplayGuard, *, caller: Text, timestamp_unix_ms: int, nonce: Text,
+                signature: str, parameters: Parameters = ()) -> Replayed:
+    """As ReplayGuard.check()."""
+    verdict: Replayed = await _off_loop(
+        guard._claims.engine, functools.partial(
+            guard.check, caller=caller, timestamp_unix_ms=timestamp_unix_ms, nonce=nonce,
+            signature=signature, parameters=parameters))
+    return verdict
+
+
+async def _work(run: Run, ending: Ending, function: Callable[..., Any], thread: bool) -> None:
     if run.work is None:
         return
+    if thread:
+        return await _work_in_thread(run.work, ending, function)
     try:
         result = invoke(function, run.work)
         if inspect.isawaitable(result):
@@ -210,44 +339,80 @@ async def _work(run: Run, ending: Ending, function: Callable[..., Any]) -> None:
         ending.returned(result)
 
 
+async def _work_in_thread(work: Work, ending: Ending, function: Callable[..., Any]) -> None:
+    context = contextvars.copy_context()
+    call = asyncio.get_running_loop().run_in_executor(
+        None, lambda: context.run(invoke, function, work))
+    cancelled = await _ended(call)
+    raised = call.exception()
+    if raised is not None:
+        ending.threw(raised)
+    else:
+        ending.returned(call.result())
+    if cancelled is not None:
+        ending.raised = cancelled  # after the work is written down
+
+
+async def _ended(call: 'asyncio.Future[Any]') -> Optional[BaseException]:
+    """Waits for what cannot be stopped. Returns the cancellation that came meanwhile."""
+    cancelled = None
+    while not call.done():
+        try:
+            await asyncio.wait([call])
+        except asyncio.CancelledError as why:
+            cancelled = why
+    return cancelled
+
+
 async def _finish(engine: Engine, run: Run, ending: Ending, outcome: Any) -> Any:
     if isinstance(ending.raised, GeneratorExit):  # nothing can be awaited any more
         return run.finish(ending, outcome)
     return await _off_loop(engine, run.finish, ending, outcome)
 
 
-def guarded(claims: Claims, key: Union[str, Callable[..., Text]], *,
-            encode: Callable[[Any], Text] = json.dumps,
-            decode: Callable[[bytes], Any] = json.loads, **how: Any) -> Callable[[F], F]:
-    """As semel.guarded, for coroutine functions."""
+def idempotent(claims: Claims, key: Union[str, Callable[..., Text]], *,
+               codec: 'Codec[Any]' = JSON, encode: Optional[Callable[[Any], Text]] = None,
+               decode: Optional[Callable[[bytes], Any]] = None, owner: Text = b'',
+               payload: Optional[Callable[..., Text]] = None, lease: Optional[Duration] = None,
+               wait: Optional[Duration] = None, lease_ms: int = 0, wait_ms: int = 0,
+               remote_owner: bool = False, keep_lease: bool = False) -> Callable[[F], F]:
+    """As semel.idempotent, for coroutine functions."""
 
     def decorate(function: F) -> F:
         name_of = key_of(function, key)
 
         @functools.wraps(function)
         async def call(*arguments: Any, **named: Any) -> Any:
-            outcome = await once(claims, name_of(*arguments, **named),
-                                 lambda: function(*arguments, **named),
-                                 encode=lambda value: raw(encode(value)), decode=decode, **how)
-            if not outcome.has_value:
-                raise NoResult(outcome)
-            return outcome.value
+            outcome = await once(
+                claims, name_of(*arguments, **named), lambda: function(*arguments, **named),
+                codec=codec, encode=encode, decode=decode, owner=owner,
+                payload=None if payload is None else raw(payload(*arguments, **named)),
+                lease=lease, wait=wait, lease_ms=lease_ms, wait_ms=wait_ms,
+                remote_owner=remote_owner, keep_lease=keep_lease)
+            return outcome.require()
 
-        return call  # type: ignore[return-value]
+        return cast(F, call)
 
     return decorate
 
 
-class lock:
-    """`async with` takes the lock of Claims.lock() and waits up to wait_ms; else take(), give()."""
+guarded = idempotent
 
-    def __init__(self, claims: Claims, key: Text, *, wait_ms: int = 0, **how: Any) -> None:
-        self._wait_ms = number('wait_ms', wait_ms)
+
+class lock:
+    """`async with` takes the lock of Claims.lock() and waits up to `wait`, else raises NotTaken; or
+    take() and give()."""
+
+    def __init__(self, claims: Claims, key: Text, *, owner: Text = b'',
+                 wait: Optional[Duration] = None, lease: Optional[Duration] = None,
+                 wait_ms: int = 0, lease_ms: int = 0, keep_lease: bool = False) -> None:
+        self._wait_ms = span('wait', wait_ms, wait)
         self._engine = claims.engine
         self._key = key
-        self._lock: Lock = claims.lock(key, **how)
+        self._lock: Lock = claims.lock(key, owner=owner, lease=lease, lease_ms=lease_ms,
+                                       keep_lease=keep_lease)
 
-    async def take(self, wait_ms: 'Union[int, None]' = None) -> bool:
+    async def take(self, wait_ms: Optional[int] = None) -> bool:
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
         bell = _Notifier.here()
         with bell as fd:
@@ -262,7 +427,7 @@ class lock:
                 wait.abandon()
 
     async def give(self) -> bool:
-        return await _off_loop(self._engine, self._lock.give)
+        return bool(await _off_loop(self._engine, self._lock.give))
 
     @property
     def token(self) -> int:
@@ -270,7 +435,7 @@ class lock:
         return self._lock.token
 
     async def renew(self) -> bool:
-        return await _off_loop(self._engine, self._lock.renew)
+        return bool(await _off_loop(self._engine, self._lock.renew))
 
     async def __aenter__(self) -> 'lock':
         if not await self.take():

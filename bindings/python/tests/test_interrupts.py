@@ -100,10 +100,11 @@ class InterruptTest(unittest.TestCase):
 
     def test_a_close_that_waits_can_be_repeated(self):
         self.assert_at_once('''
-            go = threading.Event()
-            work = threading.Thread(target=lambda: calls.once('busy', lambda: go.wait() and b''))
+            runs, go = threading.Event(), threading.Event()
+            work = threading.Thread(target=lambda: calls.once(
+                'busy', lambda: runs.set() or go.wait() and b''))
             work.start()
-            while calls.get('busy').state is not semel.State.HELD: time.sleep(0.005)
+            runs.wait()  # a claim that is held is not enough: its function may be refused yet
             waiting = threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT))
             timer = threading.Timer(0.1, waiting.start); timer.start()
             start = time.monotonic()

@@ -1,0 +1,173 @@
+"""Not again so soon: a click that comes twice, a webhook that rings, a rebuild that is asked for a
+hundred times.
+
+Protocol of run_once_more_after
+  caller during a run   1. writes the mark, which gives it a new version   2. claims: in flight
+  runner at the end     1. releases the claim   2. compares the mark with the version that it read
+                        when it began, and runs again if it differs
+At least one of them sees the other's first step, so no call that was answered WILL_RUN_AGAIN is
+lost.
+"""
+
+import enum
+from ctypes import byref
+from typing import Any, Callable, Optional
+
+from . import _library as c
+from ._claims import Claims
+from ._errors import Closed, SemelError
+from ._holding import Keeper
+from ._library import Text, library, raw
+from ._numbers import Duration, milliseconds
+from ._requests import _owner_call
+from ._types import Answer, OwnerAnswer, State
+
+_MARK_MS = 86_400_000  # longer than a run takes
+
+
+class Debounced(enum.Enum):
+    RAN = 'ran'
+    SUPPRESSED = 'suppressed'  # it ran, or runs, within the interval
+    WILL_RUN_AGAIN = 'will run again'  # it runs, and will be run once more when it ends
+    FAILED = 'failed'  # it ran, and returned False
+
+
+class Debounce:
+    """Runs a function at most once in an interval, which is counted from the beginning of a run.
+    `claims` should have the policy 'debounce'; nothing else uses its keys. Thread-safe.
+
+    remove_on_finish, remove_on_error: the next may run as soon as this one has ended well, or has
+    failed. run_once_more_after: a call during a run is not lost: there is one more run after it,
+    for
+    all such calls; runs then do not wait for the interval. keep_lease: what lasts longer than the
+    interval is not joined by another run (without it, it may be)."""
+
+    def __init__(self, claims: Claims, *, interval: Duration = 45, remove_on_finish: bool = False,
+                 remove_on_error: bool = False, run_once_more_after: bool = False,
+                 keep_lease: bool = False) -> None:
+        self.claims = claims
+        self._interval_ms = max(1, milliseconds('interval', interval))
+        self._on_finish, self._on_error = bool(remove_on_finish), bool(remove_on_error)
+        self._more, self._keeps = bool(run_once_more_after), bool(keep_lease)
+
+    def run(self, key: Text, function: Callable[[], Any]) -> Debounced:
+        """One that raises has failed; with run_once_more_after it is run once more for the calls
+        that were promised it, and the first exception goes on after that. Raises SemelError where
+        nothing could be asked (Full ..)."""
+        answer: Debounced = self.claims.engine._call(self._run, key, function)
+        return answer
+
+    def _run(self, key: Text, function: Callable[[], Any]) -> Debounced:
+        turn = Turn(self, key)
+        try:
+            while turn.runs:
+                try:
+                    ok = function() is not False
+                except BaseException as raised:
+                    turn.threw(raised)
+                else:
+                    turn.ended(ok)
+        finally:
+            turn.leave()
+        return turn.result()
+
+    def remaining_ms(self, key: Text) -> int:
+        """How long until it may run again; 0: now."""
+        view = self.claims.get(key)
+        return view.lease_remaining_ms if view.state is State.HELD else 0
+
+
+class Turn:
+    """One call: the claim, and whether other calls came meanwhile."""
+
+    def __init__(self, debounce: Debounce, key: Text) -> None:
+        self._of, self._key = debounce, raw(key)
+        self._engine = debounce.claims.engine
+        self._mark = b'asked/' + debounce.claims.name.encode() + b':' + self._key
+        self._seen = 0
+        self._epoch = 0
+        self._keeper: Optional[Keeper] = None
+        self._raised: Optional[BaseException] = None
+        self._answer: Optional[Debounced] = None
+        self.runs = False
+        if debounce._more:
+            self._engine.set(self._mark, b'1', ttl_ms=max(_MARK_MS, debounce._interval_ms))
+        self._ask()
+
+    def _ask(self) -> None:
+        claim = self._of.claims.claim(self._key, lease_ms=self._of._interval_ms)
+        self.runs = claim.answer is Answer.GRANTED
+        if self.runs:
+            self._epoch = claim.epoch
+            try:
+                self._begin()
+            except BaseException:
+                self._release()
+                self.runs = False
+                raise
+            return
+        if self._answer is not None:
+            return  # another run serves the callers of this one
+        if claim.answer is not Answer.IN_FLIGHT:
+            claim.require()
+            raise SemelError(claim.error.code if claim.error else 0, claim.answer.name)
+        self._answer = Debounced.WILL_RUN_AGAIN if self._of._more else Debounced.SUPPRESSED
+
+    def _begin(self) -> None:
+        if self._of._more:
+            found = self._engine.get_versioned(self._mark)
+            self._seen = 0 if found is None else found.version
+        if self._of._keeps:
+            self._keeper = self._of.claims.keep(self._key, self._epoch,
+                                                lease_ms=self._of._interval_ms)
+
+    def ended(self, ok: bool) -> None:
+        self._stop()
+        self._answer = Debounced.RAN if ok else Debounced.FAILED
+        if not (self._of._more or (self._of._on_finish if ok else self._of._on_error)):
+            return
+        # Another answer than OK: the run took longer than its interval. If another has begun, it
+        # serves all earlier callers. If there is none (UNKNOWN), callers still wait for this one.
+        if self._release() not in (OwnerAnswer.OK, OwnerAnswer.UNKNOWN) or not self._of._more:
+            return
+        # A cancelled or interrupted caller does not run it again for others: their mark stays.
+        stopped = self._raised is not None and not isinstance(self._raised, Exception)
+        if not stopped and self._others_asked():
+            self._ask()
+
+    def threw(self, raised: BaseException) -> None:
+        if self._raised is None or not isinstance(raised, Exception):
+            self._raised = raised
+        self.ended(False)
+
+    def leave(self) -> None:
+        """Whatever has gone wrong: nothing is kept beyond its interval."""
+        self._stop()
+
+    def result(self) -> Debounced:
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+        assert self._answer is not None
+        return self._answer
+
+    def _stop(self) -> None:
+        self.runs = False
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
+
+    def _release(self) -> OwnerAnswer:
+        outcome = c.OwnerOutcome(answer=OwnerAnswer.REFUSED)
+        call = _owner_call(self._key, self._epoch)
+        self._engine._end(library.release, self._of.claims._handle, byref(call), byref(outcome))
+        library.buffer_free(byref(outcome.result))
+        return OwnerAnswer(outcome.answer)
+
+    def _others_asked(self) -> bool:
+        """Ends the mark if it is still the one that the run began with."""
+        try:
+            found = self._engine.compare_and_set(self._mark, self._seen, b'1', ttl_ms=1)
+        except Closed:  # nothing runs any more
+            return False
+        return not found.stored and found.current is not None

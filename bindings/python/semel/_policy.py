@@ -1,0 +1,80 @@
+"""The figures of a namespace."""
+
+import dataclasses
+from ctypes import byref
+from dataclasses import dataclass
+from typing import Optional
+
+from . import _library as c
+from ._errors import Code, last_error
+from ._library import library
+from ._numbers import Duration, milliseconds, number
+
+RELEASE, KEEP, IN_DOUBT = 0, 1, 2  # what a failure or an exception means
+RETRY = 0  # what the end of a lease means, or IN_DOUBT_AT_LEASE_END
+IN_DOUBT_AT_LEASE_END = 1
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy by its name, and what is different from its figures (semel_policy in semel.h). Each
+    duration is a timedelta or seconds; its twin in whole milliseconds ends in _ms. What is None is
+    as the named policy has it."""
+
+    name: Optional[str] = None
+    lease: Optional[Duration] = None
+    result_ttl: Optional[Duration] = None
+    unique_ttl: Optional[Duration] = None
+    failure_ttl: Optional[Duration] = None
+    attempts_ttl: Optional[Duration] = None
+    window: Optional[Duration] = None
+    ahead: Optional[Duration] = None
+    retry_after_max: Optional[Duration] = None
+    lease_ms: Optional[int] = None
+    result_ttl_ms: Optional[int] = None
+    unique_ttl_ms: Optional[int] = None
+    failure_ttl_ms: Optional[int] = None
+    attempts_ttl_ms: Optional[int] = None
+    window_ms: Optional[int] = None
+    ahead_ms: Optional[int] = None
+    retry_after_max_ms: Optional[int] = None
+    attempts_max: Optional[int] = None
+    on_lease_end: Optional[int] = None
+    on_failure: Optional[int] = None
+    on_exception: Optional[int] = None
+    strict: Optional[int] = None
+    fail_open: Optional[int] = None
+    issued: Optional[int] = None
+    fair: Optional[int] = None
+    db: Optional[int] = None
+
+    def _is_plain(self) -> bool:
+        return self == _PLAIN
+
+    def _with(self, other: 'Policy') -> 'Policy':
+        """This one, and what `other` says beyond it."""
+        said = {field.name: getattr(other, field.name) for field in dataclasses.fields(other)
+                if getattr(other, field.name) is not None}
+        return dataclasses.replace(self, **said)
+
+    def _struct(self) -> c.Policy:
+        wanted = c.Policy()
+        if self.name is not None:
+            code = library.policy_named(self.name.encode(), byref(wanted))
+            if code != Code.OK:
+                raise last_error(code)
+        figures = {name for name, *_ in c.Policy._fields_} - {'size'}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is None or field.name == 'name':
+                continue
+            if field.name in figures:
+                setattr(wanted, field.name, number(field.name, value))
+                continue
+            if getattr(self, field.name + '_ms') is not None:
+                raise TypeError(f'{field.name} or {field.name}_ms, not both')
+            setattr(wanted, field.name + '_ms', milliseconds(field.name, value))
+        return wanted
+
+
+_PLAIN = Policy()
