@@ -29,6 +29,7 @@ from ._library import library as _loaded
 from ._locks import Lock
 from ._numbers import OutOfRange
 from ._policy import IN_DOUBT, KEEP, RELEASE, Policy
+from ._process import PerProcess
 from ._replay import Replayed, ReplayGuard, signature_of
 from ._requests import Fingerprint, fingerprint
 from ._steps import ClaimSteps, Steps
@@ -46,7 +47,8 @@ __all__ = [
     'DecrementResult', 'Engine', 'Error', 'Expired', 'Failed', 'Fingerprint', 'Forked', 'Full',
     'Holding', 'InDoubt', 'InFlight', 'Keeper', 'KeptFailure', 'Lock', 'Mismatch', 'NoResult',
     'NotHeld', 'NotRecorded', 'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown',
-    'Owned', 'OwnerAnswer', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed', 'RunFailed',
+    'Owned', 'OwnerAnswer', 'PerProcess', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed',
+    'RunFailed',
     'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps', 'StorageError', 'Superseded',
     'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult', 'UnknownKey',
     'Verdict', 'Versioned', 'View', 'Work', 'WrongKind',

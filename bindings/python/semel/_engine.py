@@ -96,6 +96,10 @@ class Engine:
         with FORKED."""
         return self._process == os.getpid()
 
+    def __reduce__(self) -> Any:
+        """A copy would end what it does not own, or call into the memory of another process."""
+        raise TypeError('an engine cannot be copied or pickled; each process opens its own')
+
     def __enter__(self) -> 'Engine':
         return self
 

@@ -109,7 +109,10 @@ class ReplayGuard:
             return Replayed.REPLAYED
         claim.require()
         # Only who completes is accepted: a claim alone may end with its lease or with the process.
-        if not self._claims.complete(key, claim.epoch).ok:
+        done = self._claims.complete(key, claim.epoch)
+        if done.error is not None:
+            raise done.error
+        if not done.ok:
             return Replayed.REPLAYED
         return self._outside(timestamp_unix_ms) or Replayed.ACCEPTED
 
