@@ -57,11 +57,12 @@ def on_config(config):
     # A page that explains comes before one that lists.
     made.update({page: f'---\nsearch:\n  boost: 0.5\n---\n{text}'
                  for page, text in headers.items()})
-    made['api/python.md'] = ('# Python\n\n'
-                             '::: semel\n\n## Asyncio: semel.aio\n\n::: semel.aio\n')
+    made['api/python.md'] = '# Python\n\n::: semel\n'
+    made['api/python-aio.md'] = '# Python: asyncio\n\n::: semel.aio\n'
     made['api/index.md'] = (
         '# Reference\n\nFrom the headers and docstrings, which are the contracts: '
-        '[C++](cpp/engine.md), [C](c/semel.md), [Python](python.md), [errors](errors.md). '
+        '[C++](cpp/engine.md), [C](c/semel.md), [Python](python.md) and '
+        '[its asyncio](python-aio.md), [errors](errors.md). '
         'Commands of a node: [claims](../claims-on-the-wire.md), '
         '[those of Redis](../compatibility.md). '
         'Settings and metrics: [operations](../operations.md).\n')
@@ -69,7 +70,7 @@ def on_config(config):
         if 'Reference' in entry:
             entry['Reference'] = ['api/index.md', {'Errors': 'api/errors.md'},
                                   {'C': 'api/c/semel.md'}, {'Python': 'api/python.md'},
-                                  {'C++': nav}]
+                                  {'Python: asyncio': 'api/python-aio.md'}, {'C++': nav}]
         if 'Appendix' in entry:
             entry['Appendix'] = [
                 {'Overview': 'overview.md'}, {'Results of benchmarks': 'results.md'},
