@@ -39,7 +39,7 @@ class Engine:
         self._process = os.getpid()
         self._calls: Dict[object, int] = {}  # under way, each with its thread
         self._ender: Optional[int] = None  # the thread that has ended what is owned
-        self._owned: Dict[object, Tuple[c_void_p, Callable[[Any], Any]]] = {}  # end before this
+        self._owned: Dict[object, Tuple[Any, ...]] = {}  # end before this
         self._on_close: Dict[object, Callable[[], None]] = {}  # who waits without a call
         options = c.Options(
             memory_bytes=number('memory_bytes', memory_bytes), durability=_DURABILITY[durability],
@@ -82,9 +82,9 @@ class Engine:
         while self._calls:
             time.sleep(0.0005)
         for last in (False, True):  # locks, which waits may be for, come last
-            for mark, (held, end) in list(self._owned.items()):
+            for mark, (held, end, more) in list(self._owned.items()):
                 if (end is library.lock_close) == last:
-                    end(held)
+                    end(held, *more)
                     del self._owned[mark]
         code = library.engine_close(handle)
         if code != Code.OK:

@@ -68,7 +68,7 @@ class Run(Held):
     """The right to do some work, from semel_once_begin or semel_consume_begin."""
 
     def __init__(self, engine: Engine, end: Any) -> None:
-        super().__init__(engine, lambda handle: end(handle, _ABANDONED, None, 0, None))
+        super().__init__(engine, end, _ABANDONED, None, 0, None)
         self._say = end
         self.work: Optional[Work] = None  # None: there is none to do
         self.steps: Optional[RunSteps] = None
@@ -86,10 +86,13 @@ class Run(Held):
         return run
 
     def _begin_once(self, wait: Wait) -> int:
-        handle = wait._give()
-        if handle is None:
-            raise closed()
-        return self._begin(library.once_begin, handle)
+        def begin(*places: Any) -> int:
+            code = wait._ended_by(library.once_begin, *places)
+            if code is None:
+                raise closed()
+            return code
+
+        return self._begin(begin)
 
     def _begin(self, begin: Any, *arguments: Any) -> int:
         work = POINTER(c.Work)()
@@ -110,10 +113,10 @@ class Run(Held):
 
         def say() -> int:
             nonlocal error
-            handle = self._give()
-            if handle is None:
+            code = self._ended_by(self._say, ending.how, ending.data, len(ending.data),
+                                  byref(outcome))
+            if code is None:
                 raise closed()
-            code: int = self._say(handle, ending.how, ending.data, len(ending.data), byref(outcome))
             if code != Code.OK:
                 error = last_error(code)
             return code

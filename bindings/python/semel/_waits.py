@@ -6,6 +6,7 @@ of its object, else at the end of the engine (Engine._owned).
 """
 
 from ctypes import byref, c_int, c_void_p
+from operator import itemgetter
 from typing import Any, Callable, Optional
 
 from ._engine import Engine
@@ -13,6 +14,7 @@ from ._errors import Code, SemelError, last_error
 from ._library import library
 
 SLICE_MS = 50
+_handle_of = itemgetter(0)
 
 
 class Held:
@@ -20,15 +22,16 @@ class Held:
 
     _mark: Optional[object] = None  # a signal's handler may raise before it is made
 
-    def __init__(self, engine: Engine, end: Callable[[Any], Any]) -> None:
+    def __init__(self, engine: Engine, end: Callable[..., Any], *more: Any) -> None:
+        """`end(handle, *more)` ends it unasked; a function of the library."""
         self._engine = engine
-        self._end = end
+        self._end, self._more = end, more
         self._handle = c_void_p()
         self._mark = object()
 
     def _start(self, begin: Callable[..., int], *arguments: Any) -> int:
         """Registers the wait before it begins, so that an interrupted caller can end it."""
-        self._engine._owned[self._mark] = (self._handle, self._end)
+        self._engine._owned[self._mark] = (self._handle, self._end, self._more)
         try:
             code = begin(*arguments, byref(self._handle))
             if code != Code.OK:
@@ -38,10 +41,20 @@ class Held:
             self.abandon()
             raise
 
-    def _give(self) -> Optional[int]:
-        """Hands over the handle, for the one call that ends it; None: it has ended."""
-        known = self._engine._owned.pop(self._mark, None)
-        return None if known is None else self._handle.value
+    def _ended_by(self, call: Callable[..., int], *more: Any) -> Optional[int]:
+        """Ends it by `call(handle, *more)`; None: it has ended. What leaves the books is in
+        the library a moment later, without a bytecode between: a signal's handler that raises there
+        would leave a claim that nobody ends before its lease."""
+        owned = self._engine._owned
+        if self._mark not in owned:
+            return None
+        try:
+            for code in map(call, map(_handle_of, map(owned.pop, (self._mark,))),
+                            *((one,) for one in more)):
+                return code
+        except KeyError:  # another thread was faster
+            pass
+        return None
 
     def abandon(self) -> None:
         """Ends it if it has not ended."""
@@ -52,24 +65,18 @@ class Held:
                 self._engine._await_end()  # it ends this as well
 
     def _abandon(self) -> int:
-        handle = self._give()
-        if handle is not None:
-            self._end(handle)
+        self._ended_by(self._end, *self._more)
         return Code.OK
 
     def __del__(self) -> None:
         self.abandon()
 
 
-def _leave(handle: int) -> None:
-    library.wait_end(handle, None)
-
-
 class Wait(Held):
     """From `begin`, which takes `arguments`, a descriptor to write to, and a place for a handle."""
 
     def __init__(self, engine: Engine, begin: Any, *arguments: Any, fd: int = -1) -> None:
-        super().__init__(engine, _leave)
+        super().__init__(engine, library.wait_end, None)
         engine._call(self._start, begin, *arguments, fd)
 
     def look(self, longest_ms: int = 0) -> bool:
@@ -95,10 +102,10 @@ class Wait(Held):
         return int(self._engine._end(self._finish, outcome))
 
     def _finish(self, outcome: Any) -> int:
-        handle = self._give()
-        if handle is None:
+        code = self._ended_by(library.wait_end, byref(outcome))
+        if code is None:
             raise closed()
-        return int(library.wait_end(handle, byref(outcome)))
+        return code
 
 
 def closed() -> SemelError:
