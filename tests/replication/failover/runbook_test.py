@@ -45,10 +45,14 @@ class Runbook(unittest.TestCase):
     # --- words of the runbook ---------------------------------------------------------------------
 
     def semel(self, *words, code=0):
+        done = self.run_semel(words, code)
+        return done.stdout + done.stderr
+
+    def run_semel(self, words, code):
         done = subprocess.run([program, 'cluster', *map(str, words)], capture_output=True,
                               text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, code, f'{words}\n{done.stdout}{done.stderr}')
-        return done.stdout + done.stderr
+        return done
 
     def at(self, node):
         return f'127.0.0.1:{self.group.ports[node.number]}'
@@ -60,7 +64,8 @@ class Runbook(unittest.TestCase):
         return self.group.place / str(node.number)
 
     def status(self, node):
-        return json.loads(self.semel('status', '--at', self.at(node), '--json'))
+        # That another node could not be asked stands beside it.
+        return json.loads(self.run_semel(('status', '--at', self.at(node), '--json'), 0).stdout)
 
     def log(self, node):
         return (self.group.place / f'{node.number}.log').read_text(errors='replace')
