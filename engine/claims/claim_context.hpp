@@ -42,6 +42,13 @@ class TableKey {
   Bytes bytes_;
 };
 
+/// What the engine needs of a handle that others hold.
+struct ClaimsParts {
+  [[nodiscard]] static const Claims::Namespace& names_of(const Claims& claims) noexcept {
+    return *claims.names_;
+  }
+};
+
 /// What a call needs to know besides its request; the policy is read once, so that all of a call
 /// follows one policy.
 struct ClaimContext {

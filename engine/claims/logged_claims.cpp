@@ -17,31 +17,6 @@ using replication::ClaimCommand;
 using replication::Command;
 using replication::OwnerCommand;
 
-/// The answer of a record whose work is finished, if there is one here.
-std::optional<ClaimOutcome> answer_here(const CallLog& log, const ClaimContext& context,
-                                        const ClaimRequest& request) {
-  const TableKey key{context.prefix, request.key};
-  ClaimOutcome outcome;
-  ClaimFacts facts;
-  MetRecord met;
-  run_claim(
-      context, request, facts, met, outcome,
-      [&](auto&& decide, Version& version) {
-        return context.impl.core().update(
-            context.policy.db, key.bytes(), context.now,
-            [&](const RecordView* live, const auto&) {
-              if (!is_repeatable(live, log.clock())) return Decision{};
-              return decide(live, [] { return Version{0}; });
-            },
-            version);
-      },
-      false);
-  if (outcome.answer != ClaimAnswer::replay) return std::nullopt;
-  count_answer(context.impl, context.names, outcome);
-  note_claim(context, key.bytes(), request, met, outcome);
-  return outcome;
-}
-
 OwnerCommand::What what_of(OwnerVerb verb) noexcept {
   switch (verb) {
     case OwnerVerb::complete:
@@ -64,6 +39,40 @@ OwnerOutcome refused(ErrorCode why) {
 }
 
 }  // namespace
+
+bool repeat_claim(Engine& engine, const Claims::Namespace& names, const GroupTime& time,
+                  const ClaimRequest& request, ClaimOutcome& outcome) {
+  const std::optional<Timestamp> now = time.if_current();
+  if (!now) return false;
+  const ClaimContext context{engine, names, *now};
+  const TableKey key{context.prefix, request.key};
+  const auto lives_on = [&](Timestamp due) { return due == no_end || due - *now >= skew_margin; };
+  ClaimFacts facts;
+  MetRecord met;
+  run_claim(
+      context, request, facts, met, outcome,
+      [&](auto&& decide, Version& version) {
+        return context.impl.core().update_unless(
+            context.policy.db, key.bytes(), context.now,
+            [&](const Entry& live) {
+              return context.decisions == nullptr && live.kind() == Kind::claim &&
+                     lives_on(live.due()) && answer_repeat(request, live.value(), *now, outcome);
+            },
+            [&](const RecordView* live, const auto&) {
+              ClaimRecord record;
+              const bool is_done = live != nullptr && live->kind == Kind::claim &&
+                                   lives_on(live->due) && decode(live->value, record) &&
+                                   record.state == ClaimState::done;
+              return is_done ? decide(live, [] { return Version{0}; }) : Decision{};
+            },
+            version);
+      },
+      false);
+  if (outcome.answer != ClaimAnswer::replay) return false;
+  count_answer(context.impl, context.names, outcome);
+  note_claim(context, key.bytes(), request, met, outcome);
+  return true;
+}
 
 LoggedRequest::LoggedRequest(const ClaimRequest& from)
     : request(from), has_own_id(!from.claim_id.has_value()) {
@@ -95,16 +104,16 @@ void open_if_full(const Policy& policy, ClaimOutcome& outcome) noexcept {
 
 ClaimOutcome claim_logged(CallLog& log, Engine& engine, const Claims::Namespace& names,
                           const LoggedRequest& asked) {
-  const ClaimContext context{engine, names};
   ClaimOutcome outcome;
   if (const ErrorCode bad = check(asked.request); bad != ErrorCode::ok) {
     refuse(outcome, bad);
     return outcome;
   }
-  if (auto repeat = answer_here(log, context, asked.request)) return *std::move(repeat);
+  const Policy policy = names.policy();
+  if (repeat_claim(engine, names, log.clock(), asked.request, outcome)) return outcome;
   outcome = outcome_of(log.decide(command_of(names.name(), asked.request), Repeat::safe));
   asked.finish(outcome);
-  open_if_full(context.policy, outcome);
+  open_if_full(policy, outcome);
   return outcome;
 }
 

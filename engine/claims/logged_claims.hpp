@@ -17,14 +17,11 @@ namespace semel::engine {
 /// Of a record that answers here: the group's time may be known worse on this node by so much.
 inline constexpr Millis skew_margin{1'000};
 
-/// Whether a record says that the work of a claim is done, and lives on for a while: that was
-/// acknowledged, so that any replica which is current may repeat it.
-[[nodiscard]] inline bool is_repeatable(const RecordView* live, const GroupTime& time) {
-  ClaimRecord record;
-  return live != nullptr && live->kind == Kind::claim && decode(live->value, record) &&
-         record.state == ClaimState::done && time.is_current() &&
-         (live->due == no_end || live->due - time.now() >= skew_margin);
-}
+/// Answers a claim whose work is done, if its record lives on for a while: that was acknowledged,
+/// so that any replica which is current may repeat it. False: the log decides.
+[[nodiscard]] bool repeat_claim(Engine& engine, const Claims::Namespace& names,
+                                const GroupTime& time, const ClaimRequest& request,
+                                ClaimOutcome& outcome);
 
 /// A claim with an id. Bytes are the caller's.
 struct LoggedRequest {

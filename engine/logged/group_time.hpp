@@ -1,6 +1,8 @@
 // The time of a group, as one of its replicas has it.
 #pragma once
 
+#include <optional>
+
 #include "semel/clock.hpp"
 
 namespace semel::engine {
@@ -8,10 +10,10 @@ namespace semel::engine {
 /// Between entries it goes on by the replica's own clock. Thread-safe.
 class GroupTime : public Clock {
  public:
-  /// Whether this replica knows the time, and has lately had everything that the group had decided.
+  /// The time, if this replica knows it, and has lately had everything that the group had decided.
   /// What is finished may be repeated then without a question to the others: at worst an operator
   /// has made it forgotten a moment ago.
-  [[nodiscard]] virtual bool is_current() const noexcept = 0;
+  [[nodiscard]] virtual std::optional<Timestamp> if_current() const noexcept = 0;
 };
 
 }  // namespace semel::engine

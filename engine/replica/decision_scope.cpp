@@ -101,21 +101,11 @@ bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline, 
                                 ticket, outcome);
 }
 
-bool has_finished_claim(Engine& engine, std::uint8_t db, Bytes table_key) {
-  Engine::Impl& impl = impl_of(engine);
-  bool is_done = false;
-  Version version = 0;
-  Timestamp now = impl.now();
-  const GroupTime* const clock = impl.group_clock;
-  if (clock == nullptr) return false;
-  static_cast<void>(impl.core().update(
-      db, table_key, now,
-      [&](const RecordView* live, const auto&) {
-        is_done = is_repeatable(live, *clock);
-        return Decision{};
-      },
-      version));
-  return is_done;
+bool repeat_claim(Engine& engine, const Claims& claims, const ClaimRequest& request,
+                  ClaimOutcome& outcome) {
+  const GroupTime* const clock = impl_of(engine).group_clock;
+  return clock != nullptr &&
+         repeat_claim(engine, ClaimsParts::names_of(claims), *clock, request, outcome);
 }
 
 bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept {

@@ -63,8 +63,9 @@ bool poll_waits(Engine& engine, Timestamp now) noexcept;
 /// `outcome` is the answer, and `done` is not called. `name`: of a namespace.
 [[nodiscard]] bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline,
                                    ClaimCallback done, WaitTicket& ticket, ClaimOutcome& outcome);
-/// Whether this replica may repeat what a claim was answered: is_repeatable() of its record.
-[[nodiscard]] bool has_finished_claim(Engine& engine, std::uint8_t db, Bytes table_key);
+/// Answers a claim whose work is done from what this replica has. False: the log decides.
+[[nodiscard]] bool repeat_claim(Engine& engine, const Claims& claims, const ClaimRequest& request,
+                                ClaimOutcome& outcome);
 /// See Claims::cancel_wait().
 bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept;
 

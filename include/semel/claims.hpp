@@ -20,6 +20,9 @@
 namespace semel {
 
 class Engine;
+namespace engine {
+struct ClaimsParts;
+}
 
 /// What becomes of a completion whose result cannot be kept: it is longer than value_bytes_max, or
 /// there is no memory for it. The work has run, and must not run again because of that.
@@ -261,6 +264,8 @@ class Claims {
       : engine_(&engine), names_(std::move(names)) {}
 
  private:
+  friend struct engine::ClaimsParts;
+
   Engine* engine_;
   NamespaceRef names_;
 };

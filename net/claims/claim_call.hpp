@@ -21,6 +21,10 @@ void fail_namespace(Call& call, std::string_view name, const Error& error);
 /// has been written.
 [[nodiscard]] bool set_owner(Call& call, ClaimWords& words);
 
+/// False: the group's log has to be asked, and nothing is to be written.
+[[nodiscard]] bool claim(Call& call, Claims& claims, const ClaimRequest& request,
+                         ClaimOutcome& outcome);
+
 /// While it lives, decisions about claims are noted as those of the call's client.
 class DecisionsOf {
  public:

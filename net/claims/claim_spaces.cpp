@@ -59,6 +59,10 @@ Claims* claims_of(Call& call, std::string_view name) {
   const FoundSpace found = find_space(call, name);
   if (!found.undeclared) [[likely]]
     return found.claims;
+  if (call.client.repeats != Repeats::no) {
+    call.client.repeats = Repeats::missed;
+    return nullptr;
+  }
   if (!may_create(call, name)) {
     fail_namespace(call, name, "it is not declared, and a claim of yours does not declare it");
     return nullptr;

@@ -25,7 +25,18 @@ bool accept(Call& call, const Status& parsed) {
   return false;
 }
 
+bool claim(Call& call, Claims& claims, const ClaimRequest& request, ClaimOutcome& outcome) {
+  if (call.client.repeats == Repeats::no) [[likely]] {
+    outcome = claims.claim(request);
+    return true;
+  }
+  if (call.services.group->repeat_claim(claims, request, outcome)) return true;
+  call.client.repeats = Repeats::missed;
+  return false;
+}
+
 bool set_owner(Call& call, ClaimWords& words) {
+  if (call.client.repeats != Repeats::no) return true;  // finished work has no owner
   // In a group the session is an entry of the log, and comes with the request.
   if (words.binds && call.client.applies_log && call.client.session == 0) {
     call.fail("ERR BIND: the node that was asked has opened no session for its connection");
@@ -90,7 +101,8 @@ void semel_claim(Call& call) {
   words.request.key = call.args[2];
   if (!set_owner(call, words)) return;
   const DecisionsOf client{call};
-  const ClaimOutcome outcome = claims->claim(words.request);
+  ClaimOutcome outcome;
+  if (!claim(call, *claims, words.request, outcome)) return;
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);
   }

@@ -55,7 +55,8 @@ void semel_wait(Call& call) {
   words.request.key = call.args[3];
   if (!set_owner(call, words)) return;
   const DecisionsOf client{call};
-  const ClaimOutcome outcome = claims->claim(words.request);
+  ClaimOutcome outcome;
+  if (!claim(call, *claims, words.request, outcome)) return;
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);
   }

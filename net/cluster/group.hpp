@@ -114,11 +114,11 @@ class Group {
                                              ClaimCallback done, WaitTicket& ticket,
                                              ClaimOutcome& outcome) = 0;
   virtual void stop_waiting(WaitTicket ticket) noexcept = 0;
-  /// Whether this node may repeat what was answered: the work of the claim is done.
-  [[nodiscard]] virtual bool has_finished_claim(std::uint8_t db, Bytes table_key) = 0;
+  /// Answers a claim whose work is done from what this node has. False: the log decides.
+  [[nodiscard]] virtual bool repeat_claim(const Claims& claims, const ClaimRequest& request,
+                                          ClaimOutcome& outcome) = 0;
 
-  // --- for operators, at the leader; they block for a moment
-  // --------------------------------------
+  // --- for operators, at the leader; they block for a moment ------------------------------------
   enum class Change : std::uint8_t { add, promote, demote, remove, transfer, upgrade };
   /// `id` 0 of a transfer: to one that has everything. `address`: of an add. Errors: not_leader,
   /// refused (too early; says why), bad_option (says what), closing.

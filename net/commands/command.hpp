@@ -82,6 +82,7 @@ enum CommandFact : std::uint32_t {
   fact_libraries = 1U << 14U,      ///< "libraries": changes which functions there are
   fact_binds = 1U << 15U,          ///< "binds": a claim may be bound to its connection
   fact_versions = 1U << 16U,       ///< "versions": its reply has the version of a record
+  fact_repeats = 1U << 18U,        ///< "repeats": in a group, any node repeats finished work
   fact_of_node = 1U << 17U         ///< "of-node": in a group too, the node that is asked answers
 };
 
@@ -219,5 +220,8 @@ inline void fail_client_name(Call& call, std::string_view name) {
 void dispatch(Call& call);
 /// Calls the handler of call.row and marks its keys as changed for WATCH.
 void execute(Call& call);
+/// Of a call that was admitted, on a node of a group, before its log is asked: answers it if that
+/// repeats finished work. False: nothing is written.
+[[nodiscard]] bool repeat(Call& call);
 
 }  // namespace semel::net

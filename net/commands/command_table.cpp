@@ -64,6 +64,7 @@ constexpr std::array fact_words{
     FactWord{"libraries", fact_libraries},
     FactWord{"binds", fact_binds},
     FactWord{"versions", fact_versions},
+    FactWord{"repeats", fact_repeats},
     FactWord{"of-node", fact_of_node},
 };
 

@@ -172,20 +172,9 @@ void refuse_too_large(Call& call, std::size_t before) {
   call.fail(text);
 }
 
-}  // namespace
-
-void execute(Call& call) {
-  SEMEL_ASSERT(call.row != nullptr && call.row->takes(call.args.size()));
+/// What follows a command that has run.
+void executed(Call& call, std::int64_t began, std::size_t before) {
   StatsLane* const lane = call.client.lane;
-  // What is executed inside of it moves the lane's present on.
-  const std::int64_t began = lane == nullptr ? 0 : lane->now();
-  const std::size_t before = call.reply.size();
-  call.client.last_command = &call.row->name;
-  call.row->handler(call);
-  if (call.reply.is_cut()) [[unlikely]]
-    refuse_too_large(call, before);
-  if (call.client.has_yielded) [[unlikely]]
-    return;  // measured when it ends
   if (lane != nullptr) [[likely]] {
     static_cast<void>(lane->lap(call.services.ticks()));
     measured(call, lane->now() - began, call.reply.since(before));
@@ -201,6 +190,49 @@ void execute(Call& call) {
   const bool anywhere = call.row->keys.count == 0 || used.is_all || call.row->has(fact_elsewhere);
   if (anywhere) return call.services.watches.all_touched();
   for (const UsedKey& key : used.keys) call.services.watches.touched(call.client.db, key.name);
+}
+
+}  // namespace
+
+void execute(Call& call) {
+  SEMEL_ASSERT(call.row != nullptr && call.row->takes(call.args.size()));
+  const StatsLane* const lane = call.client.lane;
+  // What is executed inside of it moves the lane's present on.
+  const std::int64_t began = lane == nullptr ? 0 : lane->now();
+  const std::size_t before = call.reply.size();
+  call.client.last_command = &call.row->name;
+  call.row->handler(call);
+  if (call.reply.is_cut()) [[unlikely]]
+    refuse_too_large(call, before);
+  if (call.client.has_yielded) [[unlikely]]
+    return;  // measured when it ends
+  executed(call, began, before);
+}
+
+bool repeat(Call& call) {
+  SEMEL_ASSERT(call.row != nullptr && call.row->has(fact_repeats));
+  struct Mode {
+    explicit Mode(ClientState& state) noexcept : client(state) { client.repeats = Repeats::only; }
+    ~Mode() { client.repeats = Repeats::no; }
+    ClientState& client;
+  };
+  const StatsLane* const lane = call.client.lane;
+  const std::int64_t began = lane == nullptr ? 0 : lane->now();
+  const std::size_t before = call.reply.size();
+  bool is_repeat = false;
+  {
+    const Mode mode{call.client};
+    call.row->handler(call);
+    is_repeat = call.client.repeats == Repeats::only;
+  }
+  // An error is written as the log says it.
+  if (!is_repeat || call.reply.is_cut() || call.reply.since(before).starts_with('-')) {
+    call.reply.take_back(before);
+    return false;
+  }
+  call.client.last_command = &call.row->name;
+  executed(call, began, before);
+  return true;
 }
 
 bool run_single(Call& call, const Single& single, ArgumentError& error) {

@@ -331,7 +331,7 @@ bool Connection::accept_request(const char* start, std::string& out) {
   if (node_.clients.pausing() && is_held_back(row)) [[unlikely]]
     return false;
   if (group_ != nullptr) [[unlikely]]
-    return accept_in_group(start, out);
+    return accept_in_group(row, start, out);
   RespWriter reply{out, client_.dialect};
   if (row != nullptr &&
       (row->single != nullptr ? enqueue_single(*row, reply) : enqueue_native(*row, reply))) {

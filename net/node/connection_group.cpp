@@ -59,10 +59,10 @@ GroupKind kind_of_transaction(const Services& services, ClientState& client) {
 
 }  // namespace
 
-bool Connection::accept_in_group(const char* start, std::string& out) {
+bool Connection::accept_in_group(const CommandRow* row, const char* start, std::string& out) {
   const auto words = parser_.arguments();
   GroupRound& round = *group_;
-  const CommandRow* const row = find_row(words);
+  if (row != nullptr && is_container(*row)) row = find_row(words);
   if (round.script != nullptr) return script_in_group(*row, out);  // it goes on
   GroupKind kind = GroupKind::here;
   const bool is_transaction = row != nullptr && row->has(fact_executes) &&
@@ -115,15 +115,18 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
   // Nothing waits for a reply that is not wanted.
   const bool waits = row.is(flag_blocking) && !is_transaction && client_.replies == Replies::on;
   const bool opens = client_.session == 0 && binds(row, words, client_);
-  if (round.is_empty() && repeat_here(row, out)) return true;
   if (!round.is_empty() && (!may_wait(row) || waits || opens)) {
     submit_round();
     return false;
   }
   if (round.is_empty()) {
     RespWriter reply{out, client_.dialect};
+    large_.begin();
+    if (large_.is_enabled()) reply.set_large(&large_);
+    reply.set_bound(out.size() + node_.client_memory->reply_bytes_max());
     Call call{node_.services(), node_.engine(), client_, words, reply};
     if (admit(call) == nullptr) return true;  // the error is written
+    if (row.has(fact_repeats) && client_.replies == Replies::on && repeat(call)) return true;
     if (!group.leads() && !group.forwards()) {
       return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)),
                              out);
@@ -153,21 +156,6 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
     submit_round();
   }
   return true;
-}
-
-/// A claim of work that is done is answered by any node, without the log. False: the log decides.
-bool Connection::repeat_here(const CommandRow& row, std::string& out) {
-  if (!row.has(fact_binds) || client_.replies != Replies::on) return false;
-  const UsedKeys used = used_keys(row.keys, parser_.arguments());
-  if (used.keys.size() != 1) return false;
-  Group& group = *node_.services().group;
-  if (!group.has_finished_claim(client_.db, used.keys.front().name)) return false;
-  const std::size_t before = out.size();
-  dispatch_now(out);
-  if (out.size() > before && out[before] != '-') return true;
-  // It has ended since, or it is refused: as the log will say.
-  out.resize(before);
-  return false;
 }
 
 /// The session that a claim is bound to is an entry of the log: it is opened, and the request comes

@@ -44,6 +44,13 @@ enum class Replies : std::uint8_t {
   skip,       ///< of the present command
 };
 
+/// In a group, before its log is asked: whether only a repeat of finished work may be answered.
+enum class Repeats : std::uint8_t {
+  no,
+  only,
+  missed,  ///< only, and it is none: the log decides
+};
+
 struct ClientState {
   std::shared_ptr<ClientHandle> handle;
   std::uint8_t db = 0;
@@ -63,6 +70,7 @@ struct ClientState {
   bool error_is_counted = false;    ///< of the present command: the same as one before
   std::int64_t script_unix_us = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
+  Repeats repeats = Repeats::no;  ///< of the present command
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<QueuedCommand> waits_for{};  ///< what waits and may lose its right to an answer
   std::uint64_t waits_since = 0;               ///< the generation of users it was judged by

@@ -52,8 +52,9 @@ bool Replica::wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCa
 void Replica::stop_waiting(WaitTicket ticket) noexcept {
   engine::stop_waiting(engine(), ticket);
 }
-bool Replica::has_finished_claim(std::uint8_t db, Bytes table_key) {
-  return engine::has_finished_claim(engine(), db, table_key);
+bool Replica::repeat_claim(const Claims& claims, const ClaimRequest& request,
+                           ClaimOutcome& outcome) {
+  return engine::repeat_claim(engine(), claims, request, outcome);
 }
 bool Replica::is_own_thread() const noexcept {
   return loop_->is_own_thread();

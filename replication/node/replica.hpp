@@ -53,11 +53,12 @@ class Replica {
   [[nodiscard]] Status read(ProposalTerms terms = {});
   /// The group's time, as far as this node knows it: it goes on between entries.
   [[nodiscard]] const engine::GroupTime& clock() const noexcept;
-  /// engine::wait_for_change() and stop_waiting() of its engine.
+  /// engine::wait_for_change(), stop_waiting() and repeat_claim() of its engine.
   [[nodiscard]] bool wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
                                      WaitTicket& ticket, ClaimOutcome& outcome);
   void stop_waiting(WaitTicket ticket) noexcept;
-  [[nodiscard]] bool has_finished_claim(std::uint8_t db, Bytes table_key);
+  [[nodiscard]] bool repeat_claim(const Claims& claims, const ClaimRequest& request,
+                                  ClaimOutcome& outcome);
   /// Whether this is the thread that applies entries. It must not wait for itself.
   [[nodiscard]] bool is_own_thread() const noexcept;
   [[nodiscard]] ReplicaStatus status() const;

@@ -112,9 +112,11 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     [[nodiscard]] std::int64_t unix_ms() const noexcept override {
       return now().time_since_epoch().count();
     }
-    [[nodiscard]] bool is_current() const noexcept override;
+    [[nodiscard]] std::optional<Timestamp> if_current() const noexcept override;
 
    private:
+    [[nodiscard]] Timestamp at(std::uint64_t boot_ms) const noexcept;
+
     const ReplicaLoop& loop_;
   };
 
@@ -255,7 +257,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   boost::asio::steady_timer timer_;
   // Outlive the engine, whose waits look at the group's time.
   std::atomic<std::int64_t> time_offset_{0};     // of it from CLOCK_BOOTTIME
-  std::atomic<std::uint64_t> current_until_{0};  // GroupTime::is_current()
+  std::atomic<std::uint64_t> current_until_{0};  // GroupTime::if_current()
   const GroupTime group_time_{*this};
   std::unique_ptr<StateMachine> state_;
   RequestRunner* runner_ = nullptr;  // of state_

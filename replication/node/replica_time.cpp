@@ -33,15 +33,21 @@ std::int64_t ReplicaLoop::next_time() {
 }
 
 Timestamp ReplicaLoop::GroupTime::now() const noexcept {
-  const auto here = static_cast<std::int64_t>(loop_.now());
+  return at(loop_.now());
+}
+
+Timestamp ReplicaLoop::GroupTime::at(std::uint64_t boot_ms) const noexcept {
+  const auto here = static_cast<std::int64_t>(boot_ms);
   // mo: relaxed: as where it is set
   const Timestamp passed{Millis{here + loop_.time_offset_.load(std::memory_order_relaxed)}};
   return std::max(passed, loop_.state_->now());
 }
 
-bool ReplicaLoop::GroupTime::is_current() const noexcept {
+std::optional<Timestamp> ReplicaLoop::GroupTime::if_current() const noexcept {
+  const std::uint64_t here = loop_.now();
   // mo: relaxed: a time, not an order
-  return loop_.now() < loop_.current_until_.load(std::memory_order_relaxed);
+  if (here >= loop_.current_until_.load(std::memory_order_relaxed)) return std::nullopt;
+  return at(here);
 }
 
 void ReplicaLoop::note_current() {

@@ -174,8 +174,9 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     return replica->wait_for_change(name, key, deadline, std::move(done), ticket, outcome);
   }
   void stop_waiting(WaitTicket ticket) noexcept override { replica->stop_waiting(ticket); }
-  [[nodiscard]] bool has_finished_claim(std::uint8_t db, Bytes table_key) override {
-    return replica->has_finished_claim(db, table_key);
+  [[nodiscard]] bool repeat_claim(const Claims& claims, const ClaimRequest& request,
+                                  ClaimOutcome& outcome) override {
+    return replica->repeat_claim(claims, request, outcome);
   }
 
   [[nodiscard]] Status change(Change what, std::uint64_t id, const std::string& address) override {
