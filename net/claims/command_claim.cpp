@@ -3,6 +3,7 @@
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_session.hpp"
 #include "net/claims/claim_spaces.hpp"
+#include "net/cluster/group.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
 

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <future>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -62,6 +64,13 @@ void open_times(const ReplicaOptions& options, storage::Disk& disk, ReplicaDisk&
   found.times = *std::move(times);
 }
 
+/// Whether nobody waits for this node: it has no vote.
+bool is_joining(NodeId self, const Configuration& members) {
+  return std::none_of(members.begin(), members.end(), [&](const Member& each) {
+    return each.id == self && each.role == MemberRole::voter;
+  });
+}
+
 Status load_snapshot(const ReplicaOptions& options, storage::Disk& disk, ReplicaDisk& found) {
   SEMEL_TRY(names, find_snapshots(options.directory));
   if (!names.newest) return Done{};
@@ -76,6 +85,7 @@ Status load_snapshot(const ReplicaOptions& options, storage::Disk& disk, Replica
           return Error{ErrorCode::bad_option, path + " is of another cluster"};
         }
         found.stored.snapshot = front.id;
+        if (is_joining(options.node_id, front.id.configuration)) storage::yield_to_others();
         return found.state->restore(front.state);
       },
       [&](std::span<const Mutation> some) { return found.state->engine().restore(some); }));
@@ -154,7 +164,10 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
   open_times(options, disk, found);
   SEMEL_TRY(state, StateMachine::open(options.engine, options.level));
   found.state = std::move(state);
-  SEMEL_CHECK(load_snapshot(options, disk, found));
+  // On a thread of its own: it may yield to others, which the caller's is not to do for good.
+  SEMEL_CHECK(std::async(std::launch::async, [&] {
+                return load_snapshot(options, disk, found);
+              }).get());
   const bool is_new = !found.stored.snapshot && found.log->last() == 0 && found.vote.term == 0;
   if (is_new && options.founds) {
     SEMEL_CHECK(found_group(options, found));

@@ -374,6 +374,16 @@ void ReplicaLoop::on_message(RaftMessage message) {
   if (!is_ended_) turn();
 }
 
+/// Without a vote, and far behind. What comes as it is decided is never held up.
+bool ReplicaLoop::is_joining() const {
+  constexpr LogIndex far = 1'000;
+  if (leader_commit_ < core_->last() + far) return false;
+  const Configuration members = core_->members();
+  return std::none_of(members.begin(), members.end(), [this](const Member& each) {
+    return each.id == options_.node_id && each.role == MemberRole::voter;
+  });
+}
+
 void ReplicaLoop::on_peer(NodeId id, const std::string& address) {
   if (is_ended_ || !split_address(peer_part(address))) return;
   for (const Member& each : core_->members()) {

@@ -134,6 +134,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void on_forward(NodeId from, Forward forward) override;
   void on_forward_reply(NodeId from, ForwardReply reply) override;
   void on_peer(NodeId id, const std::string& address) override;
+  [[nodiscard]] bool is_joining() const override;
   [[nodiscard]] bool knows(NodeId id) const override;
   [[nodiscard]] FeatureLevel level() const override {
     return std::max(state_->level(), feature_level_first);

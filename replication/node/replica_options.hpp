@@ -58,7 +58,8 @@ struct ReplicaOptions {
   std::optional<PeerTls> tls{};  ///< none: plain bytes, for networks that nobody else is in
   Millis election{500};
   Millis heartbeat{50};
-  std::uint64_t snapshot_bytes_per_s = std::uint64_t{256} << 20;  ///< sent to a node that joins
+  /// Sent to a node that joins, and of entries that one takes.
+  std::uint64_t snapshot_bytes_per_s = std::uint64_t{64} << 20;
   /// A snapshot is taken when the log has grown by so much, and by as much as the last snapshot.
   std::uint64_t snapshot_every_bytes = std::uint64_t{64} << 20;
   /// Of the log, kept behind a snapshot for those who were away for a short time.

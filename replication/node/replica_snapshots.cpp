@@ -57,6 +57,7 @@ void ReplicaLoop::take_snapshot() {
   try {
     worker_ = std::thread{[this] {
       storage::name_thread("semel-snapshot");
+      storage::yield_to_others();
       std::uint64_t bytes = 0;
       Result<SnapshotFront> taken =
           unless_memory_ends<SnapshotFront>([&] { return write_snapshot(bytes); });
@@ -174,6 +175,8 @@ void ReplicaLoop::check_fetched(const SnapshotId& id, const std::string& path) {
   if (worker_.joinable()) worker_.join();
   try {
     worker_ = std::thread{[this, id, path] {
+      storage::name_thread("semel-snapshot");
+      storage::yield_to_others();
       const Result<semel::Done> checked =
           unless_memory_ends<semel::Done>([&] { return take_over(id, path); });
       asio::post(context_, [this, checked] {

@@ -48,6 +48,36 @@ class File {
   const int descriptor_;
 };
 
+/// So many bytes a second at most. The time that moving them takes comes on top.
+class Pace {
+ public:
+  explicit Pace(std::uint64_t bytes_per_s) noexcept : bytes_per_s_(bytes_per_s) {}
+  /// How long to rest behind so many more: often not at all, and then for some milliseconds.
+  [[nodiscard]] Millis after(std::size_t bytes) noexcept {
+    if (bytes_per_s_ == 0) return Millis{0};
+    debt_us_ += bytes * 1'000'000 / bytes_per_s_;
+    if (debt_us_ < 2'000) return Millis{0};
+    const auto rest = static_cast<std::int64_t>(debt_us_ / 1'000);
+    debt_us_ %= 1'000;
+    return Millis{rest};
+  }
+
+ private:
+  const std::uint64_t bytes_per_s_;
+  std::uint64_t debt_us_ = 0;
+};
+
+/// Of the entries in it.
+std::size_t entry_bytes(const Frame& frame) noexcept {
+  const auto* const message = std::get_if<RaftMessage>(&frame);
+  const auto* const append =
+      message == nullptr ? nullptr : std::get_if<AppendRequest>(&message->what);
+  std::size_t bytes = 0;
+  if (append == nullptr) return bytes;
+  for (const RaftEntry& each : append->entries) bytes += each.data->size();
+  return bytes;
+}
+
 void notice_loss(asio::ip::tcp::socket& socket) {
   const unsigned time = unanswered_ms;
   setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &time, sizeof time);
@@ -217,7 +247,15 @@ TransportInside::Nothing TransportInside::serve_messages(Stream stream, NodeId f
   // Of two connections the peer has opened the second because it has given up the first.
   if (const auto older = incoming.find(from); older != incoming.end()) older->second->close();
   incoming[from] = stream;
-  while (!is_stopped) take(from, co_await stream->read());
+  Pace pace{options.snapshot_bytes_per_s};
+  while (!is_stopped) {
+    Frame frame = co_await stream->read();
+    const std::size_t bytes = entry_bytes(frame);
+    take(from, std::move(frame));
+    if (bytes == 0 || is_stopped || !handler.is_joining()) continue;
+    // What the leader may have under way has an end: it waits for this node's answers.
+    if (const Millis rest = pace.after(bytes); rest != Millis{0}) co_await pause(rest);
+  }
 }
 
 void TransportInside::take(NodeId from, Frame frame) {
@@ -255,7 +293,7 @@ TransportInside::Nothing TransportInside::serve_snapshot(Stream stream) {
   const File file{*path, O_RDONLY};
   const std::uint64_t size = file.size();
   std::string bytes(chunk_bytes, '\0');
-  std::uint64_t debt_us = 0;
+  Pace pace{options.snapshot_bytes_per_s};
   for (std::uint64_t at = request->offset; at < size;) {
     const ssize_t count =
         pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(at));
@@ -264,13 +302,8 @@ TransportInside::Nothing TransportInside::serve_snapshot(Stream stream) {
     const Frame chunk = SnapshotChunk{bytes.substr(0, static_cast<std::size_t>(count))};
     co_await stream->say(chunk);
     totals.snapshot_bytes_sent += static_cast<std::uint64_t>(count);
-    if (options.snapshot_bytes_per_s == 0) continue;
-    // The time that sending takes comes on top: the rate is a bound.
-    debt_us += static_cast<std::uint64_t>(count) * 1'000'000 / options.snapshot_bytes_per_s;
-    if (debt_us >= 2'000) {
-      co_await pause(Millis{static_cast<std::int64_t>(debt_us / 1'000)});
-      debt_us %= 1'000;
-    }
+    const Millis rest = pace.after(static_cast<std::size_t>(count));
+    if (rest != Millis{0}) co_await pause(rest);
   }
   const Frame end = SnapshotEnd{.is_there = true, .bytes = size};
   co_await stream->say(end);

@@ -30,7 +30,9 @@ struct TransportOptions {
   Millis silent_time{10'000};  ///< of a peer that sends a snapshot
   Millis retry_least{20};      ///< between two tries to connect
   Millis retry_most{1'000};
-  std::uint64_t snapshot_bytes_per_s = std::uint64_t{256} << 20;  ///< 0: no limit
+  /// Of snapshots that are sent, and of entries that come while PeerHandler::is_joining(). 0: no
+  /// limit.
+  std::uint64_t snapshot_bytes_per_s = std::uint64_t{64} << 20;
 };
 
 struct PeerStats {
@@ -62,6 +64,10 @@ class PeerHandler {
   [[nodiscard]] virtual bool knows(NodeId id) const = 0;
   /// Of features, that the group uses: who does not know it may not connect.
   [[nodiscard]] virtual FeatureLevel level() const { return feature_level_first; }
+  /// Whether this node fetches what the group had before it came: then entries are taken at
+  /// snapshot_bytes_per_s, so that it does not take the processors and the network of those who
+  /// send them.
+  [[nodiscard]] virtual bool is_joining() const { return false; }
   /// It has connected, and says that it listens there.
   virtual void on_peer(NodeId id, const std::string& address) = 0;
   /// The path of the file of a snapshot; none: it is not there.

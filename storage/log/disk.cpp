@@ -7,6 +7,7 @@
 #include <rocksdb/env.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -104,6 +105,12 @@ Error system_error(const std::string& what) {
 
 void name_thread(const char* name) noexcept {
   static_cast<void>(pthread_setname_np(pthread_self(), name));  // for people only
+}
+
+void yield_to_others() noexcept {
+  constexpr int niceness = 10;
+  // Of Linux: that of one thread. Without it the work is done all the same.
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness));
 }
 
 Result<int> Disk::create(const std::string& path, std::size_t bytes) {
