@@ -342,17 +342,25 @@ class Effects(ScriptTest):
 class Everywhere(ScriptTest):
     options = ('--cluster-forward', 'yes')
 
+    @staticmethod
+    def count(connection, sha):
+        words = ('EVALSHA', sha)
+        while True:
+            try:
+                return connection.ask(*words, 1, 'n')
+            except Failed as error:
+                if 'NOSCRIPT' in str(error):
+                    words = ('EVAL', COUNT)
+                elif 'nothing of it was carried out' not in str(error):  # others were faster
+                    raise
+
     def test_each_of_many_takes_effect_once(self):
         sha = self.lead('EVAL', COUNT, 1, 'n') and self.lead('SCRIPT', 'LOAD', COUNT)
 
         def work(number):
             with self.group.nodes[number % 3].connect(60) as connection:
                 for i in range(30):
-                    try:
-                        connection.ask('EVALSHA', sha, 1, 'n')
-                    except Failed as error:
-                        self.assertIn('NOSCRIPT', str(error))
-                        connection.ask('EVAL', COUNT, 1, 'n')
+                    self.count(connection, sha)
                     connection.ask('EVAL', BUCKET, 1, f'b{i % 3}', 5, 10, 1)
                     self.assertEqual(
                         connection.ask('EVAL', LIMIT, 1, f'own:{number}', 600, 1000), 1)
