@@ -3,7 +3,6 @@
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_session.hpp"
 #include "net/claims/claim_spaces.hpp"
-#include "net/cluster/group.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
 
@@ -27,17 +26,16 @@ bool accept(Call& call, const Status& parsed) {
 }
 
 bool claim(Call& call, Claims& claims, const ClaimRequest& request, ClaimOutcome& outcome) {
-  if (call.client.repeats == Repeats::no) [[likely]] {
+  if (call.client.repeats == nullptr) [[likely]] {
     outcome = claims.claim(request);
     return true;
   }
-  if (call.services.group->repeat_claim(claims, request, outcome)) return true;
-  call.client.repeats = Repeats::missed;
-  return false;
+  call.client.has_missed = !call.client.repeats->repeat_claim(claims, request, outcome);
+  return !call.client.has_missed;
 }
 
 bool set_owner(Call& call, ClaimWords& words) {
-  if (call.client.repeats != Repeats::no) return true;  // finished work has no owner
+  if (call.client.repeats != nullptr) return true;  // finished work has no owner
   // In a group the session is an entry of the log, and comes with the request.
   if (words.binds && call.client.applies_log && call.client.session == 0) {
     call.fail("ERR BIND: the node that was asked has opened no session for its connection");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "net/cluster/script_turns.hpp"
+#include "net/session/claim_repeats.hpp"
 #include "semel/claims.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
@@ -84,7 +85,7 @@ struct GroupView {
   }
 };
 
-class Group {
+class Group : public ClaimRepeats {
  public:
   virtual ~Group() = default;
   [[nodiscard]] ScriptTurns& script_turns() noexcept { return script_turns_; }
@@ -114,9 +115,6 @@ class Group {
                                              ClaimCallback done, WaitTicket& ticket,
                                              ClaimOutcome& outcome) = 0;
   virtual void stop_waiting(WaitTicket ticket) noexcept = 0;
-  /// Answers a claim whose work is done from what this node has. False: the log decides.
-  [[nodiscard]] virtual bool repeat_claim(const Claims& claims, const ClaimRequest& request,
-                                          ClaimOutcome& outcome) = 0;
 
   // --- for operators, at the leader; they block for a moment ------------------------------------
   enum class Change : std::uint8_t { add, promote, demote, remove, transfer, upgrade };

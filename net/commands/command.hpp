@@ -222,6 +222,6 @@ void dispatch(Call& call);
 void execute(Call& call);
 /// Of a call that was admitted, on a node of a group, before its log is asked: answers it if that
 /// repeats finished work. False: nothing is written.
-[[nodiscard]] bool repeat(Call& call);
+[[nodiscard]] bool repeat(Call& call, ClaimRepeats& repeats);
 
 }  // namespace semel::net

@@ -209,11 +209,14 @@ void execute(Call& call) {
   executed(call, began, before);
 }
 
-bool repeat(Call& call) {
+bool repeat(Call& call, ClaimRepeats& repeats) {
   SEMEL_ASSERT(call.row != nullptr && call.row->has(fact_repeats));
   struct Mode {
-    explicit Mode(ClientState& state) noexcept : client(state) { client.repeats = Repeats::only; }
-    ~Mode() { client.repeats = Repeats::no; }
+    Mode(ClientState& state, ClaimRepeats& found) noexcept : client(state) {
+      client.repeats = &found;
+      client.has_missed = false;
+    }
+    ~Mode() { client.repeats = nullptr; }
     ClientState& client;
   };
   const StatsLane* const lane = call.client.lane;
@@ -221,9 +224,9 @@ bool repeat(Call& call) {
   const std::size_t before = call.reply.size();
   bool is_repeat = false;
   {
-    const Mode mode{call.client};
+    const Mode mode{call.client, repeats};
     call.row->handler(call);
-    is_repeat = call.client.repeats == Repeats::only;
+    is_repeat = !call.client.has_missed;
   }
   // An error is written as the log says it.
   if (!is_repeat || call.reply.is_cut() || call.reply.since(before).starts_with('-')) {

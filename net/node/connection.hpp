@@ -119,8 +119,7 @@ class Connection {
   void count_natives(std::size_t count, std::int64_t ns_each);
   void flush(std::string& out);
   // Of a node in a group, connection_group.cpp. False: the request is to come again.
-  [[nodiscard]] bool accept_in_group(const CommandRow* row, const char* start,
-                                     std::string& out);
+  [[nodiscard]] bool accept_in_group(const CommandRow* row, const char* start, std::string& out);
   [[nodiscard]] bool write_in_group(const CommandRow& row, std::string& out);
   [[nodiscard]] bool read_in_group(const CommandRow& row, const char* start, std::string& out);
   [[nodiscard]] bool refuse_in_group(std::string_view text, std::string& out);

@@ -126,7 +126,7 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
     reply.set_bound(out.size() + node_.client_memory->reply_bytes_max());
     Call call{node_.services(), node_.engine(), client_, words, reply};
     if (admit(call) == nullptr) return true;  // the error is written
-    if (row.has(fact_repeats) && client_.replies == Replies::on && repeat(call)) return true;
+    if (row.has(fact_repeats) && client_.replies == Replies::on && repeat(call, group)) return true;
     if (!group.leads() && !group.forwards()) {
       return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)),
                              out);

@@ -11,6 +11,7 @@
 #include "net/acl/acl.hpp"
 #include "net/resp/large_bytes.hpp"
 #include "net/resp/resp_writer.hpp"
+#include "net/session/claim_repeats.hpp"
 #include "net/session/client_handle.hpp"
 #include "net/session/subscriber.hpp"
 #include "net/session/watches.hpp"
@@ -44,13 +45,6 @@ enum class Replies : std::uint8_t {
   skip,       ///< of the present command
 };
 
-/// In a group, before its log is asked: whether only a repeat of finished work may be answered.
-enum class Repeats : std::uint8_t {
-  no,
-  only,
-  missed,  ///< only, and it is none: the log decides
-};
-
 struct ClientState {
   std::shared_ptr<ClientHandle> handle;
   std::uint8_t db = 0;
@@ -70,7 +64,9 @@ struct ClientState {
   bool error_is_counted = false;    ///< of the present command: the same as one before
   std::int64_t script_unix_us = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
-  Repeats repeats = Repeats::no;  ///< of the present command
+  /// Of the present command: it may only repeat finished work. Null: it is carried out.
+  ClaimRepeats* repeats = nullptr;
+  bool has_missed = false;                     ///< there was nothing to repeat
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<QueuedCommand> waits_for{};  ///< what waits and may lose its right to an answer
   std::uint64_t waits_since = 0;               ///< the generation of users it was judged by
