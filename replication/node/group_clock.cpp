@@ -15,6 +15,11 @@ constexpr std::int64_t slew = 1'000;
 /// never ahead of the leader's for long, whose entries all come late.
 constexpr std::int64_t let_go = slew / 2;
 constexpr std::int64_t unix_ms_max = std::int64_t{1} << 53;
+/// A new leader may know the time worse than others, by as much as its entries came late to it. Who
+/// follows it goes back with it. Otherwise the leader after it would be ahead of it, and end the
+/// leases early that it has granted. No further: entries that come late say nothing of it, and
+/// repeats count on a time that is known to a second (skew_margin).
+constexpr std::int64_t back_most_ms = 500;
 constexpr std::int64_t keep_every_ms = 10'000;
 constexpr std::int64_t keep_at_most_every_ms = 1'000;
 
@@ -52,8 +57,11 @@ void GroupClock::saw(std::int64_t entry_ms, std::int64_t boot_ms) noexcept {
   offset_ = std::max(offset_, entry_ms - boot_ms);
 }
 
-void GroupClock::follow(std::int64_t entry_ms, std::int64_t boot_ms) noexcept {
-  if (is_known_) {
+void GroupClock::follow(std::int64_t entry_ms, std::int64_t boot_ms, Term term) noexcept {
+  if (is_known_ && term != followed_term_) {
+    offset_ = std::max(std::min(offset_, entry_ms - boot_ms), offset_ - back_most_ms);
+    followed_at_ = boot_ms;
+  } else if (is_known_) {
     const std::int64_t gone = std::max<std::int64_t>(0, boot_ms - followed_at_) / let_go;
     offset_ -= gone;
     followed_at_ += gone * let_go;
@@ -63,6 +71,7 @@ void GroupClock::follow(std::int64_t entry_ms, std::int64_t boot_ms) noexcept {
     followed_at_ = boot_ms;
     is_known_ = true;
   }
+  followed_term_ = term;
   is_settling_ = false;
   voices_.clear();
   slewed_at_ = boot_ms;

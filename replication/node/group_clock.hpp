@@ -56,8 +56,9 @@ class GroupClock {
 
   /// An entry of this time was applied.
   void saw(std::int64_t entry_ms, std::int64_t boot_ms) noexcept;
-  /// The same, of an entry of another node that leads at present: its time is the group's.
-  void follow(std::int64_t entry_ms, std::int64_t boot_ms) noexcept;
+  /// The same, of an entry of another node that leads at present, in its `term`: its time is the
+  /// group's, also where it is somewhat behind what this node has known.
+  void follow(std::int64_t entry_ms, std::int64_t boot_ms, Term term) noexcept;
   /// What a voter thinks, which has just voted for this node. Others than plausible times are
   /// ignored. std::bad_alloc.
   void heard(NodeId from, TimeEstimate estimate, std::int64_t boot_ms);
@@ -96,6 +97,7 @@ class GroupClock {
   std::int64_t ahead_max_ = 0;
   std::int64_t slewed_at_ = 0;    // by next()
   std::int64_t followed_at_ = 0;  // by follow()
+  Term followed_term_ = 0;        // of follow()
   bool is_known_ = false;
   bool is_settling_ = false;  // what voters say counts: the first time as a leader is of them
   bool has_news_ = false;     // since settle()

@@ -165,9 +165,8 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
   SEMEL_TRY(state, StateMachine::open(options.engine, options.level));
   found.state = std::move(state);
   // On a thread of its own: it may yield to others, which the caller's is not to do for good.
-  SEMEL_CHECK(std::async(std::launch::async, [&] {
-                return load_snapshot(options, disk, found);
-              }).get());
+  SEMEL_CHECK(
+      std::async(std::launch::async, [&] { return load_snapshot(options, disk, found); }).get());
   const bool is_new = !found.stored.snapshot && found.log->last() == 0 && found.vote.term == 0;
   if (is_new && options.founds) {
     SEMEL_CHECK(found_group(options, found));

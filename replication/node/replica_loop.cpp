@@ -311,7 +311,8 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
     answers = state_->apply(index, *entry.data);
     const auto here = static_cast<std::int64_t>(now());
     const bool is_followed = entry.term == core_->term() && !core_->is_leader();
-    is_followed ? clock_.follow(state_->unix_ms(), here) : clock_.saw(state_->unix_ms(), here);
+    is_followed ? clock_.follow(state_->unix_ms(), here, entry.term)
+                : clock_.saw(state_->unix_ms(), here);
   } else if (const Status skipped = state_->skip(index, members_of(entry)); !skipped) {
     answers = skipped.error();
   } else if (entry.type == EntryType::configuration) {

@@ -1,6 +1,7 @@
 // The time of a group: it never goes back, and nobody's wall clock makes it jump.
 #include "replication/node/group_clock.hpp"
 
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -87,12 +88,12 @@ TEST_CASE("group clock: who begins with a wall clock days ahead has the time of 
   clock.saw(start + 500, 500);  // an entry of the log that is as old as the log
   CHECK(clock.at(500) == start + 6 * day + 500);
   CHECK_FALSE(clock.estimate(500).is_known);
-  clock.follow(start + 1'000, 1'000);
+  clock.follow(start + 1'000, 1'000, 1);
   CHECK(clock.at(1'100) == start + 1'100);
   CHECK(clock.estimate(1'100) == TimeEstimate{start + 1'100, true});
   CHECK(next(clock, 1'200, start + 6 * day + 1'200, 3) == start + 1'200);
   // From then on it is as with any other: what was counted on stays, if it is more.
-  clock.follow(start + 1'250, 1'300);
+  clock.follow(start + 1'250, 1'300, 1);
   CHECK(clock.at(1'300) == start + 1'300);
 }
 
@@ -156,7 +157,7 @@ TEST_CASE("group clock: a voter that is heard later counts as well, and time nev
   clock.heard(3, {start, true}, 400);
   CHECK(next(clock, 500, start + day + 500, 3) == start + day + 500);
   // Another one leads: nobody is asked any more.
-  clock.follow(start + day + 600, 600);
+  clock.follow(start + day + 600, 600, 1);
   clock.heard(2, {start + 2 * day, true}, 600);
   CHECK_FALSE(clock.has_to_settle());
   CHECK(next(clock, 700, start, 3) == start + day + 700);
@@ -197,14 +198,14 @@ TEST_CASE("group clock: what is kept brings it back", "[group_clock]") {
   GroupClock clock;
   clock.begin(start, start + day, 0, week);
   CHECK_FALSE(clock.to_keep(0));  // a guess is not kept
-  clock.follow(start, 1'000);
+  clock.follow(start, 1'000, 1);
   const auto kept = clock.to_keep(1'000);
   REQUIRE(kept);
   CHECK_FALSE(clock.to_keep(10'999));
   CHECK(clock.to_keep(11'000));
-  clock.follow(start + 12'500, 12'000);
+  clock.follow(start + 12'500, 12'000, 1);
   CHECK(clock.to_keep(12'000));
-  clock.follow(start + 13'600, 12'100);
+  clock.follow(start + 13'600, 12'100, 1);
   CHECK_FALSE(clock.to_keep(12'200));  // at most once a second
   CHECK(clock.to_keep(13'000));
   GroupClock next_one;
@@ -223,12 +224,61 @@ TEST_CASE("group clock: who follows a slow leader is never ahead of it", "[group
   // The leader's wall clock is years behind: its time goes slower by a thousandth, for ten hours.
   for (std::int64_t boot = 0; boot <= 36'000'000; boot += 100) {
     const std::int64_t entry = next(leader, boot, start - 100 * week + boot);
-    follower.follow(entry, boot + static_cast<std::int64_t>(random.below(50)));
+    follower.follow(entry, boot + static_cast<std::int64_t>(random.below(50)), 1);
     const std::int64_t later = boot + 50;
     REQUIRE(follower.at(later) - leader.at(later) <= 1);
     REQUIRE(leader.at(later) - follower.at(later) <= 51);
   }
   CHECK(leader.at(36'000'000) <= start + 36'000'000 - 35'000);
+}
+
+TEST_CASE("group clock: who follows a new leader goes back with it, not far", "[group_clock]") {
+  GroupClock clock;
+  clock.begin(start, start, 0, week);
+  clock.follow(start + 1'000, 1'000, 1);
+  clock.follow(start + 1'700, 2'000, 1);  // it came late
+  CHECK(clock.at(2'000) == start + 1'998);
+  clock.follow(start + 2'800, 3'000, 2);
+  CHECK(clock.at(3'000) == start + 2'800);
+  clock.follow(start + 3'900, 4'000, 2);
+  CHECK(clock.at(4'000) == start + 3'900);
+  clock.follow(start + 4'000, 60'000, 3);  // it has come late itself
+  CHECK(clock.at(60'000) == start + 59'400);
+}
+
+TEST_CASE("group clock: leaders take turns, and no lease ends early", "[group_clock]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    proofs::Random random{seed};
+    std::array<GroupClock, 3> clocks;
+    for (GroupClock& each : clocks) each.begin(start, start, 0, week);
+    clocks[0].heard(1, {start, false}, 0);
+    std::int64_t boot = 1'000;
+    std::size_t leader = 0;
+    // Of the times that entries were given, from the real one at its fastest: it never grows.
+    std::int64_t ahead = week;
+    for (Term term = 1; term <= 60; ++term) {
+      const std::uint64_t entries = 1 + random.below(20);
+      for (std::uint64_t i = 0; i < entries; ++i) {
+        const std::int64_t entry = next(clocks[leader], boot, start + boot);
+        const std::int64_t now = entry - start - boot - (boot / 1'000) - 1;
+        REQUIRE(now <= ahead + 2);
+        ahead = std::min(ahead, now);
+        const std::int64_t late = random.chance(1, 4) ? 300 : 20;
+        boot += static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(late)));
+        for (std::size_t node = 0; node < clocks.size(); ++node) {
+          if (node != leader) clocks[node].follow(entry, boot, term);
+        }
+        boot += static_cast<std::int64_t>(random.below(1'000));
+      }
+      const std::size_t next_leader = random.below(clocks.size());
+      if (random.chance(1, 3)) {  // it starts, and knows nothing but what comes
+        const auto other = (next_leader + 1) % clocks.size();
+        clocks[other].begin(start, start + week, boot, week);
+      }
+      leader = next_leader;
+    }
+  }
 }
 
 TEST_CASE("group clock: it never goes back, whatever comes", "[group_clock]") {
@@ -244,7 +294,7 @@ TEST_CASE("group clock: it never goes back, whatever comes", "[group_clock]") {
       const auto off = static_cast<std::int64_t>(random.below(20 * week)) - 10 * week;
       const auto entry = before + static_cast<std::int64_t>(random.below(100));
       if (random.chance(1, 3)) clock.saw(entry, boot);
-      if (random.chance(1, 10)) clock.follow(entry, boot);
+      if (random.chance(1, 10)) clock.follow(entry, boot, 1);
       if (random.chance(1, 10)) {
         clock.heard(1 + random.below(5), {start + boot + off, random.chance(1, 2)}, boot);
       }
