@@ -1,71 +1,128 @@
 #include "gateway/proxy/access_log.hpp"
 
-#include <spdlog/async.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
-
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
-#include "gateway/core/json_text.hpp"
+#include "gateway/rules/limits.hpp"
 
 namespace semel::gateway {
-
-class AccessLog::Inside {
- public:
-  std::shared_ptr<spdlog::details::thread_pool> pool;
-  std::shared_ptr<spdlog::async_logger> logger;
-};
-
 namespace {
 
-constexpr std::size_t lines_max = 8'192;  // that wait to be written
+constexpr std::size_t path_bytes_max = 512;
+
+/// "2026-01-02T03:04:05.678Z", by the calendar of Gregory; days from 1970 on.
+/// Source: Howard Hinnant, chrono-compatible low-level date algorithms, civil_from_days
+std::string time_text(std::int64_t unix_ms) {
+  constexpr std::int64_t day_ms = 86'400'000;
+  const std::int64_t days = unix_ms / day_ms;
+  const std::int64_t rest = unix_ms % day_ms;
+  const std::int64_t shifted = days + 719'468;
+  const std::int64_t era = shifted / 146'097;
+  const std::int64_t day_of_era = shifted - era * 146'097;
+  const std::int64_t year_of_era =
+      (day_of_era - day_of_era / 1'460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
+  const std::int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const std::int64_t shifted_month = (5 * day_of_year + 2) / 153;
+  const std::int64_t day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+  const std::int64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
+  const std::int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
+  std::array<char, 40> text{};
+  const int size = std::snprintf(
+      text.data(), text.size(), "%04lld-%02lld-%02lldT%02lld:%02lld:%02lld.%03lldZ",
+      static_cast<long long>(year), static_cast<long long>(month), static_cast<long long>(day),
+      static_cast<long long>(rest / 3'600'000), static_cast<long long>(rest / 60'000 % 60),
+      static_cast<long long>(rest / 1'000 % 60), static_cast<long long>(rest % 1'000));
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+void append_text(std::string& line, const char* name, std::string_view text) {
+  line.append(",\"").append(name).append("\":\"");
+  append_json_text(line, text.substr(0, path_bytes_max));
+  line += '"';
+}
+
+void append_number(std::string& line, const char* name, std::uint64_t number) {
+  line.append(",\"").append(name).append("\":").append(std::to_string(number));
+}
 
 }  // namespace
 
-Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::string& path) {
-  auto inside = std::make_unique<Inside>();
-  if (!path.empty()) {
-    try {
-      spdlog::sink_ptr sink;
-      if (path == "-") {
-        sink = std::make_shared<spdlog::sinks::stdout_sink_mt>();
-      } else {
-        sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
-      }
-      inside->pool = std::make_shared<spdlog::details::thread_pool>(lines_max, 1);
-      inside->logger = std::make_shared<spdlog::async_logger>(
-          "access", std::move(sink), inside->pool, spdlog::async_overflow_policy::overrun_oldest);
-      inside->logger->set_pattern("%v");
-      inside->logger->flush_on(spdlog::level::info);
-    } catch (const spdlog::spdlog_ex& error) {
-      return Error{ErrorCode::storage_failed, error.what()};
+std::string json_line(const AccessLine& line) {
+  std::string text = "{\"ts\":\"" + time_text(line.unix_ms) + "\"";
+  append_text(text, "client", line.client);
+  append_text(text, "method", line.method);
+  append_text(text, "path", line.path);
+  append_text(text, "route", line.route);
+  append_text(text, "outcome", name_of(line.outcome));
+  append_number(text, "status", line.status);
+  append_number(text, "bytes", line.bytes_sent);
+  append_number(text, "us", line.microseconds);
+  if (!line.key_digest.empty()) append_text(text, "key", line.key_digest);
+  return text + "}";
+}
+
+AccessLog::AccessLog(std::FILE* file, Counters& counters) : file_(file), counters_(counters) {
+  if (file_ != nullptr) thread_ = std::thread{[this] { write_lines(); }};
+}
+
+Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::string& path, Counters& counters) {
+  std::FILE* file = nullptr;
+  if (path == "-") {
+    file = stdout;
+  } else if (!path.empty()) {
+    file = std::fopen(path.c_str(), "ae");
+    if (file == nullptr) {
+      return Error{ErrorCode::storage_failed, "access-log '" + path + "': " + std::strerror(errno)};
     }
   }
-  return std::unique_ptr<AccessLog>{new AccessLog{std::move(inside)}};
+  return std::unique_ptr<AccessLog>{new AccessLog{file, counters}};
 }
 
-AccessLog::AccessLog(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
-AccessLog::~AccessLog() = default;
-
-void AccessLog::write(const AccessLine& line) {
-  if (inside_->logger == nullptr) return;
-  std::string all = "{\"time\":" + std::to_string(line.unix_ms) + ",\"client\":";
-  append_json(all, line.client);
-  all += ",\"method\":";
-  append_json(all, line.method);
-  all += ",\"path\":";
-  append_json(all, line.path);
-  all += ",\"route\":";
-  append_json(all, line.route);
-  all += ",\"outcome\":";
-  append_json(all, line.outcome);
-  all += ",\"status\":" + std::to_string(line.status) + ",\"ms\":" + std::to_string(line.took_ms) +
-         ",\"attempt\":" + std::to_string(line.attempt) + "}";
-  inside_->logger->log(spdlog::level::info, all);
+AccessLog::~AccessLog() {
+  {
+    const base::MutexLock lock{mutex_};
+    is_ending_ = true;
+  }
+  woken_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  if (file_ != nullptr && file_ != stdout) std::fclose(file_);
 }
 
-std::uint64_t AccessLog::lost() const {
-  return inside_->pool == nullptr ? 0 : inside_->pool->overrun_counter();
+void AccessLog::add(std::string line) {
+  if (file_ == nullptr) return;
+  line += '\n';
+  {
+    const base::MutexLock lock{mutex_};
+    if (queue_.size() >= limits::log_queue_max) {
+      counters_.log_lines_lost.add();
+      return;
+    }
+    queue_.push_back(std::move(line));
+  }
+  woken_.notify_one();
+}
+
+void AccessLog::write_lines() {
+  std::deque<std::string> lines;
+  for (bool is_ending = false; !is_ending;) {
+    {
+      base::MutexLock lock{mutex_};
+      while (queue_.empty() && !is_ending_) woken_.wait(lock);
+      lines.swap(queue_);
+      is_ending = is_ending_;
+    }
+    for (const std::string& line : lines) {
+      if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) {
+        counters_.log_lines_lost.add();
+        std::clearerr(file_);
+      }
+    }
+    std::fflush(file_);
+    lines.clear();
+  }
 }
 
 }  // namespace semel::gateway

@@ -1,43 +1,65 @@
-// One line of JSON for each request, written by a thread of its own. When the disk does not keep
-// up, the oldest lines are lost and counted: no request waits for its line.
+// The access log: a JSON line for each request, written by a thread of its own. A queue that is
+// full loses lines rather than holding up requests; lines that are lost are counted.
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <deque>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <thread>
 
+#include "base/mutex.hpp"
+#include "gateway/proxy/counters.hpp"
+#include "gateway/rules/outcome.hpp"
 #include "semel/result.hpp"
 
 namespace semel::gateway {
 
+/// What a line has. Texts are valid during the call. There is no query in it, which may have
+/// secrets, and of a key only a digest.
 struct AccessLine {
   std::int64_t unix_ms = 0;
   std::string_view client{};
   std::string_view method{};
-  std::string_view path{};  ///< without the query, which may have secrets
+  std::string_view path{};
   std::string_view route{};
-  std::string_view outcome{};
+  Outcome outcome = Outcome::passed;
   unsigned status = 0;
-  std::int64_t took_ms = 0;
-  std::uint32_t attempt = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t microseconds = 0;
+  std::string_view key_digest{};  ///< empty: none
 };
 
+/// Without a line feed.
+[[nodiscard]] std::string json_line(const AccessLine& line);
+
+/// Thread-safe.
 class AccessLog {
  public:
-  /// `path`: appended to; "-": standard output; empty: none. Errors: storage_failed.
-  [[nodiscard]] static Result<std::unique_ptr<AccessLog>> open(const std::string& path);
+  /// `path` "-": standard output; empty: nothing is written. Errors: storage_failed.
+  [[nodiscard]] static Result<std::unique_ptr<AccessLog>> open(const std::string& path,
+                                                               Counters& counters);
+  /// Writes what is in the queue.
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
-  void write(const AccessLine& line);
-  [[nodiscard]] std::uint64_t lost() const;
+  [[nodiscard]] bool is_on() const noexcept { return file_ != nullptr; }
+  /// Does not wait for the file.
+  void add(std::string line);
 
  private:
-  class Inside;
-  explicit AccessLog(std::unique_ptr<Inside> inside);
-  const std::unique_ptr<Inside> inside_;
+  AccessLog(std::FILE* file, Counters& counters);
+  void write_lines();
+
+  std::FILE* const file_;
+  Counters& counters_;
+  base::Mutex mutex_;
+  base::Condition woken_;
+  std::deque<std::string> queue_ SEMEL_GUARDED_BY(mutex_);
+  bool is_ending_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
 };
 
 }  // namespace semel::gateway

@@ -1,40 +1,117 @@
 #include "gateway/proxy/counters.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace semel::gateway {
 namespace {
 
-struct Row {
-  Count what;
-  const char* name;
-  const char* help;
-};
-constexpr Row rows[] = {
-    {Count::connections, "connections", "Connections of clients"},
-    {Count::requests, "requests", "Requests of clients"},
-    {Count::passed, "passed", "Requests that passed through unguarded"},
-    {Count::guarded, "guarded", "Requests with a key on a guarded route"},
-    {Count::granted, "granted", "Guarded requests that were sent to the upstream"},
-    {Count::replayed, "replayed", "Guarded requests that got a kept reply"},
-    {Count::in_flight, "in_flight", "Guarded requests refused because theirs is being carried out"},
-    {Count::mismatch, "mismatch", "Guarded requests whose key was used for another one"},
-    {Count::in_doubt, "in_doubt", "Guarded requests of which it is not known whether they ran"},
-    {Count::not_kept, "not_kept", "Guarded requests that ran, and whose reply is not kept"},
-    {Count::busy, "busy", "Guarded requests refused for memory or disk"},
-    {Count::refused, "refused", "Guarded requests that could not be guarded"},
-    {Count::bad_requests, "bad_requests", "Requests that are no HTTP, or without a key"},
-    {Count::upstream_failed, "upstream_failed", "Requests that the upstream did not answer"},
-    {Count::unrecorded, "unrecorded", "Ends of requests that could not be written down"},
-};
-static_assert(std::size(rows) == static_cast<std::size_t>(Count::last));
+void append_line(std::string& text, const std::string& series, std::uint64_t value) {
+  text.append(series).append(" ").append(std::to_string(value)).append("\n");
+}
+
+void append_head(std::string& text, const std::string& name, const char* type, const char* help) {
+  text.append("# HELP ").append(name).append(" ").append(help).append("\n");
+  text.append("# TYPE ").append(name).append(" ").append(type).append("\n");
+}
+
+std::string seconds(std::uint64_t microseconds) {
+  std::string digits = std::to_string(microseconds);
+  constexpr std::size_t places = 6;
+  if (digits.size() <= places) digits.insert(0, places + 1 - digits.size(), '0');
+  digits.insert(digits.size() - places, ".");
+  while (digits.ends_with('0')) digits.pop_back();
+  if (digits.ends_with('.')) digits.pop_back();
+  return digits;
+}
 
 }  // namespace
 
+void Histogram::add(std::uint64_t microseconds) noexcept {
+  const auto found = std::lower_bound(bounds.begin(), bounds.end(), microseconds);
+  buckets_[static_cast<std::size_t>(found - bounds.begin())].add();
+  sum_.add(microseconds);
+}
+
+void Histogram::append_text(std::string& text, const std::string& name) const {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    count += buckets_[i].get();
+    const std::string bound = i < bounds.size() ? seconds(bounds[i]) : "+Inf";
+    append_line(text, name + "_bucket{le=\"" + bound + "\"}", count);
+  }
+  text.append(name).append("_sum ").append(seconds(sum_.get())).append("\n");
+  append_line(text, name + "_count", count);
+}
+
+Counters::Counters(const std::vector<Route>& routes) : first_(routes.data()) {
+  for (const Route& route : routes) {
+    routes_.push_back(std::make_unique<OfRoute>());
+    routes_.back()->name = route.name;
+  }
+  routes_.push_back(std::make_unique<OfRoute>());
+  routes_.back()->name = "default";
+}
+
+void Counters::count_request(const Route* route, Outcome outcome, unsigned status,
+                             std::uint64_t microseconds) noexcept {
+  // A route that is not one of the vector is the default.
+  const bool is_ours = route >= first_ && route < first_ + (routes_.size() - 1);
+  const std::size_t index = is_ours ? static_cast<std::size_t>(route - first_) : routes_.size() - 1;
+  routes_[index]->outcomes[static_cast<std::size_t>(outcome)].add();
+  constexpr unsigned per_class = 100;
+  status_classes_[std::min<std::size_t>(status / per_class, status_classes_.size() - 1)].add();
+  durations_.add(microseconds);
+}
+
 std::string Counters::text() const {
   std::string text;
-  for (const Row& row : rows) {
-    const std::string name = std::string{"semel_gateway_"} + row.name + "_total";
-    text += "# HELP " + name + " " + row.help + ".\n# TYPE " + name + " counter\n" + name + " " +
-            std::to_string(of(row.what)) + "\n";
+  const std::string requests = "semel_gateway_requests_total";
+  append_head(text, requests, "counter", "Requests by route and outcome.");
+  for (const auto& route : routes_) {
+    for (std::size_t i = 0; i < outcome_count; ++i) {
+      const std::uint64_t value = route->outcomes[i].get();
+      if (value == 0) continue;
+      append_line(text,
+                  requests + "{route=\"" + route->name + "\",outcome=\"" +
+                      std::string{name_of(static_cast<Outcome>(i))} + "\"}",
+                  value);
+    }
+  }
+  const std::string replies = "semel_gateway_replies_total";
+  append_head(text, replies, "counter", "Replies to clients by class of status.");
+  for (std::size_t i = 1; i < status_classes_.size(); ++i) {
+    append_line(text, replies + "{status=\"" + std::to_string(i) + "xx\"}",
+                status_classes_[i].get());
+  }
+  const std::string durations = "semel_gateway_request_seconds";
+  append_head(text, durations, "histogram", "From the head of a request to the end of its reply.");
+  durations_.append_text(text, durations);
+  const std::pair<const char*, std::pair<const Counter*, const char*>> gauges[] = {
+      {"semel_gateway_connections", {&connections, "Connections of clients."}},
+      {"semel_gateway_requests_open", {&requests_open, "Requests that are not answered yet."}}};
+  for (const auto& [name, rest] : gauges) {
+    append_head(text, name, "gauge", rest.second);
+    append_line(text, name, rest.first->get());
+  }
+  const std::pair<const char*, std::pair<const Counter*, const char*>> counters[] = {
+      {"semel_gateway_connections_refused_total",
+       {&connections_refused, "Connections beyond the limit."}},
+      {"semel_gateway_upstream_connections_opened_total",
+       {&upstream_opened, "Connections to the upstream that were opened."}},
+      {"semel_gateway_upstream_connections_reused_total",
+       {&upstream_reused, "Requests that were sent on a connection of the pool."}},
+      {"semel_gateway_upstream_connections_failed_total",
+       {&upstream_failed, "Connections to the upstream that could not be opened."}},
+      {"semel_gateway_replies_unrecorded_total",
+       {&replies_unrecorded, "Replies that were passed on and that the store did not take."}},
+      {"semel_gateway_leases_superseded_total",
+       {&leases_superseded, "Replies that came after their lease was lost."}},
+      {"semel_gateway_access_log_lines_lost_total",
+       {&log_lines_lost, "Lines of the access log that found its queue full."}}};
+  for (const auto& [name, rest] : counters) {
+    append_head(text, name, "counter", rest.second);
+    append_line(text, name, rest.first->get());
   }
   return text;
 }

@@ -1,48 +1,100 @@
-// What a gateway counts. Any thread adds; the metrics page reads.
+// What the gateway counts, and its text for Prometheus.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "gateway/rules/outcome.hpp"
+#include "gateway/rules/route.hpp"
 
 namespace semel::gateway {
 
-enum class Count : std::uint8_t {
-  connections,
-  requests,
-  passed,
-  guarded,
-  granted,
-  replayed,
-  in_flight,
-  mismatch,
-  in_doubt,
-  not_kept,
-  busy,
-  refused,
-  bad_requests,
-  upstream_failed,
-  unrecorded,
-  last
-};
-
-class Counters {
+class Counter {
  public:
-  void add(Count what, std::uint64_t by = 1) noexcept {
-    // mo: relaxed: a figure
-    counts_[static_cast<std::size_t>(what)].fetch_add(by, std::memory_order_relaxed);
+  void add(std::uint64_t by = 1) noexcept {
+    value_.fetch_add(by, std::memory_order_relaxed);  // mo: relaxed: a statistic, not an order
   }
-  [[nodiscard]] std::uint64_t of(Count what) const noexcept {
-    // mo: relaxed: as above
-    return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
+  void subtract() noexcept {
+    value_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a statistic, not an order
   }
-  /// In the text form of Prometheus.
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::uint64_t get() const noexcept {
+    return value_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic, not an order
+  }
 
  private:
-  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Count::last)> counts_{};
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// Memory that is shared out to all threads, for bodies.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::size_t bytes) noexcept : left_(static_cast<std::int64_t>(bytes)) {}
+  /// False: there is not so much left, and nothing was taken.
+  [[nodiscard]] bool take(std::size_t bytes) noexcept {
+    const auto wanted = static_cast<std::int64_t>(bytes);
+    // mo: relaxed: a number alone; a neighbour may be refused while this one gives back
+    if (left_.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) return true;
+    give_back(bytes);
+    return false;
+  }
+  void give_back(std::size_t bytes) noexcept {
+    // mo: relaxed: a number alone
+    left_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::int64_t> left_;
+};
+
+/// Times in buckets, as Prometheus' histograms are.
+class Histogram {
+ public:
+  /// Upper bounds in microseconds.
+  static constexpr std::array<std::uint64_t, 12> bounds{250,     500,       1'000,     2'500,
+                                                        5'000,   10'000,    25'000,    100'000,
+                                                        500'000, 1'000'000, 5'000'000, 30'000'000};
+  void add(std::uint64_t microseconds) noexcept;
+  void append_text(std::string& text, const std::string& name) const;
+
+ private:
+  std::array<Counter, bounds.size() + 1> buckets_;
+  Counter sum_;
+};
+
+/// One for all threads of a gateway.
+class Counters {
+ public:
+  explicit Counters(const std::vector<Route>& routes);
+
+  /// `route` null: the default.
+  void count_request(const Route* route, Outcome outcome, unsigned status,
+                     std::uint64_t microseconds) noexcept;
+  [[nodiscard]] std::string text() const;
+
+  Counter connections;          ///< open now
+  Counter connections_refused;  ///< beyond the limit
+  Counter requests_open;        ///< whose head has arrived, and that are not answered
+  Counter upstream_opened;
+  Counter upstream_reused;
+  Counter upstream_failed;     ///< connecting, or its TLS
+  Counter replies_unrecorded;  ///< passed on, but the store did not take them
+  Counter leases_superseded;   ///< a reply came after its lease was lost
+  Counter log_lines_lost;
+
+ private:
+  struct OfRoute {
+    std::string name;
+    std::array<Counter, outcome_count> outcomes;
+  };
+  const Route* first_;
+  std::vector<std::unique_ptr<OfRoute>> routes_;  // the last is the default
+  std::array<Counter, 6> status_classes_;
+  Histogram durations_;
 };
 
 }  // namespace semel::gateway

@@ -1,45 +1,45 @@
-// An HTTP gateway that lets each guarded request through once.
+// A gateway: threads that listen, the engine behind them, and the port for operators.
 //
-//   client -- worker (one thread, one io_context) -- upstream
-//               |  claims: blocking calls on threads of their own
+//   clients -> Worker (one thread: io_context, socket, sessions, pool) x n -> upstream
+//                 |                                  ^
+//                 +-- Guards -> Engine -> Storage ---+ callbacks, over a Bridge
 //
-// A connection stays with one worker, which has upstream connections of its own; nothing of it
-// needs a lock. Data flow: head -> route -> key and fingerprint -> claim -> upstream -> claim ended
-// -> reply. The reply goes to the client when it is written down: whoever has it need not ask
-// again.
+// The order in which it ends: workers stop, bridges close, then guards, engine and storage, which
+// answer what still waits into the closed bridges, and the io_contexts last.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "gateway/proxy/gateway_options.hpp"
-#include "semel/engine.hpp"
+#include "gateway/config/settings.hpp"
+#include "semel/result.hpp"
 
 namespace semel::gateway {
 
 class Gateway {
  public:
-  /// Listens when it returns. `engine` must outlive it. Errors: bad_option, storage_in_use (the
-  /// address), those of Engine::claims().
-  [[nodiscard]] static Result<std::unique_ptr<Gateway>> start(Engine& engine,
-                                                              const GatewayOptions& options);
-  /// As drain(Millis{0}).
+  /// Opens the store, listens and serves when it returns. Errors: bad_option (names the setting),
+  /// those of Storage::open(), recover() and Engine::open(), no_thread. The detail is the whole
+  /// text for the user.
+  [[nodiscard]] static Result<std::unique_ptr<Gateway>> start(Settings settings);
+  /// Ends at once what drain() has left.
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
+  /// Of the listening sockets; of the admin's, 0 if there is none.
   [[nodiscard]] std::uint16_t port() const noexcept;
-  /// Prometheus' text.
-  [[nodiscard]] std::string metrics() const;
-  [[nodiscard]] bool is_draining() const noexcept;
-  /// Takes no connections any more, lets requests end for so long, and closes all. Blocks.
-  void drain(Millis within);
+  [[nodiscard]] std::uint16_t admin_port() const noexcept;
+  /// Accepts no more, ends idle connections, and waits for requests under way, at most
+  /// drain_timeout. False: some were not finished; their claims stay held, and end as
+  /// on-lease-end says.
+  bool drain();
 
  private:
-  class Inside;
-  explicit Gateway(std::unique_ptr<Inside> inside);
-  const std::unique_ptr<Inside> inside_;
+  class Impl;
+  explicit Gateway(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace semel::gateway

@@ -1,274 +1,269 @@
 #include "gateway/proxy/session.hpp"
 
-#include <boost/asio/redirect_error.hpp>
+#include <algorithm>
+#include <array>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
-#include <exception>
 #include <utility>
 
-#include "gateway/proxy/relay.hpp"
+#include "gateway/rules/head.hpp"
+#include "gateway/rules/work_key.hpp"
 
 namespace semel::gateway {
+namespace {
 
-using asio::use_awaitable;
+constexpr std::size_t read_bytes = 4'096;
+constexpr std::size_t write_bytes = std::size_t{64} * 1024;
+// Beast's buffer also holds what lies behind the head: the lines of chunks.
+constexpr std::size_t spare_bytes = std::size_t{16} * 1024;
 
-Session::Session(Worker& worker, Tcp::socket socket, Place place)
-    : shared_(worker.shared),
-      worker_(worker),
-      wire_(std::move(socket)),
-      buffer_(limits::header_bytes_max + relay_bytes),
-      client_(wire_.peer()),
-      place_(std::move(place)) {
-  shared_.counters.add(Count::connections);
+std::string_view text_of(const beast::flat_buffer& buffer) {
+  const auto bytes = buffer.cdata();
+  return {static_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string_view view(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+/// Counted as long as it lives.
+class Open {
+ public:
+  explicit Open(Counter& counter) noexcept : counter_(counter) { counter_.add(); }
+  ~Open() { counter_.subtract(); }
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
+
+ private:
+  Counter& counter_;
+};
+
+}  // namespace
+
+Session::Session(SessionContext& context, Stream stream, std::string client_address)
+    : context_(context),
+      stream_(std::move(stream)),
+      client_address_(std::move(client_address)),
+      buffer_(context.settings.head_bytes + spare_bytes) {
+  context_.sessions.insert(this);
+  context_.counters.connections.add();
+}
+
+Session::~Session() {
+  context_.sessions.erase(this);
+  context_.counters.connections.subtract();
 }
 
 void Session::drain() {
-  if (is_idle_) wire_.close();
-}
-
-void Session::close() noexcept {
-  wire_.close();
-  if (wait_ == 0) return;
-  static_cast<void>(shared_.claims.at(now_.route->name).cancel_wait(wait_key_, wait_));
-  wait_ = 0;
+  if (is_idle_) stream_.close();
 }
 
 asio::awaitable<void> Session::run() {
   const auto self = shared_from_this();
-  try {
-    wire_.close_in(shared_.options.head_within);
-    if (shared_.client_tls) co_await wire_.accept_tls(*shared_.client_tls);
-    while (co_await serve_one()) {
-    }
-    co_await linger();
-  } catch (const std::exception&) {  // the client has gone or takes too long, or no memory is left
+  if (auto* const tls = stream_.tls_layer()) {
+    stream_.expires_after(context_.settings.head_timeout);
+    auto [error] = co_await tls->async_handshake(asio::ssl::stream_base::server, no_throw);
+    if (error) co_return;
   }
-  wire_.close();
-  worker_.sessions.erase(self);
+  bool stays = true;
+  while (stays && !context_.is_draining) {
+    Incoming in;
+    Refusal refusal;
+    const HeadRead read = co_await read_head(in, refusal);
+    if (read == HeadRead::ended) break;
+    const Open open{context_.counters.requests_open};
+    if (read == HeadRead::refused) {
+      in.keep_alive = false;
+      stays = co_await refuse(in, refusal);
+    } else {
+      stays = co_await serve(in);
+    }
+    note(in);
+  }
+  if (auto* const tls = stream_.tls_layer()) {
+    stream_.expires_after(context_.settings.head_timeout);
+    auto [ignored] = co_await tls->async_shutdown(no_throw);
+    static_cast<void>(ignored);
+  }
+}
+
+asio::awaitable<Session::HeadRead> Session::read_head(Incoming& in, Refusal& refusal) {
+  const Settings& settings = context_.settings;
+  std::optional<std::size_t> end;
+  is_idle_ = buffer_.size() == 0;
+  stream_.expires_after(is_idle_ ? settings.idle_timeout : settings.head_timeout);
+  while (!(end = end_of_head(text_of(buffer_)))) {
+    if (buffer_.size() >= settings.head_bytes) break;
+    const auto room = buffer_.prepare(std::min(read_bytes, buffer_.max_size() - buffer_.size()));
+    auto [error, bytes] = co_await stream_.async_read_some(room, no_throw);
+    if (error == beast::error::timeout && !is_idle_) {
+      refusal = {Outcome::request_timeout, "the head did not arrive within " +
+                                               std::to_string(settings.head_timeout.count()) +
+                                               " ms"};
+      co_return HeadRead::refused;
+    }
+    if (error) co_return HeadRead::ended;
+    buffer_.commit(bytes);
+    // One deadline for the whole head: a client that sends a byte a second does not move it.
+    if (std::exchange(is_idle_, false)) stream_.expires_after(settings.head_timeout);
+  }
+  is_idle_ = false;
+  if (!end || *end > settings.head_bytes) {
+    refusal = {Outcome::head_too_large,
+               "more than " + std::to_string(settings.head_bytes) + " bytes"};
+    co_return HeadRead::refused;
+  }
+  in.since.restart();
+  if (auto refused = parse_head(in, *end)) {
+    refusal = *std::move(refused);
+    co_return HeadRead::refused;
+  }
+  co_return HeadRead::complete;
+}
+
+std::optional<Refusal> Session::parse_head(Incoming& in, std::size_t head_bytes) {
+  const Status checked = check_head(text_of(buffer_).substr(0, head_bytes));
+  if (!checked) return Refusal{Outcome::bad_request, checked.error().detail};
+  in.parser.header_limit(static_cast<std::uint32_t>(context_.settings.head_bytes + spare_bytes));
+  in.parser.body_limit(boost::none);
+  error_code error;
+  const auto bytes = buffer_.cdata();
+  const std::size_t used = in.parser.put(asio::buffer(bytes.data(), head_bytes), error);
+  if (error || !in.parser.is_header_done()) {
+    return Refusal{Outcome::bad_request, "the head: " + error.message()};
+  }
+  buffer_.consume(used);
+  const auto& head = in.parser.get();
+  for (const auto& field : head) {
+    in.fields.push_back({view(field.name_string()), view(field.value())});
+  }
+  in.target = view(head.target());
+  const std::size_t mark = std::min(in.target.find('?'), in.target.size());
+  in.request.method = view(head.method_string());
+  in.request.path = in.target.substr(0, mark);
+  in.request.query = in.target.substr(std::min(mark + 1, in.target.size()));
+  in.request.fields = in.fields;
+  in.is_head = head.method() == http::verb::head;
+  in.is_1_0 = head.version() == 10;
+  in.keep_alive = head.keep_alive();
+  return choose_route(in);
+}
+
+std::optional<Refusal> Session::choose_route(Incoming& in) const {
+  const std::string_view method = in.request.method;
+  if (method == "CONNECT" || method == "TRACE") {
+    return Refusal{Outcome::not_supported, std::string{method} + " is not served"};
+  }
+  const FieldLookup expect = find_field(in.fields, "Expect");
+  if (expect.value) {
+    if (!equal_names(*expect.value, "100-continue") || expect.repeated) {
+      return Refusal{Outcome::not_supported, "Expect has something else than 100-continue"};
+    }
+    in.expects_continue = !in.is_1_0;
+  }
+  const Result<std::string> path = normal_path(in.request.path);
+  if (!path) return Refusal{Outcome::bad_request, path.error().detail};
+  const Route* const found = find_route(context_.settings.routes, method, *path);
+  in.route = found != nullptr ? found : &context_.default_route;
+  return std::nullopt;
+}
+
+asio::awaitable<bool> Session::serve(Incoming& in) {
+  const Route& route = *in.route;
+  Refusal refusal{Outcome::route_refused};
+  if (route.guard == Guard::refuse) co_return co_await refuse(in, refusal);
+  const bool is_upgrade = find_field(in.fields, "Upgrade").value.has_value();
+  if (is_upgrade && !(route.upgrade && !route.is_buffered() && in.parser.is_done())) {
+    refusal = {Outcome::not_supported, "upgrades are not passed on"};
+    co_return co_await refuse(in, refusal);
+  }
+  if (route.guard == Guard::issue_token) co_return co_await issue_token(in);
+  if (route.is_buffered()) co_return co_await serve_guarded(in);
+  co_return co_await serve_passed(in);
+}
+
+bool Session::may_stay(const Incoming& in) const {
+  return in.keep_alive && in.parser.is_done() && !context_.is_draining;
+}
+
+asio::awaitable<bool> Session::refuse(Incoming& in, const Refusal& refusal) {
+  in.outcome = refusal.outcome;
+  in.status = status_of(refusal.outcome);
+  const bool stays = may_stay(in);
+  const std::string reply = problem_reply(refusal, stays, in.is_head);
+  const bool is_sent = co_await send(in, reply);
+  if (is_sent && !stays) co_await linger();
+  const bool goes_on = is_sent && stays;
+  co_return goes_on;
+}
+
+asio::awaitable<bool> Session::issue_token(Incoming& in) {
+  Guards::IssuedToken issued = context_.guards.issue_token(*in.route, in.request);
+  const bool is_kept = co_await confirm();
+  if (!issued.refusal && !is_kept) {
+    issued.refusal = Refusal{Outcome::store_unavailable, "the token could not be written down"};
+  }
+  if (issued.refusal) co_return co_await refuse(in, *issued.refusal);
+  in.outcome = Outcome::token_issued;
+  in.status = status_of(in.outcome);
+  const bool stays = may_stay(in);
+  const std::string body = "{\"token\":\"" + issued.token + "\"}\n";
+  const std::array<Field, 2> fields{
+      {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}}};
+  std::string reply = client_head({.status = in.status,
+                                   .fields = fields,
+                                   .framing = {Framing::Kind::length, body.size()},
+                                   .is_1_0 = in.is_1_0,
+                                   .keep_alive = stays});
+  if (!in.is_head) reply += body;
+  const bool is_sent = co_await send(in, reply);
+  const bool goes_on = is_sent && stays;
+  co_return goes_on;
 }
 
 asio::awaitable<void> Session::linger() {
-  constexpr Millis within{2'000};
-  constexpr std::size_t bytes_max = std::size_t{1} << 20;
-  wire_.close_in(within);
-  co_await wire_.finish();
-  std::array<char, 4'096> thrown_away;
-  const auto room = asio::buffer(thrown_away);
-  for (std::size_t bytes = 0; bytes < bytes_max;) {
-    bytes += co_await wire_.tcp().async_read_some(room, use_awaitable);
+  // Closing a socket with unread input resets the connection, and the reply may be lost.
+  constexpr Millis linger_time{1'000};
+  constexpr std::size_t linger_bytes = std::size_t{256} * 1024;
+  if (stream_.tls_layer() != nullptr) co_return;
+  error_code failed;
+  stream_.tcp_layer().socket().shutdown(tcp::socket::shutdown_send, failed);
+  stream_.expires_after(linger_time);
+  std::string ignored(read_bytes, '\0');
+  for (std::size_t all = 0; !failed && all < linger_bytes;) {
+    auto [error, bytes] = co_await stream_.async_read_some(asio::buffer(ignored), no_throw);
+    failed = error;
+    all += bytes;
   }
 }
 
-void Session::decide_keeping() {
-  // mo: relaxed: it ends with one request more or less
-  if (shared_.is_draining.load(std::memory_order_relaxed)) now_.keeps = false;
-}
-
-asio::awaitable<bool> Session::read_head(Head& head) {
-  head.header_limit(static_cast<std::uint32_t>(limits::header_bytes_max));
-  head.body_limit(boost::none);
-  if (buffer_.size() == 0) {
-    is_idle_ = true;
-    // mo: relaxed: who drains closes those that wait
-    if (shared_.is_draining.load(std::memory_order_relaxed)) co_return false;
-    wire_.close_in(shared_.options.idle_within);
-    const auto room = buffer_.prepare(4'096);
-    buffer_.commit(co_await wire_.async_read_some(room, use_awaitable));
+asio::awaitable<bool> Session::send(Incoming& in, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, write_bytes);
+    stream_.expires_after(context_.settings.body_timeout);
+    auto [error, sent] =
+        co_await asio::async_write(stream_, asio::buffer(piece.data(), piece.size()), no_throw);
+    in.bytes_sent += sent;
+    if (error) co_return false;
+    bytes.remove_prefix(piece.size());
   }
-  is_idle_ = false;
-  now_ = {};
-  now_.began = shared_.clock.now();
-  wire_.close_in(shared_.options.head_within);
-  boost::system::error_code error;
-  co_await http::async_read_header(wire_, buffer_, head,
-                                   asio::redirect_error(use_awaitable, error));
-  if (!error) co_return true;
-  if (error == http::error::end_of_stream) co_return false;
-  shared_.counters.add(Count::bad_requests);
-  if (error.category() != make_error_code(http::error::end_of_stream).category()) {
-    throw boost::system::system_error{error};
-  }
-  const bool is_long = error == http::error::header_limit;
-  now_.outcome = "bad_request";
-  Reply reply = problem(400, "bad-request", "This is no request of HTTP/1.1", error.message());
-  if (is_long) reply = problem(431, "head-too-long", "The head of the request is too long");
-  co_await send(reply);
-  co_return false;
+  co_return true;
 }
 
-asio::awaitable<bool> Session::serve_one() {
-  Head head;
-  if (!co_await read_head(head)) co_return false;
-  shared_.counters.add(Count::requests);
-  const auto& message = head.get();
-  now_.method = view(message.method_string());
-  now_.version = message.version() >= 11 ? 11 : 10;
-  const Status fits = check_head(message);
-  if (!fits) {
-    shared_.counters.add(Count::bad_requests);
-    now_.outcome = "bad_request";
-    Reply reply = problem(400, "bad-request", "The request is refused", fits.error().detail);
-    co_await send(reply);
-    co_return false;
-  }
-  const std::string_view target = view(message.target());
-  const std::size_t mark = target.find('?');
-  now_.path = target.substr(0, mark);
-  if (mark != std::string_view::npos) now_.query = target.substr(mark + 1);
-  now_.keeps = message.keep_alive();
-  now_.route = shared_.options.routes.find(now_.path);
-  const auto keys = values_of(message, "Idempotency-Key");
-  const bool is_guarded = now_.route != nullptr && now_.route->guards(now_.method) &&
-                          (now_.route->required || !keys.empty());
-  if (!is_guarded) {
-    co_await pass(head);
-    co_return now_.keeps;
-  }
-  shared_.counters.add(Count::guarded);
-  const Result<std::string> key = key_of(keys);
-  if (!key.ok()) {
-    shared_.counters.add(Count::bad_requests);
-    now_.outcome = "no_key";
-    now_.keeps = false;  // its body is not read
-    Reply reply =
-        problem(400, "key-malformed", "Idempotency-Key cannot be read", key.error().detail);
-    if (keys.empty()) {
-      reply = problem(400, "key-missing", "Idempotency-Key is missing",
-                      "This resource wants a key of the client's for each request.");
-    }
-    co_await send(reply);
-    co_return false;
-  }
-  co_await guard(head, *key);
-  co_return now_.keeps;
-}
-
-asio::awaitable<void> Session::say_continue(const http::request_header<>& head) {
-  const auto expects = values_of(head, "Expect");
-  if (expects.empty() || now_.version < 11) co_return;
-  static constexpr std::string_view text = "HTTP/1.1 100 Continue\r\n\r\n";
-  const auto bytes = asio::buffer(text.data(), text.size());
-  co_await asio::async_write(wire_, bytes, use_awaitable);
-}
-
-asio::awaitable<void> Session::send(Reply& reply) {
-  http::response<http::string_body> message;
-  message.version(now_.version);
-  message.result(reply.status);
-  for (const auto& [name, value] : reply.headers) message.insert(name, value);
-  message.body() = std::move(reply.body);
-  decide_keeping();
-  message.keep_alive(now_.keeps);
-  message.prepare_payload();
-  now_.status = reply.status;
-  note();
-  wire_.close_in(shared_.options.io_within);
-  co_await http::async_write(wire_, message, use_awaitable);
-}
-
-void Session::note() {
-  shared_.log->write({.unix_ms = shared_.clock.unix_ms(),
-                      .client = client_,
-                      .method = now_.method,
-                      .path = now_.path,
-                      .route = now_.route == nullptr ? std::string_view{} : now_.route->name,
-                      .outcome = now_.outcome,
-                      .status = now_.status,
-                      .took_ms = (shared_.clock.now() - now_.began).count(),
-                      .attempt = now_.attempt});
-}
-
-// --- unguarded ----------------------------------------------------------------------------------
-
-asio::awaitable<void> Session::pass(Head& head) {
-  shared_.counters.add(Count::passed);
-  now_.outcome = "passed";
-  http::request_parser<http::buffer_body> in{std::move(head)};
-  in.body_limit(boost::none);
-  auto& message = in.get();
-  co_await say_continue(message);
-  const bool is_chunked = in.chunked();
-  const bool is_head = message.method() == http::verb::head;
-  drop_hop_headers(message);
-  drop_own_headers(message);
-  message.erase(http::field::expect);
-  add_forwarded(message, client_, shared_.client_tls != nullptr);
-  message.version(11);
-  if (is_chunked) message.chunked(true);
-  // What has no body and changes nothing may be sent again, when the upstream closes just then.
-  const bool repeats = in.is_done() && (message.method() == http::verb::get || is_head);
-  std::string why;
-  for (bool is_fresh = !repeats;; is_fresh = true) {
-    std::unique_ptr<Wire> up = worker_.pool.take(Millis{is_fresh ? 1'000 : 4'000});
-    const bool is_pooled = up != nullptr;
-    std::optional<Back> back;
-    try {
-      if (!up) up = co_await worker_.pool.connect(shared_.options.connect_within);
-      up->close_in(shared_.options.io_within);
-      http::request_serializer<http::buffer_body> out{message};
-      co_await http::async_write_header(*up, out, use_awaitable);
-      co_await relay_body(wire_, buffer_, in, *up, out, shared_.options.io_within);
-      up->close_in(shared_.options.io_within);
-      beast::flat_buffer unread;
-      co_await pass_back(*up, unread, back);
-      give_back(std::move(up), unread, *back);
-      co_return;
-    } catch (const boost::system::system_error& error) {
-      if (now_.status != 0) throw;  // a part of the reply is out
-      why = error.code().message();
-      if (!repeats || !is_pooled || is_fresh) break;
-    }
-  }
-  shared_.counters.add(Count::upstream_failed);
-  now_.outcome = "upstream_failed";
-  if (!in.is_done()) now_.keeps = false;
-  Reply reply = reply_without_upstream(nullptr, Upstream::unknown, why);
-  co_await send(reply);
-}
-
-asio::awaitable<void> Session::read_back(Wire& up, beast::flat_buffer& unread,
-                                         std::optional<Back>& back, bool skips) {
-  do {
-    back.emplace();
-    back->header_limit(static_cast<std::uint32_t>(2 * limits::header_bytes_max));
-    back->body_limit(boost::none);
-    if (skips) back->skip(true);
-    co_await http::async_read_header(up, unread, *back, use_awaitable);
-  } while (back->get().result_int() / 100 == 1);  // early hints, and a 100 that was not asked for
-}
-
-asio::awaitable<void> Session::pass_back(Wire& up, beast::flat_buffer& unread,
-                                         std::optional<Back>& back) {
-  co_await read_back(up, unread, back, now_.method == "HEAD");
-  http::response_serializer<http::buffer_body> out{back->get()};
-  const bool has_body = !back->is_done();
-  co_await write_head(*back, out);
-  if (has_body) co_await relay_body(up, unread, *back, wire_, out, shared_.options.io_within);
-}
-
-asio::awaitable<void> Session::write_head(Back& back,
-                                          http::response_serializer<http::buffer_body>& out) {
-  auto& answer = back.get();
-  const bool has_open_end = !back.is_done() && (back.chunked() || back.need_eof());
-  drop_hop_headers(answer);
-  answer.version(now_.version);
-  if (has_open_end && now_.version >= 11) answer.chunked(true);
-  if (has_open_end && now_.version < 11) now_.keeps = false;
-  decide_keeping();
-  answer.keep_alive(now_.keeps);
-  now_.status = answer.result_int();
-  note();
-  wire_.close_in(shared_.options.io_within);
-  co_await http::async_write_header(wire_, out, use_awaitable);
-}
-
-/// Not one that has sent more than it was asked for: that would be the reply to somebody else.
-void Session::give_back(std::unique_ptr<Wire> up, const beast::flat_buffer& unread,
-                        const Back& back) {
-  if (back.is_done() && back.keep_alive() && unread.size() == 0) {
-    worker_.pool.give_back(std::move(up));
-  }
+void Session::note(const Incoming& in) {
+  constexpr double second_us = 1e6;
+  const auto microseconds = static_cast<std::uint64_t>(in.since.seconds() * second_us);
+  context_.counters.count_request(in.route, in.outcome, in.status, microseconds);
+  if (!context_.log.is_on()) return;
+  context_.log.add(json_line({.unix_ms = context_.clock.unix_ms(),
+                              .client = client_address_,
+                              .method = in.request.method,
+                              .path = in.request.path,
+                              .route = in.route == nullptr ? std::string_view{} : in.route->name,
+                              .outcome = in.outcome,
+                              .status = in.status,
+                              .bytes_sent = in.bytes_sent,
+                              .microseconds = microseconds,
+                              .key_digest = in.key_digest}));
 }
 
 }  // namespace semel::gateway

@@ -1,162 +1,198 @@
-// One connection of a client.
+// One connection of a client: reads a head, chooses its route, serves it, and reads the next.
+//
+//   read_head -> choose -+-> serve_passed    streams both ways
+//                        +-> serve_guarded   buffers, claims, records
+//                        +-> refuse, issue_token
+//
+// A guarded request is not tied to its client: nothing of the client is read while the upstream
+// works, and the reply is recorded before it is sent. Used by one thread.
+//
+// g++ 12 destroys temporaries of an awaited expression twice. So coroutines take references and
+// views, and what is passed to them has a name.
 #pragma once
 
-#include <atomic>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/serializer.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <map>
+#include <boost/beast/http/read.hpp>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
+#include <vector>
 
-#include "gateway/core/guard.hpp"
+#include "base/stopwatch.hpp"
+#include "gateway/guard/guards.hpp"
 #include "gateway/proxy/access_log.hpp"
+#include "gateway/proxy/bridge.hpp"
 #include "gateway/proxy/counters.hpp"
-#include "gateway/proxy/gateway_options.hpp"
-#include "gateway/proxy/headers.hpp"
-#include "gateway/proxy/upstream.hpp"
-#include "gateway/proxy/wire.hpp"
-#include "semel/claims.hpp"
+#include "gateway/proxy/heads.hpp"
+#include "gateway/proxy/stream.hpp"
+#include "gateway/proxy/upstream_pool.hpp"
 #include "semel/clock.hpp"
-#include "semel/engine.hpp"
 
 namespace semel::gateway {
 
+namespace http = beast::http;
+
 class Session;
 
-/// A place among GatewayOptions::connections_max, until its end.
-class Place {
+/// What the sessions of one thread share. Lives longer than all of them.
+struct SessionContext {
+  asio::io_context& io;
+  const Settings& settings;
+  const Clock& clock;
+  const Route& default_route;
+  Guards& guards;
+  Counters& counters;
+  MemoryBudget& body_memory;
+  AccessLog& log;
+  Durability level;
+  std::shared_ptr<asio::ssl::context> tls;  ///< null: plain HTTP
+  std::string upstream_host;                ///< for the header Host; empty: the client's
+  std::shared_ptr<Bridge> bridge;
+  std::shared_ptr<UpstreamPool> pool;
+  bool is_draining = false;
+  std::set<Session*> sessions{};
+};
+
+/// A part of the budget for bodies, given back at its end.
+class BodyShare {
  public:
-  explicit Place(std::atomic<unsigned>& taken) noexcept : taken_(&taken) {}
-  Place(Place&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
-  Place& operator=(Place&&) = delete;
-  ~Place() {
-    // mo: relaxed: a bound, and a figure
-    if (taken_ != nullptr) taken_->fetch_sub(1, std::memory_order_relaxed);
+  explicit BodyShare(MemoryBudget& budget) noexcept : budget_(budget) {}
+  ~BodyShare() { budget_.give_back(bytes_); }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+  [[nodiscard]] bool grow(std::size_t bytes) noexcept {
+    if (!budget_.take(bytes)) return false;
+    bytes_ += bytes;
+    return true;
   }
 
  private:
-  std::atomic<unsigned>* taken_;
+  MemoryBudget& budget_;
+  std::size_t bytes_ = 0;
 };
 
-/// Of all workers.
-struct Shared {
-  Engine& engine;
-  const GatewayOptions options;
-  const SystemClock clock{};
-  Counters counters{};
-  std::map<std::string, Claims> claims{};  // by route
-  std::unique_ptr<AccessLog> log{};
-  std::unique_ptr<asio::ssl::context> client_tls{};
-  std::unique_ptr<asio::ssl::context> upstream_tls{};
-  std::atomic<bool> is_draining{false};
-  std::atomic<unsigned> connections{0};
-  /// Claims that block for the disk, and no connection waits for another's.
-  asio::thread_pool blocking{16};
+/// A request whose head has arrived.
+struct Incoming {
+  http::request_parser<http::buffer_body> parser{};
+  std::vector<Field> fields{};
+  Request request{};
+  std::string_view target{};
+  const Route* route = nullptr;
+  bool is_head = false;
+  bool is_1_0 = false;
+  bool keep_alive = true;
+  bool expects_continue = false;
+  // For the log and the counters.
+  base::Stopwatch since{};
+  Outcome outcome = Outcome::bad_request;
+  unsigned status = 0;
+  std::uint64_t bytes_sent = 0;
+  std::string key_digest{};
 };
 
-/// One thread.
-struct Worker {
-  Worker(Shared& all, UpstreamAddress address)
-      : shared(all), pool(std::move(address), all.upstream_tls.get(), all.clock) {}
-  Shared& shared;
-  asio::io_context context{1};
-  UpstreamPool pool;
-  std::set<std::shared_ptr<Session>> sessions{};
+/// A reply of the upstream, as far as its head; or why there is none.
+struct UpstreamReply {
+  enum class How : std::uint8_t { replied, not_sent, broken, timed_out };
+  How how = How::not_sent;
+  Refusal refusal{};  ///< unless replied
+  UpstreamPool::Lease lease{};
+  std::unique_ptr<http::response_parser<http::buffer_body>> parser{};
+  std::vector<Field> fields{};
 };
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(Worker& worker, Tcp::socket socket, Place place);
+  Session(SessionContext& context, Stream stream, std::string client_address);
+  ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  /// Until the connection ends.
   [[nodiscard]] asio::awaitable<void> run();
-  /// Ends it: at once where it waits for a request, else behind its reply.
+  /// Ends the connection if it waits for a request; otherwise it ends after this request.
   void drain();
-  /// Nothing of it is called any more by the engine.
-  void close() noexcept;
 
  private:
-  using Head = http::request_parser<http::empty_body>;
-  using Whole = http::request_parser<http::string_body>;
-  using Back = http::response_parser<http::buffer_body>;
-  /// Of the request that is being served.
-  struct Now {
-    Timestamp began{};
-    Timestamp granted{};  ///< the claim: not before; zero: not known
-    std::string method{};
-    std::string path{};
-    std::string query{};
-    unsigned version = 11;
-    bool keeps = false;  ///< the connection, after it
-    const RoutePolicy* route = nullptr;
-    const char* outcome = "";
-    unsigned status = 0;
-    std::uint32_t attempt = 0;
-  };
+  enum class HeadRead : std::uint8_t { complete, ended, refused };
+  enum class Upload : std::uint8_t { complete, client_failed, upstream_failed };
 
-  /// False: the connection ends.
-  [[nodiscard]] asio::awaitable<bool> serve_one();
-  /// True: the head of a request is there. False: nothing comes any more, or it was refused.
-  [[nodiscard]] asio::awaitable<bool> read_head(Head& head);
-  [[nodiscard]] asio::awaitable<void> guard(Head& head, const std::string& key);
-  [[nodiscard]] asio::awaitable<bool> read_whole(Whole& whole);
-  [[nodiscard]] asio::awaitable<Decision> decide(Claims& claims, const std::string& key,
-                                                 const Fingerprint& fingerprint);
-  [[nodiscard]] asio::awaitable<void> run_guarded(Claims& claims, const std::string& key,
-                                                  const Decision& decision,
-                                                  http::request<http::string_body>& request);
-  [[nodiscard]] asio::awaitable<void> pass(Head& head);
-  /// Whether the lease covers the whole timeout of the upstream from now on.
-  [[nodiscard]] asio::awaitable<bool> has_whole_lease(Claims& claims, const std::string& key,
-                                                      Epoch epoch);
-  [[nodiscard]] asio::awaitable<void> pass_back(Wire& up, beast::flat_buffer& unread,
-                                                std::optional<Back>& back);
-  /// Writes the head of a reply that comes as it is.
-  [[nodiscard]] asio::awaitable<void> write_head(Back& back,
-                                                 http::response_serializer<http::buffer_body>& out);
-  void give_back(std::unique_ptr<Wire> up, const beast::flat_buffer& unread, const Back& back);
-  /// The head of the upstream's reply, behind those of 1xx. `skips`: it has no body in any case.
-  static asio::awaitable<void> read_back(Wire& up, beast::flat_buffer& unread,
-                                         std::optional<Back>& back, bool skips);
-  /// Of a guarded reply that is longer than what is kept: `first` and what comes.
-  [[nodiscard]] asio::awaitable<void> pass_rest(Wire& up, beast::flat_buffer& unread, Back& back,
-                                                std::string& first);
-  [[nodiscard]] asio::awaitable<void> say_continue(const http::request_header<>& head);
-  /// Takes it. It has a name: g++ 12 destroys temporaries of an awaited expression twice.
-  [[nodiscard]] asio::awaitable<void> send(Reply& reply);
-  [[nodiscard]] asio::awaitable<ClaimOutcome> wait_for(Claims& claims, const ClaimRequest& request);
-  [[nodiscard]] asio::awaitable<void> end(Claims& claims, const std::string& key, Epoch epoch,
-                                          Upstream upstream, unsigned status, const Reply* reply);
-  /// Behind the last reply: what the client still sends is read and thrown away, for a moment, as
-  /// closing on it would take the reply back.
+  // session.cpp
+  [[nodiscard]] asio::awaitable<HeadRead> read_head(Incoming& in, Refusal& refusal);
+  [[nodiscard]] std::optional<Refusal> parse_head(Incoming& in, std::size_t head_bytes);
+  [[nodiscard]] std::optional<Refusal> choose_route(Incoming& in) const;
+  [[nodiscard]] asio::awaitable<bool> serve(Incoming& in);
+  [[nodiscard]] asio::awaitable<bool> refuse(Incoming& in, const Refusal& refusal);
+  [[nodiscard]] asio::awaitable<bool> issue_token(Incoming& in);
   [[nodiscard]] asio::awaitable<void> linger();
-  /// Whether the connection goes on behind the reply that is written now.
-  void decide_keeping();
-  template <class Function>
-  [[nodiscard]] auto blocking(Function function) -> asio::awaitable<decltype(function())>;
-  void note();
-  void count(Decision::Why why);
+  /// False: the client has gone, or does not read.
+  [[nodiscard]] asio::awaitable<bool> send(Incoming& in, std::string_view bytes);
+  void note(const Incoming& in);
 
-  Shared& shared_;
-  Worker& worker_;
-  Wire wire_;
+  // session_guarded.cpp
+  [[nodiscard]] asio::awaitable<bool> serve_guarded(Incoming& in);
+  [[nodiscard]] asio::awaitable<std::optional<Refusal>> read_body(Incoming& in, std::string& body,
+                                                                  BodyShare& share);
+  [[nodiscard]] asio::awaitable<bool> confirm();
+  [[nodiscard]] asio::awaitable<bool> forward(Incoming& in, const Work& work);
+  [[nodiscard]] asio::awaitable<bool> fail(Incoming& in, const Work& work, UpstreamReply& reply);
+  [[nodiscard]] asio::awaitable<bool> end_claim(Incoming& in, const Work& work,
+                                                UpstreamReply& reply,
+                                                const RecordedReply& recorded);
+  [[nodiscard]] asio::awaitable<bool> send_recorded(Incoming& in, const RecordedReply& reply,
+                                                    std::string_view extra);
+
+  // session_relay.cpp
+  [[nodiscard]] asio::awaitable<bool> serve_passed(Incoming& in);
+  [[nodiscard]] asio::awaitable<UpstreamReply> exchange(Incoming& in, const std::string& message,
+                                                        bool fresh);
+  [[nodiscard]] asio::awaitable<void> read_reply_head(Incoming& in, UpstreamReply& reply);
+  [[nodiscard]] asio::awaitable<Upload> upload(Incoming& in, UpstreamConnection& upstream);
+  [[nodiscard]] asio::awaitable<bool> relay(Incoming& in, UpstreamReply& reply,
+                                            std::string_view start, bool is_uploaded,
+                                            std::string_view extra);
+  [[nodiscard]] asio::awaitable<void> tunnel(Incoming& in, UpstreamReply& reply);
+  [[nodiscard]] std::string head_for_upstream(const Incoming& in, const Framing& framing,
+                                              std::string_view token, bool is_upgrade) const;
+  [[nodiscard]] bool may_stay(const Incoming& in) const;
+
+  SessionContext& context_;
+  Stream stream_;
+  const std::string client_address_;
   beast::flat_buffer buffer_;
-  const std::string client_;
-  const Place place_;
-  Now now_;
-  WaitTicket wait_ = 0;  // of wait_key_
-  std::string wait_key_;
   bool is_idle_ = true;
 };
+
+/// One step of a body: how many bytes are in `room`, and whether it is complete. A step may bring
+/// none. `stream` needs a deadline of its own.
+struct BodyStep {
+  error_code error{};
+  std::size_t bytes = 0;
+  bool is_done = false;
+};
+template <class Parser>
+asio::awaitable<BodyStep> read_step(Stream& stream, beast::flat_buffer& buffer, Parser& parser,
+                                    std::string& room) {
+  BodyStep step;
+  if (parser.is_done()) {
+    step.is_done = true;
+    co_return step;
+  }
+  auto& body = parser.get().body();
+  body.data = room.data();
+  body.size = room.size();
+  auto [error, used] = co_await http::async_read_some(stream, buffer, parser, no_throw);
+  static_cast<void>(used);
+  if (error && error != http::error::need_buffer) step.error = error;
+  step.bytes = room.size() - body.size;
+  step.is_done = parser.is_done();
+  co_return step;
+}
 
 }  // namespace semel::gateway

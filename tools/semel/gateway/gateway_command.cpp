@@ -1,125 +1,132 @@
 #include "tools/semel/gateway/gateway_command.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
 
-#include <fstream>
-#include <iterator>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
-#include "net/admin/admin_server.hpp"
-#include "net/server/process.hpp"
-#include "semel/engine.hpp"
+#include "gateway/config/policy_file.hpp"
+#include "gateway/proxy/gateway.hpp"
 #include "tools/semel/shared/output.hpp"
-#include "tools/semel/shared/stop_signals.hpp"
-#include "tools/semel/shared/units.hpp"
-#ifdef SEMEL_HAS_STORAGE
-#include "semel/storage.hpp"
-#endif
 
 namespace semel::tool {
+namespace {
 
-GatewayCommand::GatewayCommand(CLI::App& program)
-    : app_(program.add_subcommand(
-          "gateway", "let each HTTP request with an Idempotency-Key through to an upstream once")) {
-  const auto text = [this](const char* name, std::string& to, const char* what) {
-    return app_->add_option(name, to, what)->type_name("");
-  };
-  text("--listen", options_.listen,
-       "ADDRESS:PORT for clients; port 0: a free one. Default: 127.0.0.1:8080");
-  text("--upstream", options_.upstream, "http://HOST:PORT or https://HOST:PORT")->required();
-  text("--routes", routes_file_, "File in TOML with the routes that are guarded")->required();
-  text("--dir", directory_, "Directory for the claims; without it they are gone with the process");
-  text("--memory", memory_, "Bound of the claims and kept replies. Default: 256MiB");
-  app_->add_option("--workers", options_.workers, "Threads for connections. Default: 2")
-      ->type_name("");
-  app_->add_option("--connections", options_.connections_max,
-                   "Connections of clients at a time. Default: 4096")
-      ->type_name("");
-  text("--tls-cert", options_.tls_certificate, "Certificate for clients, PEM");
-  text("--tls-key", options_.tls_key, "Its key, PEM");
-  text("--upstream-ca", options_.upstream_authorities, "Authorities of an https upstream, PEM");
-  text("--access-log", options_.access_log,
-       "File for a line of JSON a request; -: standard output");
-  text("--admin-address", admin_address_,
-       "Address for /metrics, /livez and /readyz. Default: 127.0.0.1");
-  app_->add_option("--admin-port", admin_port_, "Its port; 0: a free one. Default: none")
-      ->type_name("");
-  text("--ready-file", ready_file_, "File that is written when it serves; it has the ports");
-  app_->add_flag("--check", checks_, "report errors in the routes, and exit");
-  app_->footer("See docs/gateway.md for the routes.");
+using gateway::Gateway;
+using gateway::Settings;
+
+/// Written whole or not at all, so that who waits for it never reads half of it.
+Status write_ready_file(const std::string& path, const Gateway& gateway) {
+  if (path.empty()) return Done{};
+  const std::string text = fmt::format("port={}\nadmin-port={}\npid={}\n", gateway.port(),
+                                       gateway.admin_port(), static_cast<long>(getpid()));
+  const std::string made = path + ".new";
+  std::FILE* const file = std::fopen(made.c_str(), "we");
+  if (file == nullptr) {
+    return file_error(fmt::format("ready-file '{}': {}", path, std::strerror(errno)));
+  }
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool is_closed = std::fclose(file) == 0;
+  if (is_written && is_closed && std::rename(made.c_str(), path.c_str()) == 0) return Done{};
+  return file_error(fmt::format("ready-file '{}': {}", path, std::strerror(errno)));
 }
 
-Status GatewayCommand::read_routes() {
-  std::ifstream file{routes_file_, std::ios::binary};
-  if (!file) return file_error("routes '" + routes_file_ + "': it cannot be read");
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
-  SEMEL_TRY(routes, gateway::read_routes(text, routes_file_));
-  options_.routes = std::move(routes);
-  return Done{};
+sigset_t end_signals() {
+  sigset_t signals{};
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+}  // namespace
+
+GatewayCommand::GatewayCommand(CLI::App& program)
+    : app_(program.add_subcommand("gateway", "an HTTP reverse proxy that lets requests run once")) {
+  app_->add_option("--config", config_, "settings and routes, in TOML")->type_name("FILE");
+  app_->add_option("--listen", listen_, "address for clients, as :8443 or 127.0.0.1:8443")
+      ->type_name("ADDRESS");
+  app_->add_option("--upstream", upstream_, "where requests go, as http://127.0.0.1:8080")
+      ->type_name("URL");
+  app_->add_option("--upstream-ca", upstream_ca_, "who signed the certificate of an https upstream")
+      ->type_name("FILE");
+  app_->add_option("--tls-cert", tls_cert_, "certificate chain, PEM; without it plain HTTP")
+      ->type_name("FILE");
+  app_->add_option("--tls-key", tls_key_, "key of the certificate, PEM")->type_name("FILE");
+  app_->add_option("--store", store_, "directory of what is remembered; without it in memory only")
+      ->type_name("DIR");
+  app_->add_option("--durability", durability_, "memory, logged or synced (the default)")
+      ->check(CLI::IsMember({"memory", "logged", "synced"}));
+  app_->add_option("--admin", admin_, "loopback address of metrics, health and resolve")
+      ->type_name("ADDRESS");
+  app_->add_option("--access-log", access_log_, "a JSON line for each request; - is stdout")
+      ->type_name("FILE");
+  app_->add_option("--threads", threads_, "0: one for each processor")
+      ->check(CLI::Range(0U, gateway::limits::threads_max));
+  app_->add_option("--ready-file", ready_file_, "written with the ports once it serves")
+      ->type_name("FILE");
+  app_->add_flag("--check-config", checks_config_, "report all errors in the settings, and exit");
+  app_->footer("Flags come before the file. See docs/gateway.md.");
 }
 
 Exit GatewayCommand::run() {
-  has_admin_ = app_->count("--admin-port") != 0;
-  Status done = read_routes();
-  if (done && checks_) return write_out("semel gateway: the routes are right\n");
-  if (done) done = serve();
-  if (done) return Exit::ok;
-  print_error("semel gateway: {}\n", done.error().message());
-  return exit_of(done.error().code);
-}
-
-Status GatewayCommand::serve() {
-  SEMEL_TRY(memory, parse_memory(memory_));
-  const SystemClock clock;
-  Options options;
-  options.clock = &clock;
-  options.memory_bytes = memory;
-  std::unique_ptr<Journal> journal;
-  if (!directory_.empty()) {
-#ifdef SEMEL_HAS_STORAGE
-    SEMEL_TRY(storage, Storage::open({.directory = directory_}, clock));
-    options.journal = storage.get();
-    options.first_version = storage->first_version();
-    options.durability = Durability::synced;  // before the upstream gets a byte
-    options_.is_durable = true;
-    Storage& opened = *storage;
-    journal = std::move(storage);
-    SEMEL_TRY(engine, Engine::open(options));
-    SEMEL_CHECK(opened.recover(*engine));
-    return serve_on(*engine);
-#else
-    return usage_error("--dir: this program was built without a storage");
-#endif
+  Settings settings;
+  if (!config_.empty()) {
+    const std::vector<std::string> errors = gateway::load_policies(config_, settings);
+    for (const std::string& line : errors) print_error("semel gateway: {}\n", line);
+    if (!errors.empty()) return Exit::usage;
   }
-  SEMEL_TRY(engine, Engine::open(options));
-  return serve_on(*engine);
-}
-
-Status GatewayCommand::serve_on(Engine& engine) {
-  const StopSignals stop;
-  SEMEL_TRY(started, gateway::Gateway::start(engine, options_));
-  const std::unique_ptr<gateway::Gateway> served = std::move(started);
-  std::unique_ptr<net::AdminServer> admin;
-  std::string ports = "port " + std::to_string(served->port()) + "\n";
-  if (has_admin_) {
-    const auto is_ready = [&]() -> Status {
-      if (!served->is_draining()) return Done{};
-      return Error{ErrorCode::closing, "it is ending"};
-    };
-    SEMEL_TRY(opened, net::AdminServer::start(
-                          {.addresses = {admin_address_}, .port = admin_port_},
-                          {.metrics = [&] { return served->metrics(); }, .ready = is_ready}));
-    admin = std::move(opened);
-    ports += "admin " + std::to_string(admin->endpoints().front().port) + "\n";
+  const std::pair<const std::string*, std::string*> given[] = {
+      {&listen_, &settings.listen},
+      {&upstream_, &settings.upstream},
+      {&tls_cert_, &settings.tls_cert},
+      {&tls_key_, &settings.tls_key},
+      {&store_, &settings.store},
+      {&admin_, &settings.admin},
+      {&upstream_ca_, &settings.upstream_ca},
+      {&access_log_, &settings.access_log}};
+  for (const auto& [from, to] : given) {
+    if (!from->empty()) *to = *from;
   }
-  if (!ready_file_.empty()) SEMEL_CHECK(net::write_ready_file(ready_file_, ports));
-  print_error("semel gateway: serving on port {}\n", served->port());
-  pollfd signal{.fd = stop.descriptor(), .events = POLLIN, .revents = 0};
-  while (stop.received() == 0) poll(&signal, 1, -1);
-  served->drain(options_.drain_within);
-  return Done{};
+  if (app_->count("--threads") > 0) settings.threads = threads_;
+  if (durability_ == "memory") settings.durability = Durability::memory;
+  if (durability_ == "logged") settings.durability = Durability::logged;
+  if (durability_ == "synced") settings.durability = Durability::synced;
+  const Status checked = gateway::check_settings(settings);
+  if (!checked) {
+    print_error("semel gateway: {}\n", checked.error().detail);
+    return Exit::usage;
+  }
+  if (checks_config_) return write_out("semel gateway: the configuration is right\n");
+  // Blocked before the first thread is made, which inherits it.
+  const sigset_t signals = end_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  auto started = Gateway::start(std::move(settings));
+  if (!started) {
+    print_error("semel gateway: {}\n", started.error().detail);
+    return exit_of(started.error().code);
+  }
+  const std::unique_ptr<Gateway> gateway = *std::move(started);
+  const Status ready = write_ready_file(ready_file_, *gateway);
+  if (!ready) {
+    print_error("semel gateway: {}\n", ready.error().detail);
+    return exit_of(ready.error().code);
+  }
+  print_error("semel gateway: serving on port {}\n", gateway->port());
+  int received = 0;
+  while (sigwait(&signals, &received) != 0) {
+  }
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second signal ends it at once
+  if (!gateway->drain()) {
+    print_error("semel gateway: some requests were not finished; their claims are held\n");
+  }
+  return Exit::ok;
 }
 
 }  // namespace semel::tool

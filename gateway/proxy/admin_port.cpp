@@ -1,0 +1,226 @@
+#include "gateway/proxy/admin_port.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/hex.hpp"
+#include "gateway/proxy/stream.hpp"
+
+namespace semel::gateway {
+namespace {
+
+namespace http = beast::http;
+constexpr std::size_t head_bytes_max = std::size_t{8} * 1024;
+constexpr unsigned connections_max = 16;
+constexpr Millis request_within{5'000};
+
+using AdminRequest = http::request<http::empty_body>;
+using AdminReply = http::response<http::string_body>;
+
+AdminReply reply_of(http::status status, std::string body) {
+  AdminReply reply{status, 11};
+  reply.set(http::field::content_type, "text/plain; charset=utf-8");
+  reply.set(http::field::cache_control, "no-store");
+  reply.body() = std::move(body);
+  return reply;
+}
+
+/// None: a '%' that is no escape.
+std::optional<std::string> decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    const bool is_whole = text.size() - i > 2;
+    const int high = is_whole ? base::hex_value(text[i + 1]) : -1;
+    const int low = is_whole ? base::hex_value(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+std::map<std::string, std::string, std::less<>> parameters_of(std::string_view query) {
+  std::map<std::string, std::string, std::less<>> found;
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view one = query.substr(0, end);
+    const std::size_t equals = std::min(one.find('='), one.size());
+    if (auto value = decoded(one.substr(std::min(equals + 1, one.size())))) {
+      found.insert_or_assign(std::string{one.substr(0, equals)}, *std::move(value));
+    }
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return found;
+}
+
+AdminReply resolve(const AdminRequest& request, std::string_view query, const AdminCalls& calls) {
+  if (request["Semel-Admin"] != "yes") {
+    return reply_of(http::status::forbidden, "the header 'Semel-Admin: yes' is missing\n");
+  }
+  const auto parameters = parameters_of(query);
+  const auto value = [&](std::string_view name) {
+    const auto found = parameters.find(name);
+    return found == parameters.end() ? std::string{} : found->second;
+  };
+  const std::string how = value("as");
+  if (how != "done" && how != "released") {
+    return reply_of(http::status::bad_request, "as is done or released\n");
+  }
+  const Status resolved = calls.resolve(value("route"), value("key"), how == "done");
+  if (resolved) return reply_of(http::status::ok, "ok\n");
+  const bool is_missing = resolved.error().code == ErrorCode::no_such_key;
+  return reply_of(is_missing ? http::status::not_found : http::status::bad_request,
+                  resolved.error().message() + "\n");
+}
+
+AdminReply answer(const AdminRequest& request, const AdminCalls& calls) {
+  const std::string_view target{request.target().data(), request.target().size()};
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  const std::string_view path = target.substr(0, mark);
+  const std::string_view query = target.substr(std::min(mark + 1, target.size()));
+  const bool is_get = request.method() == http::verb::get || request.method() == http::verb::head;
+  if (path == "/resolve") {
+    if (request.method() == http::verb::post) return resolve(request, query, calls);
+    return reply_of(http::status::method_not_allowed, "POST\n");
+  }
+  if (!is_get) return reply_of(http::status::method_not_allowed, "GET or HEAD\n");
+  if (path == "/healthz" || path == "/livez") return reply_of(http::status::ok, "ok\n");
+  if (path == "/readyz") {
+    const Status ready = calls.ready();
+    if (ready) return reply_of(http::status::ok, "ok\n");
+    return reply_of(http::status::service_unavailable, ready.error().message() + "\n");
+  }
+  if (path != "/metrics") {
+    return reply_of(http::status::not_found, "there is /metrics, /healthz, /readyz and /resolve\n");
+  }
+  AdminReply reply = reply_of(http::status::ok, calls.metrics());
+  reply.set(http::field::content_type, "text/plain; version=0.0.4; charset=utf-8");
+  return reply;
+}
+
+}  // namespace
+
+class AdminPort::Impl {
+ public:
+  explicit Impl(AdminCalls calls) : calls_(std::move(calls)) {}
+  ~Impl() {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  [[nodiscard]] Status listen(const Address& at) {
+    error_code error;
+    const auto address =
+        asio::ip::make_address(at.host == "localhost" ? "127.0.0.1" : at.host, error);
+    if (!error) acceptor_.open(tcp::endpoint{address, 0}.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address{true}, error);
+    if (!error) acceptor_.bind({address, at.port}, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (!error) port_ = acceptor_.local_endpoint(error).port();
+    if (!error) return Done{};
+    return Error{ErrorCode::bad_option, "admin: cannot listen on " + at.host + ":" +
+                                            std::to_string(at.port) + ": " + error.message()};
+  }
+  void run() {
+    asio::co_spawn(io_, accept(), asio::detached);
+    sigset_t all{};
+    sigset_t before{};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread{[this] { io_.run(); }};
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_setname_np(thread_.native_handle(), "semel-gw-admin");
+  }
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+ private:
+  [[nodiscard]] asio::awaitable<void> accept() {
+    for (;;) {
+      tcp::socket socket{io_};
+      auto [error] = co_await acceptor_.async_accept(socket, no_throw);
+      if (error == asio::error::operation_aborted) co_return;
+      if (error || open_ >= connections_max) {
+        asio::steady_timer pause{io_, Millis{error ? 100 : 0}};
+        co_await pause.async_wait(no_throw);
+        continue;  // a connection beyond the limit is closed
+      }
+      asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
+    }
+  }
+  /// One request a connection: operators and scrapers need no more.
+  [[nodiscard]] asio::awaitable<void> serve(tcp::socket socket) {
+    ++open_;
+    beast::tcp_stream stream{std::move(socket)};
+    stream.expires_after(request_within);
+    beast::flat_buffer buffer{2 * head_bytes_max};
+    http::request_parser<http::empty_body> parser;
+    parser.header_limit(static_cast<std::uint32_t>(head_bytes_max));
+    auto [error, bytes] = co_await http::async_read(stream, buffer, parser, no_throw);
+    static_cast<void>(bytes);
+    const bool is_gone = error == http::error::end_of_stream || error == beast::error::timeout;
+    if (!is_gone) {
+      AdminReply reply = error ? reply_of(http::status::bad_request, error.message() + "\n")
+                               : answer(parser.get(), calls_);
+      reply.keep_alive(false);
+      reply.prepare_payload();
+      if (parser.is_header_done() && parser.get().method() == http::verb::head) {
+        reply.body().clear();
+      }
+      auto [failed, sent] = co_await http::async_write(stream, reply, no_throw);
+      static_cast<void>(failed);
+      static_cast<void>(sent);
+      error_code ignored;
+      stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    }
+    --open_;
+  }
+
+  const AdminCalls calls_;
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_{io_};
+  std::uint16_t port_ = 0;
+  unsigned open_ = 0;
+  std::thread thread_;
+};
+
+AdminPort::AdminPort(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+AdminPort::~AdminPort() = default;
+
+Result<std::unique_ptr<AdminPort>> AdminPort::start(const Address& at, AdminCalls calls) {
+  // Asio throws if there is no descriptor left for it, std::thread if there is no thread.
+  try {
+    auto impl = std::make_unique<Impl>(std::move(calls));
+    SEMEL_CHECK(impl->listen(at));
+    impl->run();
+    return std::unique_ptr<AdminPort>{new AdminPort{std::move(impl)}};
+  } catch (const std::system_error& failed) {
+    return Error{ErrorCode::no_thread, std::string{"admin: cannot start: "} + failed.what()};
+  }
+}
+
+std::uint16_t AdminPort::port() const noexcept {
+  return impl_->port();
+}
+
+}  // namespace semel::gateway

@@ -1,0 +1,44 @@
+// The port for operators, on loopback addresses only: metrics, health, and the end of doubts.
+//
+//   GET  /metrics            Prometheus' text
+//   GET  /healthz, /livez    200 while the process responds
+//   GET  /readyz             200, or 503 and the reason
+//   POST /resolve?route=NAME&key=KEY&as=done|released
+//        ends a doubt; with the header "Semel-Admin: yes", which a page in a browser cannot send
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "gateway/config/settings.hpp"
+#include "semel/result.hpp"
+
+namespace semel::gateway {
+
+/// Called on the thread of the port, one at a time.
+struct AdminCalls {
+  std::function<std::string()> metrics{};
+  std::function<Status()> ready{};
+  std::function<Status(std::string_view route, std::string_view key, bool is_done)> resolve{};
+};
+
+class AdminPort {
+ public:
+  /// Errors: bad_option (the address), no_thread.
+  [[nodiscard]] static Result<std::unique_ptr<AdminPort>> start(const Address& at,
+                                                                AdminCalls calls);
+  ~AdminPort();
+  AdminPort(const AdminPort&) = delete;
+  AdminPort& operator=(const AdminPort&) = delete;
+  [[nodiscard]] std::uint16_t port() const noexcept;
+
+ private:
+  class Impl;
+  explicit AdminPort(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace semel::gateway

@@ -1,0 +1,236 @@
+// Guarded requests: buffer, claim, forward, record, reply. See session.hpp.
+#include <utility>
+
+#include "gateway/proxy/session.hpp"
+#include "gateway/rules/work_key.hpp"
+
+namespace semel::gateway {
+namespace {
+
+constexpr std::size_t step_bytes = std::size_t{16} * 1024;
+
+/// Whether there is a claim that must be ended.
+bool is_owned(const Work& work) noexcept {
+  return work.is_claimed && work.route->guard != Guard::debounce;
+}
+
+std::vector<Field> fields_of(const RecordedReply& reply) {
+  std::vector<Field> fields;
+  for (const auto& [name, value] : reply.fields) fields.push_back({name, value});
+  return fields;
+}
+
+}  // namespace
+
+asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, std::string& body,
+                                                           BodyShare& share) {
+  const std::size_t limit = in.route->body_bytes;
+  const Refusal too_large{Outcome::body_too_large,
+                          "this route takes bodies of up to " + std::to_string(limit) + " bytes"};
+  const auto length = in.parser.content_length();
+  if (length && *length > limit) co_return too_large;
+  if (in.expects_continue && !in.parser.is_done() && buffer_.size() == 0) {
+    const bool is_sent = co_await send(in, "HTTP/1.1 100 Continue\r\n\r\n");
+    if (!is_sent) co_return Refusal{Outcome::bad_request, "the client has gone"};
+  }
+  std::string room(step_bytes, '\0');
+  while (!in.parser.is_done()) {
+    stream_.expires_after(context_.settings.body_timeout);
+    const BodyStep step = co_await read_step(stream_, buffer_, in.parser, room);
+    if (step.error == beast::error::timeout) {
+      co_return Refusal{Outcome::request_timeout, "the body did not arrive in time"};
+    }
+    if (step.error) {
+      co_return Refusal{Outcome::bad_request, "the body: " + step.error.message()};
+    }
+    if (body.size() + step.bytes > limit) co_return too_large;
+    // A string that grows may hold twice its size for a moment; it is not counted.
+    if (!share.grow(step.bytes)) {
+      co_return Refusal{
+          Outcome::gateway_busy,
+          "bodies of " + std::to_string(context_.settings.body_memory) + " bytes are being read",
+          Millis{1'000}};
+    }
+    body.append(room, 0, step.bytes);
+  }
+  co_return std::nullopt;
+}
+
+asio::awaitable<bool> Session::confirm() {
+  if (context_.level == Durability::memory) co_return true;
+  Engine& engine = context_.guards.engine();
+  const Durability level = context_.level;
+  auto confirmed =
+      await_callback<Status>(context_.bridge, [&engine, level](std::function<void(Status)> done) {
+        engine.confirm_async(level, std::move(done));
+      });
+  const Status kept = co_await std::move(confirmed);
+  co_return kept.ok();
+}
+
+asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
+  Guards& guards = context_.guards;
+  if (const auto refusal = guards.check_headers(*in.route, in.request)) {
+    co_return co_await refuse(in, *refusal);
+  }
+  BodyShare share{context_.body_memory};
+  std::string body;
+  const std::optional<Refusal> bad_body = co_await read_body(in, body, share);
+  if (bad_body) co_return co_await refuse(in, *bad_body);
+  in.request.body = body;
+  Prepared prepared = guards.prepare(*in.route, in.request);
+  if (prepared.refusal) co_return co_await refuse(in, *prepared.refusal);
+  Work work = std::move(prepared.work);
+  Admission admission{.outcome = Outcome::passed};
+  if (work.is_claimed) {
+    if (context_.log.is_on()) {
+      constexpr std::size_t shown_digits = 16;
+      in.key_digest = sha256_hex(work.key).substr(0, shown_digits);
+    }
+    admission = guards.claim(work);
+    if (admission.outcome == Outcome::in_flight && in.route->wait > Millis{0}) {
+      auto answered = await_callback<ClaimOutcome>(context_.bridge, [&guards, &work](auto done) {
+        guards.wait(work, ClaimCallback{std::move(done)});
+      });
+      ClaimOutcome outcome = co_await std::move(answered);
+      admission = guards.admission_of(work, std::move(outcome));
+    }
+  }
+  // Neither the upstream nor the client sees what a power cut could still take back.
+  const bool is_kept = co_await confirm();
+  if (!is_kept) {
+    if (admission.outcome == Outcome::granted) guards.release(work);
+    const Refusal unkept{Outcome::store_unavailable, "the claim could not be written down"};
+    co_return co_await refuse(in, unkept);
+  }
+  if (admission.refusal) co_return co_await refuse(in, *admission.refusal);
+  in.outcome = admission.outcome;
+  if (admission.outcome == Outcome::replayed) {
+    co_return co_await send_recorded(in, admission.reply, "Idempotent-Replayed: true\r\n");
+  }
+  co_return co_await forward(in, work);
+}
+
+asio::awaitable<bool> Session::send_recorded(Incoming& in, const RecordedReply& reply,
+                                             std::string_view extra) {
+  in.status = reply.status;
+  const bool stays = may_stay(in);
+  const std::vector<Field> fields = fields_of(reply);
+  constexpr unsigned no_content = 204;
+  constexpr unsigned not_modified = 304;
+  const bool has_body = reply.status != no_content && reply.status != not_modified;
+  std::string message = client_head(
+      {.status = reply.status,
+       .fields = fields,
+       .framing = {has_body ? Framing::Kind::length : Framing::Kind::none, reply.body.size()},
+       .is_1_0 = in.is_1_0,
+       .keep_alive = stays,
+       .extra = extra});
+  if (has_body && !in.is_head) message += reply.body;
+  const bool is_sent = co_await send(in, message);
+  const bool goes_on = is_sent && stays;
+  co_return goes_on;
+}
+
+asio::awaitable<bool> Session::forward(Incoming& in, const Work& work) {
+  std::optional<Guards::Keeper> keeper;
+  if (is_owned(work)) {
+    keeper.emplace(context_.guards, work);
+    if (!keeper->has_lease()) {
+      const Refusal late{Outcome::in_flight, "the store was slow, and the lease is over",
+                         Millis{1'000}};
+      co_return co_await refuse(in, late);
+    }
+  }
+  const Framing framing{in.request.body.empty() && !in.parser.content_length()
+                            ? Framing::Kind::none
+                            : Framing::Kind::length,
+                        in.request.body.size()};
+  const std::string token = work.epoch == 0 ? std::string{} : std::to_string(work.epoch);
+  std::string message = head_for_upstream(in, framing, token, false);
+  message.append(in.request.body);
+  UpstreamReply reply = co_await exchange(in, message, false);
+  if (reply.how == UpstreamReply::How::replied) co_await read_reply_head(in, reply);
+  if (reply.how != UpstreamReply::How::replied) co_return co_await fail(in, work, reply);
+  if (!is_owned(work)) co_return co_await relay(in, reply, "", true, "");
+
+  RecordedReply recorded{.status = reply.parser->get().result_int()};
+  for (const Field& field : end_to_end_fields(reply.fields)) {
+    recorded.fields.emplace_back(field.name, field.value);
+  }
+  UpstreamConnection& upstream = *reply.lease.connection;
+  std::string room(step_bytes, '\0');
+  while (!reply.parser->is_done() && encoded_bytes(recorded) <= in.route->record_bytes) {
+    upstream.stream.expires_after(context_.settings.body_timeout);
+    const BodyStep step = co_await read_step(upstream.stream, upstream.buffer, *reply.parser, room);
+    if (step.error) {
+      const bool is_late = step.error == beast::error::timeout;
+      reply.how = is_late ? UpstreamReply::How::timed_out : UpstreamReply::How::broken;
+      reply.refusal = {is_late ? Outcome::upstream_timeout : Outcome::upstream_broken,
+                       "within the body of its reply: " + step.error.message()};
+      co_return co_await fail(in, work, reply);
+    }
+    recorded.body.append(room, 0, step.bytes);
+  }
+  co_return co_await end_claim(in, work, reply, recorded);
+}
+
+asio::awaitable<bool> Session::fail(Incoming& in, const Work& work, UpstreamReply& reply) {
+  reply.lease = {};  // closes the connection
+  const bool is_unsent = reply.how == UpstreamReply::How::not_sent;
+  const Route& route = *in.route;
+  const Meaning meaning =
+      reply.how == UpstreamReply::How::timed_out ? route.on_timeout : route.on_broken;
+  Refusal refusal = std::move(reply.refusal);
+  if (work.is_claimed && (is_unsent || (is_owned(work) && meaning == Meaning::release))) {
+    context_.guards.release(work);
+    refusal.detail += "; the key is free again";
+  } else if (is_owned(work)) {
+    if (!context_.guards.doubt(work, refusal.detail)) context_.counters.replies_unrecorded.add();
+    refusal.detail += "; the request may have been carried out, and will not be sent again";
+  }
+  // If this does not get to the disk, the claim is held there, and ends as on-lease-end says.
+  if (work.is_claimed && !co_await confirm()) context_.counters.replies_unrecorded.add();
+  co_return co_await refuse(in, refusal);
+}
+
+asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, UpstreamReply& reply,
+                                         const RecordedReply& recorded) {
+  Guards& guards = context_.guards;
+  Completion completion;
+  switch (meaning_of_status(*in.route, recorded.status)) {
+    case Meaning::keep:
+      completion = guards.complete(work, recorded);
+      break;
+    case Meaning::release:
+      guards.release(work);
+      break;
+    case Meaning::in_doubt:
+      if (!guards.doubt(work, "status " + std::to_string(recorded.status))) {
+        completion.recorded = Recorded::no;
+      }
+      break;
+  }
+  const bool is_kept = co_await confirm();
+  if (completion.recorded == Recorded::superseded) context_.counters.leases_superseded.add();
+  if (completion.newer) {
+    reply.lease = {};
+    in.outcome = Outcome::replayed;
+    co_return co_await send_recorded(in, *completion.newer, "Idempotent-Replayed: true\r\n");
+  }
+  std::string_view extra;
+  if (!is_kept || completion.recorded != Recorded::yes) {
+    // The client gets the reply all the same: it is true, and there is no better one.
+    context_.counters.replies_unrecorded.add();
+    extra = "Semel-Recorded: no\r\n";
+  }
+  in.status = recorded.status;
+  if (!reply.parser->is_done()) {
+    co_return co_await relay(in, reply, recorded.body, true, extra);
+  }
+  if (reply.parser->keep_alive() && reply.lease.connection->buffer.size() == 0) reply.lease.keep();
+  reply.lease = {};
+  co_return co_await send_recorded(in, recorded, extra);
+}
+
+}  // namespace semel::gateway

@@ -1,0 +1,76 @@
+#include "gateway/proxy/stream.hpp"
+
+#include <openssl/ssl.h>
+
+#include <boost/asio/ssl/host_name_verification.hpp>
+
+namespace semel::gateway {
+namespace {
+
+Error bad_file(const std::string& setting, const std::string& file, const error_code& error) {
+  return {ErrorCode::bad_option, setting + " '" + file + "': " + error.message()};
+}
+
+/// HTTP/1.1 or nothing: a client that offers only h2 is told so by the handshake.
+int choose_protocol(SSL* /*connection*/, const unsigned char** chosen, unsigned char* bytes,
+                    const unsigned char* offered, unsigned offered_bytes, void* /*unused*/) {
+  static constexpr unsigned char ours[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+  unsigned char* found = nullptr;
+  const int answer =
+      SSL_select_next_proto(&found, bytes, ours, sizeof ours, offered, offered_bytes);
+  *chosen = found;
+  return answer == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+std::shared_ptr<asio::ssl::context> new_context(asio::ssl::context::method method) {
+  auto made = std::make_shared<asio::ssl::context>(method);
+  SSL_CTX_set_min_proto_version(made->native_handle(), TLS1_2_VERSION);
+  SSL_CTX_set_session_cache_mode(made->native_handle(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(made->native_handle(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  return made;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<asio::ssl::context>> client_tls(const Settings& settings) {
+  if (settings.tls_cert.empty()) return std::shared_ptr<asio::ssl::context>{};
+  auto made = new_context(asio::ssl::context::tls_server);
+  error_code error;
+  made->use_certificate_chain_file(settings.tls_cert, error);
+  if (error) return bad_file("tls-cert", settings.tls_cert, error);
+  made->use_private_key_file(settings.tls_key, asio::ssl::context::pem, error);
+  if (error) return bad_file("tls-key", settings.tls_key, error);
+  SSL_CTX_set_alpn_select_cb(made->native_handle(), choose_protocol, nullptr);
+  return made;
+}
+
+Result<std::shared_ptr<asio::ssl::context>> upstream_tls(const Settings& settings) {
+  SEMEL_TRY(address, parse_upstream(settings.upstream));
+  if (!address.is_tls) return std::shared_ptr<asio::ssl::context>{};
+  auto made = new_context(asio::ssl::context::tls_client);
+  error_code error;
+  if (!settings.upstream_ca.empty()) {
+    made->load_verify_file(settings.upstream_ca, error);
+    if (error) return bad_file("upstream-ca", settings.upstream_ca, error);
+  } else {
+    made->set_default_verify_paths(error);
+    if (error) return bad_file("upstream-ca", "of the system", error);
+  }
+  return made;
+}
+
+bool expect_name(Stream& stream, const std::string& host, bool is_verified) {
+  auto* const tls = stream.tls_layer();
+  if (tls == nullptr) return true;
+  error_code is_address;
+  asio::ip::make_address(host, is_address);
+  // Names of hosts are for SNI, addresses are not (RFC 6066, section 3).
+  if (is_address && SSL_set_tlsext_host_name(tls->native_handle(), host.c_str()) != 1) return false;
+  error_code error;
+  tls->set_verify_mode(is_verified ? asio::ssl::verify_peer : asio::ssl::verify_none, error);
+  if (error || !is_verified) return !error;
+  tls->set_verify_callback(asio::ssl::host_name_verification{host}, error);
+  return !error;
+}
+
+}  // namespace semel::gateway

@@ -1,0 +1,74 @@
+// One TCP connection, with TLS or without: what Beast and Asio read from and write to.
+#pragma once
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "gateway/config/settings.hpp"
+#include "semel/result.hpp"
+
+namespace semel::gateway {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using beast::error_code;
+using tcp = asio::ip::tcp;
+
+/// `auto [error, bytes] = co_await operation(.., no_throw)`.
+inline constexpr auto no_throw = asio::as_tuple(asio::use_awaitable);
+
+/// Used by one thread. expires_after() of the TCP stream bounds every operation, also of TLS.
+class Stream {
+ public:
+  using executor_type = beast::tcp_stream::executor_type;
+
+  explicit Stream(tcp::socket socket) : plain_(std::in_place, std::move(socket)) {}
+  Stream(tcp::socket socket, asio::ssl::context& tls)
+      : secure_(std::in_place, std::move(socket), tls) {}
+
+  [[nodiscard]] beast::tcp_stream& tcp_layer() noexcept {
+    return secure_ ? secure_->next_layer() : *plain_;
+  }
+  /// Null: without TLS.
+  [[nodiscard]] beast::ssl_stream<beast::tcp_stream>* tls_layer() noexcept {
+    return secure_ ? &*secure_ : nullptr;
+  }
+  [[nodiscard]] executor_type get_executor() noexcept { return tcp_layer().get_executor(); }
+  void expires_after(Millis time) { tcp_layer().expires_after(time); }
+  void close() noexcept {
+    error_code ignored;
+    tcp_layer().socket().close(ignored);
+  }
+
+  template <class Buffers, class Token>
+  auto async_read_some(const Buffers& buffers, Token&& token) {
+    if (secure_) return secure_->async_read_some(buffers, std::forward<Token>(token));
+    return plain_->async_read_some(buffers, std::forward<Token>(token));
+  }
+  template <class Buffers, class Token>
+  auto async_write_some(const Buffers& buffers, Token&& token) {
+    if (secure_) return secure_->async_write_some(buffers, std::forward<Token>(token));
+    return plain_->async_write_some(buffers, std::forward<Token>(token));
+  }
+
+ private:
+  std::optional<beast::tcp_stream> plain_;
+  std::optional<beast::ssl_stream<beast::tcp_stream>> secure_;
+};
+
+/// TLS for clients: 1.2 and 1.3, HTTP/1.1 by ALPN. None: plain HTTP. Errors: bad_option (names the
+/// file).
+[[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> client_tls(const Settings& settings);
+/// TLS to the upstream, whose certificate and name are verified. None: http. Errors: bad_option.
+[[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> upstream_tls(const Settings& settings);
+/// To be called before the handshake: the name that the certificate must have.
+[[nodiscard]] bool expect_name(Stream& stream, const std::string& host, bool is_verified);
+
+}  // namespace semel::gateway

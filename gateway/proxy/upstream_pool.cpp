@@ -1,0 +1,165 @@
+#include "gateway/proxy/upstream_pool.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace semel::gateway {
+namespace {
+
+/// Whether nothing has come on it since it was put back: neither its end nor bytes that nobody has
+/// asked for. Costs a system call, and saves most requests that would be sent to nobody.
+bool is_alive(UpstreamConnection& connection) {
+  char byte = 0;
+  const int handle = connection.stream.tcp_layer().socket().native_handle();
+  const auto got = recv(handle, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+}  // namespace
+
+UpstreamPool::UpstreamPool(asio::io_context& io, const Settings& settings,
+                           const UpstreamAddress& address, std::shared_ptr<asio::ssl::context> tls,
+                           Counters& counters, std::size_t count, std::size_t queue)
+    : io_(io),
+      settings_(settings),
+      address_(address),
+      tls_(std::move(tls)),
+      counters_(counters),
+      count_max_(count),
+      queue_max_(queue) {}
+
+void UpstreamPool::Lease::keep() noexcept {
+  if (pool_ == nullptr || connection == nullptr || pool_->is_closed_) return;
+  connection->unused_for = base::Stopwatch{};
+  connection->is_reused = true;
+  connection->stream.tcp_layer().expires_never();
+  pool_->unused_.push_back(std::move(connection));
+}
+
+void UpstreamPool::Lease::end() noexcept {
+  connection.reset();
+  if (const auto pool = std::exchange(pool_, nullptr)) pool->release();
+}
+
+void UpstreamPool::release() noexcept {
+  --in_use_;
+  while (!waiters_.empty()) {
+    const std::shared_ptr<Waiter> next = std::move(waiters_.front());
+    waiters_.pop_front();
+    next->is_next = true;
+    ++in_use_;  // for the one that wakes
+    next->timer.cancel();
+    return;
+  }
+}
+
+void UpstreamPool::close() noexcept {
+  is_closed_ = true;
+  unused_.clear();
+}
+
+asio::awaitable<bool> UpstreamPool::wait_for_turn() {
+  if (in_use_ < count_max_) {
+    ++in_use_;
+    co_return true;
+  }
+  if (waiters_.size() >= queue_max_) co_return false;
+  const auto waiter = std::make_shared<Waiter>(io_);
+  waiter->timer.expires_after(settings_.queue_timeout);
+  waiters_.push_back(waiter);
+  co_await waiter->timer.async_wait(no_throw);
+  if (!waiter->is_next) std::erase(waiters_, waiter);
+  co_return waiter->is_next;
+}
+
+std::unique_ptr<UpstreamConnection> UpstreamPool::take_unused() {
+  while (!unused_.empty()) {
+    std::unique_ptr<UpstreamConnection> last = std::move(unused_.back());
+    unused_.pop_back();
+    if (last->unused_for.passed() >= settings_.upstream_idle) {  // so are all before it
+      unused_.clear();
+      return nullptr;
+    }
+    if (is_alive(*last)) return last;
+  }
+  return nullptr;
+}
+
+asio::awaitable<UpstreamPool::Acquired> UpstreamPool::acquire(bool fresh) {
+  const bool is_mine = co_await wait_for_turn();
+  if (!is_mine) {
+    Acquired busy;
+    busy.refusal =
+        Refusal{Outcome::upstream_busy,
+                std::to_string(count_max_) + " connections of this thread are in use, and " +
+                    std::to_string(queue_max_) + " requests may wait for " +
+                    std::to_string(settings_.queue_timeout.count()) + " ms",
+                Millis{1'000}};
+    co_return busy;
+  }
+  Lease lease{shared_from_this()};
+  if (!fresh) lease.connection = take_unused();
+  if (lease.connection != nullptr) {
+    counters_.upstream_reused.add();
+    Acquired acquired;
+    acquired.lease = std::move(lease);
+    co_return acquired;
+  }
+  co_return co_await connect(lease);
+}
+
+UpstreamPool::Acquired UpstreamPool::not_connected(const std::string& what,
+                                                   const error_code& error) {
+  counters_.upstream_failed.add();
+  Acquired acquired;
+  acquired.refusal = Refusal{Outcome::upstream_unreachable, what + ": " + error.message()};
+  return acquired;
+}
+
+asio::awaitable<UpstreamPool::Acquired> UpstreamPool::connect(Lease& lease) {
+  Acquired acquired;
+  // Shared with the timer's handler, which may run when this has ended.
+  const auto resolver = std::make_shared<tcp::resolver>(io_);
+  asio::steady_timer deadline{io_};
+  deadline.expires_after(settings_.connect_timeout);
+  deadline.async_wait([resolver](error_code stopped) {
+    if (!stopped) resolver->cancel();
+  });
+  auto [resolve_error, endpoints] =
+      co_await resolver->async_resolve(address_.host, address_.port, no_throw);
+  deadline.cancel();
+  if (resolve_error) {
+    co_return not_connected("resolving " + address_.host, resolve_error);
+  }
+  beast::tcp_stream opened{io_};
+  opened.expires_after(settings_.connect_timeout);
+  auto [error, endpoint] = co_await opened.async_connect(endpoints, no_throw);
+  if (error) {
+    co_return not_connected("connecting to " + address_.host + ":" + address_.port, error);
+  }
+  static_cast<void>(endpoint);
+  error_code ignored;
+  opened.socket().set_option(tcp::no_delay{true}, ignored);
+  tcp::socket socket = opened.release_socket();
+  lease.connection = std::make_unique<UpstreamConnection>(
+      tls_ != nullptr ? Stream{std::move(socket), *tls_} : Stream{std::move(socket)});
+  if (auto* const tls = lease.connection->stream.tls_layer()) {
+    if (!expect_name(lease.connection->stream, address_.host, settings_.upstream_verify)) {
+      co_return not_connected("TLS", error_code{asio::error::invalid_argument});
+    }
+    lease.connection->stream.expires_after(settings_.connect_timeout);
+    auto [tls_error] = co_await tls->async_handshake(asio::ssl::stream_base::client, no_throw);
+    if (tls_error) {
+      co_return not_connected("TLS with " + address_.host, tls_error);
+    }
+  }
+  counters_.upstream_opened.add();
+  acquired.lease = std::move(lease);
+  co_return acquired;
+}
+
+}  // namespace semel::gateway

@@ -1,0 +1,99 @@
+// Connections to the upstream, of one thread: kept while they are unused for a short time, bounded
+// in number, with a bounded queue in front.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/stopwatch.hpp"
+#include "gateway/config/settings.hpp"
+#include "gateway/proxy/counters.hpp"
+#include "gateway/proxy/stream.hpp"
+#include "gateway/rules/outcome.hpp"
+
+namespace semel::gateway {
+
+/// An open connection, with what was read behind the last reply: nothing.
+struct UpstreamConnection {
+  explicit UpstreamConnection(Stream opened) : stream(std::move(opened)) {}
+  Stream stream;
+  beast::flat_buffer buffer{limits::reply_head_bytes_max};
+  base::Stopwatch unused_for{};
+  bool is_reused = false;
+};
+
+/// Used by one thread. Held by all who have a connection of it.
+class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
+ public:
+  /// The right to one of the connections; gives it back when it ends.
+  class Lease {
+   public:
+    Lease() = default;
+    explicit Lease(std::shared_ptr<UpstreamPool> pool) noexcept : pool_(std::move(pool)) {}
+    Lease(Lease&&) noexcept = default;
+    Lease& operator=(Lease&& other) noexcept {
+      end();
+      pool_ = std::move(other.pool_);
+      connection = std::move(other.connection);
+      return *this;
+    }
+    ~Lease() { end(); }
+    /// Keeps the connection for another request. Without this it is closed.
+    void keep() noexcept;
+
+    std::unique_ptr<UpstreamConnection> connection{};
+
+   private:
+    void end() noexcept;
+    std::shared_ptr<UpstreamPool> pool_{};
+  };
+  struct Acquired {
+    std::optional<Refusal> refusal{};
+    Lease lease{};
+  };
+
+  /// `count`: of connections in use; `queue`: of requests that wait for one.
+  UpstreamPool(asio::io_context& io, const Settings& settings, const UpstreamAddress& address,
+               std::shared_ptr<asio::ssl::context> tls, Counters& counters, std::size_t count,
+               std::size_t queue);
+
+  /// A connection of the pool, or a new one. `fresh`: a new one. A refusal means that nothing was
+  /// sent. Progress: waits at most queue_timeout and three times connect_timeout.
+  [[nodiscard]] asio::awaitable<Acquired> acquire(bool fresh = false);
+  /// Closes the connections that are not in use; those in use close when they end.
+  void close() noexcept;
+
+ private:
+  struct Waiter {
+    explicit Waiter(asio::io_context& io) : timer(io) {}
+    asio::steady_timer timer;
+    bool is_next = false;
+  };
+
+  [[nodiscard]] asio::awaitable<bool> wait_for_turn();
+  [[nodiscard]] std::unique_ptr<UpstreamConnection> take_unused();
+  [[nodiscard]] asio::awaitable<Acquired> connect(Lease& lease);
+  [[nodiscard]] Acquired not_connected(const std::string& what, const error_code& error);
+  void release() noexcept;
+
+  asio::io_context& io_;
+  const Settings& settings_;
+  const UpstreamAddress& address_;
+  const std::shared_ptr<asio::ssl::context> tls_;
+  Counters& counters_;
+  const std::size_t count_max_;
+  const std::size_t queue_max_;
+  std::size_t in_use_ = 0;
+  bool is_closed_ = false;
+  std::vector<std::unique_ptr<UpstreamConnection>> unused_;  // the newest last
+  std::deque<std::shared_ptr<Waiter>> waiters_;
+};
+
+}  // namespace semel::gateway

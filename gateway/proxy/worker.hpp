@@ -1,0 +1,72 @@
+// One thread of the gateway, with its listening socket, its sessions and its upstream connections.
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/mutex.hpp"
+#include "gateway/proxy/session.hpp"
+#include "semel/result.hpp"
+
+namespace semel::gateway {
+
+/// What all workers share. Lives longer than they do.
+struct Shared {
+  const Settings& settings;
+  const UpstreamAddress& upstream;
+  const Clock& clock;
+  const Route& default_route;
+  Counters& counters;
+  MemoryBudget& body_memory;
+  AccessLog& log;
+  std::shared_ptr<asio::ssl::context> client_tls;
+  std::shared_ptr<asio::ssl::context> upstream_tls;
+  unsigned thread_count = 1;
+};
+
+class Worker {
+ public:
+  Worker(const Shared& shared, Guards& guards, Durability level);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// Port 0: a free one. Errors: bad_option.
+  [[nodiscard]] Status listen(const tcp::endpoint& at);
+  /// Accepts from the same queue as `first`, which listens. Sockets of their own on one port
+  /// (SO_REUSEPORT) would let a second gateway, with a store of its own, take a part of the
+  /// requests without an error.
+  [[nodiscard]] Status listen_with(Worker& first);
+  [[nodiscard]] std::uint16_t port() const;
+  /// Starts the thread.
+  void run();
+  /// From any thread: accepts no more, and ends what is idle.
+  void drain();
+  /// Ends the thread at once. After that nothing of the engine calls back here.
+  void stop();
+
+ private:
+  void work() noexcept;
+  [[nodiscard]] bool restart() noexcept;
+  void pause() noexcept;
+  void begin_accepting();
+  [[nodiscard]] asio::awaitable<void> accept();
+  void admit(tcp::socket socket);
+
+  const Shared& shared_;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  SessionContext context_;
+  tcp::acceptor acceptor_{io_};
+  base::Mutex mutex_;
+  base::Condition stopped_;
+  bool is_stopping_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace semel::gateway

@@ -1,0 +1,37 @@
+// A reply as the result of a claim. It is in storages, so its form changes only with its first
+// byte.
+//
+//   1 byte    form, 1
+//   1 byte    flags: bit 0, the body was not kept
+//   2 bytes   status
+//   2 bytes   number of header fields
+//   each      2 bytes length of the name, name, 4 bytes length of the value, value
+//   rest      body
+//
+// Numbers are little-endian.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "semel/result.hpp"
+
+namespace semel::gateway {
+
+struct RecordedReply {
+  unsigned status = 0;
+  bool body_dropped = false;  ///< longer than the route keeps
+  std::vector<std::pair<std::string, std::string>> fields{};
+  std::string body{};
+};
+
+/// How many bytes encode() makes.
+[[nodiscard]] std::size_t encoded_bytes(const RecordedReply& reply) noexcept;
+[[nodiscard]] std::string encode(const RecordedReply& reply);
+/// Errors: bad_encoding.
+[[nodiscard]] Result<RecordedReply> decode_reply(std::string_view bytes);
+
+}  // namespace semel::gateway

@@ -1,0 +1,110 @@
+#include "gateway/rules/route.hpp"
+
+#include <algorithm>
+
+namespace semel::gateway {
+namespace {
+
+Error bad_pattern(std::string_view pattern, const std::string& why) {
+  return {ErrorCode::bad_option, "path '" + std::string{pattern} + "': " + why};
+}
+
+/// `segment` beside a pattern that may have one '*'.
+bool fits_segment(std::string_view pattern, std::string_view segment) noexcept {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == segment;
+  if (pattern == "*") return !segment.empty();
+  const std::string_view front = pattern.substr(0, star);
+  const std::string_view back = pattern.substr(star + 1);
+  return segment.size() >= front.size() + back.size() && segment.starts_with(front) &&
+         segment.ends_with(back);
+}
+
+}  // namespace
+
+Result<PathPattern> PathPattern::parse(std::string_view text) {
+  if (!text.starts_with('/')) return bad_pattern(text, "it does not begin with '/'");
+  if (text.find("//") != std::string_view::npos) return bad_pattern(text, "it has '//'");
+  if (text.find_first_of("%?#\\") != std::string_view::npos) {
+    return bad_pattern(text, "paths are compared decoded and without their query");
+  }
+  PathPattern made;
+  made.text_ = text;
+  std::string_view rest = text.substr(1);
+  for (bool more = true; more;) {
+    const std::size_t slash = rest.find('/');
+    more = slash != std::string_view::npos;
+    const std::string_view segment = rest.substr(0, slash);
+    if (more) rest.remove_prefix(slash + 1);
+    if (segment == "**") {
+      if (more) return bad_pattern(text, "'**' is not at its end");
+      made.has_rest_ = true;
+    } else if (std::count(segment.begin(), segment.end(), '*') > 1) {
+      return bad_pattern(text, "more than one '*' in a segment");
+    } else {
+      made.segments_.emplace_back(segment);
+    }
+  }
+  if (made.segments_.size() > limits::path_segments_max) {
+    return bad_pattern(text, std::to_string(made.segments_.size()) + " segments; the limit is " +
+                                 std::to_string(limits::path_segments_max));
+  }
+  return made;
+}
+
+bool PathPattern::fits(std::string_view path) const noexcept {
+  if (!path.starts_with('/')) return false;
+  path.remove_prefix(1);
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const std::size_t slash = path.find('/');
+    if (!fits_segment(segments_[i], path.substr(0, slash))) return false;
+    const bool is_last = slash == std::string_view::npos;
+    if (i + 1 == segments_.size()) return is_last || has_rest_;
+    if (is_last) return false;
+    path.remove_prefix(slash + 1);
+  }
+  return has_rest_;
+}
+
+bool Route::fits(std::string_view method, std::string_view normal_path) const noexcept {
+  const bool is_method =
+      methods.empty() || std::find(methods.begin(), methods.end(), method) != methods.end();
+  return is_method && path.fits(normal_path);
+}
+
+const Route* find_route(std::span<const Route> routes, std::string_view method,
+                        std::string_view normal_path) noexcept {
+  const auto found = std::find_if(routes.begin(), routes.end(), [&](const Route& route) {
+    return route.fits(method, normal_path);
+  });
+  return found == routes.end() ? nullptr : &*found;
+}
+
+Meaning meaning_of_status(const Route& route, unsigned status) noexcept {
+  const auto& released = route.release_statuses;
+  if (std::find(released.begin(), released.end(), status) != released.end()) {
+    return Meaning::release;
+  }
+  constexpr unsigned first_server_error = 500;
+  return status >= first_server_error ? route.on_5xx : Meaning::keep;
+}
+
+Policy claim_policy(const Route& route) noexcept {
+  if (route.guard == Guard::debounce) {
+    Policy policy = policies::debounce;
+    policy.lease = route.debounce;
+    return policy;
+  }
+  Policy policy = route.guard == Guard::form_token ? policies::token : policies::call;
+  policy.lease = route.lease;
+  policy.result_ttl = route.keep_for;
+  policy.failure_ttl = route.keep_for;
+  policy.attempts_ttl = route.guard == Guard::form_token ? route.token_ttl : route.keep_for;
+  policy.attempts_max = 0;
+  policy.on_lease_end = route.on_lease_end == Meaning::in_doubt ? Policy::OnLeaseEnd::in_doubt
+                                                                : Policy::OnLeaseEnd::retry;
+  policy.on_exception = Policy::OnFailure::in_doubt;
+  return policy;
+}
+
+}  // namespace semel::gateway

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Requests with a key have one effect, and a recorded reply is never lost, while the gateway is
+killed (-9), the upstream breaks off at each point and clients go away:
+proof_gateway.py PROGRAM [--requests N] [--seconds N] [--seed N] [--plant doubled|forgotten]
+
+Sixteen clients send keys to a gateway with a store on disk. A key is asked for again until its
+answer is final: a reply, or a doubt. Meanwhile the gateway is killed again and again, so that each
+kill meets requests at all their steps. At the end every key is asked for once more.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Client, Gateway, Upstream, message, new_directory  # noqa: E402
+
+ROUTES = '''
+[[route]]
+name = "pay"
+methods = ["POST"]
+path = "/pay/**"
+guard = "idempotency-key"
+timeout = "300ms"
+'''
+CLIENTS = 16
+KILL_EVERY = (0.02, 0.15)  # seconds, from and to
+# What the upstream does with a request, with weights. It has had its effect in each case.
+BEHAVIOURS = (('ok', 80), ('close', 4), ('half', 4), ('hang', 1), ('garbage', 2),
+              ('status&code=500', 3), ('status&code=422', 3), ('chunked', 3))
+
+
+class Run:
+    def __init__(self, program, requests, seed, plant=None):
+        self.random = random.Random(seed)
+        self.plant = plant
+        self.directory = new_directory()
+        self.upstream = Upstream()
+        self.store = os.path.join(self.directory.name, 'store')
+        self.gateway = Gateway(program, self.upstream.port, ROUTES, self.directory.name,
+                               ['--store', self.store, '--threads', '2'])
+        self.next = 0
+        self.requests = requests
+        self.lock = threading.Lock()
+        self.replies = {}  # key -> (status, body) that a client was given as recorded
+        self.doubts = set()
+        self.errors = []
+        self.kills = self.breaks = self.gone = self.asked = 0
+        self.ended = threading.Event()
+
+    def target(self, number):
+        behaviours, weights = zip(*BEHAVIOURS)
+        do = random.Random(number * 7919).choices(behaviours, weights)[0]
+        return f'/pay/{number}?do={do}'
+
+    def take(self):
+        with self.lock:
+            if self.next >= self.requests:
+                return None
+            self.next += 1
+            return self.next - 1
+
+    def ask(self, number, leaves):
+        """One try. None: nothing was learned. The client may leave before the reply."""
+        key = f'key-{number}'
+        body = key.encode()
+        try:
+            with Client(self.gateway.port, 5) as client:
+                data = message('POST', self.target(number), body, key=key)
+                if leaves:
+                    client.send(data[:leaves])
+                    return None
+                client.send(data)
+                return client.receive('POST')
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def client(self, seed):
+        rng = random.Random(seed)
+        while (number := self.take()) is not None:
+            if rng.random() < 0.1:
+                size = len(message('POST', self.target(number), b'key-%d' % number,
+                                   key=f'key-{number}'))
+                self.ask(number, rng.choice((rng.randrange(1, size), size)))
+                with self.lock:
+                    self.gone += 1
+            for _ in range(2000):
+                reply = self.ask(number, 0)
+                with self.lock:
+                    self.asked += 1
+                if reply is not None and self.judge(number, reply):
+                    break
+                time.sleep(0.005)  # between tries, as a client does
+            else:
+                self.fail(f'key {number} has no final answer')
+
+    def judge(self, number, reply):
+        """Whether the answer is final."""
+        with self.lock:
+            if reply.status == 409:
+                if reply.problem == 'in-flight':
+                    return False
+                self.doubts.add(number)
+                return True
+            if reply.status in (502, 503, 504) or reply.status == 500:
+                return False  # asked again: free, or a doubt
+            if 'semel-recorded' in reply.fields:
+                return False
+            seen = self.replies.setdefault(number, (reply.status, reply.body))
+            if seen != (reply.status, reply.body):
+                self.errors.append(f'key {number}: {seen}, and then {reply.status} {reply.body}')
+            return True
+
+    def fail(self, text):
+        with self.lock:
+            self.errors.append(text)
+
+    def disturb(self):
+        pauses = (0.02, 0.1) if self.plant else KILL_EVERY
+        while not self.ended.wait(self.random.uniform(*pauses)):
+            if not self.plant and self.random.random() < 0.3:
+                self.upstream.cut()
+                self.breaks += 1
+                continue
+            self.gateway.kill()
+            self.kills += 1
+            if self.plant == 'forgotten':
+                shutil.rmtree(self.store)
+            self.gateway.start()
+
+    def check(self):
+        """Asks for every key once more."""
+        lost = 0
+        for number in range(self.requests):
+            while (reply := self.ask(number, 0)) is None or reply.status == 503:
+                time.sleep(0.005)
+            if number in self.replies:
+                same = (reply.status, reply.body) == self.replies[number]
+                lost += 0 if same and reply.is_replay else 1
+            elif reply.status != 409 and number not in self.replies:
+                self.fail(f'key {number} was in doubt, and answered {reply.status}')
+        if self.plant == 'doubled':
+            self.upstream.effects[b'key-1'] += 1
+        doubled = sum(count > 1 for key, count in self.upstream.effects.items())
+        return doubled, lost
+
+    def run(self):
+        threads = [threading.Thread(target=self.client, args=(self.random.random(),))
+                   for _ in range(CLIENTS)]
+        trouble = threading.Thread(target=self.disturb)
+        for thread in [*threads, trouble]:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.ended.set()
+        trouble.join()
+        doubled, lost = self.check()
+        self.gateway.stop()
+        self.upstream.stop()
+        self.directory.cleanup()
+        return doubled, lost
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('program')
+    parser.add_argument('--requests', type=int, default=10_000)
+    parser.add_argument('--long', action='store_true')
+    parser.add_argument('--seed', type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument('--plant', choices=('doubled', 'forgotten'))
+    arguments = parser.parse_args()
+    requests = 100_000 if arguments.long else arguments.requests
+    print(f'seed {arguments.seed} (again with --seed {arguments.seed})', flush=True)
+    if not arguments.plant:
+        for plant in ('doubled', 'forgotten'):
+            doubled, lost = Run(arguments.program, 400, arguments.seed, plant).run()
+            print(f'planted, {plant}: {doubled} doubled, {lost} lost', flush=True)
+            if doubled + lost == 0:
+                print('gateway: a planted fault was not found')
+                return 1
+    run = Run(arguments.program, requests, arguments.seed, arguments.plant)
+    start = time.monotonic()
+    doubled, lost = run.run()
+    for error in run.errors[:20]:
+        print(error)
+    print(f'gateway: {requests} keys, {run.asked} requests, {run.kills} kills, '
+          f'{run.breaks} breaks of the upstream, {run.gone} clients gone, '
+          f'{len(run.replies)} recorded, {len(run.doubts)} in doubt, '
+          f'{time.monotonic() - start:.0f} s: {doubled} effects doubled, {lost} replies lost, '
+          f'{len(run.errors)} other errors')
+    return 1 if doubled or lost or run.errors else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
