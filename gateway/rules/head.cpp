@@ -167,6 +167,7 @@ bool is_hop_by_hop(std::string_view name, std::string_view connection) noexcept 
 Result<std::string> normal_path(std::string_view path) {
   std::string out;
   out.reserve(path.size());
+  bool is_parameter = false;  // of a segment; servers for Java take "/pay;a=b" for "/pay"
   for (std::size_t i = 0; i < path.size(); ++i) {
     char c = path[i];
     if (c == '%') {
@@ -181,7 +182,8 @@ Result<std::string> normal_path(std::string_view path) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f' || c == '\\') {
       return bad_head("a control character or backslash in the path");
     }
-    if (c == '/' && out.ends_with('/')) continue;
+    is_parameter = c != '/' && (is_parameter || c == ';');
+    if (is_parameter || (c == '/' && out.ends_with('/'))) continue;
     out += c;
   }
   for (const char* const segment : {"/./", "/../"}) {

@@ -27,7 +27,8 @@ namespace semel::gateway {
 /// is the value of Connection, which may name more of them.
 [[nodiscard]] bool is_hop_by_hop(std::string_view name, std::string_view connection) noexcept;
 
-/// The path in one form, for the choice of a route: percent-decoded, repeated slashes as one. An
+/// The path in one form, for the choice of a route: percent-decoded, without parameters
+/// (";a=b"), repeated slashes as one. An
 /// upstream may decode a path once more, so what could become another path by that is refused: a
 /// dot segment, an encoded slash, percent sign or control character, a backslash, and a '%' that is
 /// no escape. Error: syntax, the detail says what.
