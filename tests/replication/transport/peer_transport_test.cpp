@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/mutex.hpp"
+#include "base/stopwatch.hpp"
 #include "tests/net/server/certificates.hpp"
 #include "tests/proofs/random.hpp"
 #include "tests/support/catch.hpp"
@@ -115,6 +116,9 @@ class End final : public PeerHandler {
   }
   bool knows(NodeId id) const override { return id < 10; }
   void on_peer(NodeId, const std::string&) override {}
+  bool is_joining() const override {
+    return joins.load(std::memory_order_relaxed);  // mo: relaxed: as seen by whoever asks next
+  }
   std::optional<std::string> snapshot_path(LogIndex index, Term) override {
     if (index != 7) return std::nullopt;
     return snapshot;
@@ -136,6 +140,7 @@ class End final : public PeerHandler {
   std::vector<ForwardReply> replies;
   std::vector<std::string> events;
   std::string snapshot;
+  std::atomic<bool> joins{false};
 
  private:
   const NodeId id_;
@@ -204,6 +209,29 @@ TEST_CASE("peers: messages come in order, small and large", "[peers]") {
   End one{1};
   End two{2};
   exchange(one, two);
+}
+
+TEST_CASE("peers: a node that joins takes entries at its rate, and others at once", "[peers]") {
+  constexpr std::uint64_t rate = std::uint64_t{1} << 20;
+  constexpr std::size_t bytes = rate / 8;
+  End one{1};
+  End two{2, {}, cluster, rate};
+  one.know(2, two.address());
+  two.know(1, one.address());
+  one.wait_connected(2);
+  two.joins.store(true, std::memory_order_relaxed);  // mo: relaxed: before anything is sent
+  const base::Stopwatch since;
+  for (std::uint64_t i = 0; i < 8; ++i) one.send(append_of(2, i, bytes));
+  two.wait_until([&] { return two.messages.size() == 8; });
+  // A bound from below: seven rests lie between eight messages.
+  CHECK(since.passed() >= Millis{7 * 125 - 10});
+  two.joins.store(false, std::memory_order_relaxed);  // mo: relaxed: as above
+  for (std::uint64_t i = 8; i < 200; ++i) one.send(append_of(2, i, bytes));
+  two.wait_until([&] { return two.messages.size() == 200; });  // 25 s at the rate
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    REQUIRE(std::get<AppendRequest>(two.messages[i].what).previous_index == i);
+  }
+  CHECK(since.passed() < Millis{20'000});
 }
 
 TEST_CASE("peers: the same over TLS", "[peers][tls]") {
