@@ -60,7 +60,10 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_PACKAGE_VENDOR "Semel maintainers")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_SET_DESTDIR ON)  # for what goes to /etc and /lib
-set(CPACK_STRIP_FILES ON)
+# cpack strips the programs and keeps what it takes out as NAME-dbgsym. With CPACK_STRIP_FILES they
+# would be stripped before that, and the packages of symbols empty.
+set(CPACK_STRIP_FILES OFF)
+set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
