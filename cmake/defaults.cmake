@@ -15,9 +15,3 @@ if(SEMEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
       "CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${SEMEL_CCACHE}")
 endif()
-
-# Optimised builds do not depend on where they were made: paths in them begin at the tree's root.
-# Symbols of a package name them that way, and its build ID would be another one in another place.
-if(PROJECT_IS_TOP_LEVEL AND CMAKE_BUILD_TYPE STREQUAL "Release")
-  add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
-endif()
