@@ -128,6 +128,7 @@ Status Archive::open_database(const Setup& setup) {
   }
   rocksdb::Options options = database_options(disk_);
   options.env = environment_.get();
+  options.listeners.push_back(errors_);
   options.create_if_missing = setup.may_create;
   options.create_missing_column_families = true;
   statistics_ = rocksdb::CreateDBStatistics();

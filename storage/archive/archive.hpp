@@ -80,6 +80,8 @@ class Archive {
   /// RocksDB accepts no more writes after an error or an exception, or an ingestion failed.
   /// Thread-safe.
   [[nodiscard]] bool is_stuck() const;
+  /// RocksDB has told of an error, of a write to its log for example. Thread-safe.
+  [[nodiscard]] bool has_error() const noexcept { return errors_->has_seen(); }
   /// An exception left RocksDB, which is not called any more. Thread-safe.
   [[nodiscard]] bool is_broken() const noexcept { return guard_.is_broken(); }
   /// An error: an ingestion failed, and no more files are ingested until the next open.
@@ -117,6 +119,7 @@ class Archive {
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   mutable RocksGuard guard_;
+  const std::shared_ptr<ErrorListener> errors_ = std::make_shared<ErrorListener>();
   Description description_;
   std::uint64_t file_number_ = 0;
   std::string ingest_failure_;              // written once, before [archive.ingest]

@@ -37,6 +37,23 @@ inline constexpr const char* no_memory = "no memory";
   return std::make_shared<Listener>();
 }
 
+/// Remembers that a database has told of an error: in the background, or of a write to its log.
+/// RocksDB tells of it before the write returns. Thread-safe.
+/// Concurrency: [rocks.error] release store, acquire load.
+class ErrorListener final : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
+                         rocksdb::Status* /*error*/) override {
+    seen_.store(true, std::memory_order_release);  // mo: release [rocks.error]
+  }
+  [[nodiscard]] bool has_seen() const noexcept {
+    return seen_.load(std::memory_order_acquire);  // mo: acquire [rocks.error]
+  }
+
+ private:
+  std::atomic<bool> seen_{false};
+};
+
 /// Writes one table.
 class TableWriter {
  public:
