@@ -72,7 +72,24 @@ std::map<std::string, std::string, std::less<>> parameters_of(std::string_view q
   return found;
 }
 
+/// Whether it was meant for this port. The name of a page that somebody else serves may be turned
+/// to this machine's address: then a browser sends its requests here, as to the page's own origin,
+/// and with any header. Its Host is that name.
+bool is_for_this_machine(const AdminRequest& request) {
+  if (request.count(http::field::host) != 1 || request.count(http::field::origin) != 0)
+    return false;
+  const auto field = request[http::field::host];
+  std::string_view host{field.data(), field.size()};
+  const std::size_t last = host.find_last_not_of("0123456789");
+  if (last != std::string_view::npos && host[last] == ':') host = host.substr(0, last);
+  return host == "127.0.0.1" || host == "[::1]" || host == "localhost";
+}
+
 AdminReply resolve(const AdminRequest& request, std::string_view query, const AdminCalls& calls) {
+  if (!is_for_this_machine(request)) {
+    return reply_of(http::status::forbidden,
+                    "Host has to be 127.0.0.1, [::1] or localhost, and no page may ask\n");
+  }
   if (request["Semel-Admin"] != "yes") {
     return reply_of(http::status::forbidden, "the header 'Semel-Admin: yes' is missing\n");
   }

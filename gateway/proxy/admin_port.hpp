@@ -4,7 +4,8 @@
 //   GET  /healthz, /livez    200 while the process responds
 //   GET  /readyz             200, or 503 and the reason
 //   POST /resolve?route=NAME&key=KEY&as=done|released
-//        ends a doubt; with the header "Semel-Admin: yes", which a page in a browser cannot send
+//        ends a doubt; with the header "Semel-Admin: yes", which a page of another origin cannot
+//        send, and a Host of this machine, which a page cannot send whose name was turned to here
 #pragma once
 
 #include <cstdint>

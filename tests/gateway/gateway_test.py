@@ -147,6 +147,11 @@ class Guarded(GatewayCase):
         query = '/resolve?route=pay&as=released&key=' + key.replace('|', '%7C')
         self.assertEqual(self.gateway.admin('POST', query).status, 403)
         yes = {'Semel-Admin': 'yes'}
+        # A page whose name was turned to this machine sends its own name, and may send any header.
+        for foreign in ({'Host': 'evil.example'}, {'Host': 'localhost.evil.example:9102'},
+                        {'Host': '127.0.0.1.evil.example'}, {'Host': '[::1].evil.example'},
+                        {'Host': ''}, {'Origin': 'http://127.0.0.1'}):
+            self.assertEqual(self.gateway.admin('POST', query, {**yes, **foreign}).status, 403)
         self.assertEqual(self.gateway.admin('GET', query, yes).status, 405)
         self.assertEqual(self.gateway.admin('POST', query + 'x', yes).status, 404)
         self.assertEqual(self.gateway.admin('POST', query, yes).status, 200)

@@ -238,7 +238,8 @@ class Gateway:
 
     def admin(self, method, target, fields=None):
         with Client(self.admin_port) as client:
-            return client.request(method, target, b'', fields, None, None)
+            return client.request(method, target, b'', {'Host': '127.0.0.1', **(fields or {})},
+                                  None, None)
 
     def metric(self, series):
         text = self.admin('GET', '/metrics').body.decode()
@@ -313,7 +314,9 @@ class Client:
 
 
 def message(method='POST', target='/pay', body=b'', fields=None, key=None, who='alice'):
-    lines = [f'{method} {target} HTTP/1.1', 'Host: shop']
+    lines = [f'{method} {target} HTTP/1.1']
+    if 'Host' not in (fields or {}):
+        lines.append('Host: shop')
     if who:
         lines.append(f'Authorization: {who}')
     if key is not None:
