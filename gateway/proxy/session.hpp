@@ -143,8 +143,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] asio::awaitable<bool> forward(Incoming& in, const Work& work);
   [[nodiscard]] asio::awaitable<bool> fail(Incoming& in, const Work& work, UpstreamReply& reply);
   [[nodiscard]] asio::awaitable<bool> end_claim(Incoming& in, const Work& work,
-                                                UpstreamReply& reply,
-                                                const RecordedReply& recorded);
+                                                UpstreamReply& reply, RecordedReply& recorded);
   [[nodiscard]] asio::awaitable<bool> send_recorded(Incoming& in, const RecordedReply& reply,
                                                     std::string_view extra);
 

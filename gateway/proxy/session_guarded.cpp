@@ -14,6 +14,12 @@ bool is_owned(const Work& work) noexcept {
   return work.is_claimed && work.route->guard != Guard::debounce;
 }
 
+/// What is for the first client alone: a duplicate would get an old session again, or, where
+/// clients share their keys, somebody else's.
+bool is_of_one_client(const Field& field) noexcept {
+  return equal_names(field.name, "Set-Cookie") || equal_names(field.name, "Date");
+}
+
 std::vector<Field> fields_of(const RecordedReply& reply) {
   std::vector<Field> fields;
   for (const auto& [name, value] : reply.fields) fields.push_back({name, value});
@@ -156,7 +162,7 @@ asio::awaitable<bool> Session::forward(Incoming& in, const Work& work) {
 
   RecordedReply recorded{.status = reply.parser->get().result_int()};
   for (const Field& field : end_to_end_fields(reply.fields)) {
-    recorded.fields.emplace_back(field.name, field.value);
+    if (!is_of_one_client(field)) recorded.fields.emplace_back(field.name, field.value);
   }
   UpstreamConnection& upstream = *reply.lease.connection;
   std::string room(step_bytes, '\0');
@@ -195,7 +201,7 @@ asio::awaitable<bool> Session::fail(Incoming& in, const Work& work, UpstreamRepl
 }
 
 asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, UpstreamReply& reply,
-                                         const RecordedReply& recorded) {
+                                         RecordedReply& recorded) {
   Guards& guards = context_.guards;
   Completion completion;
   switch (meaning_of_status(*in.route, recorded.status)) {
@@ -229,6 +235,9 @@ asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, Upstrea
     co_return co_await relay(in, reply, recorded.body, true, extra);
   }
   if (reply.parser->keep_alive() && reply.lease.connection->buffer.size() == 0) reply.lease.keep();
+  for (const Field& field : reply.fields) {
+    if (is_of_one_client(field)) recorded.fields.emplace_back(field.name, field.value);
+  }
   reply.lease = {};
   co_return co_await send_recorded(in, recorded, extra);
 }

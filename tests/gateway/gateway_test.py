@@ -75,6 +75,17 @@ class Guarded(GatewayCase):
         self.assertEqual(self.upstream.requests, [])
         self.assertEqual(self.pay(body=b'1' * 1000, key='k' * 255).status, 201)
 
+    def test_cookies_and_the_date_are_of_the_first_client_alone(self):
+        first = self.pay(target='/pay?do=login')
+        self.assertEqual(first.fields['set-cookie'], ['session=1', 'b=1'])
+        self.assertEqual(first.fields['date'], ['x'])
+        again = self.pay(target='/pay?do=login')
+        self.assertTrue(again.is_replay)
+        self.assertEqual((again.status, again.body), (first.status, first.body))
+        self.assertEqual(again.fields['x-effect'], ['1'])
+        for name in ('set-cookie', 'date'):
+            self.assertNotIn(name, again.fields)
+
     def test_another_payload_or_target_is_a_mismatch(self):
         self.pay()
         for reply in (self.pay(b'2'), self.pay(target='/pay?a=1'), self.pay(target='/pay/x')):

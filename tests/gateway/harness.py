@@ -1,7 +1,7 @@
 """A gateway process and an upstream whose behaviour a request chooses, for tests and proofs.
 
 The upstream counts an effect for each request it has read whole, by the request's body. What it
-does then is in the query: do=status&code=500, do=close, do=half, do=hang, do=big&bytes=N,
+does then is in the query: do=status&code=500, do=login, do=close, do=half, do=hang, do=big&bytes=N,
 do=chunked, do=garbage, do=interim, do=early, do=hold&name=X (until release(X)).
 """
 
@@ -149,6 +149,8 @@ class Upstream:
         if do == 'big':
             text = b'x' * int(query['bytes'])
         head = f'HTTP/1.1 {status} Status\r\nX-Effect: {number}\r\n'
+        if do == 'login':
+            head += f'Set-Cookie: session={number}\r\nset-cookie: b={number}\r\nDate: x\r\n'
         if status != 204:
             head += f'Content-Length: {len(text)}\r\n'
         empty = method == 'HEAD' or status in (204, 304)
