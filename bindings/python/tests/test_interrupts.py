@@ -20,6 +20,8 @@ AT_ONCE_S = 0.35  # a slice, and what a busy machine takes
 
 BEFORE = '''
 import os, signal, sys, threading, time
+# A job in the background of a shell has SIGINT ignored, and all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import semel
 from semel import aio
 import asyncio
