@@ -108,7 +108,7 @@ void Worker::work() noexcept {
         goes_on = false;
         try {
           io_.run();
-        } catch (const std::bad_alloc&) {  // of a handler: the others go on
+        } catch (const std::exception&) {  // of a handler: the others go on, accepting too
           goes_on = true;
         }
       }

@@ -80,7 +80,7 @@ def mirror():
                               re.MULTILINE)
             if found and '/debian' in found[1]:
                 return found[1].rstrip('/')
-    return 'http://deb.debian.org/debian'
+    raise Skip('the mirror of this system is not known, and debootstrap needs one')
 
 
 def make_base(podman, where, package):

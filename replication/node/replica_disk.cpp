@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <future>
+#include <system_error>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -165,8 +166,13 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
   SEMEL_TRY(state, StateMachine::open(options.engine, options.level));
   found.state = std::move(state);
   // On a thread of its own: it may yield to others, which the caller's is not to do for good.
-  SEMEL_CHECK(
-      std::async(std::launch::async, [&] { return load_snapshot(options, disk, found); }).get());
+  std::future<Status> loading;
+  try {
+    loading = std::async(std::launch::async, [&] { return load_snapshot(options, disk, found); });
+  } catch (const std::system_error&) {
+    return Error{ErrorCode::no_thread, "the thread that reads the snapshot"};
+  }
+  SEMEL_CHECK(loading.get());
   const bool is_new = !found.stored.snapshot && found.log->last() == 0 && found.vote.term == 0;
   if (is_new && options.founds) {
     SEMEL_CHECK(found_group(options, found));
