@@ -13,6 +13,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <map>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -165,7 +166,16 @@ class AdminPort::Impl {
     sigset_t before{};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread{[this] { io_.run(); }};
+    thread_ = std::thread{[this] {
+      for (bool goes_on = true; goes_on;) {
+        goes_on = false;
+        try {
+          io_.run();
+        } catch (const std::exception&) {  // of a handler, without memory: the others go on
+          goes_on = true;
+        }
+      }
+    }};
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_setname_np(thread_.native_handle(), "semel-gw-admin");
   }
@@ -182,12 +192,27 @@ class AdminPort::Impl {
         co_await pause.async_wait(no_throw);
         continue;  // a connection beyond the limit is closed
       }
-      asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
+      try {
+        asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
+      } catch (const std::bad_alloc&) {  // this connection is closed
+        continue;
+      }
     }
   }
+  /// A place of connections_max, given back also where memory ends.
+  class Place {
+   public:
+    explicit Place(unsigned& count) noexcept : count_(count) { ++count_; }
+    ~Place() { --count_; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    unsigned& count_;
+  };
   /// One request a connection: operators and scrapers need no more.
   [[nodiscard]] asio::awaitable<void> serve(tcp::socket socket) {
-    ++open_;
+    const Place place{open_};
     beast::tcp_stream stream{std::move(socket)};
     stream.expires_after(request_within);
     beast::flat_buffer buffer{2 * head_bytes_max};
@@ -210,14 +235,13 @@ class AdminPort::Impl {
       error_code ignored;
       stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
     }
-    --open_;
   }
 
   const AdminCalls calls_;
+  unsigned open_ = 0;  // outlives the coroutines of io_
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   std::uint16_t port_ = 0;
-  unsigned open_ = 0;
   std::thread thread_;
 };
 

@@ -41,16 +41,18 @@ class Open {
 
 Session::Session(SessionContext& context, Stream stream, std::string client_address)
     : context_(context),
+      all_(context.sessions),
+      counters_(context.counters),
       stream_(std::move(stream)),
       client_address_(std::move(client_address)),
       buffer_(context.settings.head_bytes + spare_bytes) {
-  context_.sessions.insert(this);
-  context_.counters.connections.add();
+  all_->insert(this);
+  counters_.connections.add();
 }
 
 Session::~Session() {
-  context_.sessions.erase(this);
-  context_.counters.connections.subtract();
+  all_->erase(this);
+  counters_.connections.subtract();
 }
 
 void Session::drain() {

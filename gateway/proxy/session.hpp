@@ -41,7 +41,7 @@ namespace http = beast::http;
 
 class Session;
 
-/// What the sessions of one thread share. Lives longer than all of them.
+/// What the sessions of one thread share. Lives longer than their coroutines run.
 struct SessionContext {
   asio::io_context& io;
   const Settings& settings;
@@ -57,7 +57,8 @@ struct SessionContext {
   std::shared_ptr<Bridge> bridge;
   std::shared_ptr<UpstreamPool> pool;
   bool is_draining = false;
-  std::set<Session*> sessions{};
+  /// Shared: at a forced end the last sessions are destroyed with `io`, behind this.
+  std::shared_ptr<std::set<Session*>> sessions = std::make_shared<std::set<Session*>>();
 };
 
 /// A part of the budget for bodies, given back at its end.
@@ -162,6 +163,8 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] bool may_stay(const Incoming& in) const;
 
   SessionContext& context_;
+  const std::shared_ptr<std::set<Session*>> all_;
+  Counters& counters_;
   Stream stream_;
   const std::string client_address_;
   beast::flat_buffer buffer_;

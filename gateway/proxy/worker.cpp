@@ -142,7 +142,7 @@ void Worker::drain() {
     context_.is_draining = true;
     error_code ignored;
     acceptor_.close(ignored);
-    for (Session* const session : context_.sessions) session->drain();
+    for (Session* const session : *context_.sessions) session->drain();
   });
 }
 
