@@ -2,6 +2,8 @@
 #include "semel/patterns/json_codec.hpp"
 
 #include <boost/describe/class.hpp>
+#include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -73,7 +75,8 @@ TEST_CASE("json codec: what is not of the type is none", "[patterns][codecs]") {
   for (const char* other : {"", "null", "[]", "7", "{}", "{\"number\":1}",
                             "{\"number\":-1,\"text\":\"\",\"parts\":[],"
                             "\"is_paid\":null}",
-                            "{\"number\":1e30,\"text\":\"\",\"parts\":[],\"is_paid\":null}"}) {
+                            "{\"number\":1e30,\"text\":\"\",\"parts\":[],\"is_paid\":null}",
+                            "{\"number\":1,\"text\":\"\",\"parts\":[1E06210],\"is_paid\":null}"}) {
     INFO(other);
     CHECK_FALSE(Bills::decode(other));
   }
@@ -97,6 +100,23 @@ TEST_CASE("json codec: changed text is read as a value or as none", "[patterns][
       CHECK(Codec<Bill>::decode(Codec<Bill>::encode(*read)) == read);
     }
   }
+}
+
+TEST_CASE("json codec: what could not be read again is not written", "[patterns][codecs]") {
+  using Limits = std::numeric_limits<double>;
+  for (const double number : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
+    CHECK_THROWS_AS(Codec<Bill>::encode({1, "x", {1, number}, true}), std::range_error);
+  }
+  const Bill wide{1, "x", {Limits::max(), Limits::lowest(), Limits::denorm_min(), 0}, true};
+  CHECK(Codec<Bill>::decode(Codec<Bill>::encode(wide)) == wide);
+
+  using Nested = JsonCodec<boost::json::value>;
+  boost::json::value nested = 1;
+  for (std::size_t depth = 0; depth < Nested::depth_max; ++depth) {
+    nested = boost::json::array{nested};
+  }
+  CHECK(Nested::decode(Nested::encode(nested)) == nested);
+  CHECK_THROWS_AS(Nested::encode(boost::json::object{{"k", nested}}), std::range_error);
 }
 
 TEST_CASE("json codec: work whose result cannot be written is done all the same",
