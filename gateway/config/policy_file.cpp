@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "base/file_text.hpp"
 #include "gateway/config/policy_file.hpp"
 #include "net/settings/setting_units.hpp"
 
@@ -319,10 +320,10 @@ void read_key(TableReader& reader, const toml::node& node, SigningKey& key) {
   std::string file;
   reader.text("secret", key.secret);
   if (reader.text("secret-file", file)) {
-    std::ifstream stream{file, std::ios::binary};
-    key.secret.assign(std::istreambuf_iterator<char>{stream}, {});
+    const std::optional<std::string> text = base::read_file(file);
+    if (!text) reader.fail(&node, "cannot read '" + file + "'");
+    key.secret = text.value_or("");
     while (key.secret.ends_with('\n')) key.secret.pop_back();
-    if (!stream.eof() && stream.fail()) reader.fail(&node, "cannot read '" + file + "'");
   }
   if (key.id.empty()) reader.fail(&node, "a key without id");
   if (key.secret.size() < limits::secret_bytes_min) {

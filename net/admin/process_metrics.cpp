@@ -5,10 +5,10 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
+
+#include "base/file_text.hpp"
 
 namespace semel::net {
 namespace {
@@ -63,8 +63,7 @@ std::optional<ProcessMetrics> parse_process_stat(std::string_view text,
 }
 
 std::optional<ProcessMetrics> read_process_metrics() {
-  std::ifstream file{"/proc/self/stat", std::ios::binary};
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const std::string text = base::read_file("/proc/self/stat").value_or("");
   auto values = parse_process_stat(text, static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK)),
                                    static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
   if (!values) return std::nullopt;

@@ -1,9 +1,9 @@
 #include "net/commands/access.hpp"
 
-#include <fstream>
-#include <iterator>
+#include <optional>
 #include <vector>
 
+#include "base/file_text.hpp"
 #include "net/acl/acl.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/node_hooks.hpp"
@@ -231,11 +231,9 @@ std::string NodeAclHost::file_name() {
 
 Result<std::string> NodeAclHost::read_file() {
   const std::string name = file_name();
-  std::ifstream file{name, std::ios::binary};
-  if (!file) {
-    return Error{ErrorCode::bad_option, "Error loading ACLs, opening file '" + name + "'"};
-  }
-  return std::string{std::istreambuf_iterator<char>{file}, {}};
+  std::optional<std::string> text = base::read_file(name);
+  if (text) return *std::move(text);
+  return Error{ErrorCode::bad_option, "Error loading ACLs, opening file '" + name + "'"};
 }
 
 bool NodeAclHost::write_file(std::string_view text) {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
+#include <optional>
 #include <utility>
 
+#include "base/file_text.hpp"
 #include "base/hex.hpp"
 #include "base/random.hpp"
 #include "net/commands/access.hpp"
@@ -119,10 +120,9 @@ void Node::begin() {
 
 Status Node::open_users() {
   if (const std::string path = settings.text(Setting::aclfile); !path.empty()) {
-    std::ifstream file{path, std::ios::binary};
-    if (!file) return bad("aclfile '" + path + "' cannot be read");
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    SEMEL_CHECK(acl.load_file(text, path));
+    const std::optional<std::string> text = base::read_file(path);
+    if (!text) return bad("aclfile '" + path + "' cannot be read");
+    SEMEL_CHECK(acl.load_file(*text, path));
   }
   std::string password = settings.text(Setting::requirepass);
   if (const std::string path = settings.text(Setting::requirepass_file); !path.empty()) {

@@ -1,10 +1,10 @@
 // Which backups of a folder go when another is complete.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
 #include <vector>
 
+#include "base/file_text.hpp"
 #include "semel/storage_tools.hpp"
 #include "storage/backup/backup_io.hpp"
 #include "storage/backup/backup_list.hpp"
@@ -21,10 +21,9 @@ struct Found {
 
 /// Also of a backup that was not completed.
 std::optional<storage::BackupList> list_in(const std::string& directory) {
-  std::ifstream file{directory + storage::backup_file, std::ios::binary};
-  if (!file) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
-  auto list = storage::backup_list_of(text);
+  const std::optional<std::string> text = base::read_file(directory + storage::backup_file);
+  if (!text) return std::nullopt;
+  auto list = storage::backup_list_of(*text);
   if (!list || !list->has_files) return std::nullopt;
   return list;
 }

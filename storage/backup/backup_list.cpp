@@ -5,9 +5,9 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
 
+#include "base/file_text.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/backup/backup_io.hpp"
 #include "storage/log/directory.hpp"
@@ -128,12 +128,12 @@ std::optional<BackupList> backup_list_of(std::string_view text) {
 
 Result<BackupList> read_backup_list(const std::string& directory) {
   const std::string path = directory + backup_file;
-  std::ifstream file{path, std::ios::binary};
-  if (!file) {
+  const std::optional<std::string> read = base::read_file(path);
+  if (!read) {
     return Error{ErrorCode::storage_failed,
                  directory + ": is not a backup, as it has no readable file 'backup'"};
   }
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const std::string& text = *read;
   // The first line of the list that a backup begins with, or a part of it, and nothing behind.
   auto list = backup_list_of(text);
   if (!list && !text.empty() && !first_line.starts_with(text)) {

@@ -9,10 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <limits>
+#include <optional>
 #include <regex>
 
+#include "base/file_text.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/mutation_codec.hpp"
 
@@ -275,9 +276,10 @@ LogFiles StorageView::classify_log_files() const {
 }
 
 Status StorageView::read_checkpoint() {
-  std::ifstream file{directory + "/mark", std::ios::binary};
-  const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
-  found = Checkpoint::read(bytes, checkpoint);
+  const std::string path = directory + "/mark";
+  const std::optional<std::string> bytes = base::read_file(path);
+  if (!bytes && errno != ENOENT) return system_error("reading " + path);
+  found = Checkpoint::read(bytes.value_or(""), checkpoint);
   if (found == Checkpoint::Found::content && checkpoint.format > format_version) {
     return unknown_format(directory, checkpoint.format);
   }

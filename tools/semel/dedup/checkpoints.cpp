@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
 
+#include "base/file_text.hpp"
 #include "tools/semel/records/output_file.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -96,15 +96,14 @@ Status Checkpoints::lock() {
 }
 
 Status Checkpoints::read_last() {
-  std::ifstream file{path_};
-  if (!file) {
+  const std::optional<std::string> text = base::read_file(path_);
+  if (!text && errno == ENOENT) {
     SEMEL_TRY(inputs, inputs_of(options_));
     inputs_ = inputs;
     return Done{};
   }
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
   json::error_code error;
-  const json::value value = json::parse(text, error);
+  const json::value value = json::parse(text.value_or(""), error);
   const json::object* const content = error ? nullptr : value.if_object();
   const auto number = [&](const char* name) -> std::optional<std::uint64_t> {
     const json::value* const member = content == nullptr ? nullptr : content->if_contains(name);

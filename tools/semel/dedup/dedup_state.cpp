@@ -10,9 +10,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <utility>
 
+#include "base/file_text.hpp"
 #include "semel/storage.hpp"
 #include "semel/storage_tools.hpp"
 #include "tools/semel/shared/exit_code.hpp"
@@ -159,10 +160,8 @@ class StoredState final : public DedupState {
       const json::object content{{"format", state_format}, {"key", key}, {"time", time}};
       return write_file(path, json::serialize(content) + "\n");
     }
-    std::ifstream file{path};
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
     json::error_code error;
-    const json::value value = json::parse(text, error);
+    const json::value value = json::parse(base::read_file(path).value_or(""), error);
     const json::object* const content = error ? nullptr : value.if_object();
     const auto member = [&](const char* name) -> const json::value* {
       return content == nullptr ? nullptr : content->if_contains(name);

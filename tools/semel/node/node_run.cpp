@@ -8,12 +8,11 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/file_text.hpp"
 #include "net/claims/claim_spaces.hpp"
 #include "net/config/rewrite.hpp"
 #include "net/server/node_session.hpp"
@@ -39,8 +38,7 @@ void give_back_large_buffers() {
 
 /// The same program with the same arguments, in the same process. Returns if that cannot be.
 void begin_anew() {
-  std::ifstream file{"/proc/self/cmdline", std::ios::binary};
-  std::string text{std::istreambuf_iterator<char>{file}, {}};
+  std::string text = base::read_file("/proc/self/cmdline").value_or("");
   std::vector<char*> words;
   for (std::size_t at = 0; at < text.size(); at += std::strlen(text.data() + at) + 1) {
     words.push_back(text.data() + at);
@@ -200,10 +198,9 @@ Status NodeRun::open_namespaces() {
   const std::string path = settings_.text(Setting::dir) + "/namespaces";
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return Done{};
-  std::ifstream file{path, std::ios::binary};
-  if (!file) return file_error(path + " cannot be read");
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
-  if (const Status imported = net::import_namespaces(*engine_, text); !imported) {
+  const std::optional<std::string> text = base::read_file(path);
+  if (!text) return file_error(path + " cannot be read");
+  if (const Status imported = net::import_namespaces(*engine_, *text); !imported) {
     return file_error(path + ", " + imported.error().detail);
   }
   if (const Status synced = engine_->confirm(Durability::synced); !synced) {
