@@ -424,11 +424,31 @@ Result<storage::ScanReport> Storage::Impl::scan_old(const OldSegment& segment,
   return report;
 }
 
+/// On a full disk the log may have no segment yet: draining may free the space for it. Until
+/// recover() has returned nothing is dropped that has ended, so a wait costs no lease.
+Status Storage::Impl::await_log() {
+  const storage::Stopwatch time;
+  while (!log_->has_begun()) {
+    const std::uint32_t seen = waiters_signal_.seen();
+    if (time.passed() >= options_.confirm_within) {
+      const base::MutexLock lock{mutex_};
+      return Error{ErrorCode::storage_failed,
+                   options_.directory +
+                       ": leases of remote owners have to be written down, and for " +
+                       std::to_string(options_.confirm_within.count()) + " ms there was no room: " +
+                       (drain_status_ ? std::string{} : drain_status_.error().detail)};
+    }
+    waiters_signal_.wait(seen, Millis{20});
+  }
+  return Done{};
+}
+
 /// The lease of a remote owner starts again, so its record now ends later than its span on disk. It
 /// is written again: otherwise the span could end before the lease, and after another restart the
 /// claim would be free. This runs after everything is restored, so that an older hold does not
 /// replace a later completion.
 Status Storage::Impl::keep_remote_leases(Engine& engine) {
+  SEMEL_CHECK(await_log());
   return engine.snapshot([this](const Mutation& mutation) {
     // A failed append has set the storage to failed; nothing is acknowledged then.
     if (is_remote_hold(mutation)) static_cast<void>(append({&mutation, 1}));

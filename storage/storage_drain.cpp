@@ -134,6 +134,8 @@ void Storage::Impl::record_drain_status(const Status& status) noexcept {
 }
 
 Status Storage::Impl::prepare_segments() {
+  // Opened on a full disk: see start_threads().
+  if (!log_->has_begun()) SEMEL_CHECK(log_->begin());
   while (log_->wants_segment()) {
     // mo: relaxed: a figure
     const std::uint64_t rounds = requested_rounds_.load(std::memory_order_relaxed);
@@ -156,7 +158,7 @@ Status Storage::Impl::drain_some(bool all) {
   // Older segments first: the archive records one offset up to which everything was drained.
   // mo: acquire [storage.recovered]
   if (recovered_.load(std::memory_order_acquire) || all || log_->is_crowded()) {
-    SEMEL_CHECK(drain_old());
+    SEMEL_CHECK(all ? drain_old() : drain_old_again());
   }
   if (old_left_.load(std::memory_order_acquire)) return Done{};  // mo: acquire [storage.old_left]
   if (all) log_->close_segment();
@@ -264,6 +266,22 @@ Status Storage::Impl::drain_complete(std::uint64_t end) {
   }
   waiters_signal_.raise();
   return Done{};
+}
+
+/// On a full disk every attempt reads a batch in vain, which took a fifth of a processor. So it
+/// waits for space, and for what ends meanwhile.
+Status Storage::Impl::drain_old_again() {
+  constexpr Millis again{2'000};
+  if (!old_status_ && old_failed_.passed() < again &&
+      disk_.bytes_free(options_.directory) <= old_failed_at_) {
+    return old_status_;
+  }
+  old_status_ = drain_old();
+  if (!old_status_) {
+    old_failed_.restart();
+    old_failed_at_ = disk_.bytes_free(options_.directory);
+  }
+  return old_status_;
 }
 
 Status Storage::Impl::drain_old() {

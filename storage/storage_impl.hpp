@@ -191,7 +191,7 @@ class Storage::Impl {
   [[nodiscard]] Status find_segments(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status stop_at_gaps(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status start(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
-  [[nodiscard]] Status start_threads();
+  [[nodiscard]] Status start_threads(bool is_new);
 
   // Callers (storage_wait.cpp)
   [[nodiscard]] Ticket append_group(std::span<const Mutation> group);
@@ -258,6 +258,7 @@ class Storage::Impl {
   void make_ready(bool full_batch);
   void pass_processor() const noexcept;
   [[nodiscard]] Status drain_old();
+  [[nodiscard]] Status drain_old_again();
   [[nodiscard]] Status drain_complete(std::uint64_t end) SEMEL_EXCLUDES(dropping_mutex_);
   void drain_record(DrainBatch& batch, const storage::LogRecord& record);
   // What need not be drained (storage_sift.cpp)
@@ -303,6 +304,7 @@ class Storage::Impl {
   [[nodiscard]] Status check_namespaces(const std::map<std::string, std::uint64_t>& unknown)
       SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
+  [[nodiscard]] Status await_log();
   /// `at_end` is called while the bytes of all records are still there.
   [[nodiscard]] Result<storage::ScanReport> scan_old(
       const OldSegment& segment, const storage::VisitRecord& visit,
@@ -410,6 +412,9 @@ class Storage::Impl {
   storage::LogOffset prepared_tail_ = 0;  // of the log
   std::uint64_t drain_next_ = 0;          // the first segment not drained; of the draining thread
   std::uint64_t filled_ = 0;              // segments, while the newest batch was drained
+  Status old_status_{Done{}};             // of the newest drain_old(); likewise
+  storage::Stopwatch old_failed_;         // when it failed; likewise
+  std::size_t old_failed_at_ = 0;         // bytes that were free then; likewise
   storage::Stopwatch since_drain_;        // of the draining thread
   storage::SpanNumber running_span_ = 0;  // of the draining thread
   base::SharedMutex engine_mutex_;

@@ -263,7 +263,8 @@ Status Storage::Impl::start(LogOffset drained) {
   LogOffset newest = std::max({drained, last_checkpoint_.tail, is.floor});
   if (!old_segments_.empty()) newest = std::max(newest, old_segments_.back().end);
   const std::uint64_t number = std::max<std::uint64_t>(1, storage::round_up(newest, bytes) / bytes);
-  if (is.format == 0) {
+  const bool is_new = is.format == 0;
+  if (is_new) {
     is.storage_id = storage::random_id();
     is.floor = number * bytes;
     is.knows_namespaces = true;
@@ -301,20 +302,24 @@ Status Storage::Impl::start(LogOffset drained) {
   drained_.store(drained, std::memory_order_relaxed);       // mo: as above
   rocks_sequence_.store(archive_->database().GetLatestSequenceNumber(),
                         std::memory_order_relaxed);  // mo: as above
-  return start_threads();
+  return start_threads(is_new);
 }
 
-Status Storage::Impl::start_threads() {
+Status Storage::Impl::start_threads(bool is_new) {
   checkpoint_content_ = last_checkpoint_;
   if (!write_checkpoint()) return storage::system_error("writing " + checkpoint_->path());
   SEMEL_CHECK(checkpoint_->sync());
   // After the checkpoint: a log without one counts as damage. Enough to accept new work at once;
   // the draining thread makes the others.
   while (!log_->accepts()) {
-    const Status prepared = log_->prepare(false);
+    const Status prepared = log_->has_begun() ? log_->prepare(false) : log_->begin();
     if (prepared) continue;
-    if (!log_->accepts_frees()) return prepared;
-    break;  // the disk is full: what frees some of it is accepted
+    // The disk is full. What is there can be read, and it must be there where space comes back: by
+    // draining, by what frees, if there are two segments for it, or from outside.
+    const bool is_full = disk_.bytes_free(options_.directory) < reserve_bytes();
+    if (!log_->accepts_frees() && (is_new || !is_full)) return prepared;
+    record_drain_status(prepared);  // why nothing is accepted, from the beginning
+    break;
   }
   try {
     syncer_ = std::thread{[this] { run_syncer(); }};

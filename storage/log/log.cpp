@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -74,8 +75,7 @@ void Log::expect(std::uint64_t segments) noexcept {
   ready_ = std::clamp(segments + 1, ready_min, ready_max);
 }
 
-Status Log::prepare(bool zeroed) {
-  const std::uint64_t number = oldest() == 0 ? setup_.first_number : number_of(room());
+Result<std::unique_ptr<Segment>> Log::make(std::uint64_t number, bool zeroed) {
   SegmentHeader header;
   header.number = number;
   header.bytes = setup_.segment_bytes;
@@ -84,22 +84,16 @@ Status Log::prepare(bool zeroed) {
   // mo: relaxed, both: hints
   header.base = {next_base_version_.load(std::memory_order_relaxed),
                  next_base_ms_.load(std::memory_order_relaxed)};
-  const bool reuses = !spare_.empty();
-  auto segment = [&] {
-    if (!reuses) return Segment::make(disk_, setup_.directory, header, zeroed, setup_.access);
-    std::unique_ptr<Segment> old = std::move(spare_.back());
-    spare_.pop_back();
-    spare_count_.store(spare_.size(), std::memory_order_relaxed);  // mo: relaxed: a statistic
-    return Segment::reuse(disk_, std::move(old), setup_.directory, header);
-  }();
-  SEMEL_TRY(made, std::move(segment));
-  // The next sync writes every touched page, so do not touch where syncs shall be small.
-  if (zeroed && !reuses) {
-    made->map_pages();
-  } else if ((reuses || keeps_spares_) && oldest() != 0) {
-    made->touch();
-  }
-  SEMEL_ASSERT(oldest() == 0 || (number >= oldest() && number - oldest() < segments_.size()));
+  if (spare_.empty()) return Segment::make(disk_, setup_.directory, header, zeroed, setup_.access);
+  std::unique_ptr<Segment> old = std::move(spare_.back());
+  spare_.pop_back();
+  spare_count_.store(spare_.size(), std::memory_order_relaxed);  // mo: relaxed: a statistic
+  return Segment::reuse(disk_, std::move(old), setup_.directory, header);
+}
+
+void Log::publish(std::unique_ptr<Segment> made) {
+  const std::uint64_t number = made->number();
+  SEMEL_ASSERT(!has_begun() || (number >= oldest() && number - oldest() < segments_.size()));
   std::unique_ptr<Segment>& slot = segments_[number % segments_.size()];
   SEMEL_ASSERT(slot == nullptr);
   slot = std::move(made);
@@ -111,6 +105,38 @@ Status Log::prepare(bool zeroed) {
   }
   room_.store((number + 1) * setup_.segment_bytes, std::memory_order_release);  // mo: [log.room]
   refresh_state();
+}
+
+Status Log::prepare(bool zeroed) {
+  const bool reuses = !spare_.empty();
+  SEMEL_TRY(made, make(has_begun() ? number_of(room()) : setup_.first_number, zeroed));
+  // The next sync writes every touched page, so do not touch where syncs shall be small.
+  if (zeroed && !reuses) {
+    made->map_pages();
+  } else if ((reuses || keeps_spares_) && has_begun()) {
+    made->touch();
+  }
+  publish(std::move(made));
+  return Done{};
+}
+
+Status Log::begin() {
+  SEMEL_ASSERT(!has_begun());
+  SEMEL_TRY(first, make(setup_.first_number, false));
+  // Without the second the first would be in the way of the next attempt.
+  std::optional<Result<std::unique_ptr<Segment>>> second;
+  try {
+    second.emplace(make(setup_.first_number + 1, false));
+  } catch (...) {
+    static_cast<void>(is_removed(disk_, first->path()));
+    throw;
+  }
+  if (!second->ok()) {
+    static_cast<void>(is_removed(disk_, first->path()));
+    return second->error();
+  }
+  publish(std::move(first));
+  publish(*std::move(*second));
   return Done{};
 }
 

@@ -130,6 +130,11 @@ class Log {
   /// Makes the next segment, from a spare one if there is one. `zeroed`: small syncs are faster,
   /// but every byte is written twice. Errors: storage_failed.
   [[nodiscard]] Status prepare(bool zeroed);
+  /// Makes the first two segments, or none: with one nothing is accepted, and on a full disk
+  /// draining needs its space. Only while none was made. Errors: storage_failed.
+  [[nodiscard]] Status begin();
+  /// False: no segment was made yet, so there is no room for anything.
+  [[nodiscard]] bool has_begun() const noexcept { return oldest() != 0; }
   [[nodiscard]] bool wants_segment() const noexcept;
   /// Writers are expected to fill so many segments while this thread drains and makes none: so many
   /// are kept ready from now on, within bounds.
@@ -201,6 +206,8 @@ class Log {
   /// Reserves space for a record of `payload` bytes within one segment. Null: stopped.
   [[nodiscard]] Segment* allocate(std::size_t payload, LogOffset& offset);
   void fill(LogOffset from, LogOffset to);
+  [[nodiscard]] Result<std::unique_ptr<Segment>> make(std::uint64_t number, bool zeroed);
+  void publish(std::unique_ptr<Segment> made);
   [[nodiscard]] LogOffset append_parts(std::string_view group);
   [[nodiscard]] LogOffset write_group(Segment& segment, LogOffset offset, std::size_t bytes,
                                       std::span<const Mutation> group,

@@ -218,8 +218,7 @@ class Proof:
     def opened(self, victim, what):
         if victim.is_ready:
             return True
-        code = victim.finish(kill=False)
-        self.code_of(code, (3,), what)
+        self.code_of(victim.finish(kill=False), (3,), what)
         self.fail(f"{what}: not opened: {victim.refusal}")
         if self.options.keep:
             shutil.copytree(victim.directory, os.path.join(self.options.keep, self.name),
@@ -269,17 +268,20 @@ class Proof:
             self.code_of(victim.finish(kill=False), (3,), "on the full disk")
             self.free(volume, ballast, clone)
             victim = self.start(directory, level, ledger)
-        if not self.opened(victim, "the second life"):
+        if not clone and victim.is_ready:  # the reserve is used up now
+            self.code_of(victim.finish(kill=True), (-signal.SIGKILL,), "the second life")
+            victim = self.start(directory, level, ledger)
+        if not self.opened(victim, "a life on the full disk"):
             return
-        self.lost(ledger, victim.found, "the second life")
+        self.lost(ledger, victim.found, "a life on the full disk")
         victim.work(1.0)
         self.free(volume, ballast, clone)
         before = ledger.acknowledged
         again = victim.work(PATIENCE, lambda: victim.failed or
                             ledger.acknowledged - ledger.erased_when_full > before + 200)
         self.check(again, "space came back, and nothing new was accepted")
-        self.code_of(victim.finish(kill=False), (0,), "the second life")
-        self.compare(directory, ledger, "the third life")
+        self.code_of(victim.finish(kill=False), (0,), "the life with space")
+        self.compare(directory, ledger, "the last life")
         self.tool((0,), "verify", directory)
         self.tool((0,), "inspect", directory)
         self.tool((0,), "repair", directory)
