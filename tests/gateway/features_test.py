@@ -283,6 +283,37 @@ class Others(Case):
             self.assertEqual(json.loads(reply.body), {'receipt': 1})
         self.assertEqual(calls, [{'a': 1}])
 
+    def test_express(self):
+        node = shutil.which('node')
+        if not node or subprocess.run([node, '-e', 'require("express")'], capture_output=True,
+                                      check=False).returncode:
+            self.skipTest('express is not installed')
+        shop = subprocess.Popen([node, '-e', EXPRESS_SHOP], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(shop.stdout.close)
+        self.addCleanup(shop.wait, WITHIN)
+        self.addCleanup(shop.terminate)
+        self.gateway.stop()
+        self.start(int(shop.stdout.readline()))
+        fields = {'Content-Type': 'application/json'}
+        for is_replay in (False, True, True):
+            reply = self.gateway.request('POST', '/pay', b'{"a":1}', fields, key='k')
+            self.assertEqual((reply.status, reply.is_replay), (201, is_replay))
+            self.assertEqual(json.loads(reply.body), {'receipt': 1})
+            self.assertEqual('set-cookie' in reply.fields, not is_replay)
+        self.assertEqual(self.gateway.request('GET', '/count').body, b'{"calls":1}')
+
+
+EXPRESS_SHOP = '''
+const express = require('express');
+const app = express();
+let calls = 0;
+app.post('/pay', express.json(), (request, response) => {
+  calls += request.body.a;
+  response.cookie('seen', calls).status(201).json({receipt: calls});
+});
+app.get('/count', (request, response) => response.json({calls}));
+const server = app.listen(0, '127.0.0.1', () => console.log(server.address().port));
+'''
 
 if __name__ == '__main__':
     PROGRAM = sys.argv.pop(1)
