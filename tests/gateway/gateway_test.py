@@ -4,8 +4,10 @@
 import os
 import random
 import socket
+import subprocess
 import sys
 import threading
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -281,6 +283,50 @@ class Stored(GatewayCase):
     def test_one_process_at_a_time(self):
         with new_directory() as other, self.assertRaisesRegex(RuntimeError, 'store'):
             Gateway(PROGRAM, 1, PAY, other, ['--store', self.directory.name + '/store'])
+
+
+class FullDisk(unittest.TestCase):
+    """A file system of 80 MiB, on which the store keeps no reserve."""
+
+    def test_nothing_is_sent_that_cannot_be_written_and_replies_stay(self):
+        directory = new_directory()
+        self.addCleanup(directory.cleanup)
+        volume = os.path.join(directory.name, 'volume')
+        os.mkdir(volume)
+        mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=80m', 'tmpfs', volume],
+                                 capture_output=True, text=True, check=False)
+        if mounted.returncode:
+            self.skipTest(f'nothing can be mounted: {mounted.stderr.strip()}')
+        self.addCleanup(subprocess.run, ['umount', '-l', volume], check=False,
+                        stderr=subprocess.DEVNULL)
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        gateway = Gateway(PROGRAM, upstream.port, PAY.replace('2000', '1000000'), directory.name,
+                          ['--store', os.path.join(volume, 'store')])
+        self.addCleanup(gateway.stop)
+
+        def ask(number):
+            body = b'%d' % number
+            return gateway.request('POST', '/pay?do=big&bytes=500000', body, key=f'k{number}')
+        statuses = {}
+        while list(statuses.values()).count(503) < 10 and len(statuses) < 400:
+            number = len(statuses)
+            statuses[number] = ask(number).status
+        refused = [number for number, status in statuses.items() if status == 503]
+        self.assertEqual(len(refused), 10, statuses)
+        self.assertEqual([n for n in refused if upstream.effects[b'%d' % n]], [])
+        for _ in range(2):  # it opens on the full disk, as often as it is killed
+            gateway.kill()
+            gateway.start()
+            self.assertEqual(ask(refused[0]).status, 503)
+            for number in list(statuses)[:20]:
+                self.assertTrue(ask(number).is_replay)
+        subprocess.run(['mount', '-o', 'remount,size=200m', volume], check=True)
+        deadline = time.monotonic() + WITHIN
+        while ask(refused[0]).status == 503 and time.monotonic() < deadline:
+            time.sleep(0.05)  # a poll interval; the condition is the reply
+        self.assertTrue(ask(refused[0]).is_replay)
+        self.assertEqual({upstream.effects[b'%d' % n] for n in statuses}, {0, 1})
 
 
 class Passed(GatewayCase):
