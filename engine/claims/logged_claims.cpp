@@ -143,11 +143,13 @@ bool claim_logged(CallLog& log, Engine&, const Claims::Namespace& names, ClaimBa
   return all;
 }
 
-OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context, OwnerVerb verb,
-                               const OwnerCall& call) {
+namespace {
+
+OwnerOutcome owner_command(CallLog& log, const ClaimContext& context, OwnerVerb verb,
+                           OwnerCommand command) {
+  const OwnerCall& call = command.call;
   const ErrorCode bad = check(context, verb, call);
   if (bad != ErrorCode::ok && !may_drop(verb, call, bad)) return refused(bad);
-  OwnerCommand command{what_of(verb), context.names.name(), call};
   auto found = decided<OwnerOutcome>(log, {command}, Repeat::safe);
   if (found.ok()) return *std::move(found);
   const ErrorCode why = found.error().code;
@@ -160,8 +162,6 @@ OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context, OwnerV
   if (found->answer == OwnerAnswer::ok) found->dropped = why;
   return *std::move(found);
 }
-
-namespace {
 
 /// Of one entry.
 void complete_section(CallLog& log, Bytes name, std::span<const OwnerCall> calls,
@@ -183,6 +183,17 @@ void complete_section(CallLog& log, Bytes name, std::span<const OwnerCall> calls
 }
 
 }  // namespace
+
+OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context, OwnerVerb verb,
+                               const OwnerCall& call) {
+  return owner_command(log, context, verb, {what_of(verb), context.names.name(), call});
+}
+
+OwnerOutcome complete_with_memos_logged(CallLog& log, const ClaimContext& context,
+                                        const OwnerCall& call) {
+  return owner_command(log, context, OwnerVerb::complete,
+                       {OwnerCommand::What::complete_with_memos, context.names.name(), call});
+}
 
 /// Work that ran is to be recorded, however many bytes all of its results have: they go in parts.
 void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,

@@ -59,10 +59,19 @@ struct ClaimCommand {
   std::vector<ClaimRequest> requests{};
 };
 struct OwnerCommand {
-  enum class What : std::uint8_t { complete, fail, renew, release };
+  /// complete_with_memos: and forget what its steps have left (engine/claims/memos.hpp).
+  enum class What : std::uint8_t { complete, fail, renew, release, complete_with_memos };
   What what = What::complete;
   Bytes name{};
   OwnerCall call{};
+};
+/// A step of a claim's work is remembered, while the claim is held.
+struct MemoCommand {
+  Bytes name{};
+  Bytes key{};
+  Epoch epoch = 0;
+  Bytes step{};
+  Bytes bytes{};
 };
 struct OperatorCommand {
   enum class What : std::uint8_t { issue, forget, resolve_as_done, resolve_as_released };
@@ -123,10 +132,12 @@ struct RequestCommand {
   std::vector<std::vector<Bytes>> requests{};
 };
 
+/// In the order in which they came to be: a command's place is its number in the log.
 struct Command {
   std::variant<TimeCommand, StoreCommand, SetManyCommand, DeleteManyCommand, TransferCommand,
                HashCommand, ClaimCommand, OwnerCommand, OperatorCommand, NamespaceCommand,
-               DatabaseCommand, SessionCommand, RequestCommand, FeatureLevelCommand, SectionCommand>
+               DatabaseCommand, SessionCommand, RequestCommand, FeatureLevelCommand, SectionCommand,
+               MemoCommand>
       what{};
 };
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/claims/memos.hpp"
 #include "engine/replica/decision_scope.hpp"
 #include "semel/hashes.hpp"
 #include "semel/store.hpp"
@@ -117,8 +118,19 @@ class Apply {
         return {claims->renew(command.call)};
       case OwnerCommand::What::release:
         return {claims->release(command.call)};
+      case OwnerCommand::What::complete_with_memos:
+        return {engine::complete_with_memos(*claims, command.call)};
     }
     return {failed(ErrorCode::bad_encoding)};
+  }
+
+  Answer operator()(const MemoCommand& command) const {
+    Result<Claims> claims = engine_.claims(command.name);
+    if (!claims.ok()) return {failed(claims.error().code)};
+    return {plain(engine::keep_memo(*claims, {.key = command.key,
+                                              .epoch = command.epoch,
+                                              .step = command.step,
+                                              .bytes = command.bytes}))};
   }
 
   Answer operator()(const OperatorCommand& command) const {

@@ -163,7 +163,7 @@ void all(Fields& fields, ClaimCommand& command) {
 template <class Fields>
 void all(Fields& fields, OwnerCommand& command) {
   OwnerCall& call = command.call;
-  choice(fields, command.what, OwnerCommand::What::release);
+  choice(fields, command.what, OwnerCommand::What::complete_with_memos);
   fields.bytes(command.name);
   fields.bytes(call.key);
   fields.number(call.epoch);
@@ -172,6 +172,15 @@ void all(Fields& fields, OwnerCommand& command) {
   choice(fields, call.keeping, ResultKeeping::none);
   perhaps(fields, call.on_failure,
           [](auto& f, Policy::OnFailure& value) { choice(f, value, Policy::OnFailure::in_doubt); });
+}
+
+template <class Fields>
+void all(Fields& fields, MemoCommand& command) {
+  fields.bytes(command.name);
+  fields.bytes(command.key);
+  fields.number(command.epoch);
+  fields.bytes(command.step);
+  fields.bytes(command.bytes);
 }
 
 template <class Fields>
@@ -256,11 +265,12 @@ void all(FieldWriter& fields, SectionCommand& command) {
 
 /// Sets `command` to the alternative of this place in the variant, and reads its fields.
 template <std::size_t Place = 0>
-void get_at(FieldReader& fields, Command& command, std::size_t place) {
+void get_at(FieldReader& fields, Command& command, std::size_t place, bool in_section) {
   if constexpr (Place < std::variant_size_v<decltype(Command::what)>) {
-    if (place != Place) return get_at<Place + 1>(fields, command, place);
+    if (place != Place) return get_at<Place + 1>(fields, command, place, in_section);
     auto& made = command.what.emplace<Place>();
     if constexpr (std::is_same_v<std::remove_reference_t<decltype(made)>, SectionCommand>) {
+      if (in_section) return fields.fail();
       const std::size_t count = fields.count(0);
       for (std::size_t i = 0; i < count && fields.is_good(); ++i) {
         get(fields, made.commands.emplace_back(), true);
@@ -273,22 +283,19 @@ void get_at(FieldReader& fields, Command& command, std::size_t place) {
   }
 }
 
-constexpr std::size_t section_place = std::variant_size_v<decltype(Command::what)> - 1;
-constexpr std::size_t level_place = section_place - 1;
-static_assert(std::is_same_v<std::variant_alternative_t<level_place, decltype(Command::what)>,
-                             FeatureLevelCommand>);
+constexpr std::size_t last_place = std::variant_size_v<decltype(Command::what)> - 1;
 
 bool get(FieldReader& fields, Command& command, bool in_section) {
   std::uint8_t place = 0;
-  fields.small(place, section_place);
-  if (in_section && place >= level_place) fields.fail();
+  fields.small(place, last_place);
   if (!fields.is_good()) return false;
-  get_at(fields, command, place);
+  get_at(fields, command, place, in_section);
+  if (in_section && std::holds_alternative<FeatureLevelCommand>(command.what)) fields.fail();
   return fields.is_good();
 }
 
 void put(FieldWriter& fields, const Command& command) {
-  fields.small(static_cast<std::uint8_t>(command.what.index()), section_place);
+  fields.small(static_cast<std::uint8_t>(command.what.index()), last_place);
   // The description is one for both directions, and the writer changes nothing.
   std::visit([&](auto& what) { all(fields, what); }, const_cast<Command&>(command).what);
 }
@@ -301,7 +308,11 @@ struct Versions {
   std::size_t operator()(const TransferCommand&) const noexcept { return 2; }
   std::size_t operator()(const HashCommand&) const noexcept { return 1; }
   std::size_t operator()(const ClaimCommand& c) const noexcept { return c.requests.size(); }
-  std::size_t operator()(const OwnerCommand&) const noexcept { return 1; }
+  std::size_t operator()(const OwnerCommand& c) const noexcept {
+    return c.what == OwnerCommand::What::complete_with_memos ? 2 : 1;
+  }
+  /// Memos of another payload are deleted first, and the end is set last.
+  std::size_t operator()(const MemoCommand&) const noexcept { return 3; }
   std::size_t operator()(const OperatorCommand&) const noexcept { return 1; }
   std::size_t operator()(const NamespaceCommand&) const noexcept { return 1; }
   std::size_t operator()(const DatabaseCommand&) const noexcept { return 1; }

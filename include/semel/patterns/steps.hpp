@@ -34,7 +34,7 @@ class Steps {
   [[nodiscard]] Result<std::optional<std::string>> recall(Bytes name);
   /// Remembers `bytes` under `name` if the claim is still held with this epoch. Memos of another
   /// payload end with it. Errors: not_owner (nothing was changed); bad_option (as above); those of
-  /// Hashes::hset.
+  /// Hashes::hset; in a group those of its calls (semel/replication.hpp).
   [[nodiscard]] Status remember(Bytes name, Bytes bytes);
 
   /// The result of `step`, from memory if it is there; else it is run and remembered. The step may

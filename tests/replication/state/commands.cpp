@@ -169,7 +169,7 @@ ClaimCommand Commands::claim() {
 
 OwnerCommand Commands::owner() {
   OwnerCommand command;
-  command.what = static_cast<OwnerCommand::What>(random_.below(4));
+  command.what = static_cast<OwnerCommand::What>(random_.below(5));
   if (random_.chance(1, 2)) command.what = OwnerCommand::What::complete;
   command.name = name();
   command.call.key = keep("w" + std::to_string(random_.below(200)));
@@ -180,10 +180,10 @@ OwnerCommand Commands::owner() {
     command.call.key = keep(owned.key);
     command.call.epoch = owned.epoch;
   }
-  if (command.what == OwnerCommand::What::complete || command.what == OwnerCommand::What::fail) {
-    command.call.payload = value();
-  }
-  if (command.what == OwnerCommand::What::complete) {
+  const bool completes = command.what == OwnerCommand::What::complete ||
+                         command.what == OwnerCommand::What::complete_with_memos;
+  if (completes || command.what == OwnerCommand::What::fail) command.call.payload = value();
+  if (completes) {
     command.call.keeping = static_cast<ResultKeeping>(random_.below(3));
   }
   if (command.what == OwnerCommand::What::renew && random_.chance(1, 2)) {
@@ -193,6 +193,16 @@ OwnerCommand Commands::owner() {
     command.call.on_failure = static_cast<Policy::OnFailure>(random_.below(3));
   }
   return command;
+}
+
+MemoCommand Commands::memo() {
+  const OwnerCommand who = owner();
+  return {.name = who.name,
+          .key = who.call.key,
+          .epoch = who.call.epoch,
+          .step = keep(std::string(random_.chance(1, 30) ? 1 : 0, '\0') + "step" +
+                       std::to_string(random_.below(4))),
+          .bytes = value()};
 }
 
 OperatorCommand Commands::operate() {
@@ -243,7 +253,7 @@ Command Commands::whole() {
 }
 
 Command Commands::one() {
-  switch (random_.below(16)) {
+  switch (random_.below(17)) {
     case 0:
     case 1:
     case 2:
@@ -279,6 +289,8 @@ Command Commands::one() {
     case 13:
     case 14:
       return {owner()};
+    case 15:
+      return {memo()};
     default:
       return random_.chance(1, 4) ? Command{session()} : Command{operate()};
   }

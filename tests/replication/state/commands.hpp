@@ -48,6 +48,7 @@ class Commands {
   [[nodiscard]] ClaimRequest request();
   [[nodiscard]] replication::ClaimCommand claim();
   [[nodiscard]] replication::OwnerCommand owner();
+  [[nodiscard]] replication::MemoCommand memo();
   [[nodiscard]] replication::OperatorCommand operate();
   [[nodiscard]] replication::NamespaceCommand name_space();
   [[nodiscard]] replication::SessionCommand session();
