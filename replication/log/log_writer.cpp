@@ -83,7 +83,8 @@ void LogWriter::run() {
       if (!write(jobs)) return;
     } catch (const std::bad_alloc&) {
       // Some of the jobs may be written: what the log has is not what the node thinks.
-      return report_({.status = Error{ErrorCode::memory_full, "writing the log"}});
+      // Short enough to need no memory itself.
+      return report_({.status = Error{ErrorCode::memory_full, "no memory (log)"}});
     }
   }
 }

@@ -86,14 +86,29 @@ Result<Answer> GroupCalls::decide(const Command& command, engine::Repeat repeat)
   return replica_.propose(command, terms(repeat));
 }
 
+GroupCalls::Place GroupCalls::place_for(std::function<void(Result<Answer>)> then) {
+  auto place = std::make_shared<std::list<Task>>();
+  place->push_back({.then = std::move(then)});
+  return place;
+}
+
+void GroupCalls::give(std::list<Task>& task, Result<Answer> answer) noexcept {
+  task.front().answer = std::move(answer);
+  {
+    const base::MutexLock lock{mutex_};
+    tasks_.splice(tasks_.end(), task);
+  }
+  wake_.notify_one();
+}
+
 void GroupCalls::decide(const Command& command, engine::Repeat repeat, Done done) {
-  const auto answer = [this, done = std::move(done)](Result<Answer> what) {
-    run([done, what = std::move(what)]() mutable { done(std::move(what)); });
-  };
-  if (const Status admitted = admit(command); !admitted) return answer(admitted.error());
+  const Place place = place_for(std::move(done));
+  if (const Status admitted = admit(command); !admitted) return give(*place, admitted.error());
   Result<PreparedCommand> prepared = prepare(command);
-  if (!prepared.ok()) return answer(prepared.error());
-  replica_.propose(*std::move(prepared), answer, terms(repeat));
+  if (!prepared.ok()) return give(*place, prepared.error());
+  replica_.propose(
+      *std::move(prepared),
+      [this, place](Result<Answer> answer) { give(*place, std::move(answer)); }, terms(repeat));
 }
 
 Status GroupCalls::read() {
@@ -102,20 +117,16 @@ Status GroupCalls::read() {
 }
 
 void GroupCalls::read(std::function<void(Status)> done) {
-  replica_.read(
-      [this, done = std::move(done)](const Result<Answer>& answer) {
-        Status status = answer.ok() ? Status{semel::Done{}} : Status{answer.error()};
-        run([done, status = std::move(status)] { done(status); });
-      },
-      terms(engine::Repeat::safe));
+  const Place place = place_for([done = std::move(done)](const Result<Answer>& answer) {
+    done(answer.ok() ? Status{semel::Done{}} : Status{answer.error()});
+  });
+  replica_.read([this, place](Result<Answer> answer) { give(*place, std::move(answer)); },
+                terms(engine::Repeat::safe));
 }
 
 void GroupCalls::run(std::function<void()> what) {
-  {
-    const base::MutexLock lock{mutex_};
-    tasks_.push_back(std::move(what));
-  }
-  wake_.notify_one();
+  const Place place = place_for([what = std::move(what)](const Result<Answer>&) { what(); });
+  give(*place, Answer{});
 }
 
 void GroupCalls::run_all() {
@@ -124,7 +135,7 @@ void GroupCalls::run_all() {
   constexpr Millis pause_with_waits{10};
   bool is_waiting = false;
   for (;;) {
-    std::vector<std::function<void()>> tasks;
+    std::list<Task> tasks;
     {
       base::MutexLock lock{mutex_};
       if (tasks_.empty()) {
@@ -133,9 +144,9 @@ void GroupCalls::run_all() {
       }
       tasks.swap(tasks_);
     }
-    for (const std::function<void()>& each : tasks) {
+    for (Task& each : tasks) {
       try {
-        each();
+        each.then(std::move(each.answer));
       } catch (const std::bad_alloc&) {  // it is asked again, or the lease ends it
       }
     }

@@ -6,8 +6,9 @@
 #pragma once
 
 #include <functional>
+#include <list>
+#include <memory>
 #include <thread>
-#include <vector>
 
 #include "base/mutex.hpp"
 #include "engine/logged/call_log.hpp"
@@ -40,6 +41,17 @@ class GroupCalls final : public engine::CallLog {
   }
 
  private:
+  /// What the own thread is to call. Its place is made before it is known that it will be called:
+  /// where memory ends meanwhile, nobody waits in vain.
+  struct Task {
+    std::function<void(Result<Answer>)> then;
+    Result<Answer> answer = Error{ErrorCode::outcome_unknown, {}};
+  };
+  using Place = std::shared_ptr<std::list<Task>>;
+  [[nodiscard]] static Place place_for(std::function<void(Result<Answer>)> then);
+  /// Takes no memory.
+  void give(std::list<Task>& task, Result<Answer> answer) noexcept;
+
   /// Why it is not even proposed; ok: it may be.
   [[nodiscard]] Status admit(const Command& command);
   [[nodiscard]] ProposalTerms terms(engine::Repeat repeat) const noexcept {
@@ -52,7 +64,7 @@ class GroupCalls final : public engine::CallLog {
   MemoryGate gate_;
   base::Mutex mutex_;
   base::Condition wake_;
-  std::vector<std::function<void()>> tasks_ SEMEL_GUARDED_BY(mutex_);
+  std::list<Task> tasks_ SEMEL_GUARDED_BY(mutex_);
   bool is_stopping_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -25,7 +25,7 @@ void ReplicaLoop::propose(PreparedCommand command, ProposalDone done, const Prop
                                                      std::to_string(command_bytes_max(options_))});
   }
   submit({.command = std::move(command),
-          .done = std::move(done),
+          .done = {std::move(done), ErrorCode::outcome_unknown},
           .repeats = terms.repeats,
           .until = now() + static_cast<std::uint64_t>(terms.patience.count()),
           .forwards = terms.forwards,
@@ -191,7 +191,7 @@ void ReplicaLoop::propose_time() {
     const base::MutexLock lock{mutex_};
     waiting_bytes_ += prepared->bytes.size();
   }
-  wait_in(proposals_, {.command = *std::move(prepared), .done = nullptr});
+  wait_in(proposals_, {.command = *std::move(prepared)});
 }
 
 void ReplicaLoop::answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers) {

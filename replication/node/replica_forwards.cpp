@@ -79,11 +79,10 @@ void ReplicaLoop::lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_unt
 
 void ReplicaLoop::forget_forwarded(const std::function<bool(const Forwarded&)>& is) {
   std::vector<Forwarded> lost;
-  std::erase_if(forwarded_, [&](auto& each) {
-    if (!is(each.second)) return false;
-    lost.push_back(std::move(each.second));
-    return true;
-  });
+  for (auto at = forwarded_.begin(); at != forwarded_.end();) {
+    const auto each = at++;
+    if (is(each->second)) lost.push_back(std::move(forwarded_.extract(each).mapped()));
+  }
   for (Forwarded& each : lost) lose_forwarded(std::move(each), ErrorCode::outcome_unknown, false);
 }
 
@@ -127,11 +126,15 @@ Result<ReplicaLoop::Proposal> ReplicaLoop::read_forward(NodeId from, Bytes bytes
     return Error{ErrorCode::not_leader, {}};
   }
   SEMEL_TRY(prepared, prepare(command));
-  return Proposal{.command = std::move(prepared), .done = {}, .is_of_peer = true, .origin = origin};
+  return Proposal{.command = std::move(prepared), .is_of_peer = true, .origin = origin};
 }
 
 /// Of a member, and yet read as if it were hostile: an entry that no replica can read stops all.
 void ReplicaLoop::on_forward(NodeId from, Forward forward) {
+  if (!is_ended_) run_part([&] { take_forward(from, std::move(forward)); });
+}
+
+void ReplicaLoop::take_forward(NodeId from, Forward forward) {
   // It is called when the entry is applied here, or the read confirmed.
   const auto reply = [this, from, id = forward.id](const Result<Answer>& answer) {
     if (is_ended_) return;
@@ -151,7 +154,6 @@ void ReplicaLoop::on_forward(NodeId from, Forward forward) {
     fields.bytes(bytes);
     static_cast<void>(transport_->send(from, ForwardReply{id, std::move(whole)}));
   };
-  if (is_ended_) return;
   if (forward.bytes.empty()) {
     if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
     return read(reply, {});
@@ -162,11 +164,15 @@ void ReplicaLoop::on_forward(NodeId from, Forward forward) {
   if (proposal->command.bytes.size() > command_bytes_max(options_)) {
     return reply(Error{ErrorCode::value_too_long, {}});
   }
-  proposal->done = reply;
+  proposal->done = {reply, ErrorCode::outcome_unknown};
   submit(*std::move(proposal));
 }
 
 void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
+  if (!is_ended_) run_part([&] { take_forward_reply(from, std::move(reply)); });
+}
+
+void ReplicaLoop::take_forward_reply(NodeId from, ForwardReply reply) {
   const auto found = forwarded_.find(reply.id);
   if (found == forwarded_.end() || found->second.leader != from) return;
   Forwarded forwarded = std::move(found->second);
@@ -195,54 +201,52 @@ void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
     if (refused != nullptr && forwarded.proposal->is_numbered) {
       return not_applied(*std::move(forwarded.proposal), refused->why);
     }
-    ProposalDone done = std::exchange(forwarded.proposal->done, nullptr);
+    Reply done = std::move(forwarded.proposal->done);
     finish(*forwarded.proposal, Answer{});  // its number: what follows needs no leader
     if (!done) return;
-    return when_applied(
-        index, forwarded.proposal->until,
-        [done = std::move(done), shared = std::make_shared<Answer>(*std::move(answer))](bool is) {
-          if (!is) return done(Error{ErrorCode::outcome_unknown, {}});
-          done(std::move(*shared));
-        });
+    return when_applied(index, {.done = std::move(done),
+                                .answer = *std::move(answer),
+                                .until = forwarded.proposal->until});
   }
   has_forwarded_reads_ = false;
-  when_applied(index, 0, [readers = std::move(forwarded.readers)](bool is_applied) {
-    for (const Reader& each : readers) {
-      if (is_applied) {
-        each.done(Answer{PlainAnswer{}});
-      } else {
-        each.done(Error{ErrorCode::not_leader, {}});
-      }
-    }
-  });
+  when_applied(index, {.readers = std::move(forwarded.readers)});
   ask_waiting_reads();
 }
 
 /// The entry comes with the next appends. One that is cut off right after the leader's answer must
 /// not wait for ever.
-void ReplicaLoop::when_applied(LogIndex index, std::uint64_t until,
-                               std::function<void(bool)> then) {
-  if (state_->applied() >= index) return then(true);
-  applied_waits_.emplace(index,
-                         AppliedWait{std::move(then), std::max(until, now() + answer_patience())});
+void ReplicaLoop::when_applied(LogIndex index, AppliedWait wait) {
+  if (state_->applied() >= index) return wait.end(true);
+  wait.until = std::max(wait.until, now() + answer_patience());
+  applied_waits_.emplace(index, std::move(wait));
+}
+
+void ReplicaLoop::AppliedWait::end(bool is_applied) {
+  if (done && is_applied) done(std::move(answer));
+  for (Reader& each : readers) {
+    if (is_applied) {
+      each.done(Answer{PlainAnswer{}});
+    } else {
+      each.done(Error{ErrorCode::not_leader, {}});
+    }
+  }
 }
 
 void ReplicaLoop::run_applied(LogIndex index) {
   while (!applied_waits_.empty() && applied_waits_.begin()->first <= index) {
-    const AppliedWait wait = std::move(applied_waits_.begin()->second);
+    AppliedWait wait = std::move(applied_waits_.begin()->second);
     applied_waits_.erase(applied_waits_.begin());
-    wait.then(true);
+    wait.end(true);
   }
 }
 
 void ReplicaLoop::give_up_applied() {
   std::vector<AppliedWait> late;
-  std::erase_if(applied_waits_, [&](auto& each) {
-    if (now() <= each.second.until) return false;
-    late.push_back(std::move(each.second));
-    return true;
-  });
-  for (const AppliedWait& each : late) each.then(false);
+  for (auto at = applied_waits_.begin(); at != applied_waits_.end();) {
+    const auto each = at++;
+    if (now() > each->second.until) late.push_back(std::move(applied_waits_.extract(each).mapped()));
+  }
+  for (AppliedWait& each : late) each.end(false);
 }
 
 // --- reads --------------------------------------------------------------------------------------
@@ -252,7 +256,7 @@ void ReplicaLoop::read(ProposalDone done, const ProposalTerms& terms) {
     const base::MutexLock lock{mutex_};
     if (!is_closed_) {
       const std::uint64_t until = now() + static_cast<std::uint64_t>(terms.patience.count());
-      new_reads_.push_back({std::move(done), until});
+      new_reads_.push_back({{std::move(done), ErrorCode::closing}, until});
       return wake();
     }
   }

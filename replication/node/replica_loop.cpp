@@ -1,5 +1,7 @@
 #include "replication/node/replica_loop.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <future>
@@ -45,16 +47,17 @@ Status ReplicaLoop::start(RequestRunner* runner) {
   SEMEL_ASSERT(log_ != nullptr);
   SEMEL_CHECK(start_parts(runner));
   guard_.emplace(context_.get_executor());
-  try {
-    thread_ = std::thread{[this] { run(); }};
-  } catch (const std::system_error&) {
-    return Error{ErrorCode::no_thread, "the replica's thread"};
-  }
   {
     const base::MutexLock lock{mutex_};
     is_closed_ = false;
   }
-  begin_life();
+  try {
+    thread_ = std::thread{[this] { run(); }};
+  } catch (const std::system_error&) {
+    const base::MutexLock lock{mutex_};
+    is_closed_ = true;
+    return Error{ErrorCode::no_thread, "the replica's thread"};
+  }
   return semel::Done{};
 }
 
@@ -86,7 +89,7 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   SEMEL_TRY(core, ConsensusCore::make(consensus, *this));
   core_ = std::move(core);
   writer_ = std::make_unique<LogWriter>(std::move(log_), [this](const LogWriter::Written& written) {
-    asio::post(context_, [this, written] {
+    post_surely([this, written] {
       if (is_ended_) return;
       if (!written.status) return stop_with(written.status.error().detail);
       core_->persisted(now(), written.last, written.term);
@@ -101,15 +104,28 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
 
 void ReplicaLoop::run() {
   storage::name_thread("semel-replica");
-  try {
-    arm();
-    context_.run();
-    return;
-  } catch (const std::bad_alloc&) {
-    // Between two steps of the state machine: what it has and what the core thinks may differ.
-    stop_with("no memory");
+  run_part([this] { begin_life(); });
+  for (;;) {
+    try {
+      if (!is_armed_ && !is_ended_) arm();
+      context_.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      memory_ended();
+      poll(nullptr, 0, 1);
+    }
   }
-  context_.run();  // until stop()
+}
+
+void ReplicaLoop::memory_ended() noexcept {
+  if (is_ended_) return;
+  {
+    const base::MutexLock lock{mutex_};
+    if (status_.failed.empty()) status_.failed = "no memory";  // within the string itself
+    status_.role = Role::follower;
+  }
+  end();
+  report(ReplicaEvent::What::stopped, "no memory");
 }
 
 void ReplicaLoop::stop() {
@@ -118,7 +134,7 @@ void ReplicaLoop::stop() {
     is_closed_ = true;
   }
   if (thread_.joinable()) {
-    asio::post(context_, [this] {
+    post_surely([this] {
       end();
       guard_.reset();
     });
@@ -131,22 +147,49 @@ void ReplicaLoop::stop() {
   writer_.reset();
 }
 
-/// The replica takes part no longer.
-void ReplicaLoop::end() {
+/// The replica takes part no longer. What was not proposed was not decided either; of the rest it
+/// is not known.
+void ReplicaLoop::end() noexcept {
   if (std::exchange(is_ended_, true)) return;
+  std::vector<Proposal> proposals;
+  std::vector<Reader> reads;
   {
     const base::MutexLock lock{mutex_};
     is_closed_ = true;
+    proposals.swap(new_proposals_);
+    reads.swap(new_reads_);
   }
   leads_.store(false, std::memory_order_release);  // mo: release [replica.leads]
   timer_.cancel();
-  take_calls();
-  lose_in_flight();
-  refuse_waiting(ErrorCode::closing);
-  refuse_reads(std::exchange(reads_, {}), ErrorCode::closing);
-  forget_forwarded([](const Forwarded&) { return true; });
-  keep_time();
+  const auto let_go = [this](auto& those) {
+    for (Proposal& each : those) {
+      finish(each, Error{each.is_open ? ErrorCode::outcome_unknown : ErrorCode::closing, {}});
+    }
+    those.clear();
+  };
+  for (InFlight& entry : in_flight_) {
+    for (Proposal& each : entry.proposals) {
+      each.is_open = true;
+    }
+    let_go(entry.proposals);
+  }
+  in_flight_.clear();
+  for (auto& [id, each] : forwarded_) {
+    if (each.proposal) finish(*each.proposal, Error{ErrorCode::outcome_unknown, {}});
+  }
+  let_go(proposals);
+  let_go(proposals_);
+  let_go(held_);
+  // Readers are told by the end of what they wait in.
+  reads.clear();
+  reads_.clear();
+  waiting_reads_.clear();
+  forwarded_.clear();
   run_applied(log_index_max);  // they are decided, if not applied here
+  try {
+    keep_time();
+  } catch (const std::bad_alloc&) {  // a start lets more time pass
+  }
   transport_->stop();
 }
 
@@ -165,7 +208,11 @@ void ReplicaLoop::stop_with(const std::string& why) {
 
 void ReplicaLoop::wake() {
   if (std::exchange(is_woken_, true)) return;
-  asio::post(context_, [this] { turn(); });
+  try {
+    asio::post(context_, [this] { run_part([this] { turn(); }); });
+  } catch (const std::bad_alloc&) {
+    is_woken_ = false;  // the next tick sees it
+  }
 }
 
 void ReplicaLoop::wake_soon() {
@@ -191,10 +238,12 @@ void ReplicaLoop::arm() {
   const std::uint64_t wait = at <= here ? 1 : std::min(at - here, most);
   timer_.expires_after(Millis{static_cast<std::int64_t>(std::max<std::uint64_t>(wait, 1))});
   timer_.async_wait([this](const boost::system::error_code& error) {
+    is_armed_ = false;
     if (error || is_ended_) return;
-    tick();
+    run_part([this] { tick(); });
     if (!is_ended_) arm();
   });
+  is_armed_ = true;
 }
 
 void ReplicaLoop::tick() {
@@ -204,6 +253,7 @@ void ReplicaLoop::tick() {
     return stop_with("the disk has not taken " + std::to_string(unwritten_max) + " bytes");
   }
   if (core_->next_timeout() <= now()) core_->tick(now());
+  if (life_ == 0 && !begins_life_) begin_life();
   propose_time();
   begin_level();
   if (core_->is_leader()) note_current();
@@ -354,7 +404,11 @@ void ReplicaLoop::failed(const Error& error) {
 // --- of the transport ---------------------------------------------------------------------------
 
 void ReplicaLoop::on_message(RaftMessage message) {
-  if (is_ended_) return;
+  // Its caller is a connection, which would take it for its own trouble.
+  if (!is_ended_) run_part([&] { take_message(std::move(message)); });
+}
+
+void ReplicaLoop::take_message(RaftMessage message) {
   // What a leader has committed, not only what of it has come: how far this node lags behind.
   const auto* const append = std::get_if<AppendRequest>(&message.what);
   if (append != nullptr && message.term >= core_->term()) {
@@ -386,7 +440,11 @@ bool ReplicaLoop::is_joining() const {
 }
 
 void ReplicaLoop::on_peer(NodeId id, const std::string& address) {
-  if (is_ended_ || !split_address(peer_part(address))) return;
+  if (!is_ended_) run_part([&] { meet(id, address); });
+}
+
+void ReplicaLoop::meet(NodeId id, const std::string& address) {
+  if (!split_address(peer_part(address))) return;
   for (const Member& each : core_->members()) {
     if (each.id == id) return;
   }
@@ -415,10 +473,13 @@ Status ReplicaLoop::call(const std::function<Status(ConsensusCore&, std::uint64_
     const base::MutexLock lock{mutex_};
     if (is_closed_) return Error{ErrorCode::closing, {}};
     asio::post(context_, [&] {
-      if (is_ended_) return promise.set_value(Error{ErrorCode::closing, {}});
-      Status done = what(*core_, now());
-      turn();
-      if (!is_ended_) show();
+      Status done = Error{ErrorCode::closing, {}};
+      run_part([&] {
+        if (is_ended_) return;
+        done = what(*core_, now());
+        turn();
+        if (!is_ended_) show();
+      });
       promise.set_value(std::move(done));
     });
   }

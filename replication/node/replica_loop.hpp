@@ -4,14 +4,18 @@
 //   [replica.leads]  release by the loop, acquire by callers: a hint.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -23,6 +27,7 @@
 #include "replication/node/group_clock.hpp"
 #include "replication/node/replica_disk.hpp"
 #include "replication/node/replica_options.hpp"
+#include "replication/node/reply.hpp"
 #include "replication/node/sequences.hpp"
 #include "replication/transport/peer_transport.hpp"
 
@@ -61,7 +66,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
  private:
   struct Proposal {
     PreparedCommand command;  // without bytes: it cannot be proposed again
-    ProposalDone done;
+    Reply done{};
     bool repeats = false;
     std::uint64_t until = 0;  // it waits for a leader
     bool forwards = false;
@@ -73,7 +78,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     Origin origin{};
   };
   struct Reader {
-    ProposalDone done;
+    Reply done;
     std::uint64_t until = 0;
   };
   /// An entry of this leader that is not applied yet.
@@ -91,8 +96,11 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   };
   /// What the leader has answered, and this node does not show yet.
   struct AppliedWait {
-    std::function<void(bool is_applied)> then;
-    std::uint64_t until;
+    Reply done{};  // of a proposal
+    Answer answer{};
+    std::vector<Reader> readers{};
+    std::uint64_t until = 0;
+    void end(bool is_applied);
   };
   /// What a leader had committed, when it was heard. Once it is applied, all of then is here.
   struct Heard {
@@ -131,9 +139,13 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
 
   // --- of the transport -------------------------------------------------------------------------
   void on_message(RaftMessage message) override;
+  void take_message(RaftMessage message);
   void on_forward(NodeId from, Forward forward) override;
+  void take_forward(NodeId from, Forward forward);
   void on_forward_reply(NodeId from, ForwardReply reply) override;
+  void take_forward_reply(NodeId from, ForwardReply reply);
   void on_peer(NodeId id, const std::string& address) override;
+  void meet(NodeId id, const std::string& address);
   [[nodiscard]] bool is_joining() const override;
   [[nodiscard]] bool knows(NodeId id) const override;
   [[nodiscard]] FeatureLevel level() const override {
@@ -141,6 +153,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   }
   [[nodiscard]] std::optional<std::string> snapshot_path(LogIndex index, Term term) override;
   void on_event(Event event, const std::string& what) override;
+  void on_starved() noexcept override { memory_ended(); }
 
   // --- the loop, replica_loop.cpp ---------------------------------------------------------------
   [[nodiscard]] Status start_parts(RequestRunner* runner);
@@ -150,16 +163,25 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void turn();
   void tick();
   void wake_soon();
+  /// Runs a part of this thread's work. Where memory ends in it, what the core, the state and the
+  /// log have may differ: this node takes part no longer.
+  template <class Part>
+  void run_part(Part&& part) noexcept;
+  void memory_ended() noexcept;
+  /// From other threads: `what` must not get lost. Waits while there is no memory.
+  template <class What>
+  void post_surely(const What& what);
   void arm();
   void take_calls();
   void know_members();
   void show();
   void stop_with(const std::string& why);
-  void end();
+  /// Takes no memory.
+  void end() noexcept;
   [[nodiscard]] std::uint64_t now() const noexcept;
   [[nodiscard]] std::int64_t unix_ms() const noexcept;
   // --- for the operator's log, replica_reports.cpp
-  void report(ReplicaEvent::What what, const std::string& text) const;
+  void report(ReplicaEvent::What what, const std::string& text) const noexcept;
   /// What has begun or ended since the last time.
   void report_changes();
   void report_members(Bytes configuration);
@@ -225,7 +247,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// What a peer has sent, with the peer as its origin.
   [[nodiscard]] Result<Proposal> read_forward(NodeId from, Bytes bytes) const;
   /// Calls it when this node has applied the entry, or lags behind for too long.
-  void when_applied(LogIndex index, std::uint64_t until, std::function<void(bool)> then);
+  void when_applied(LogIndex index, AppliedWait wait);
   void run_applied(LogIndex index);
   void give_up_applied();
   [[nodiscard]] std::uint64_t answer_patience() const noexcept {
@@ -306,6 +328,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::optional<SnapshotId> fetching_;
   std::function<void()> after_snapshot_;  // what needs the worker next
   bool is_ended_ = false;
+  bool is_armed_ = false;     // the timer
+  bool begins_life_ = false;  // it was proposed
   std::thread worker_;  // one snapshot at a time is written, or checked
 
   mutable base::Mutex mutex_;
@@ -321,5 +345,25 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::atomic<bool> leads_{false};
   std::thread thread_;
 };
+
+template <class Part>
+void ReplicaLoop::run_part(Part&& part) noexcept {
+  try {
+    part();
+  } catch (const std::bad_alloc&) {
+    memory_ended();
+  }
+}
+
+template <class What>
+void ReplicaLoop::post_surely(const What& what) {
+  for (;;) {
+    try {
+      return boost::asio::post(context_, [this, what] { run_part(what); });
+    } catch (const std::bad_alloc&) {
+      poll(nullptr, 0, 1);
+    }
+  }
+}
 
 }  // namespace semel::replication

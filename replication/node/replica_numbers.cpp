@@ -17,13 +17,12 @@ void ReplicaLoop::begin_life() {
       .what = SessionCommand::What::close_former, .node = owner_.node, .life = owner_.life}});
   SEMEL_ASSERT(prepared.ok());
   constexpr Millis for_good{std::int64_t{10} * 365 * 24 * 3600 * 1000};
+  begins_life_ = true;
   const auto begun = [this](const Result<Answer>& answer) {
-    // Perhaps on the thread that starts or ends this node: it has no life to begin.
-    if (!answer.ok() && answer.error().code == ErrorCode::closing) return;
+    begins_life_ = false;
     const auto* const plain = answer.ok() ? std::get_if<PlainAnswer>(&answer->what) : nullptr;
-    if (plain == nullptr || plain->number <= 0) {  // decided, and not shown here in time
-      return is_ended_ ? void() : begin_life();
-    }
+    // Decided, and not shown here in time: the next tick asks again.
+    if (plain == nullptr || plain->number <= 0) return;
     life_ = static_cast<std::uint64_t>(plain->number);
     wake_soon();
   };

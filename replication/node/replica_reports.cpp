@@ -5,8 +5,12 @@
 
 namespace semel::replication {
 
-void ReplicaLoop::report(ReplicaEvent::What what, const std::string& text) const {
-  if (options_.report) options_.report({what, core_ == nullptr ? vote_.term : core_->term(), text});
+void ReplicaLoop::report(ReplicaEvent::What what, const std::string& text) const noexcept {
+  if (!options_.report) return;
+  try {
+    options_.report({what, core_ == nullptr ? vote_.term : core_->term(), text});
+  } catch (...) {  // a log line that is missing must not end a node
+  }
 }
 
 void ReplicaLoop::on_event(Event event, const std::string& what) {

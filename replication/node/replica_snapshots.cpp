@@ -59,9 +59,9 @@ void ReplicaLoop::take_snapshot() {
       storage::name_thread("semel-snapshot");
       storage::yield_to_others();
       std::uint64_t bytes = 0;
-      Result<SnapshotFront> taken =
+      const Result<SnapshotFront> taken =
           unless_memory_ends<SnapshotFront>([&] { return write_snapshot(bytes); });
-      asio::post(context_, [this, taken = std::move(taken), bytes] {
+      post_surely([this, taken, bytes] {
         if (!is_ended_) snapshot_done(taken, bytes);
       });
     }};
@@ -179,7 +179,7 @@ void ReplicaLoop::check_fetched(const SnapshotId& id, const std::string& path) {
       storage::yield_to_others();
       const Result<semel::Done> checked =
           unless_memory_ends<semel::Done>([&] { return take_over(id, path); });
-      asio::post(context_, [this, checked] {
+      post_surely([this, checked] {
         if (!is_ended_) fetched(checked);
       });
     }};

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
@@ -87,8 +86,15 @@ void notice_loss(asio::ip::tcp::socket& socket) {
 
 }  // namespace
 
+/// The end of a coroutine. What it has not caught itself is the want of memory.
+std::function<void(std::exception_ptr)> TransportInside::unless_starved() {
+  return [self = shared_from_this()](const std::exception_ptr& error) {
+    if (error != nullptr && !self->is_stopped) self->handler.on_starved();
+  };
+}
+
 void TransportInside::begin() {
-  asio::co_spawn(context, accept_all(), asio::detached);
+  asio::co_spawn(context, accept_all(), unless_starved());
 }
 
 void TransportInside::stop() {
@@ -128,7 +134,7 @@ void TransportInside::set_peers(const std::map<NodeId, std::string>& wanted) {
     if (id == options.node_id || peers.contains(id)) continue;
     auto peer = std::make_shared<Peer>(context, id, address);
     peers[id] = peer;
-    asio::co_spawn(context, connect_again(std::move(peer)), asio::detached);
+    asio::co_spawn(context, connect_again(std::move(peer)), unless_starved());
   }
 }
 
@@ -143,8 +149,9 @@ bool TransportInside::queue(NodeId to, const Frame& frame) {
   }
   std::string bytes;
   encode(frame, bytes);
-  peer.queued += bytes.size();
+  const std::size_t size = bytes.size();
   peer.queue.push_back(std::move(bytes));
+  peer.queued += size;
   if (peer.queue.size() == 1) peer.wakeup.cancel();
   return true;
 }
@@ -172,7 +179,7 @@ TransportInside::Nothing TransportInside::accept_all() {
       auto stream = std::make_shared<PeerStream>(std::move(socket), tls);
       streams.insert(stream);
       unknown.push_back(stream);
-      asio::co_spawn(context, serve(std::move(stream)), asio::detached);
+      asio::co_spawn(context, serve(std::move(stream)), unless_starved());
     } catch (const std::exception&) {  // no memory: the next one may find some
       ++totals.refused;
     }
@@ -381,7 +388,7 @@ TransportInside::Nothing TransportInside::connect_again(std::shared_ptr<Peer> pe
       peer->out = stream;
       ++peer->stats.connects;
       peer->stats.level = stream->level;
-      asio::co_spawn(context, watch(stream), asio::detached);
+      asio::co_spawn(context, watch(stream), unless_starved());
       co_await write_queue(peer, stream);
     } catch (const PeerError& error) {
       what = error.what();
@@ -478,7 +485,7 @@ void TransportInside::fetch(NodeId from, SnapshotRequest request, const std::str
   asio::co_spawn(context,
                  run(shared_from_this(), found->second->address, from, request, path, fetches,
                      std::move(done)),
-                 asio::detached);
+                 unless_starved());
 }
 
 TransportInside::Nothing TransportInside::receive_file(Stream stream, SnapshotRequest request,

@@ -7,6 +7,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,6 +42,7 @@ class TransportInside : public std::enable_shared_from_this<TransportInside> {
       : context(io), options(wanted), handler(to), tls(std::move(with)), acceptor(io) {}
 
   void begin();
+  [[nodiscard]] std::function<void(std::exception_ptr)> unless_starved();
   void stop();
   void set_peers(const std::map<NodeId, std::string>& wanted);
   bool queue(NodeId to, const Frame& frame);

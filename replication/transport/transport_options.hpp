@@ -75,6 +75,9 @@ class PeerHandler {
   /// For the log: what happened, with the peer's address.
   enum class Event { refused, unreachable };
   virtual void on_event(Event event, const std::string& what) = 0;
+  /// Memory has ended where a connection was to be kept or taken: this transport may know fewer
+  /// peers from now on than it was told.
+  virtual void on_starved() noexcept {}
 };
 
 }  // namespace semel::replication

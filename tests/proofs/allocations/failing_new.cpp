@@ -21,12 +21,14 @@ constinit std::atomic<bool> background_failed{false};
 constinit std::atomic<std::uint64_t> background_first{0};
 constinit std::atomic<std::uint64_t> background_more{0};
 constinit std::atomic<std::uint64_t> background_count{0};
+constinit std::atomic<bool> spares_asio{false};
+constinit std::atomic<const char*> background_name{"semel:"};
 constinit std::atomic<bool (*)() noexcept> background_spares{nullptr};
 
 [[nodiscard]] bool is_background() noexcept {
-  constexpr char begin[] = "semel:";
+  const char* const begin = background_name.load(std::memory_order_relaxed);  // mo: see below
   char name[16] = {};
-  return prctl(PR_GET_NAME, name) == 0 && std::memcmp(name, begin, sizeof begin - 1) == 0;
+  return prctl(PR_GET_NAME, name) == 0 && std::strncmp(name, begin, std::strlen(begin)) == 0;
 }
 
 [[nodiscard]] bool fails_in_background() noexcept {
@@ -89,13 +91,19 @@ bool FailingNew::disarm() noexcept {
   return failed;
 }
 
-void FailingNew::arm_background(std::uint64_t first, std::uint64_t more) noexcept {
+void FailingNew::arm_background(std::uint64_t first, std::uint64_t more,
+                                const char* name) noexcept {
   // mo: relaxed, all: see fails_in_background()
   background_failed.store(false, std::memory_order_relaxed);
+  background_name.store(name, std::memory_order_relaxed);  // mo: as above
   background_count.store(0, std::memory_order_relaxed);
   background_first.store(first, std::memory_order_relaxed);  // mo: as above
   background_more.store(more, std::memory_order_relaxed);    // mo: as above
   background_armed.store(true, std::memory_order_relaxed);   // mo: as above
+}
+
+void FailingNew::spare_asio() noexcept {
+  spares_asio.store(true, std::memory_order_relaxed);  // mo: relaxed: before it is armed
 }
 
 void FailingNew::spare(bool (*spares)() noexcept) noexcept {
@@ -112,7 +120,9 @@ bool FailingNew::disarm_background() noexcept {
 
 /// Where Asio takes the memory of what is posted.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  if (semel::proofs::fails()) return nullptr;
+  // mo: relaxed: set before it is armed
+  const bool spared = semel::proofs::spares_asio.load(std::memory_order_relaxed);
+  if (!spared && semel::proofs::fails()) return nullptr;
   void* memory = nullptr;
   const std::size_t least = std::max(alignment, sizeof(void*));
   return ::posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;

@@ -17,9 +17,12 @@ class FailingNew {
   /// True: it has failed.
   static bool disarm() noexcept;
 
-  /// The same for all threads whose names begin with "semel:", counted together: the `first`-th
-  /// fails, and `more` after it.
-  static void arm_background(std::uint64_t first, std::uint64_t more) noexcept;
+  /// The same for all threads whose names begin with `name`, counted together: the `first`-th
+  /// fails, and `more` after it. `name` must live until disarm_background().
+  static void arm_background(std::uint64_t first, std::uint64_t more,
+                             const char* name = "semel:") noexcept;
+  /// Not what Asio takes for its operations.
+  static void spare_asio() noexcept;
   /// Where `spares` says so, only the `first`-th fails.
   static void spare(bool (*spares)() noexcept) noexcept;
   /// True: one has failed.

@@ -11,6 +11,7 @@
 
 #include "base/assert.hpp"
 #include "base/stopwatch.hpp"
+#include "replication/node/memory_gate.hpp"
 #include "semel/store.hpp"
 #include "tests/support/socket.hpp"
 
@@ -44,8 +45,8 @@ std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-Group::Group(unsigned nodes, std::uint64_t snapshot_every, RunnerOf runner)
-    : snapshot_every_(snapshot_every), runner_(std::move(runner)) {
+Group::Group(unsigned nodes, std::uint64_t snapshot_every, RunnerOf runner, bool forwards)
+    : snapshot_every_(snapshot_every), runner_(std::move(runner)), forwards_(forwards) {
   std::string pattern = (std::filesystem::temp_directory_path() / "semel_group_XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) std::abort();
   path_ = pattern;
@@ -86,12 +87,13 @@ void Group::open(NodeId id, bool founds, const Clock* clock) {
     options.founds = !std::filesystem::exists(options.directory);
   }
   if (levels_.contains(id)) options.level = levels_.at(id);
+  options.forwards = forwards_;
   options.election = Millis{150};
   options.heartbeat = Millis{30};
   options.segment_bytes = std::size_t{1} << 20;
   options.snapshot_every_bytes = snapshot_every_;
   options.trailing_bytes = snapshot_every_ / 4;
-  options.engine.memory_bytes = std::size_t{64} << 20;
+  options.engine.memory_bytes = memory_reserve + (std::size_t{64} << 20);
   options.report = [this, id](const ReplicaEvent& event) {
     const std::lock_guard lock{mutex_};
     said_.push_back(std::to_string(id) + ": " + event.text);

@@ -20,7 +20,7 @@ class Group {
   /// That of a node which is opened; must outlive it.
   using RunnerOf = std::function<replication::RequestRunner*(replication::NodeId, Engine&)>;
   explicit Group(unsigned nodes, std::uint64_t snapshot_every = std::uint64_t{64} << 20,
-                 RunnerOf runner = {});
+                 RunnerOf runner = {}, bool forwards = false);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -52,6 +52,7 @@ class Group {
  private:
   const std::uint64_t snapshot_every_;
   const RunnerOf runner_;
+  const bool forwards_;
   std::uint64_t marks_ = 0;
   std::string path_;
   std::map<replication::NodeId, std::string> addresses_;
