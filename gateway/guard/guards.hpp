@@ -17,54 +17,13 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/rules/message.hpp"
-#include "gateway/rules/outcome.hpp"
-#include "gateway/rules/recorded_reply.hpp"
-#include "gateway/rules/route.hpp"
+#include "gateway/guard/kept_leases.hpp"
+#include "gateway/guard/request_rules.hpp"
 #include "semel/claims.hpp"
 #include "semel/engine.hpp"
 #include "semel/result.hpp"
 
 namespace semel::gateway {
-
-/// A secret that requests are signed with.
-struct SigningKey {
-  std::string id{};
-  std::string secret{};
-};
-
-/// A request whose headers and body are in order.
-struct Work {
-  const Route* route = nullptr;
-  bool is_claimed = false;  ///< false: nothing to claim, it is passed on
-  std::string key{};        ///< of the claim
-  Fingerprint fingerprint{};
-  Epoch epoch = 0;  ///< once granted
-};
-
-/// A request goes on as `work`, or is refused.
-struct Prepared {
-  std::optional<Refusal> refusal{};
-  Work work{};
-};
-
-/// What became of a claim.
-struct Admission {
-  Outcome outcome = Outcome::granted;  ///< granted, replayed, or that of `refusal`
-  std::optional<Refusal> refusal{};
-  RecordedReply reply{};  ///< replayed
-};
-
-/// How a reply was written down.
-enum class Recorded : std::uint8_t {
-  yes,
-  superseded,  ///< the lease was lost, and another request has the work: `newer` may be its reply
-  no,          ///< the store did not take it; the claim stays, and ends in doubt or by its lease
-};
-struct Completion {
-  Recorded recorded = Recorded::yes;
-  std::optional<RecordedReply> newer{};
-};
 
 /// Thread-safe. Must not outlive the engine.
 class Guards {
@@ -91,24 +50,14 @@ class Guards {
   /// For in_flight where the route waits: `done` is called once, on any thread, with the claim's
   /// outcome, for admission_of(). It must not block and must not throw.
   void wait(const Work& work, ClaimCallback done);
-  [[nodiscard]] Admission admission_of(Work& work, ClaimOutcome&& outcome) const;
 
-  /// Renews the lease of granted work, at once and then until complete(), release() or doubt(), at
-  /// the latest until its own end: also where memory ends, a lease must not be kept for good.
-  class Keeper {
-   public:
-    Keeper(Guards& guards, const Work& work);
-    ~Keeper();
-    Keeper(const Keeper&) = delete;
-    Keeper& operator=(const Keeper&) = delete;
-    /// False: it was over already, since the store was slow. Another request may have the work.
-    [[nodiscard]] bool has_lease() const noexcept { return has_lease_; }
-
-   private:
-    Guards& guards_;
-    const Work& work_;
-    bool has_lease_ = false;
-  };
+  /// Renews the lease of granted work, at once and then until complete(), release(), doubt() or
+  /// kept()->stop(), which the request's end calls: also where memory ends, a lease must not be
+  /// kept for good. False: it was over already, since the store was slow. Another request may have
+  /// the work.
+  [[nodiscard]] bool keep(const Work& work);
+  /// May outlive this and the engine.
+  [[nodiscard]] std::shared_ptr<KeptLeases> kept() const noexcept;
   /// Records `reply` for duplicates. One that is too long for the route is recorded without its
   /// body, or is a doubt, as the route says.
   [[nodiscard]] Completion complete(const Work& work, const RecordedReply& reply);
@@ -119,10 +68,6 @@ class Guards {
   bool doubt(const Work& work, std::string_view why);
 
   /// A new token for the route `issuing.token_route`. Of the request counts whose it is.
-  struct IssuedToken {
-    std::optional<Refusal> refusal{};
-    std::string token{};
-  };
   [[nodiscard]] IssuedToken issue_token(const Route& issuing, const Request& request);
 
   /// For operators: ends a doubt. Errors: bad_option (no such route), no_such_key (nothing is in
@@ -130,6 +75,7 @@ class Guards {
   [[nodiscard]] Status resolve(std::string_view route, std::string_view claim_key, bool is_done);
 
   [[nodiscard]] Engine& engine() const noexcept;
+  [[nodiscard]] const RequestRules& rules() const noexcept;
 
  private:
   class Impl;

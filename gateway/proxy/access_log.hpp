@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/mutex.hpp"
-#include "gateway/proxy/counters.hpp"
 #include "gateway/rules/outcome.hpp"
+#include "gateway/shared/counters.hpp"
 #include "semel/result.hpp"
 
 namespace semel::gateway {

@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "base/hex.hpp"
-#include "gateway/proxy/stream.hpp"
+#include "gateway/shared/stream.hpp"
 
 namespace semel::gateway {
 namespace {

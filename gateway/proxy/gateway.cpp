@@ -12,6 +12,7 @@
 #include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/admin_port.hpp"
 #include "gateway/proxy/worker.hpp"
+#include "gateway/store/embedded_store.hpp"
 #include "semel/storage.hpp"
 
 namespace semel::gateway {
@@ -139,9 +140,13 @@ Status Gateway::Impl::open_workers() {
                                             .upstream_tls = for_upstream,
                                             .thread_count = threads});
   const Durability level = storage_ == nullptr ? Durability::memory : settings_.durability;
+  const StoreMaker make_store = [&](asio::io_context& /*io*/,
+                                    const std::shared_ptr<Bridge>& bridge) {
+    return std::make_shared<EmbeddedStore>(*guards_, level, bridge);
+  };
   SEMEL_TRY(at, endpoint_of(settings_.listen));
   for (unsigned i = 0; i < threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(*shared_, *guards_, level));
+    workers_.push_back(std::make_unique<Worker>(*shared_, make_store));
     SEMEL_CHECK(i == 0 ? workers_[0]->listen(at) : workers_[i]->listen_with(*workers_[0]));
   }
   port_ = workers_.front()->port();

@@ -199,11 +199,7 @@ asio::awaitable<bool> Session::refuse(Incoming& in, const Refusal& refusal) {
 }
 
 asio::awaitable<bool> Session::issue_token(Incoming& in) {
-  Guards::IssuedToken issued = context_.guards.issue_token(*in.route, in.request);
-  const bool is_kept = co_await confirm();
-  if (!issued.refusal && !is_kept) {
-    issued.refusal = Refusal{Outcome::store_unavailable, "the token could not be written down"};
-  }
+  const IssuedToken issued = co_await context_.store->issue_token(*in.route, in.request);
   if (issued.refusal) co_return co_await refuse(in, *issued.refusal);
   in.outcome = Outcome::token_issued;
   in.status = status_of(in.outcome);

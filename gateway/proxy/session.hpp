@@ -26,13 +26,13 @@
 #include <vector>
 
 #include "base/stopwatch.hpp"
-#include "gateway/guard/guards.hpp"
 #include "gateway/proxy/access_log.hpp"
-#include "gateway/proxy/bridge.hpp"
-#include "gateway/proxy/counters.hpp"
 #include "gateway/proxy/heads.hpp"
-#include "gateway/proxy/stream.hpp"
 #include "gateway/proxy/upstream_pool.hpp"
+#include "gateway/shared/bridge.hpp"
+#include "gateway/shared/counters.hpp"
+#include "gateway/shared/stream.hpp"
+#include "gateway/store/claim_store.hpp"
 #include "semel/clock.hpp"
 
 namespace semel::gateway {
@@ -47,11 +47,10 @@ struct SessionContext {
   const Settings& settings;
   const Clock& clock;
   const Route& default_route;
-  Guards& guards;
+  std::shared_ptr<ClaimStore> store;
   Counters& counters;
   MemoryBudget& body_memory;
   AccessLog& log;
-  Durability level;
   std::shared_ptr<asio::ssl::context> tls;  ///< null: plain HTTP
   std::string upstream_host;                ///< for the header Host; empty: the client's
   std::shared_ptr<Bridge> bridge;
@@ -140,8 +139,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] asio::awaitable<bool> serve_guarded(Incoming& in);
   [[nodiscard]] asio::awaitable<std::optional<Refusal>> read_body(Incoming& in, std::string& body,
                                                                   BodyShare& share);
-  [[nodiscard]] asio::awaitable<bool> confirm();
-  [[nodiscard]] asio::awaitable<bool> forward(Incoming& in, const Work& work);
+  [[nodiscard]] asio::awaitable<bool> forward(Incoming& in, Work& work);
   [[nodiscard]] asio::awaitable<bool> fail(Incoming& in, const Work& work, UpstreamReply& reply);
   [[nodiscard]] asio::awaitable<bool> end_claim(Incoming& in, const Work& work,
                                                 UpstreamReply& reply, RecordedReply& recorded);

@@ -62,21 +62,9 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, std::st
   co_return std::nullopt;
 }
 
-asio::awaitable<bool> Session::confirm() {
-  if (context_.level == Durability::memory) co_return true;
-  Engine& engine = context_.guards.engine();
-  const Durability level = context_.level;
-  auto confirmed =
-      await_callback<Status>(context_.bridge, [&engine, level](std::function<void(Status)> done) {
-        engine.confirm_async(level, std::move(done));
-      });
-  const Status kept = co_await std::move(confirmed);
-  co_return kept.ok();
-}
-
 asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
-  Guards& guards = context_.guards;
-  if (const auto refusal = guards.check_headers(*in.route, in.request)) {
+  ClaimStore& store = *context_.store;
+  if (const auto refusal = store.rules().check_headers(*in.route, in.request)) {
     co_return co_await refuse(in, *refusal);
   }
   BodyShare share{context_.body_memory};
@@ -84,30 +72,20 @@ asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
   const std::optional<Refusal> bad_body = co_await read_body(in, body, share);
   if (bad_body) co_return co_await refuse(in, *bad_body);
   in.request.body = body;
-  Prepared prepared = guards.prepare(*in.route, in.request);
+  Prepared prepared = store.prepare(*in.route, in.request);
   if (prepared.refusal) co_return co_await refuse(in, *prepared.refusal);
   Work work = std::move(prepared.work);
+  if (in.route->signature.is_required && (!work.is_claimed || store.has_remote_nonces())) {
+    const std::optional<Refusal> used = co_await store.take_nonce(*in.route, in.request);
+    if (used) co_return co_await refuse(in, *used);
+  }
   Admission admission{.outcome = Outcome::passed};
   if (work.is_claimed) {
     if (context_.log.is_on()) {
       constexpr std::size_t shown_digits = 16;
       in.key_digest = sha256_hex(work.key).substr(0, shown_digits);
     }
-    admission = guards.claim(work);
-    if (admission.outcome == Outcome::in_flight && in.route->wait > Millis{0}) {
-      auto answered = await_callback<ClaimOutcome>(context_.bridge, [&guards, &work](auto done) {
-        guards.wait(work, ClaimCallback{std::move(done)});
-      });
-      ClaimOutcome outcome = co_await std::move(answered);
-      admission = guards.admission_of(work, std::move(outcome));
-    }
-  }
-  // Neither the upstream nor the client sees what a power cut could still take back.
-  const bool is_kept = co_await confirm();
-  if (!is_kept) {
-    if (admission.outcome == Outcome::granted) guards.release(work);
-    const Refusal unkept{Outcome::store_unavailable, "the claim could not be written down"};
-    co_return co_await refuse(in, unkept);
+    admission = co_await store.claim(work);
   }
   if (admission.refusal) co_return co_await refuse(in, *admission.refusal);
   in.outcome = admission.outcome;
@@ -138,11 +116,14 @@ asio::awaitable<bool> Session::send_recorded(Incoming& in, const RecordedReply& 
   co_return goes_on;
 }
 
-asio::awaitable<bool> Session::forward(Incoming& in, const Work& work) {
-  std::optional<Guards::Keeper> keeper;
+asio::awaitable<bool> Session::forward(Incoming& in, Work& work) {
+  std::optional<Keeping> keeping;
   if (is_owned(work)) {
-    keeper.emplace(context_.guards, work);
-    if (!keeper->has_lease()) {
+    keeping.emplace(context_.store, work);
+    const LeaseState lease = context_.store->keep(work);
+    bool is_held = lease == LeaseState::held;
+    if (lease == LeaseState::unsure) is_held = co_await context_.store->renew(work);
+    if (!is_held) {
       const Refusal late{Outcome::in_flight, "the store was slow, and the lease is over",
                          Millis{1'000}};
       co_return co_await refuse(in, late);
@@ -188,36 +169,36 @@ asio::awaitable<bool> Session::fail(Incoming& in, const Work& work, UpstreamRepl
   const Meaning meaning =
       reply.how == UpstreamReply::How::timed_out ? route.on_timeout : route.on_broken;
   Refusal refusal = std::move(reply.refusal);
+  // If this does not get to the disk, the claim is held there, and ends as on-lease-end says.
+  bool is_kept = true;
   if (work.is_claimed && (is_unsent || (is_owned(work) && meaning == Meaning::release))) {
-    context_.guards.release(work);
-    refusal.detail += "; the key is free again";
+    is_kept = co_await context_.store->release(work);
+    refusal.detail += is_kept ? "; the key is free again" : "; the key is free after its lease";
   } else if (is_owned(work)) {
-    if (!context_.guards.doubt(work, refusal.detail)) context_.counters.replies_unrecorded.add();
+    is_kept = co_await context_.store->doubt(work, refusal.detail);
     refusal.detail += "; the request may have been carried out, and will not be sent again";
   }
-  // If this does not get to the disk, the claim is held there, and ends as on-lease-end says.
-  if (work.is_claimed && !co_await confirm()) context_.counters.replies_unrecorded.add();
+  if (!is_kept) context_.counters.replies_unrecorded.add();
   co_return co_await refuse(in, refusal);
 }
 
 asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, UpstreamReply& reply,
                                          RecordedReply& recorded) {
-  Guards& guards = context_.guards;
+  ClaimStore& store = *context_.store;
   Completion completion;
+  bool is_kept = true;
+  const std::string why = "status " + std::to_string(recorded.status);
   switch (meaning_of_status(*in.route, recorded.status)) {
     case Meaning::keep:
-      completion = guards.complete(work, recorded);
+      completion = co_await store.complete(work, recorded);
       break;
     case Meaning::release:
-      guards.release(work);
+      is_kept = co_await store.release(work);
       break;
     case Meaning::in_doubt:
-      if (!guards.doubt(work, "status " + std::to_string(recorded.status))) {
-        completion.recorded = Recorded::no;
-      }
+      is_kept = co_await store.doubt(work, why);
       break;
   }
-  const bool is_kept = co_await confirm();
   if (completion.recorded == Recorded::superseded) context_.counters.leases_superseded.add();
   if (completion.newer) {
     reply.lease = {};

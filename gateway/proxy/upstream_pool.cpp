@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "gateway/shared/dial.hpp"
+
 namespace semel::gateway {
 namespace {
 
@@ -112,51 +114,20 @@ asio::awaitable<UpstreamPool::Acquired> UpstreamPool::acquire(bool fresh) {
   co_return co_await connect(lease);
 }
 
-UpstreamPool::Acquired UpstreamPool::not_connected(const std::string& what,
-                                                   const error_code& error) {
-  counters_.upstream_failed.add();
-  Acquired acquired;
-  acquired.refusal = Refusal{Outcome::upstream_unreachable, what + ": " + error.message()};
-  return acquired;
-}
-
 asio::awaitable<UpstreamPool::Acquired> UpstreamPool::connect(Lease& lease) {
   Acquired acquired;
-  // Shared with the timer's handler, which may run when this has ended.
-  const auto resolver = std::make_shared<tcp::resolver>(io_);
-  asio::steady_timer deadline{io_};
-  deadline.expires_after(settings_.connect_timeout);
-  deadline.async_wait([resolver](error_code stopped) {
-    if (!stopped) resolver->cancel();
-  });
-  auto [resolve_error, endpoints] =
-      co_await resolver->async_resolve(address_.host, address_.port, no_throw);
-  deadline.cancel();
-  if (resolve_error) {
-    co_return not_connected("resolving " + address_.host, resolve_error);
+  const DialTarget target{.host = address_.host,
+                          .port = address_.port,
+                          .tls = tls_.get(),
+                          .is_verified = settings_.upstream_verify,
+                          .within = settings_.connect_timeout};
+  Dialed dialed = co_await dial(io_, target);
+  if (!dialed.stream) {
+    counters_.upstream_failed.add();
+    acquired.refusal = Refusal{Outcome::upstream_unreachable, std::move(dialed.trouble)};
+    co_return acquired;
   }
-  beast::tcp_stream opened{io_};
-  opened.expires_after(settings_.connect_timeout);
-  auto [error, endpoint] = co_await opened.async_connect(endpoints, no_throw);
-  if (error) {
-    co_return not_connected("connecting to " + address_.host + ":" + address_.port, error);
-  }
-  static_cast<void>(endpoint);
-  error_code ignored;
-  opened.socket().set_option(tcp::no_delay{true}, ignored);
-  tcp::socket socket = opened.release_socket();
-  lease.connection = std::make_unique<UpstreamConnection>(
-      tls_ != nullptr ? Stream{std::move(socket), *tls_} : Stream{std::move(socket)});
-  if (auto* const tls = lease.connection->stream.tls_layer()) {
-    if (!expect_name(lease.connection->stream, address_.host, settings_.upstream_verify)) {
-      co_return not_connected("TLS", error_code{asio::error::invalid_argument});
-    }
-    lease.connection->stream.expires_after(settings_.connect_timeout);
-    auto [tls_error] = co_await tls->async_handshake(asio::ssl::stream_base::client, no_throw);
-    if (tls_error) {
-      co_return not_connected("TLS with " + address_.host, tls_error);
-    }
-  }
+  lease.connection = std::make_unique<UpstreamConnection>(*std::move(dialed.stream));
   counters_.upstream_opened.add();
   acquired.lease = std::move(lease);
   co_return acquired;

@@ -14,9 +14,9 @@
 
 #include "base/stopwatch.hpp"
 #include "gateway/config/settings.hpp"
-#include "gateway/proxy/counters.hpp"
-#include "gateway/proxy/stream.hpp"
 #include "gateway/rules/outcome.hpp"
+#include "gateway/shared/counters.hpp"
+#include "gateway/shared/stream.hpp"
 
 namespace semel::gateway {
 
@@ -80,7 +80,6 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   [[nodiscard]] asio::awaitable<bool> wait_for_turn();
   [[nodiscard]] std::unique_ptr<UpstreamConnection> take_unused();
   [[nodiscard]] asio::awaitable<Acquired> connect(Lease& lease);
-  [[nodiscard]] Acquired not_connected(const std::string& what, const error_code& error);
   void release() noexcept;
 
   asio::io_context& io_;

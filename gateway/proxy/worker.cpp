@@ -28,17 +28,16 @@ std::size_t share_of(std::size_t all, unsigned threads) {
 
 }  // namespace
 
-Worker::Worker(const Shared& shared, Guards& guards, Durability level)
+Worker::Worker(const Shared& shared, const StoreMaker& open_store)
     : shared_(shared),
       context_{.io = io_,
                .settings = shared.settings,
                .clock = shared.clock,
                .default_route = shared.default_route,
-               .guards = guards,
+               .store = {},
                .counters = shared.counters,
                .body_memory = shared.body_memory,
                .log = shared.log,
-               .level = level,
                .tls = shared.client_tls,
                .upstream_host = {},
                .bridge = std::make_shared<Bridge>(io_),
@@ -46,6 +45,7 @@ Worker::Worker(const Shared& shared, Guards& guards, Durability level)
                    io_, shared.settings, shared.upstream, shared.upstream_tls, shared.counters,
                    share_of(shared.settings.upstream_connections, shared.thread_count),
                    shared.settings.upstream_queue / shared.thread_count)} {
+  context_.store = open_store(io_, context_.bridge);
   if (shared.settings.preserve_host) return;
   const bool is_v6 = shared.upstream.host.find(':') != std::string::npos;
   const std::string host = is_v6 ? "[" + shared.upstream.host + "]" : shared.upstream.host;

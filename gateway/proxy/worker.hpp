@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -29,9 +30,13 @@ struct Shared {
   unsigned thread_count = 1;
 };
 
+using StoreMaker =
+    std::function<std::shared_ptr<ClaimStore>(asio::io_context&, const std::shared_ptr<Bridge>&)>;
+
 class Worker {
  public:
-  Worker(const Shared& shared, Guards& guards, Durability level);
+  /// `open_store` makes what the thread's requests ask, with its io_context.
+  Worker(const Shared& shared, const StoreMaker& open_store);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/percent.hpp"
+#include "semel/limits.hpp"
 
 namespace semel {
 
@@ -43,6 +44,12 @@ std::string text_for_md5(const SignedRequest& request, Bytes secret) {
   return canonical_parameters(all).append("&key=").append(secret);
 }
 
+constexpr std::int64_t last_unix_ms = 253'402'300'799'999;
+
+bool is_reserved(const KeyField& field) noexcept {
+  return field.name == "caller" || field.name == "nonce" || field.name == "timestamp";
+}
+
 }  // namespace
 
 std::string canonical_parameters(std::span<const KeyField> parameters) {
@@ -65,6 +72,35 @@ std::string signature_of(const SignedRequest& request, Bytes secret, SignatureSc
     return hmac_sha256_hex(secret, text_for_hmac(request));
   }
   return md5_hex(text_for_md5(request, secret));
+}
+
+bool is_well_formed(const SignedRequest& request, SignatureScheme scheme) noexcept {
+  if (request.caller.size() > limits::signed_caller_max || request.nonce.empty() ||
+      request.nonce.size() > limits::signed_nonce_max || request.timestamp_unix_ms < 0 ||
+      request.timestamp_unix_ms > last_unix_ms ||
+      request.parameters.size() > limits::signed_parameters_max) {
+    return false;
+  }
+  std::size_t bytes = 0;
+  for (const KeyField& field : request.parameters) {
+    bytes += field.name.size() + field.value.size();
+    if (scheme == SignatureScheme::md5_sorted_parameters && is_reserved(field)) return false;
+  }
+  return bytes <= limits::signed_bytes_max;
+}
+
+bool is_signed_by(const SignedRequest& request, std::span<const std::string> secrets,
+                  SignatureScheme scheme) {
+  constexpr std::size_t digits_max = 2 * 32 + 1;
+  const std::string given = base::lower_of(request.signature.substr(0, digits_max));
+  bool is_one = false;
+  for (const std::string& secret : secrets) {
+    const std::string expected = signature_of(request, secret, scheme);
+    const bool is_this =
+        !secret.empty() && !expected.empty() && equal_in_constant_time(expected, given);
+    is_one = is_one || is_this;
+  }
+  return is_one;
 }
 
 }  // namespace semel

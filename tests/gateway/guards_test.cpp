@@ -222,7 +222,7 @@ TEST_CASE("guards: a waiter gets the reply, or the work if it was given back",
   Work waiting = gate.prepare(alice("k")).work;
   const auto wait = [&] {
     gate.guards_->wait(waiting, [&](semel::ClaimOutcome&& outcome) {
-      seen.push_back(gate.guards_->admission_of(waiting, std::move(outcome)).outcome);
+      seen.push_back(semel::gateway::admission_of(waiting, std::move(outcome)).outcome);
     });
   };
   wait();

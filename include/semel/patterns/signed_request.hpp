@@ -66,4 +66,12 @@ enum class SignatureScheme : std::uint8_t {
 [[nodiscard]] std::string signature_of(const SignedRequest& request, Bytes secret,
                                        SignatureScheme scheme = SignatureScheme::hmac_sha256);
 
+/// Whether each part of `request` is in its range.
+[[nodiscard]] bool is_well_formed(const SignedRequest& request,
+                                  SignatureScheme scheme = SignatureScheme::hmac_sha256) noexcept;
+/// Whether one of `secrets` has signed a well-formed request. Tries all, so that the time taken
+/// does not reveal which one it was. ReplayGuard::check() asks both, and looks at time and nonce.
+[[nodiscard]] bool is_signed_by(const SignedRequest& request, std::span<const std::string> secrets,
+                                SignatureScheme scheme = SignatureScheme::hmac_sha256);
+
 }  // namespace semel

@@ -1,4 +1,4 @@
-#include "gateway/proxy/stream.hpp"
+#include "gateway/shared/stream.hpp"
 
 #include <openssl/ssl.h>
 

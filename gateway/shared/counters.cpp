@@ -1,4 +1,4 @@
-#include "gateway/proxy/counters.hpp"
+#include "gateway/shared/counters.hpp"
 
 #include <algorithm>
 #include <utility>
