@@ -153,6 +153,34 @@ void read_failure(TableReader& reader, std::string_view name, Meaning& to) {
   reader.choice(name, to, {{"release", Meaning::release}, {"in-doubt", Meaning::in_doubt}});
 }
 
+/// Of a node as the store. It has a memory and a durability of its own.
+void read_node(TableReader& reader, NodeSettings& node) {
+  reader.texts("store-node", node.addresses, limits::store_nodes_max);
+  reader.text("store-user", node.user);
+  std::string file;
+  if (reader.text("store-password-file", file)) {
+    Result<std::string> password = read_password(file);
+    if (password) {
+      node.password = *std::move(password);
+    } else {
+      reader.fail(reader.take("store-password-file"), password.error().detail);
+    }
+  }
+  reader.boolean("store-tls", node.is_tls);
+  reader.text("store-ca", node.ca);
+  reader.text("store-cert", node.cert);
+  reader.text("store-key", node.key);
+  reader.duration("store-timeout", node.timeout, shortest, longest_timeout);
+  reader.duration("store-patience", node.patience, shortest, longest_timeout);
+  reader.number("store-queue", node.queue, std::size_t{1}, limits::store_queue_max);
+  if (!node.is_used()) return;
+  for (const std::string_view name : {"durability", "memory"}) {
+    if (const toml::node* const there = reader.take(name); there != nullptr) {
+      reader.fail(there, std::string{name} + " is the node's own where there is store-node");
+    }
+  }
+}
+
 void read_gateway(TableReader& reader, Settings& settings) {
   reader.text("listen", settings.listen);
   reader.text("upstream", settings.upstream);
@@ -168,6 +196,7 @@ void read_gateway(TableReader& reader, Settings& settings) {
                  {"synced", Durability::synced}});
   reader.bytes("memory", settings.memory_bytes, semel::limits::memory_bytes_min,
                semel::limits::memory_bytes_max);
+  read_node(reader, settings.node);
   reader.text("access-log", settings.access_log);
   reader.number("threads", settings.threads, 0U, limits::threads_max);
   reader.number("connections", settings.connections, std::size_t{1}, limits::connections_max);

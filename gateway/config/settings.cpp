@@ -1,6 +1,8 @@
 #include "gateway/config/settings.hpp"
 
 #include <charconv>
+#include <fstream>
+#include <set>
 
 namespace semel::gateway {
 namespace {
@@ -69,6 +71,57 @@ Result<UpstreamAddress> parse_upstream(std::string_view text) {
   return made;
 }
 
+Result<std::string> read_password(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::string line;
+  if (!std::getline(file, line)) return bad_setting("'" + path + "': no password can be read");
+  while (line.ends_with('\r')) line.pop_back();
+  if (line.empty() || line.size() > limits::store_password_bytes_max) {
+    return bad_setting("'" + path + "': a password of " + std::to_string(line.size()) +
+                       " bytes; it has 1 to " + std::to_string(limits::store_password_bytes_max));
+  }
+  return line;
+}
+
+namespace {
+
+Status check_node(const Settings& settings) {
+  const NodeSettings& node = settings.node;
+  const bool has_more = !node.user.empty() || !node.password.empty() || node.is_tls ||
+                        !node.ca.empty() || !node.cert.empty() || !node.key.empty();
+  if (!node.is_used()) {
+    if (has_more) return bad_setting("store-user, store-tls and their like need store-node");
+    return Done{};
+  }
+  if (!settings.store.empty()) return bad_setting("store and store-node: there is one store");
+  std::set<std::string> seen;
+  for (const std::string& text : node.addresses) {
+    SEMEL_TRY(address, parse_address(text));
+    if (address.host.empty() || address.port == 0) {
+      return bad_setting("store-node '" + text + "' is not host:port");
+    }
+    if (!seen.insert(text).second) return bad_setting("store-node '" + text + "' is there twice");
+  }
+  if (!node.user.empty() && node.password.empty()) {
+    return bad_setting("store-user needs store-password-file");
+  }
+  if (!node.is_tls && !(node.ca.empty() && node.cert.empty() && node.key.empty())) {
+    return bad_setting("store-ca, store-cert and store-key need store-tls = true");
+  }
+  if (node.cert.empty() != node.key.empty()) {
+    return bad_setting("store-cert and store-key belong together");
+  }
+  for (const Route& route : settings.routes) {
+    if (!route.is_claimed() || route.record_bytes <= limits::node_record_bytes_max) continue;
+    return bad_setting("route '" + route.name + "': record-bytes is " +
+                       std::to_string(route.record_bytes) + "; a node records up to " +
+                       std::to_string(limits::node_record_bytes_max));
+  }
+  return Done{};
+}
+
+}  // namespace
+
 Status check_settings(const Settings& settings) {
   if (settings.listen.empty()) return bad_setting("listen is missing, as in :8443");
   if (settings.upstream.empty()) {
@@ -86,6 +139,7 @@ Status check_settings(const Settings& settings) {
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     return bad_setting("tls-cert and tls-key belong together");
   }
+  SEMEL_CHECK(check_node(settings));
   for (const Route& route : settings.routes) {
     const auto in_route = [&](const std::string& text) {
       return bad_setting("route '" + route.name + "': " + text);

@@ -32,6 +32,21 @@ struct UpstreamAddress {
 /// Errors: bad_option (names the text).
 [[nodiscard]] Result<UpstreamAddress> parse_upstream(std::string_view text);
 
+/// A node, or the nodes of a group, as the store.
+struct NodeSettings {
+  std::vector<std::string> addresses{};  ///< "host:port"; empty: the store is in this process
+  std::string user{};                    ///< empty: the default one
+  std::string password{};                ///< empty: no login
+  bool is_tls = false;
+  std::string ca{};    ///< PEM file; empty: the system's authorities
+  std::string cert{};  ///< PEM files, for nodes that ask for one; both or none
+  std::string key{};
+  Millis timeout{2'000};      ///< for an answer, from when the command was sent
+  Millis patience{5'000};     ///< how long a claim is asked again
+  std::size_t queue = 4'096;  ///< commands of a thread that wait for an answer
+  bool is_used() const noexcept { return !addresses.empty(); }
+};
+
 struct Settings {
   std::string listen{};
   std::string upstream{};
@@ -42,6 +57,7 @@ struct Settings {
   std::string admin{};  ///< address of metrics, health and resolve; empty: none
 
   std::string store{};  ///< directory; empty: in memory
+  NodeSettings node{};  ///< instead of it
   Durability durability = Durability::synced;
   std::size_t memory_bytes = std::size_t{256} << 20;
 
@@ -66,6 +82,9 @@ struct Settings {
   std::vector<Route> routes{};
   std::vector<SigningKey> keys{};
 };
+
+/// The first line of `path`. Errors: bad_option (names the file).
+[[nodiscard]] Result<std::string> read_password(const std::string& path);
 
 /// What must hold whatever the source: addresses, pairs, ranges. Errors: bad_option (names it).
 [[nodiscard]] Status check_settings(const Settings& settings);

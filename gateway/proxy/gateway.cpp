@@ -13,6 +13,8 @@
 #include "gateway/proxy/admin_port.hpp"
 #include "gateway/proxy/worker.hpp"
 #include "gateway/store/embedded_store.hpp"
+#include "gateway/store/node_setup.hpp"
+#include "gateway/store/node_store.hpp"
 #include "semel/storage.hpp"
 
 namespace semel::gateway {
@@ -52,6 +54,8 @@ class Gateway::Impl {
   Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] Status open_store();
+  [[nodiscard]] Status open_node();
+  [[nodiscard]] StoreMaker store_maker();
   [[nodiscard]] Status open_workers();
   [[nodiscard]] Status open_admin();
   [[nodiscard]] Status ready() const;
@@ -70,6 +74,8 @@ class Gateway::Impl {
   MemoryBudget body_memory_;
   std::unique_ptr<AccessLog> log_;
   std::unique_ptr<Shared> shared_;
+  std::unique_ptr<NodeContext> node_;    // instead of storage, engine and guards
+  std::unique_ptr<RequestRules> rules_;  // likewise
   // Declared first, destroyed last: an engine that ends answers into closed bridges.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Storage> storage_;
@@ -88,6 +94,7 @@ Gateway::Impl::~Impl() {
 }
 
 Status Gateway::Impl::open_store() {
+  if (settings_.node.is_used()) return open_node();
   Options options{.clock = &clock_,
                   .memory_bytes = settings_.memory_bytes,
                   .value_bytes_max = semel::limits::value_bytes_max};
@@ -119,6 +126,31 @@ Status Gateway::Impl::open_store() {
   return engine_->confirm(settings_.durability);
 }
 
+Status Gateway::Impl::open_node() {
+  SEMEL_TRY(tls, node_tls(settings_.node));
+  node_ = std::make_unique<NodeContext>(NodeContext{.settings = settings_.node,
+                                                    .tls = std::move(tls),
+                                                    .connect_timeout = settings_.connect_timeout,
+                                                    .counters = counters_});
+  SEMEL_TRY(rules, RequestRules::open(settings_.routes, settings_.keys));
+  rules_ = std::move(rules);
+  return set_up_node(*node_, *rules_);
+}
+
+StoreMaker Gateway::Impl::store_maker() {
+  if (node_ != nullptr) {
+    return [this](asio::io_context& io, const std::shared_ptr<Bridge>& /*bridge*/) {
+      const auto store = std::make_shared<NodeStore>(io, *rules_, *node_);
+      store->start();
+      return store;
+    };
+  }
+  const Durability level = storage_ == nullptr ? Durability::memory : settings_.durability;
+  return [this, level](asio::io_context& /*io*/, const std::shared_ptr<Bridge>& bridge) {
+    return std::make_shared<EmbeddedStore>(*guards_, level, bridge);
+  };
+}
+
 Status Gateway::Impl::open_workers() {
   SEMEL_TRY(upstream, parse_upstream(settings_.upstream));
   upstream_ = std::move(upstream);
@@ -139,11 +171,7 @@ Status Gateway::Impl::open_workers() {
                                             .client_tls = for_clients,
                                             .upstream_tls = for_upstream,
                                             .thread_count = threads});
-  const Durability level = storage_ == nullptr ? Durability::memory : settings_.durability;
-  const StoreMaker make_store = [&](asio::io_context& /*io*/,
-                                    const std::shared_ptr<Bridge>& bridge) {
-    return std::make_shared<EmbeddedStore>(*guards_, level, bridge);
-  };
+  const StoreMaker make_store = store_maker();
   SEMEL_TRY(at, endpoint_of(settings_.listen));
   for (unsigned i = 0; i < threads; ++i) {
     workers_.push_back(std::make_unique<Worker>(*shared_, make_store));
@@ -170,6 +198,9 @@ Status Gateway::Impl::open_admin() {
 
 Status Gateway::Impl::ready() const {
   if (draining_.get() != 0) return Error{ErrorCode::closing, "the gateway ends"};
+  if (node_ != nullptr && counters_.store_connections.get() == 0) {
+    return Error{ErrorCode::refused, "there is no connection to a node of the store"};
+  }
   if (storage_ != nullptr && !storage_->accepts_writes()) {
     return Error{ErrorCode::refused, storage_->stats().trouble};
   }
@@ -177,6 +208,7 @@ Status Gateway::Impl::ready() const {
 }
 
 Status Gateway::Impl::resolve(std::string_view route, std::string_view key, bool is_done) {
+  if (node_ != nullptr) return resolve_at_node(*node_, *rules_, route, key, is_done);
   SEMEL_CHECK(guards_->resolve(route, key, is_done));
   return storage_ == nullptr ? Status{Done{}} : engine_->confirm(settings_.durability);
 }

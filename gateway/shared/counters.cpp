@@ -89,7 +89,9 @@ std::string Counters::text() const {
   durations_.append_text(text, durations);
   const std::pair<const char*, std::pair<const Counter*, const char*>> gauges[] = {
       {"semel_gateway_connections", {&connections, "Connections of clients."}},
-      {"semel_gateway_requests_open", {&requests_open, "Requests that are not answered yet."}}};
+      {"semel_gateway_requests_open", {&requests_open, "Requests that are not answered yet."}},
+      {"semel_gateway_store_connections",
+       {&store_connections, "Connections to nodes of the store."}}};
   for (const auto& [name, rest] : gauges) {
     append_head(text, name, "gauge", rest.second);
     append_line(text, name, rest.first->get());
@@ -108,7 +110,13 @@ std::string Counters::text() const {
       {"semel_gateway_leases_superseded_total",
        {&leases_superseded, "Replies that came after their lease was lost."}},
       {"semel_gateway_access_log_lines_lost_total",
-       {&log_lines_lost, "Lines of the access log that found its queue full."}}};
+       {&log_lines_lost, "Lines of the access log that found its queue full."}},
+      {"semel_gateway_store_connections_failed_total",
+       {&store_connects_failed, "Connections to nodes that could not be opened."}},
+      {"semel_gateway_store_commands_repeated_total",
+       {&store_repeated, "Commands that were sent to a node again."}},
+      {"semel_gateway_store_commands_unanswered_total",
+       {&store_unanswered, "Calls of the store that ended without an answer."}}};
   for (const auto& [name, rest] : counters) {
     append_head(text, name, "counter", rest.second);
     append_line(text, name, rest.first->get());

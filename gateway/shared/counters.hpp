@@ -85,6 +85,11 @@ class Counters {
   Counter replies_unrecorded;  ///< passed on, but the store did not take them
   Counter leases_superseded;   ///< a reply came after its lease was lost
   Counter log_lines_lost;
+  // Of a node as the store.
+  Counter store_connections;      ///< that serve now
+  Counter store_connects_failed;  ///< or refused by the node
+  Counter store_repeated;         ///< commands that were sent again
+  Counter store_unanswered;       ///< calls that ended without an answer
 
  private:
   struct OfRoute {

@@ -59,6 +59,24 @@ Result<std::shared_ptr<asio::ssl::context>> upstream_tls(const Settings& setting
   return made;
 }
 
+Result<std::shared_ptr<asio::ssl::context>> node_tls(const NodeSettings& node) {
+  if (!node.is_tls) return std::shared_ptr<asio::ssl::context>{};
+  auto made = new_context(asio::ssl::context::tls_client);
+  error_code error;
+  if (node.ca.empty()) {
+    made->set_default_verify_paths(error);
+  } else {
+    made->load_verify_file(node.ca, error);
+  }
+  if (error) return bad_file("store-ca", node.ca.empty() ? "of the system" : node.ca, error);
+  if (node.cert.empty()) return made;
+  made->use_certificate_chain_file(node.cert, error);
+  if (error) return bad_file("store-cert", node.cert, error);
+  made->use_private_key_file(node.key, asio::ssl::context::pem, error);
+  if (error) return bad_file("store-key", node.key, error);
+  return made;
+}
+
 bool expect_name(Stream& stream, const std::string& host, bool is_verified) {
   auto* const tls = stream.tls_layer();
   if (tls == nullptr) return true;

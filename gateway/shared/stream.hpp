@@ -68,6 +68,8 @@ class Stream {
 [[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> client_tls(const Settings& settings);
 /// TLS to the upstream, whose certificate and name are verified. None: http. Errors: bad_option.
 [[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> upstream_tls(const Settings& settings);
+/// TLS to the nodes of the store, which are verified. None: plain TCP. Errors: bad_option.
+[[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> node_tls(const NodeSettings& node);
 /// To be called before the handshake: the name that the certificate must have.
 [[nodiscard]] bool expect_name(Stream& stream, const std::string& host, bool is_verified);
 

@@ -61,6 +61,9 @@ GatewayCommand::GatewayCommand(CLI::App& program)
   app_->add_option("--tls-key", tls_key_, "key of the certificate, PEM")->type_name("FILE");
   app_->add_option("--store", store_, "directory of what is remembered; without it in memory only")
       ->type_name("DIR");
+  app_->add_option("--store-node", store_nodes_, "a node, or the nodes of a group, instead of it")
+      ->type_name("HOST:PORT")
+      ->delimiter(',');
   app_->add_option("--durability", durability_, "memory, logged or synced (the default)")
       ->check(CLI::IsMember({"memory", "logged", "synced"}));
   app_->add_option("--admin", admin_, "loopback address of metrics, health and resolve")
@@ -93,6 +96,11 @@ Exit GatewayCommand::run() {
       {&access_log_, &settings.access_log}};
   for (const auto& [from, to] : given) {
     if (!from->empty()) *to = *from;
+  }
+  if (!store_nodes_.empty()) settings.node.addresses = store_nodes_;
+  if (settings.node.is_used() && !durability_.empty()) {
+    print_error("semel gateway: --durability is the node's own where there is store-node\n");
+    return Exit::usage;
   }
   if (app_->count("--threads") > 0) settings.threads = threads_;
   if (durability_ == "memory") settings.durability = Durability::memory;

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -26,6 +27,7 @@ class GatewayCommand {
   std::string tls_cert_;
   std::string tls_key_;
   std::string store_;
+  std::vector<std::string> store_nodes_;
   std::string durability_;
   std::string admin_;
   std::string access_log_;

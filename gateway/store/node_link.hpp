@@ -1,0 +1,120 @@
+// The connection of one thread to a node: opened anew when it ends, and pipelined.
+//
+//   ask -> queue -> written, many at a time -> sent, in order -> the answer, or none
+//
+// A connection serves once it has logged in, the node is known to belong to the group, and the
+// namespaces are there. It is given up when an answer does not come in time, when something comes
+// that is not the protocol, and when the node says that another one is to be asked.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/stopwatch.hpp"
+#include "gateway/shared/counters.hpp"
+#include "gateway/shared/stream.hpp"
+#include "gateway/store/node_reply.hpp"
+
+namespace semel::gateway {
+
+namespace limits {
+inline constexpr std::size_t link_sent_max = 512;  ///< commands without an answer
+inline constexpr std::size_t link_write_bytes = std::size_t{64} * 1024;  ///< gathered in a write
+}  // namespace limits
+
+/// What became of a command.
+struct NodeAnswer {
+  enum class How : std::uint8_t {
+    replied,
+    not_sent,  ///< nothing was done
+    unknown,   ///< it was sent
+  };
+  How how = How::not_sent;
+  NodeReply reply{};
+  std::string why{};       ///< unless replied
+  base::Stopwatch sent{};  ///< since when it may have been carried out
+};
+
+/// What all links of a gateway have in common. Lives longer than they do.
+struct NodeContext {
+  const NodeSettings& settings;
+  std::shared_ptr<asio::ssl::context> tls{};
+  Millis connect_timeout{3'000};
+  Counters& counters;
+  /// The group that the nodes belong to; empty: one node by itself; none: not known yet.
+  std::optional<std::string> group{};
+  std::vector<std::string> declarations{};  ///< commands that a connection begins with
+};
+
+/// Used by one thread. Held by those that run in it.
+class NodeLink : public std::enable_shared_from_this<NodeLink> {
+ public:
+  NodeLink(asio::io_context& io, const NodeContext& context);
+  ~NodeLink();
+  NodeLink(const NodeLink&) = delete;
+  NodeLink& operator=(const NodeLink&) = delete;
+
+  /// Sends `command`, which must live until the answer, and waits for it: for `within` until it is
+  /// sent, and then for store-timeout.
+  [[nodiscard]] asio::awaitable<NodeAnswer> ask(const std::string& command, Millis within);
+  /// Connects, if it does not yet. ask() does it as well.
+  void start();
+  /// Ends it for good; what waits is answered.
+  void stop();
+
+  [[nodiscard]] bool is_up() const noexcept { return up_ != nullptr; }
+  /// Why there is no connection.
+  [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
+  /// The last node refused the login, or is not of this group: it helps nobody to wait.
+  [[nodiscard]] bool is_refused() const noexcept { return is_refused_; }
+  /// What CLUSTER MYID said; empty: a node by itself.
+  [[nodiscard]] const std::string& group() const noexcept { return group_; }
+
+ private:
+  struct Pending;
+  struct Connection;
+  struct Place {
+    std::string host;
+    std::string port;
+  };
+
+  [[nodiscard]] asio::awaitable<void> run();
+  [[nodiscard]] asio::awaitable<std::shared_ptr<Connection>> open();
+  [[nodiscard]] asio::awaitable<bool> greet(Connection& connection);
+  [[nodiscard]] asio::awaitable<std::optional<NodeReply>> exchange(Connection& connection,
+                                                                   const std::string& command);
+  [[nodiscard]] asio::awaitable<void> read_all(std::shared_ptr<Connection> connection);
+  [[nodiscard]] bool take_replies(Connection& connection);
+  [[nodiscard]] bool accept_group(const NodeReply& reply);
+  [[nodiscard]] bool is_redirected(const NodeReply& reply);
+  void flush();
+  void drop(Connection& connection, const std::string& why);
+  void refuse(std::string why);
+  [[nodiscard]] Place next_place();
+  [[nodiscard]] Millis next_pause() noexcept;
+
+  asio::io_context& io_;
+  const NodeContext& context_;
+  std::vector<Place> places_;
+  std::size_t place_ = 0;
+  std::optional<Place> moved_;
+  unsigned failures_ = 0;  // since a command was answered
+  unsigned moves_ = 0;     // likewise
+  bool is_running_ = false;
+  bool is_stopped_ = false;
+  bool is_refused_ = false;
+  std::string trouble_ = "there is no connection to a node yet";
+  std::string group_;
+  std::deque<std::shared_ptr<Pending>> queue_;  // not sent
+  std::shared_ptr<Connection> up_;              // that serves
+  asio::steady_timer pause_;
+};
+
+}  // namespace semel::gateway

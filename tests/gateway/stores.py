@@ -1,0 +1,272 @@
+"""Nodes as the store of a gateway, for tests: a real one, one between two sockets that a test cuts,
+holds or answers for, and one that only pretends."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from group import free_ports  # noqa: E402
+from servers import Client as Redis  # noqa: E402
+from servers import end_with_parent, ready_facts, until  # noqa: E402
+
+WITHIN = 20
+
+
+class RefusedByNode(Exception):
+    pass
+
+
+def raise_refused(text):
+    raise RefusedByNode(text.decode())
+
+
+class Operator(Redis):
+    error = staticmethod(raise_refused)
+
+
+class Node:
+    """A process of `semel node` on one port, whose storage it finds again."""
+
+    def __init__(self, program, directory, *flags, storage=True):
+        self.port = free_ports(1)[0]
+        self.ready = os.path.join(directory, 'node-ready')
+        self.command = [program, 'node', '--port', str(self.port), '--ready-file', self.ready,
+                        '--io-threads', '1', '--maxmemory', '268435456', *flags]
+        if storage:
+            self.command += ['--storage-enabled', 'yes', '--durability', 'synced',
+                             '--dir', os.path.join(directory, 'node')]
+        self.process = None
+        self.start()
+
+    @property
+    def address(self):
+        return f'127.0.0.1:{self.port}'
+
+    def start(self):
+        if os.path.exists(self.ready):
+            os.remove(self.ready)
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, preexec_fn=end_with_parent)
+        until(lambda: ready_facts(self.ready) or self.process.poll() is not None,
+              'the node is ready', WITHIN)
+        if self.process.poll() is not None:
+            raise RuntimeError(f'the node ended with {self.process.returncode}')
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(WITHIN)
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.resume()
+            self.kill()
+
+    def ask(self, *words):
+        plug = socket.create_connection(('127.0.0.1', self.port), WITHIN)
+        with Operator(plug, WITHIN) as client:
+            return client(*words)
+
+    def fill(self, size):
+        """Takes memory in pieces of `size`, until there is none for one more."""
+        plug = socket.create_connection(('127.0.0.1', self.port), WITHIN)
+        with Operator(plug, WITHIN) as client:
+            for number in range(10_000_000):
+                try:
+                    client('SET', f'fill-{size}-{number}', 'x' * size)
+                except RefusedByNode:
+                    return
+
+    def claim(self, route, key):
+        """The record of `key`: its fields as text."""
+        fields = self.ask('SEMEL.GETCLAIM', f'gw.{route}', key)
+        return {str(fields[i], 'ascii'): fields[i + 1] for i in range(0, len(fields), 2)}
+
+    def keys(self):
+        return [key.decode().split(':', 1)[1] for key in self.ask('KEYS', 'gw.*')]
+
+
+class Relay:
+    """Between gateway and node. `drop(request)` says of each command's bytes what becomes of it:
+    None: passed on; 'request': the connection ends before the node has it; 'reply': after the node
+    has carried it out, before its answer; 'mute': it is passed on, and no answer ever comes."""
+
+    def __init__(self, port):
+        self.target = port
+        self.drop = lambda request: None
+        self.lock = threading.Lock()
+        self.commands = []
+        self.open = []
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    @property
+    def address(self):
+        return f'127.0.0.1:{self.port}'
+
+    def accept(self):
+        while True:
+            try:
+                near = self.listener.accept()[0]
+            except OSError:
+                return
+            try:
+                far = socket.create_connection(('127.0.0.1', self.target), WITHIN)
+            except OSError:
+                near.close()
+                continue
+            with self.lock:
+                self.open += [near, far]
+            threading.Thread(target=self.serve, args=(near, far), daemon=True).start()
+
+    def serve(self, near, far):
+        stream = near.makefile('rb')
+        answers = far.makefile('rb')
+        try:
+            while True:
+                request = self.receive_request(stream)
+                how = self.drop(request)
+                with self.lock:
+                    self.commands.append(request)
+                if how == 'request':
+                    break
+                far.sendall(request)
+                reply = self.receive_reply(answers)
+                if how == 'reply':
+                    break
+                if how != 'mute':
+                    near.sendall(reply)
+        except (OSError, ValueError):
+            pass
+        for plug in (near, far):
+            try:
+                plug.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    @staticmethod
+    def receive_request(stream):
+        head = stream.readline()
+        if not head:
+            raise ConnectionError
+        data = head
+        for _ in range(int(head[1:])):
+            size = stream.readline()
+            data += size + stream.read(int(size[1:]) + 2)
+        return data
+
+    def receive_reply(self, stream):
+        line = stream.readline()
+        if not line:
+            raise ConnectionError
+        if line[:1] == b'$' and int(line[1:]) >= 0:
+            return line + stream.read(int(line[1:]) + 2)
+        if line[:1] == b'*':
+            return line + b''.join(self.receive_reply(stream) for _ in range(int(line[1:])))
+        return line
+
+    def stop(self):
+        self.listener.close()
+        with self.lock:
+            for plug in self.open:
+                try:
+                    plug.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+
+class Pretender:
+    """Greets as a node does, and answers what comes then with `answer(request)`'s bytes; None:
+    never."""
+
+    GREETING = (b'-ERR This instance has cluster support disabled\r\n', b'+OK\r\n')
+
+    def __init__(self):
+        self.answer = None  # until it is set, all is well
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listener.getsockname()[1]
+        self.connections = 0
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    @property
+    def address(self):
+        return f'127.0.0.1:{self.port}'
+
+    def accept(self):
+        while True:
+            try:
+                plug = self.listener.accept()[0]
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self.serve, args=(plug,), daemon=True).start()
+
+    def serve(self, plug):
+        stream = plug.makefile('rb')
+        try:
+            while True:
+                request = Relay.receive_request(stream)
+                if b'MYID' in request:
+                    plug.sendall(self.GREETING[0])
+                elif b'SEMEL.NAMESPACE' in request:
+                    plug.sendall(self.GREETING[1])
+                elif self.answer is not None:
+                    reply = self.answer(request)
+                    if reply is not None:
+                        plug.sendall(reply)
+        except (OSError, ValueError):
+            plug.close()
+
+    def stop(self):
+        self.listener.close()
+
+
+def once(which, how):
+    """For Relay.drop: `how` for the first command that has `which` in it."""
+    left = [1]
+
+    def drop(request):
+        if which in request and left[0]:
+            left[0] -= 1
+            return how
+        return None
+    return drop
+
+
+def always(which, how):
+    return lambda request: how if which in request else None
+
+
+def wait_until(condition, what, seconds=WITHIN):
+    return until(condition, what, seconds)
+
+
+def in_threads(calls):
+    """The results of all, each in a thread of its own."""
+    results = [None] * len(calls)
+
+    def run(i):
+        results[i] = calls[i]()
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(3 * WITHIN)
+    return results
+
+
+def seconds_of(call):
+    start = time.monotonic()
+    result = call()
+    return time.monotonic() - start, result
