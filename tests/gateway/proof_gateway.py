@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Requests with a key have one effect, and a recorded reply is never lost, while the gateway is
 killed (-9), the upstream breaks off at each point and clients go away:
-proof_gateway.py PROGRAM [--requests N] [--seconds N] [--seed N] [--plant doubled|forgotten]
+proof_gateway.py PROGRAM [--requests N] [--long] [--seed N] [--store directory|node]
+    [--plant doubled|forgotten]
 
 Sixteen clients send keys to a gateway with a store on disk. A key is asked for again until its
 answer is final: a reply, or a doubt. Meanwhile the gateway is killed again and again, so that each
 kill meets requests at all their steps. At the end every key is asked for once more.
+With `--store node` two gateways share a node with a storage, and the node is killed as well.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Client, Gateway, Upstream, message, new_directory  # noqa: E402
+from stores import Node  # noqa: E402
 
 ROUTES = '''
 [[route]]
@@ -28,6 +31,9 @@ path = "/pay/**"
 guard = "idempotency-key"
 timeout = "300ms"
 '''
+# A claim whose gateway was killed is held at the node until its lease is over.
+NODE_ROUTES = ROUTES + 'lease = "1s"\n'
+NODE_SETTINGS = 'store-timeout = "500ms"\n'
 CLIENTS = 16
 KILL_EVERY = (0.02, 0.15)  # seconds, from and to
 # What the upstream does with a request, with weights. It has had its effect in each case.
@@ -36,22 +42,35 @@ BEHAVIOURS = (('ok', 80), ('close', 4), ('half', 4), ('hang', 1), ('garbage', 2)
 
 
 class Run:
-    def __init__(self, program, requests, seed, plant=None):
+    def __init__(self, program, requests, seed, store, plant=None):
         self.random = random.Random(seed)
         self.plant = plant
         self.directory = new_directory()
         self.upstream = Upstream()
-        self.store = os.path.join(self.directory.name, 'store')
-        self.gateway = Gateway(program, self.upstream.port, ROUTES, self.directory.name,
-                               ['--store', self.store, '--threads', '2'])
+        self.node = None
+        if store == 'node':
+            self.node = Node(program, self.directory.name)
+            self.store = os.path.join(self.directory.name, 'node')
+            self.gateways = [self.new_gateway(program, name, NODE_ROUTES, NODE_SETTINGS,
+                                              '--store-node', self.node.address)
+                             for name in ('a', 'b')]
+        else:
+            self.store = os.path.join(self.directory.name, 'store')
+            self.gateways = [self.new_gateway(program, 'a', ROUTES, '', '--store', self.store)]
         self.next = 0
         self.requests = requests
         self.lock = threading.Lock()
         self.replies = {}  # key -> (status, body) that a client was given as recorded
         self.doubts = set()
         self.errors = []
-        self.kills = self.breaks = self.gone = self.asked = 0
+        self.kills = self.node_kills = self.breaks = self.gone = self.asked = 0
         self.ended = threading.Event()
+
+    def new_gateway(self, program, name, routes, settings, *flags):
+        place = os.path.join(self.directory.name, name)
+        os.mkdir(place)
+        return Gateway(program, self.upstream.port, routes, place, [*flags, '--threads', '2'],
+                       settings)
 
     def target(self, number):
         behaviours, weights = zip(*BEHAVIOURS)
@@ -70,7 +89,7 @@ class Run:
         key = f'key-{number}'
         body = key.encode()
         try:
-            with Client(self.gateway.port, 5) as client:
+            with Client(random.choice(self.gateways).port, 20) as client:
                 data = message('POST', self.target(number), body, key=key)
                 if leaves:
                     client.send(data[:leaves])
@@ -127,18 +146,35 @@ class Run:
                 self.upstream.cut()
                 self.breaks += 1
                 continue
-            self.gateway.kill()
+            if self.node is not None and self.random.random() < 0.3:
+                self.kill_node()
+                continue
+            gateway = self.random.choice(self.gateways)
+            gateway.kill()
             self.kills += 1
-            if self.plant == 'forgotten':
+            if self.plant == 'forgotten' and self.node is None:
                 shutil.rmtree(self.store)
-            self.gateway.start()
+            gateway.start()
+
+    def kill_node(self):
+        self.node.kill()
+        self.node_kills += 1
+        if self.plant == 'forgotten':
+            shutil.rmtree(self.store)
+        self.node.start()
 
     def check(self):
         """Asks for every key once more."""
         lost = 0
         for number in range(self.requests):
-            while (reply := self.ask(number, 0)) is None or reply.status == 503:
+            for _ in range(2000):
+                reply = self.ask(number, 0)
+                if reply is not None and reply.status != 503:
+                    break
                 time.sleep(0.005)
+            else:
+                self.fail(f'key {number} is not answered at the end')
+                continue
             if number in self.replies:
                 same = (reply.status, reply.body) == self.replies[number]
                 lost += 0 if same and reply.is_replay else 1
@@ -160,8 +196,8 @@ class Run:
         self.ended.set()
         trouble.join()
         doubled, lost = self.check()
-        self.gateway.stop()
-        self.upstream.stop()
+        for each in (*self.gateways, *([self.node] if self.node else []), self.upstream):
+            each.stop()
         self.directory.cleanup()
         return doubled, lost
 
@@ -172,24 +208,26 @@ def main():
     parser.add_argument('--requests', type=int, default=10_000)
     parser.add_argument('--long', action='store_true')
     parser.add_argument('--seed', type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument('--store', choices=('directory', 'node'), default='directory')
     parser.add_argument('--plant', choices=('doubled', 'forgotten'))
     arguments = parser.parse_args()
     requests = 100_000 if arguments.long else arguments.requests
     print(f'seed {arguments.seed} (again with --seed {arguments.seed})', flush=True)
     if not arguments.plant:
         for plant in ('doubled', 'forgotten'):
-            doubled, lost = Run(arguments.program, 400, arguments.seed, plant).run()
+            doubled, lost = Run(arguments.program, 400, arguments.seed, arguments.store,
+                                plant).run()
             print(f'planted, {plant}: {doubled} doubled, {lost} lost', flush=True)
             if doubled + lost == 0:
                 print('gateway: a planted fault was not found')
                 return 1
-    run = Run(arguments.program, requests, arguments.seed, arguments.plant)
+    run = Run(arguments.program, requests, arguments.seed, arguments.store, arguments.plant)
     start = time.monotonic()
     doubled, lost = run.run()
     for error in run.errors[:20]:
         print(error)
     print(f'gateway: {requests} keys, {run.asked} requests, {run.kills} kills, '
-          f'{run.breaks} breaks of the upstream, {run.gone} clients gone, '
+          f'{run.node_kills} of the node, {run.breaks} breaks of the upstream, {run.gone} clients gone, '
           f'{len(run.replies)} recorded, {len(run.doubts)} in doubt, '
           f'{time.monotonic() - start:.0f} s: {doubled} effects doubled, {lost} replies lost, '
           f'{len(run.errors)} other errors')

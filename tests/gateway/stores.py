@@ -50,8 +50,11 @@ class Node:
     def start(self):
         if os.path.exists(self.ready):
             os.remove(self.ready)
+        # It would end with the thread that starts it.
+        is_main = threading.current_thread() is threading.main_thread()
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, preexec_fn=end_with_parent)
+                                        stderr=subprocess.DEVNULL,
+                                        preexec_fn=end_with_parent if is_main else None)
         until(lambda: ready_facts(self.ready) or self.process.poll() is not None,
               'the node is ready', WITHIN)
         if self.process.poll() is not None:
