@@ -227,7 +227,8 @@ def main():
     for error in run.errors[:20]:
         print(error)
     print(f'gateway: {requests} keys, {run.asked} requests, {run.kills} kills, '
-          f'{run.node_kills} of the node, {run.breaks} breaks of the upstream, {run.gone} clients gone, '
+          f'{run.node_kills} of the node, '
+          f'{run.breaks} breaks of the upstream, {run.gone} clients gone, '
           f'{len(run.replies)} recorded, {len(run.doubts)} in doubt, '
           f'{time.monotonic() - start:.0f} s: {doubled} effects doubled, {lost} replies lost, '
           f'{len(run.errors)} other errors')
