@@ -255,10 +255,11 @@ public final class Semel implements AutoCloseable {
     }
   }
 
+  /** Tries for as long as a claim does: a group may be without a leader for a second. */
   void endQuietly(Work work, List<byte[]> words) {
     try {
       wire.persistently(link::call, words, options.callTimeoutMs,
-          Math.min(1_000, options.recordPatienceMs));
+          Math.min(options.patienceMs, options.recordPatienceMs));
     } catch (RuntimeException error) {
       Wire.LOG.log(Level.WARNING, "{0} ends with its lease: {1}",
           new Object[] {work.call(), error.toString()});

@@ -20,6 +20,14 @@ import redis.clients.jedis.exceptions.JedisException;
  * waits and bound claims on connections of their own, so that they take none from the pool.
  */
 public final class JedisLink implements Link {
+  /** The client of a cluster, such as {@code cluster::sendCommand} of a JedisCluster. */
+  @FunctionalInterface
+  public interface Cluster {
+    /** `key`: by which the client finds the node. */
+    Object send(byte[] key, ProtocolCommand command, byte[]... arguments);
+  }
+
+  private final Cluster cluster;
   private final Supplier<Jedis> pool;
   private final IntFunction<Jedis> own;
   private final AtomicLong generation = new AtomicLong();
@@ -32,14 +40,29 @@ public final class JedisLink implements Link {
    *     1000, ms)} does; null: calls that wait poll instead
    */
   public JedisLink(Supplier<Jedis> pool, IntFunction<Jedis> own) {
+    cluster = null;
     this.pool = pool;
     this.own = own;
   }
 
+  /** The nodes of a group; the client's own timeouts count. Calls that wait poll, and bind fails. */
+  public JedisLink(Cluster cluster) {
+    this.cluster = cluster;
+    pool = null;
+    own = null;
+  }
+
   private static Object send(Jedis jedis, List<byte[]> words) {
+    return plain(jedis.sendCommand(command(words), arguments(words)));
+  }
+
+  private static ProtocolCommand command(List<byte[]> words) {
     byte[] name = words.get(0);
-    ProtocolCommand command = () -> name;
-    return plain(jedis.sendCommand(command, words.subList(1, words.size()).toArray(new byte[0][])));
+    return () -> name;
+  }
+
+  private static byte[][] arguments(List<byte[]> words) {
+    return words.subList(1, words.size()).toArray(new byte[0][]);
   }
 
   /** In RESP3 it answers pairs of a class that older releases do not have. */
@@ -65,6 +88,19 @@ public final class JedisLink implements Link {
 
   @Override
   public Object call(List<byte[]> words, long timeoutMs) {
+    return cluster == null ? callPooled(words) : callCluster(words);
+  }
+
+  private Object callCluster(List<byte[]> words) {
+    try {
+      // Any word does as the key: all slots are those of the node that leads.
+      return plain(cluster.send(words.get(words.size() - 1), command(words), arguments(words)));
+    } catch (JedisException error) {
+      throw told(error);
+    }
+  }
+
+  private Object callPooled(List<byte[]> words) {
     try (Jedis jedis = pool.get()) {
       return send(jedis, words);
     } catch (JedisException error) {

@@ -5,7 +5,8 @@ import io.lettuce.core.RedisChannelHandler;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisConnectionStateAdapter;
 import io.lettuce.core.RedisURI;
-import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.protocol.AsyncCommand;
 import io.lettuce.core.protocol.Command;
@@ -25,15 +26,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 
 /**
  * Lettuce: three kinds of connections of the application's client, opened at their first use. One
- * for short commands, one for bound claims, and one for each call that waits.
+ * for short commands, one for bound claims, and one for each call that waits. Those of a cluster's
+ * client go to the node that leads.
  */
 public final class LettuceLink implements Link {
   private static final int IDLE_MAX = 8;
-  private final RedisClient client;
-  private final RedisURI uri;
+  private static final long REFRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private final Supplier<? extends StatefulConnection<byte[], byte[]>> opener;
+  private final Runnable unlisten;
+  private final RedisClusterClient cluster;
+  private final AtomicLong refreshed = new AtomicLong(System.nanoTime());
   private final Map<AsyncCommand<byte[], byte[], Object>, Object> pending =
       new ConcurrentHashMap<>();
   private final AtomicLong generation = new AtomicLong();
@@ -50,15 +56,15 @@ public final class LettuceLink implements Link {
   };
   private final Slot shared = new Slot();
   private final Slot bound = new Slot();
-  private final Deque<StatefulRedisConnection<byte[], byte[]>> idle = new ArrayDeque<>();
+  private final Deque<StatefulConnection<byte[], byte[]>> idle = new ArrayDeque<>();
   private volatile boolean closed;
 
   private final class Slot {
     final ReentrantLock lock = new ReentrantLock();
-    volatile StatefulRedisConnection<byte[], byte[]> connection;
+    volatile StatefulConnection<byte[], byte[]> connection;
 
-    StatefulRedisConnection<byte[], byte[]> get(long timeoutMs) {
-      StatefulRedisConnection<byte[], byte[]> open = connection;
+    StatefulConnection<byte[], byte[]> get(long timeoutMs) {
+      StatefulConnection<byte[], byte[]> open = connection;
       if (open != null) return open;
       boolean mine = false;
       try {
@@ -76,7 +82,7 @@ public final class LettuceLink implements Link {
     }
 
     void close() {
-      StatefulRedisConnection<byte[], byte[]> open = connection;
+      StatefulConnection<byte[], byte[]> open = connection;
       if (open != null) open.closeAsync();
     }
   }
@@ -88,16 +94,28 @@ public final class LettuceLink implements Link {
 
   /** `uri`: where the node is, if the client has no address of its own. */
   public LettuceLink(RedisClient client, RedisURI uri) {
-    this.client = client;
-    this.uri = uri;
+    opener = uri == null ? () -> client.connect(ByteArrayCodec.INSTANCE)
+        : () -> client.connect(ByteArrayCodec.INSTANCE, uri);
+    cluster = null;
     client.addListener(listener);
+    unlisten = () -> client.removeListener(listener);
   }
 
-  private StatefulRedisConnection<byte[], byte[]> connect() {
+  /**
+   * The nodes of one group, which keep namespaces on disk: what the driver sends again by itself does
+   * no harm there, and what is lost with a node is asked again after the timeout of a call. Has the
+   * client look for the leader when a node does not answer.
+   */
+  public LettuceLink(RedisClusterClient client) {
+    opener = () -> client.connect(ByteArrayCodec.INSTANCE);
+    cluster = client;
+    unlisten = () -> {};
+  }
+
+  private StatefulConnection<byte[], byte[]> connect() {
     if (closed) throw new Unreachable("the link is closed", null);
     try {
-      return uri == null ? client.connect(ByteArrayCodec.INSTANCE)
-          : client.connect(ByteArrayCodec.INSTANCE, uri);
+      return opener.get();
     } catch (RuntimeException error) {
       throw new Unreachable("no connection: " + error, error);
     }
@@ -121,19 +139,35 @@ public final class LettuceLink implements Link {
     };
   }
 
-  private Object send(StatefulRedisConnection<byte[], byte[]> connection,
+  /**
+   * By itself Lettuce looks only when it is told to, and never after a connection that it could not
+   * open: then it goes on asking the node that has ended.
+   */
+  private void lookForLeader() {
+    if (cluster == null) return;
+    long last = refreshed.get();
+    long now = System.nanoTime();
+    if (now - last < REFRESH_NANOS || !refreshed.compareAndSet(last, now)) return;
+    cluster.refreshPartitionsAsync();
+  }
+
+  private Object send(StatefulConnection<byte[], byte[]> connection,
       List<byte[]> words, long timeoutMs) {
     CommandArgs<byte[], byte[]> args = new CommandArgs<>(ByteArrayCodec.INSTANCE);
-    for (byte[] each : words.subList(1, words.size())) args.add(each);
+    // A cluster's client needs a key. Any word does: all slots are those of the node that leads.
+    if (words.size() > 1) args.addKey(words.get(1));
+    for (byte[] each : words.subList(Math.min(2, words.size()), words.size())) args.add(each);
     AsyncCommand<byte[], byte[], Object> command = new AsyncCommand<>(
         new Command<>(keyword(words.get(0)), new ReplyOutput(), args));
-    if (!connection.isOpen()) throw new Unreachable("not connected", null);
+    // Of a cluster's connection this is said of one node, which need not be the leader.
+    if (cluster == null && !connection.isOpen()) throw new Unreachable("not connected", null);
     pending.put(command, connection);
     try {
       connection.dispatch(command);
       return command.get(timeoutMs, TimeUnit.MILLISECONDS);
     } catch (TimeoutException late) {
       command.cancel(true);
+      lookForLeader();
       throw new Unreachable("no reply after " + timeoutMs + " ms", late);
     } catch (InterruptedException interrupted) {
       command.cancel(true);
@@ -150,8 +184,9 @@ public final class LettuceLink implements Link {
     }
   }
 
-  private static RuntimeException told(Throwable error) {
+  private RuntimeException told(Throwable error) {
     if (error instanceof RedisCommandExecutionException) return new ServerError(error.getMessage());
+    lookForLeader();
     return new Unreachable("no reply: " + error, error);
   }
 
@@ -167,7 +202,7 @@ public final class LettuceLink implements Link {
 
   @Override
   public Object callAlone(List<byte[]> words, long timeoutMs) {
-    StatefulRedisConnection<byte[], byte[]> own;
+    StatefulConnection<byte[], byte[]> own;
     synchronized (idle) {
       own = idle.poll();
     }
@@ -186,7 +221,7 @@ public final class LettuceLink implements Link {
   }
 
   /** A connection without its reply may get it later: it is not used again. */
-  private void release(StatefulRedisConnection<byte[], byte[]> own, boolean answered) {
+  private void release(StatefulConnection<byte[], byte[]> own, boolean answered) {
     synchronized (idle) {
       if (answered && !closed && idle.size() < IDLE_MAX) {
         idle.push(own);
@@ -204,11 +239,11 @@ public final class LettuceLink implements Link {
   @Override
   public void close() {
     closed = true;
-    client.removeListener(listener);
+    unlisten.run();
     shared.close();
     bound.close();
     synchronized (idle) {
-      for (StatefulRedisConnection<byte[], byte[]> each : idle) each.closeAsync();
+      for (StatefulConnection<byte[], byte[]> each : idle) each.closeAsync();
       idle.clear();
     }
   }

@@ -6,6 +6,7 @@ import io.semel.ServerError;
 import io.semel.Unreachable;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -56,12 +57,16 @@ public final class RedissonLink implements Link {
     return words.subList(1, words.size()).toArray();
   }
 
-  private Object await(CompletionStage<Object> reply, long timeoutMs) {
+  /** What is given up is cancelled: Redisson would go on sending it, for nobody. */
+  private Object await(CompletionStage<Object> stage, long timeoutMs) {
+    CompletableFuture<Object> reply = stage.toCompletableFuture();
     try {
-      return reply.toCompletableFuture().get(timeoutMs, TimeUnit.MILLISECONDS);
+      return reply.get(timeoutMs, TimeUnit.MILLISECONDS);
     } catch (TimeoutException late) {
+      reply.cancel(true);
       throw gone("no reply after " + timeoutMs + " ms", late);
     } catch (InterruptedException interrupted) {
+      reply.cancel(true);
       Thread.currentThread().interrupt();
       throw gone("interrupted", interrupted);
     } catch (ExecutionException error) {

@@ -2,6 +2,7 @@ package io.semel.boot;
 
 import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.RedisClient;
+import io.lettuce.core.cluster.RedisClusterClient;
 import io.semel.Link;
 import io.semel.jedis.JedisLink;
 import io.semel.lettuce.LettuceLink;
@@ -15,6 +16,8 @@ import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.util.ClassUtils;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisCluster;
+import redis.clients.jedis.commands.ProtocolCommand;
 
 /** Finds the application's client: that of Spring Data, a Redisson, or a bare RedisClient. */
 final class Links {
@@ -39,7 +42,8 @@ final class Links {
     }
     if (found != null) return found;
     throw new IllegalStateException("no Redis client for Semel: a LettuceConnectionFactory or "
-        + "JedisConnectionFactory of one node, a RedissonClient, a RedisClient, or a bean Link");
+        + "JedisConnectionFactory, a RedissonClient, a RedisClient or RedisClusterClient, or a bean "
+        + "Link");
   }
 
   private static final class OverLettuce {
@@ -48,16 +52,17 @@ final class Links {
           beans.getBeanProvider(LettuceConnectionFactory.class).getIfAvailable();
       if (factory == null) return null;
       AbstractRedisClient client = factory.getRequiredNativeClient();
-      if (client instanceof RedisClient) return new LettuceLink((RedisClient) client);
-      throw new IllegalStateException("a RedisClusterClient has no single connection; use a plain "
-          + "client and nodes with cluster-forward yes, or provide a bean Link");
+      return client instanceof RedisClusterClient ? new LettuceLink((RedisClusterClient) client)
+          : new LettuceLink((RedisClient) client);
     }
   }
 
   private static final class BareLettuce {
     static Link of(BeanFactory beans) {
       RedisClient client = beans.getBeanProvider(RedisClient.class).getIfAvailable();
-      return client == null ? null : new LettuceLink(client);
+      if (client != null) return new LettuceLink(client);
+      RedisClusterClient cluster = beans.getBeanProvider(RedisClusterClient.class).getIfAvailable();
+      return cluster == null ? null : new LettuceLink(cluster);
     }
   }
 
@@ -73,7 +78,17 @@ final class Links {
       JedisConnectionFactory factory =
           beans.getBeanProvider(JedisConnectionFactory.class).getIfAvailable();
       if (factory == null) return null;
-      return new JedisLink(() -> pooled(factory), ms -> own(factory, ms));
+      return factory.isRedisClusterAware()
+          ? new JedisLink((key, command, arguments) -> clustered(factory, key, command, arguments))
+          : new JedisLink(() -> pooled(factory), ms -> own(factory, ms));
+    }
+
+    private static Object clustered(JedisConnectionFactory factory, byte[] key,
+        ProtocolCommand command, byte[]... arguments) {
+      try (RedisConnection connection = factory.getConnection()) {
+        return ((JedisCluster) connection.getNativeConnection()).sendCommand(key, command,
+            arguments);
+      }
     }
 
     /** Spring's connection gives its Jedis back to the pool when it is closed; so does Jedis. */
