@@ -30,7 +30,7 @@ public final class Brokers {
 
   private static RuntimeException later(Verdict verdict, Method method) {
     String text = "deliver again later: " + verdict.cause();
-    return listens(method, "RabbitListener") ? Rabbit.later(text, verdict.cause())
+    return listens(method, "RabbitListener") ? Rabbit.later(text, verdict.cause(), verdict.retryAfterMs())
         : new RetryLater(text, verdict.cause());
   }
 
