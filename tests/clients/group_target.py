@@ -4,7 +4,8 @@ A suite prints `need WORD..` and reads `done WORD..` or `failed WHY` from its st
 
     need leader           done PORT
     need kill-leader      done PORT, which is dead now (SIGKILL)
-    need restart          done, when what was killed is back and has what the group has
+    need stop-leader      done PORT, which stands still now (SIGSTOP)
+    need restart          done, when what was killed or stopped is back and has what the group has
     need transfer         done PORT, which leads now
     need count PREFIX     done N keys, the same on all nodes
     need replica-calls C  done N calls of the command C that nodes which do not lead have answered
@@ -15,6 +16,7 @@ often it shall have the leader killed.
 """
 
 import re
+import signal
 import socket
 import sys
 import time
@@ -90,7 +92,8 @@ class GroupTarget:
 
     def answer(self, words):
         """What a suite reads after `need`."""
-        work = {'leader': self.leader, 'kill-leader': self.kill_leader, 'restart': self.restart,
+        work = {'leader': self.leader, 'kill-leader': self.kill_leader,
+                'stop-leader': self.stop_leader, 'restart': self.restart,
                 'transfer': self.transfer, 'count': self.count,
                 'replica-calls': self.replica_calls}.get(words[0] if words else '')
         if work is None:
@@ -109,9 +112,16 @@ class GroupTarget:
         leader.kill()
         return self.group.ports[leader.number]
 
+    def stop_leader(self):
+        leader = self.group.wait_leader()
+        leader.process.send_signal(signal.SIGSTOP)
+        return self.group.ports[leader.number]
+
     def restart(self):
         for node in self.group.nodes:
-            if not node.is_up():
+            if node.is_up():
+                node.process.send_signal(signal.SIGCONT)
+            else:
                 node.start()
         self.catch_up()
         self.group.wait_complete()

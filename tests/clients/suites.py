@@ -254,10 +254,10 @@ class Starter(Suite):
     Each module has a folder of its own: what one release of Spring needs may be out of reach.
     """
 
-    def __init__(self, name, module, main):
+    def __init__(self, name, module, main, *words):
         super().__init__(name, f'starter/{module}')
         self.module = module
-        self.main = f'io.semel.tests.{main}'
+        self.words = [f'io.semel.tests.{main}', *words]
 
     def prepare(self, folder):
         program = tool('java')
@@ -274,7 +274,7 @@ class Starter(Suite):
         once(folder, sources, build, ROOT)
         target = place / self.module / 'target'
         return [program, '-XX:TieredStopAtLevel=1', '-cp', f'{target}/classes:{target}/packages/*',
-                self.main]
+                *self.words]
 
 
 ALL = (
@@ -296,21 +296,26 @@ ALL = (
     SemelNode('semel-node', 'once', 'attack', 'patterns'),
 )
 
-# Our own library for Java: tools/prove java.
-STARTER = (
-    Starter('semel-core', 'core', 'CoreSuite'),
-    Starter('boot-2.7', 'boot2', 'WebSuite'),
-    Starter('boot-3', 'boot3', 'WebSuite'),
-    Starter('boot-4', 'boot4', 'WebSuite'),
-)
-
-
 def in_group(suite, *options):
     suite.nodes = options
     return suite
 
 
 FORWARD = ('--cluster-forward', 'yes')
+
+# Our own library for Java: tools/prove java.
+STARTER = (
+    Starter('semel-core', 'core', 'CoreSuite'),
+    Starter('boot-2.7', 'boot2', 'WebSuite'),
+    Starter('boot-3', 'boot3', 'WebSuite'),
+    Starter('boot-4', 'boot4', 'WebSuite'),
+    in_group(Starter('semel-core-group', 'core', 'GroupSuite', 'cluster')),
+    in_group(Starter('semel-core-forward', 'core', 'GroupSuite', 'plain'), *FORWARD),
+    in_group(Starter('boot-2.7-group', 'boot2', 'GroupWebSuite')),
+    in_group(Starter('boot-3-group', 'boot3', 'GroupWebSuite')),
+    in_group(Starter('boot-4-group', 'boot4', 'GroupWebSuite')),
+)
+
 
 # Against three nodes. Those with FORWARD know nothing of a cluster.
 GROUP = (

@@ -102,7 +102,7 @@ public final class LettuceLink implements Link {
   }
 
   /**
-   * The nodes of one group, which keep namespaces on disk: what the driver sends again by itself does
+   * The nodes of a group, which keep namespaces on disk: what the driver sends again by itself does
    * no harm there, and what is lost with a node is asked again after the timeout of a call. Has the
    * client look for the leader when a node does not answer.
    */

@@ -37,10 +37,19 @@ final class Drivers {
   }
 
   static Link redisson(int port) {
+    return redisson(port, 0);
+  }
+
+  /** As named(), and the driver itself sends again what was not answered, where it can. */
+  static Link repeating(String name, int port) {
+    return name.equals("Redisson") ? redisson(port, 3) : named(name, port);
+  }
+
+  private static Link redisson(int port, int attempts) {
     Config config = new Config();
     String address = "redis://127.0.0.1:" + port;
     config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(1)
-        .setConnectionPoolSize(2).setRetryAttempts(0).setTimeout(1000);
+        .setConnectionPoolSize(2).setRetryAttempts(attempts).setTimeout(1000);
     return new RedissonLink(Redisson.create(config), new RedisClientConfig().setAddress(address));
   }
 

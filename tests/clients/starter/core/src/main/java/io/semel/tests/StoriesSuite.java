@@ -266,6 +266,30 @@ final class StoriesSuite {
     }
   }
 
+  /**
+   * The node has done what was asked, and the connection ends before its reply, twice: whoever asks
+   * again, the driver or this library, asks with the same id, for the same claim.
+   */
+  private static void replyLost(String driver) throws Exception {
+    Options patient = new Options().patience(Duration.ofSeconds(15))
+        .recordPatience(Duration.ofSeconds(15));
+    for (String command : new String[] {"SEMEL.CLAIM", "SEMEL.COMPLETE"}) {
+      List<Observer.Event> events = new CopyOnWriteArrayList<>();
+      try (Node node = new Node(); Cutter cutter = new Cutter(node.port(), command, 2);
+          Semel semel = Drivers.semel(Drivers.repeating(driver, cutter.port()), patient)) {
+        semel.observe((event, namespace, nanos) -> events.add(event));
+        Report.same(semel.once("orders", "k", () -> {
+          Report.same(Work.current().attempt(), 1L);
+          return "once";
+        }), "once");
+        Report.same(cutter.cutsLeft() + " left of " + (cutter.ids().size() >= 3), "0 left of true");
+        Report.same(cutter.ids().stream().distinct().count(), 1L);
+        Report.same(events, List.of(Observer.Event.RAN));
+        Report.same(semel.once("orders", "k", () -> "twice"), "once");
+      }
+    }
+  }
+
   private static void noRoom() throws Exception {
     try (Node node = new Node(); Semel semel = Drivers.semel(Drivers.lettuce(node.port()),
         new Options().waitsMax(2).owner("x".repeat(100)))) {
@@ -293,6 +317,7 @@ final class StoriesSuite {
     for (String driver : new String[] {"Lettuce", "Jedis", "Redisson"}) {
       Report.check("the node is down, " + driver, () -> nodeDown(driver));
       Report.check("the node has forgotten, " + driver, () -> forgotten(driver));
+      Report.check("replies are lost, " + driver, () -> replyLost(driver));
       Report.check("a bound claim after a restart, " + driver, () -> boundAgain(driver));
     }
     Report.check("the node hangs", StoriesSuite::nodeHangs);
