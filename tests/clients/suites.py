@@ -277,6 +277,18 @@ class Starter(Suite):
                 *self.words]
 
 
+class RabbitStarter(Starter):
+    """With a RabbitMQ beside it."""
+
+    def prepare(self, folder):
+        if not Path('/usr/lib/rabbitmq/bin/rabbitmq-server').exists():
+            raise Missing('rabbitmq-server is not installed')
+        if subprocess.run(['/usr/bin/python3', '-c', 'import pika'], capture_output=True,
+                          check=False).returncode != 0:
+            raise Missing('python3-pika is not installed')
+        return ['/usr/bin/python3', HERE / 'with_rabbit.py', *super().prepare(folder)]
+
+
 ALL = (
     Cli('redis-cli', 'redis_cli.py', 'redis-cli'),
     Cli('redis-benchmark', 'redis_benchmark.py', 'redis-benchmark'),
@@ -296,6 +308,7 @@ ALL = (
     SemelNode('semel-node', 'once', 'attack', 'patterns'),
 )
 
+
 def in_group(suite, *options):
     suite.nodes = options
     return suite
@@ -314,8 +327,10 @@ STARTER = (
     in_group(Starter('boot-2.7-group', 'boot2', 'GroupWebSuite')),
     in_group(Starter('boot-3-group', 'boot3', 'GroupWebSuite')),
     in_group(Starter('boot-4-group', 'boot4', 'GroupWebSuite')),
+    RabbitStarter('rabbitmq', 'brokers', 'BrokerSuite', 'rabbit'),
+    Starter('kafka', 'brokers', 'BrokerSuite', 'kafka'),
+    Starter('rocketmq', 'rocket', 'RocketSuite'),
 )
-
 
 # Against three nodes. Those with FORWARD know nothing of a cluster.
 GROUP = (

@@ -14,10 +14,16 @@ import java.util.concurrent.TimeUnit;
 public final class Node implements AutoCloseable {
   private final Path folder;
   private final List<String> options;
+  private final boolean ownClock;
   private Process process;
   private int port;
 
   public Node(String... options) throws Exception {
+    this(true, options);
+  }
+
+  private Node(boolean ownClock, String... options) throws Exception {
+    this.ownClock = ownClock;
     folder = Files.createTempDirectory("semel-node-");
     this.options = List.of(options);
     start();
@@ -26,6 +32,11 @@ public final class Node implements AutoCloseable {
   /** With records that survive a kill. */
   public static Node onDisk() throws Exception {
     return new Node("--storage-enabled", "yes", "--durability", "logged", "--dir", "data");
+  }
+
+  /** onDisk(), by the machine's clock: its leases end by themselves. */
+  public static Node inTime() throws Exception {
+    return new Node(false, "--storage-enabled", "yes", "--durability", "logged", "--dir", "data");
   }
 
   public int port() {
@@ -37,8 +48,8 @@ public final class Node implements AutoCloseable {
     Path ready = folder.resolve("ready");
     Files.deleteIfExists(ready);
     List<String> command = new ArrayList<>(List.of(System.getenv("SEMEL_TEST_PROGRAM"), "node",
-        "--port", Integer.toString(port), "--ready-file", ready.toString(), "--test-clock", "yes",
-        "--exit-with-parent", "yes", "--shards", "4"));
+        "--port", Integer.toString(port), "--ready-file", ready.toString(), "--test-clock",
+        ownClock ? "yes" : "no", "--exit-with-parent", "yes", "--shards", "4"));
     command.addAll(options);
     process = new ProcessBuilder(command).directory(folder.toFile()).redirectErrorStream(true)
         .redirectOutput(folder.resolve("log").toFile()).start();
