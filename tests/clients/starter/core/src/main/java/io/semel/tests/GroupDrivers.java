@@ -47,8 +47,16 @@ final class GroupDrivers {
   private GroupDrivers() {}
 
   static Semel semel(String driver, String owner) {
-    return Drivers.semel(link(driver),
-        new Options().owner(owner).patience(PATIENCE).recordPatience(PATIENCE));
+    return semel(driver, new Options().owner(owner));
+  }
+
+  static Semel semel(String driver, Options options) {
+    return Drivers.semel(link(driver), options.patience(PATIENCE).recordPatience(PATIENCE));
+  }
+
+  /** Whether it gives connections of its own, which claims with BIND need. */
+  static boolean binds(String driver) {
+    return !driver.equals("Jedis cluster") && !driver.equals("Redisson cluster");
   }
 
   static Link link(String driver) {

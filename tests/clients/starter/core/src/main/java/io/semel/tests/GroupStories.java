@@ -3,7 +3,9 @@ package io.semel.tests;
 import io.semel.Call;
 import io.semel.Link;
 import io.semel.Observer;
+import io.semel.Options;
 import io.semel.Rejected;
+import io.semel.Semel;
 import io.semel.Terms;
 import io.semel.Tokens;
 import io.semel.Work;
@@ -26,10 +28,12 @@ final class GroupStories {
   private GroupStories() {}
 
   static List<GroupStory> all(String driver, int round) {
-    return List.of(new Between(driver, round), new GroupOwnerStories.Halted(driver, round),
-        new GroupOwnerStories.Slow(driver, round), new Throws(driver, round),
-        new Renewed(driver, round), new Waits(driver, round),
-        new Twice(driver, round), new Token(driver, round), new Leaderless(driver, round));
+    List<GroupStory> stories = new ArrayList<>(List.of(new Between(driver, round),
+        new GroupOwnerStories.Halted(driver, round), new GroupOwnerStories.Slow(driver, round),
+        new Throws(driver, round), new Renewed(driver, round), new Waits(driver, round),
+        new Twice(driver, round), new Token(driver, round), new Leaderless(driver, round)));
+    if (GroupDrivers.binds(driver)) stories.add(new Bound(driver, round));
+    return stories;
   }
 
   /** The leader ends between the claim and the completion. */
@@ -259,6 +263,44 @@ final class GroupStories {
     @Override
     void back() {
       Report.same(semel.once(tokens.call(token), String.class, () -> "twice"), "used");
+    }
+  }
+
+  /**
+   * Claims that end with their connection. That of the node which is killed ends, but a completion
+   * that comes before the node is back counts, and the next ones are bound at the next leader.
+   */
+  private static final class Bound extends GroupStory {
+    private final Semel bound;
+    private Work work;
+
+    Bound(String driver, int round) {
+      super("a bound claim", driver, round);
+      bound = GroupDrivers.semel(driver, new Options().bind(true));
+    }
+
+    @Override
+    void before() {
+      work = bound.claim(Call.of("orders", key).lease(LONG)).work();
+    }
+
+    @Override
+    void killed() {
+      work.complete("\"x\"".getBytes(StandardCharsets.UTF_8));
+      Report.same(bound.once("orders", key + ",killed", () -> "ran"), "ran");
+    }
+
+    @Override
+    void back() {
+      Report.same(bound.once("orders", key, () -> "y"), "x");
+      Report.same(bound.once("orders", key + ",killed", () -> "again"), "ran");
+      Report.same(bound.once("orders", key + ",back", () -> "ran"), "ran");
+    }
+
+    @Override
+    public void close() throws Exception {
+      bound.close();
+      super.close();
     }
   }
 
