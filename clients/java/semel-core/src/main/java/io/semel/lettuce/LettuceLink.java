@@ -117,6 +117,7 @@ public final class LettuceLink implements Link {
     try {
       return opener.get();
     } catch (RuntimeException error) {
+      lookForLeader();
       throw new Unreachable("no connection: " + error, error);
     }
   }
@@ -148,7 +149,11 @@ public final class LettuceLink implements Link {
     long last = refreshed.get();
     long now = System.nanoTime();
     if (now - last < REFRESH_NANOS || !refreshed.compareAndSet(last, now)) return;
-    cluster.refreshPartitionsAsync();
+    try {
+      cluster.refreshPartitionsAsync();
+    } catch (RuntimeException closed) {
+      return;  // the application's client has ended; what the caller is told says so
+    }
   }
 
   private Object send(StatefulConnection<byte[], byte[]> connection,
