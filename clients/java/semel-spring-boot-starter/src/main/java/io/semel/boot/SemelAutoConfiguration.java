@@ -14,6 +14,7 @@ import io.semel.spring.IssuedTokens;
 import io.semel.spring.MicrometerObserver;
 import io.semel.spring.Problems;
 import io.semel.spring.Settings;
+import io.semel.spring.mq.KafkaVerdicts;
 import java.lang.management.ManagementFactory;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -29,6 +30,7 @@ import org.springframework.context.annotation.Import;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.core.env.Environment;
+import org.springframework.kafka.listener.DefaultErrorHandler;
 
 /**
  * A Semel over the application's Redis client, and proxies for its guarded methods. After all others,
@@ -108,6 +110,21 @@ public class SemelAutoConfiguration {
     @ConditionalOnBean(MeterRegistry.class)
     public MicrometerObserver semelMetrics(MeterRegistry registry) {
       return new MicrometerObserver(registry);
+    }
+  }
+
+  /**
+   * The error handler of Kafka's listeners, where the application has none of its own. Spring's would
+   * give up what is to come again.
+   */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass(name = "org.springframework.kafka.listener.DefaultErrorHandler")
+  static class Kafka {
+    @Bean
+    @ConditionalOnMissingBean(type = {"org.springframework.kafka.listener.CommonErrorHandler",
+        "org.springframework.kafka.listener.GenericErrorHandler"})
+    public DefaultErrorHandler semelKafkaErrors() {
+      return KafkaVerdicts.configure(new DefaultErrorHandler());
     }
   }
 

@@ -23,7 +23,6 @@ import org.springframework.kafka.annotation.KafkaListener;
 import org.springframework.kafka.core.KafkaTemplate;
 import org.springframework.kafka.listener.DeadLetterPublishingRecoverer;
 import org.springframework.kafka.listener.DefaultErrorHandler;
-import org.springframework.util.backoff.FixedBackOff;
 
 /**
  * An application with a listener. Its messages are `WHAT NAME`: `bad` ones always fail, `hang` is
@@ -85,15 +84,15 @@ public class Listeners {
     }
   }
 
-  /** Dead letters go to another topic, the others come again. */
+  /** Dead letters go to another topic. The handler's own back-off is the default one. */
   @Configuration
   @Profile("kafka")
   static class Kafka {
     @Bean
     DefaultErrorHandler errors(KafkaTemplate<?, ?> template) {
       return KafkaVerdicts.configure(new DefaultErrorHandler(
-          new DeadLetterPublishingRecoverer(template, (record, error) -> new TopicPartition(DEAD, 0)),
-          new FixedBackOff(100, FixedBackOff.UNLIMITED_ATTEMPTS)));
+          new DeadLetterPublishingRecoverer(template,
+              (record, error) -> new TopicPartition(DEAD, 0))));
     }
 
     @KafkaListener(topics = IN, concurrency = "2")
@@ -109,7 +108,7 @@ public class Listeners {
     ConfigurableApplicationContext context = new SpringApplication(Listeners.class).run(
         "--spring.profiles.active=" + broker, "--spring.application.name=shop",
         "--spring.main.banner-mode=off", "--logging.level.root=OFF",
-        "--spring.data.redis.port=" + node, "--semel.patience=300ms",
+        "--spring.data.redis.port=" + node, "--semel.patience=50ms",
         "--spring.rabbitmq.port=" + brokerPort, "--spring.rabbitmq.host=127.0.0.1",
         "--spring.rabbitmq.listener.simple.auto-startup=" + listens,
         "--spring.rabbitmq.listener.simple.prefetch=1",
