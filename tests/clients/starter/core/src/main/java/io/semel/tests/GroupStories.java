@@ -1,6 +1,7 @@
 package io.semel.tests;
 
 import io.semel.Call;
+import io.semel.Claimed;
 import io.semel.Link;
 import io.semel.Observer;
 import io.semel.Options;
@@ -121,9 +122,9 @@ final class GroupStories {
       super("a lease is renewed", driver, round);
     }
 
-    /** Renewed every 3 s; so it outlives 6 s without a leader. */
+    /** Renewed every 8 s; so it outlives 16 s without a leader, more than the patience of a call. */
     private Call call() {
-      return Call.of("orders", key).lease(Duration.ofSeconds(9));
+      return Call.of("orders", key).lease(Duration.ofSeconds(24));
     }
 
     @Override
@@ -138,9 +139,22 @@ final class GroupStories {
       return Long.parseLong(record.get("lease_remaining_ms"));
     }
 
+    private void held() {
+      long began = System.nanoTime();
+      Claimed taken;
+      try {
+        taken = semel.claim(call());
+      } catch (Rejected held) {
+        return;
+      }
+      throw new AssertionError("attempt " + taken.work().attempt() + ", takeover "
+          + taken.work().takeover() + " " + (System.nanoTime() - began) / 1_000_000
+          + " ms after it was asked for");
+    }
+
     @Override
     void killed() throws Exception {
-      Report.thrown(Rejected.class, () -> semel.claim(call()));  // by the next leader
+      held();  // by the next leader
       long[] seen = {leftMs()};
       Report.until(() -> {
         long now = leftMs();
@@ -153,7 +167,7 @@ final class GroupStories {
     @Override
     void back() {
       Report.same(work.isLost(), false);
-      Report.thrown(Rejected.class, () -> semel.claim(call()));
+      held();
       work.complete("\"x\"".getBytes(StandardCharsets.UTF_8));
       Report.same(semel.once(call(), String.class, () -> "y"), "x");
     }

@@ -160,6 +160,19 @@ final class StoriesSuite {
     }
   }
 
+  /** Renewals without an answer are repeated before the next one is due, 2 s later. */
+  private static void renewalAgain() throws Exception {
+    try (Node node = new Node(); Cutter cutter = new Cutter(node.port(), "SEMEL.RENEW", 2);
+        Semel semel = Drivers.semel(Drivers.lettuce(cutter.port()), new Options())) {
+      Work work = semel.claim(call(6_000)).work();
+      Report.until(() -> cutter.ids().size() > 0);
+      long first = System.nanoTime();
+      Report.until(() -> cutter.ids().size() > 2);
+      Report.same(System.nanoTime() - first < TimeUnit.MILLISECONDS.toNanos(3_900), true);
+      Report.same(work.isLost(), false);
+    }
+  }
+
   private static Call call(long leaseMs) {
     return Call.of("orders", "renewed").lease(Duration.ofMillis(leaseMs));
   }
@@ -314,6 +327,7 @@ final class StoriesSuite {
     Report.check("a late owner without a successor", StoriesSuite::late);
     Report.check("a consumer is halted, its message comes again", StoriesSuite::redelivery);
     Report.check("renewal", StoriesSuite::renewal);
+    Report.check("renewals without an answer", StoriesSuite::renewalAgain);
     for (String driver : new String[] {"Lettuce", "Jedis", "Redisson"}) {
       Report.check("the node is down, " + driver, () -> nodeDown(driver));
       Report.check("the node has forgotten, " + driver, () -> forgotten(driver));
