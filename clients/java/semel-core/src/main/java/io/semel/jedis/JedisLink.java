@@ -94,7 +94,8 @@ public final class JedisLink implements Link {
   private Object callCluster(List<byte[]> words) {
     try {
       // Any word does as the key: all slots are those of the node that leads.
-      return plain(cluster.send(words.get(words.size() - 1), command(words), arguments(words)));
+      byte[] key = words.get(Math.min(1, words.size() - 1));
+      return plain(cluster.send(key, command(words), arguments(words)));
     } catch (JedisException error) {
       throw told(error);
     }
