@@ -3,25 +3,54 @@
 
 Unpacks each, runs the program that is in them, plays installation, upgrade, removal and purge of
 the node in a root of its own where that is possible, and asks lintian. Prints what lintian finds;
-an error of its fails. The last line is the figure.
+an error of its fails. Packages for another processor need --architecture NAME, and --root DIR of
+packaging/cross/root.py, where its libraries are; --emulator PROGRAM runs the program there, with
+-L DIR. The last line is the figure.
 """
 
+import argparse
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 EXPECTED = ('libsemel-dev', 'libsemel0', 'libsemel0-dbgsym', 'semel-node', 'semel-tools',
             'semel-tools-dbgsym')
+NODE_SECONDS_MAX = 60
 failures = []
 
 
 def run(*command, **options):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           timeout=600, check=False, **options)
+
+
+class Machine:
+    """What the packages are for, and how its programs run here."""
+
+    # As readelf names them.
+    PROCESSORS = {'amd64': 'X86-64', 'arm64': 'AArch64'}
+
+    def __init__(self, arguments):
+        native = run('dpkg', '--print-architecture').stdout.strip()
+        self.architecture = arguments.architecture or native
+        self.emulator = [arguments.emulator, '-L', arguments.root] if arguments.emulator else []
+        # Where dpkg knows the libraries of that processor.
+        self.database = [f'--admindir={arguments.root}/var/lib/dpkg'] if arguments.root else []
+
+    def run(self, program, *words, **options):
+        return run(*self.emulator, program, *words, **options)
+
+    def owners(self, library):
+        """The packages that have it."""
+        said = run('dpkg-query', *self.database, '--search', f'*/{library}').stdout
+        return {name for names in re.findall(r'^(.*?): /', said, re.MULTILINE)
+                for name in re.findall(r'([\w.+-]+)(?::\w+)?', names)}
 
 
 def expect(condition, what):
@@ -51,15 +80,74 @@ def check_scripts(where, names):
                 expect(done.returncode == 0, f'{name}: {script}: {done.stderr}')
 
 
-def check_program(where, version):
+def programs(where):
+    """The package of each ELF file that users run or link, and the file."""
+    root = where / 'root'
+    return [('semel-tools', root / 'usr/bin/semel'),
+            *(('libsemel0', path) for path in root.glob('usr/lib/*/libsemel.so.0.*'))]
+
+
+def check_machine(where, names, machine):
+    """The packages and what is in them are for one processor, and depend on what they link."""
+    for name, package in names.items():
+        said = run('dpkg-deb', '-f', package, 'Architecture').stdout.strip()
+        wanted = 'all' if name == 'semel-node' else machine.architecture
+        expect(said == wanted, f'{package.name} is for {said}, not {wanted}')
+    expect(len(programs(where)) == 2, f'the programs are {programs(where)}')
+    for name, path in programs(where):
+        header = run('readelf', '-h', path).stdout
+        expect(machine.PROCESSORS.get(machine.architecture, '') in header,
+               f'{path.name} is not for {machine.architecture}:\n{header}')
+        if name not in names:
+            continue
+        depends = run('dpkg-deb', '-f', names[name], 'Depends').stdout
+        depends = {word for word in re.findall(r'([a-z0-9][a-z0-9.+-]+)(?: \([^)]*\))?', depends)}
+        needed = re.findall(r'NEEDED.*\[(.*)\]', run('readelf', '-d', path).stdout)
+        expect(needed, f'{path.name} needs no library')
+        for library in needed:
+            owners = machine.owners(library)
+            expect(owners & depends, f'{name} needs {library} of {owners}, depends on {depends}')
+
+
+def check_node(where, machine):
+    """A node out of the package answers, and ends when it is told to."""
+    ready = where / 'ready'
+    command = [*machine.emulator, where / 'root/usr/bin/semel', 'node', '--port', '0', '--dir',
+               where / 'node', '--storage-enabled', '--ready-file', ready]
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as node:
+        end = time.monotonic() + NODE_SECONDS_MAX
+        while not ready.exists() and node.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        try:
+            port = re.search(r'^port=(\d+)$', ready.read_text(), re.MULTILINE)[1]
+            with socket.create_connection(('127.0.0.1', int(port)), timeout=60) as link:
+                link.sendall(b'PING\r\nSET k v NX\r\nSET k w NX\r\nGET k\r\n')
+                said = b''
+                while said.count(b'\r\n') < 5 and (part := link.recv(4096)):
+                    said += part
+            expect(said == b'+PONG\r\n+OK\r\n$-1\r\n$1\r\nv\r\n', f'the node answers {said!r}')
+        except (OSError, TypeError) as error:
+            expect(False, f'the node does not answer: {error!r}')
+        node.terminate()
+        try:
+            said, _ = node.communicate(timeout=NODE_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            said, _ = node.communicate()
+        expect(node.returncode == 0, f'the node ends with {node.returncode}: {said[-1000:]}')
+
+
+def check_program(where, version, machine):
     root = where / 'root'
     program = root / 'usr/bin/semel'
-    done = run(program, '--version')
+    done = machine.run(program, '--version')
     expect(done.stdout == f'semel {version}\n', f'semel --version says {done.stdout!r}')
-    done = run(program, 'dedup', input='a\nb\na\n')
+    done = machine.run(program, 'dedup', input='a\nb\na\n')
     expect(done.stdout == 'a\nb\n', f'semel dedup writes {done.stdout!r}')
     # The service's own settings are good ones; their places are not on this machine.
-    done = run(program, 'node', '--config', root / 'etc/semel/semel.toml', '--check-config')
+    done = machine.run(program, 'node', '--config', root / 'etc/semel/semel.toml',
+                       '--check-config')
     expect(done.returncode == 0, f'semel.toml: {done.stdout}{done.stderr}')
     unit = (root / 'lib/systemd/system/semel.service').read_text(encoding='utf-8')
     for place in re.findall(r'^ExecStart=(\S+) node --config (\S+)$', unit, re.MULTILINE)[0]:
@@ -75,7 +163,7 @@ def check_program(where, version):
             expect(done.returncode == 0 and not done.stderr, f'{page.name}: {done.stderr[:500]}')
 
 
-def check_replication(where, names):
+def check_replication(where, names, machine):
     """The program has what its description says, and needs no package for it. True: it is there."""
     control = run('dpkg-deb', '-f', names['semel-tools'], 'Description', 'Depends').stdout
     said = 'replication needs no further package' in ' '.join(control.split())
@@ -84,9 +172,9 @@ def check_replication(where, names):
     expect('libraft' not in control, f'semel-tools depends on libraft: {control}')
     needed = run('readelf', '-d', where / 'root/usr/bin/semel').stdout
     expect('libraft' not in needed, 'semel links the shared library of libraft')
-    done = run(where / 'root/usr/bin/semel', 'node', '--port', '0', '--dir', where / 'member',
-               '--node-id', '1', '--cluster-id', 'c0ffee', '--cluster-init',
-               '--peer', '1=127.0.0.1:7101,127.0.0.1:7001')
+    done = machine.run(where / 'root/usr/bin/semel', 'node', '--port', '0',
+                       '--dir', where / 'member', '--node-id', '1', '--cluster-id', 'c0ffee',
+                       '--cluster-init', '--peer', '1=127.0.0.1:7101,127.0.0.1:7001')
     expect((done.returncode == 0) == said, f'semel node --cluster-init: {done.stdout}{done.stderr}')
     recommended = run('dpkg-deb', '-f', names['libsemel-dev'], 'Recommends').stdout
     # One of them alone: 0.15, which is refused, would meet a bound from above.
@@ -99,7 +187,7 @@ def check_replication(where, names):
 def check_symbols(where):
     """What was stripped is in the packages of symbols, where gdb looks for it by its build ID."""
     root = where / 'root'
-    for program in (root / 'usr/bin/semel', *root.glob('usr/lib/*/libsemel.so.0.*')):
+    for _, program in programs(where):
         expect('.debug_line' not in run('readelf', '-SW', program).stdout,
                f'{program.name} is not stripped')
         notes = run('readelf', '-n', program).stdout
@@ -193,7 +281,15 @@ def lint(packages):
 
 
 def main():
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('folder', type=Path)
+    parser.add_argument('--architecture', help="as dpkg names it; default: this machine's")
+    parser.add_argument('--root', type=Path, help='of packaging/cross/root.py')
+    parser.add_argument('--emulator', help='a program that takes -L ROOT PROGRAM..')
+    arguments = parser.parse_args()
+    if arguments.emulator and not arguments.root:
+        parser.error('--emulator needs --root')
+    folder, machine = arguments.folder, Machine(arguments)
     sources = Path(__file__).resolve().parents[1]
     version = re.search(r'#define SEMEL_VERSION "(.*)"',
                         (sources / 'include/semel/version.hpp').read_text()).group(1)
@@ -204,8 +300,10 @@ def main():
         for expected in EXPECTED:
             expect(expected in names, f'there is no package {expected}')
         check_scripts(where, names)
-        check_program(where, version)
-        replicates = check_replication(where, names)
+        check_machine(where, names, machine)
+        check_program(where, version, machine)
+        check_node(where, machine)
+        replicates = check_replication(where, names, machine)
         check_symbols(where)
         check_paths(where, sources)
         rehearsed = rehearse(where, names)
@@ -215,7 +313,7 @@ def main():
                              if not name.endswith('-dbgsym')])
     for name, package in sorted(names.items()):
         print(f'{package.stat().st_size // 1024:7} KiB  {package}')
-    print(f'package: {len(packages)} packages, lintian {errors} errors {warnings} warnings, '
+    print(f'package: {len(packages)} packages for {machine.architecture}, lintian {errors} errors {warnings} warnings, '
           f'{"with" if replicates else "WITHOUT"} replication, scripts '
           f'{"rehearsed" if rehearsed else "not rehearsed"}, {len(failures)} failures')
     return 1 if failures else 0
