@@ -170,7 +170,7 @@ std::string value_error(std::string_view where, Setting setting, std::string_vie
     value =
         "'" + std::string{text.substr(0, shown_max)} + (text.size() > shown_max ? ".." : "") + "'";
   }
-  for (char& c : value) c = c >= '\0' && c < ' ' ? ' ' : c;
+  for (char& c : value) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   return std::string{where} + ": " + std::string{row.name} + " = " + value + ": " +
          std::string{why};
 }

@@ -13,7 +13,7 @@ std::string toml_text(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    if ((c >= '\0' && c < ' ') || c == '\x7f') {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
       quoted += "\\u00";
       base::append_hex(quoted, static_cast<std::uint8_t>(c));
     } else {
@@ -125,7 +125,7 @@ std::string print_config(const Settings& settings, const PrintOptions& options) 
     page.append(is_hidden ? "\"<hidden>\"" : toml_value(row, value));
     if (options.origins) {
       std::string origin = settings.origin(setting).text();
-      for (char& c : origin) c = c >= '\0' && c < ' ' ? ' ' : c;
+      for (char& c : origin) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
       page.append("  # ").append(origin);
     }
     page += '\n';

@@ -59,7 +59,7 @@ class RedisConfReader {
   static std::string shown(std::string_view word) {
     constexpr std::size_t shown_max = 64;
     std::string text = "'" + std::string{word.substr(0, shown_max)} + "'";
-    for (char& c : text) c = c >= '\0' && c < ' ' ? ' ' : c;
+    for (char& c : text) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
     return text;
   }
 
