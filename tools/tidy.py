@@ -63,6 +63,7 @@ PARTS = {
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'nghttp2/', 'rocksdb/',
                           'tbb/', 'oneapi/', 'urcu', 'xxhash.h')},
     'tests/consumer': {'project': (), 'foreign': ('semel/',)},
+    'packaging/conan': {'project': (), 'foreign': ('semel/',)},
     'tests': {'project': ('semel/', 'engine/', 'patterns/', 'storage/', 'replication/', 'net/',
                           'lua_compat/', 'gateway/', 'tools/', 'bindings/', 'semel.h', 'tests/'),
               'foreign': ('os', 'boost/asio', 'catch2/', 'boost/context/', 'lua.hpp', 'CLI/',
