@@ -67,21 +67,30 @@ if(NOT TARGET semel)
 endif()
 install(TARGETS semel RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
 
-# Manual pages and shell completion are made by running the program. A sanitized one may not run
-# outside of its tests.
+# Manual pages and shell completion are made by running the program, one of another processor by an
+# emulator. A sanitized one may not run outside of its tests.
 find_package(Python3 COMPONENTS Interpreter)
-if(NOT Python3_Interpreter_FOUND OR CMAKE_CROSSCOMPILING OR SEMEL_SANITIZE)
+if(NOT Python3_Interpreter_FOUND OR SEMEL_SANITIZE OR
+   (CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR))
   message(STATUS "Semel: no manual pages and shell completion are made in this build")
   return()
+endif()
+set(semel_runs "$<TARGET_FILE:semel>")
+if(CMAKE_CROSSCOMPILING)
+  list(JOIN CMAKE_CROSSCOMPILING_EMULATOR "' '" emulator)
+  set(semel_runs "${PROJECT_BINARY_DIR}/emulated/semel")
+  file(GENERATE OUTPUT "${semel_runs}"
+    CONTENT "#!/bin/sh\nexec '${emulator}' '$<TARGET_FILE:semel>' \"$@\"\n"
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 endif()
 set(packaging "${PROJECT_SOURCE_DIR}/packaging")
 set(documents "${PROJECT_BINARY_DIR}/documents")
 add_custom_command(
   OUTPUT "${documents}/stamp"
   COMMAND "${CMAKE_COMMAND}" -E rm -rf "${documents}"
-  COMMAND "${Python3_EXECUTABLE}" "${packaging}/manual.py" "$<TARGET_FILE:semel>"
+  COMMAND "${Python3_EXECUTABLE}" "${packaging}/manual.py" "${semel_runs}"
           "${documents}/man"
-  COMMAND "${Python3_EXECUTABLE}" "${packaging}/completion.py" "$<TARGET_FILE:semel>"
+  COMMAND "${Python3_EXECUTABLE}" "${packaging}/completion.py" "${semel_runs}"
           "${documents}/completion"
   COMMAND "${CMAKE_COMMAND}" -E touch "${documents}/stamp"
   DEPENDS semel "${packaging}/manual.py" "${packaging}/completion.py"

@@ -28,8 +28,8 @@ install(CODE "
 install(CODE "
   file(GLOB archives \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/*.a\")
   foreach(archive IN LISTS archives)
-    execute_process(COMMAND strip --strip-debug --enable-deterministic-archives \"\${archive}\"
-                    COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug --enable-deterministic-archives
+                            \"\${archive}\" COMMAND_ERROR_IS_FATAL ANY)
   endforeach()" COMPONENT development)
 
 string(TIMESTAMP semel_package_date "%a, %d %b %Y %H:%M:%S +0000" UTC)
