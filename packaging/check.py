@@ -313,7 +313,8 @@ def main():
                              if not name.endswith('-dbgsym')])
     for name, package in sorted(names.items()):
         print(f'{package.stat().st_size // 1024:7} KiB  {package}')
-    print(f'package: {len(packages)} packages for {machine.architecture}, lintian {errors} errors {warnings} warnings, '
+    print(f'package: {len(packages)} packages for {machine.architecture}, '
+          f'lintian {errors} errors {warnings} warnings, '
           f'{"with" if replicates else "WITHOUT"} replication, scripts '
           f'{"rehearsed" if rehearsed else "not rehearsed"}, {len(failures)} failures')
     return 1 if failures else 0
