@@ -12,6 +12,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 find_program(SEMEL_CCACHE ccache)
 if(SEMEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths below the source tree are hashed as relative ones, so that two checkouts share a cache.
+  # The preset `package` maps them to what the compiler would write without a ccache.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
       "CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${SEMEL_CCACHE}")
 endif()
