@@ -68,7 +68,7 @@ def create(conan, parts, wanted):
     said = done.stdout + done.stderr
     (conan.folder / f'create-{"-".join(parts) or "core"}.log').write_text(said, encoding='utf-8')
     expect(done.returncode == 0, f'no package with {parts or "the core"}:\n{said[-3000:]}')
-    works = said.count('once works') + said.count('from C: works')
+    works = len(re.findall('once works|from C: works|^semel dedup: works', said, re.MULTILINE))
     expect(works == wanted, f'{works} programs work, not {wanted}, with {parts or "the core"}')
     return done.returncode == 0
 
@@ -118,11 +118,11 @@ def check_bare_system(conan):
     said = done.stdout + done.stderr
     expect(done.returncode != 0 and 'libxxhash-dev' in said and not asked_for.exists(),
            f'a package of the system that is missing is not named:\n{said[-1500:]}')
-    conan.build('install', '--requires=semel/[*]',
+    conan.build('install', '--requires=semel/[*]', f'--output-folder={conan.folder / "install"}',
                 settings=('-c', 'tools.system.package_manager:mode=install'))
     conan.env['PATH'] = os.environ['PATH']
     lines = asked_for.read_text().splitlines() if asked_for.exists() else []
-    for wanted in ('update', 'install .*libxxhash-dev libssl-dev', 'install .*libboost1.8[0-9]-dev'):
+    for wanted in ('update', 'install .*libxxhash-dev libssl-dev', 'install .*libboost1.8.-dev'):
         expect(any(re.search(wanted, line) for line in lines),
                f'apt-get is not asked to {wanted}: {lines}')
     return 1
@@ -139,7 +139,7 @@ def main():
     parts = [part for part in PARTS if part != 'replication' or has_libraft()]
     create(conan, [], 3)
     refused = check_refusals(conan)
-    if create(conan, parts, 4):
+    if create(conan, parts, 5):
         check_package(conan)
     print(f'conan: the core and {", ".join(parts)} created and tested, {refused} refused, '
           f'{"" if "replication" in parts else "replication LEFT OUT, "}{len(failures)} failures')
