@@ -357,6 +357,7 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
     if (is_marking_) marks_.push_back(mark_of(index));
   }
   Result<std::vector<Answer>> answers = std::vector<Answer>{};
+  const FeatureLevel level = state_->level();
   if (entry.type == EntryType::command) {
     answers = state_->apply(index, *entry.data);
     const auto here = static_cast<std::int64_t>(now());
@@ -369,6 +370,10 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
     report_members(*entry.data);
   }
   show_time();
+  if (state_->level() != level) {  // who is answered that it is raised looks at once
+    const base::MutexLock lock{mutex_};
+    status_.level = state_->level();
+  }
   answer(index, entry.term, answers);
   if (answers.ok()) run_applied(index);
   if (!answers.ok()) {
