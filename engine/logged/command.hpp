@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/logged/library_table.hpp"
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
 #include "semel/op.hpp"
@@ -116,6 +117,25 @@ struct FeatureLevelCommand {
   std::uint64_t level = 0;
 };
 
+/// Which libraries of functions there are (library_table.hpp). What their code registers was found
+/// out by who proposed it. Not within a section.
+struct LibraryCommand {
+  struct Function {
+    Bytes name{};
+    std::optional<Bytes> description{};
+    std::uint32_t flags = 0;
+  };
+  struct Library {
+    Bytes name{};
+    Bytes code{};
+    std::uint64_t body_begin = 0;
+    std::vector<Function> functions{};
+  };
+  LibraryChange::What what = LibraryChange::What::load;
+  Bytes name{};                      ///< of remove
+  std::vector<Library> libraries{};  ///< of the others; one of a load
+};
+
 /// What a client of a node has asked in the words of its protocol: one after the other, or as a
 /// transaction. A RequestRunner knows what it means.
 struct RequestCommand {
@@ -137,8 +157,8 @@ struct Command {
   std::variant<TimeCommand, StoreCommand, SetManyCommand, DeleteManyCommand, TransferCommand,
                HashCommand, ClaimCommand, OwnerCommand, OperatorCommand, NamespaceCommand,
                DatabaseCommand, SessionCommand, RequestCommand, FeatureLevelCommand, SectionCommand,
-               MemoCommand>
-      what{};
+               LibraryCommand, MemoCommand>
+      what{};  ///< the place of each is that on the wire: a new one comes last
 };
 
 }  // namespace semel::replication

@@ -13,17 +13,20 @@
 
 #include "base/assert.hpp"
 #include "replication/state/fields.hpp"
+#include "replication/state/library_fields.hpp"
 #include "storage/log/mutation_codec.hpp"
 
 namespace semel::replication {
 namespace {
 
 constexpr std::uint64_t magic = 0x31504e53'4c4d4553;  // "SEMLSNP1"
-constexpr std::uint32_t format = 1;
+/// 2: libraries behind the level.
+constexpr std::uint32_t format_first = 1;
+constexpr std::uint32_t format_newest = 2;
 constexpr std::size_t block_bytes = std::size_t{256} << 10;
 /// A block has one mutation more than that at most.
 constexpr std::size_t block_bytes_max = block_bytes + limits::value_bytes_max + (1U << 20);
-constexpr std::size_t front_bytes_max = std::size_t{64} << 20;
+constexpr std::size_t front_bytes_max_first = std::size_t{64} << 20;
 constexpr std::string_view prefix = "snapshot-";
 constexpr std::string_view unfinished = ".part";
 
@@ -44,6 +47,15 @@ template <class Number>
   Number number;
   std::memcpy(&number, from, sizeof number);
   return number;
+}
+
+/// A node of an earlier release reads the snapshots of a group that has not been upgraded.
+std::uint32_t format_of(FeatureLevel level) noexcept {
+  return level < feature_level_libraries ? format_first : format_newest;
+}
+/// Libraries count for more than they have bytes here.
+std::size_t front_bytes_max(std::uint32_t format) noexcept {
+  return front_bytes_max_first + (format < format_newest ? 0 : LibraryTable::bytes_max);
 }
 
 template <class Fields>
@@ -76,10 +88,27 @@ std::string front_bytes(const SnapshotFront& front) {
   }
   fields.bytes(front.state.answers);
   fields.number(front.state.level);
+  if (format_of(front.state.level) < format_newest) return bytes;
+  fields.number(std::uint64_t{front.state.libraries.size()});
+  for (const SharedLibraryText& each : front.state.libraries) {
+    LibraryCommand::Library library = view_of(*each);
+    all(fields, library);
+  }
   return bytes;
 }
 
-std::optional<SnapshotFront> read_front(Bytes bytes) {
+void read_libraries(FieldReader& fields, std::vector<SharedLibraryText>& libraries) {
+  std::uint64_t count = 0;
+  fields.number(count);
+  if (count > fields.rest().size()) fields.fail();
+  for (std::uint64_t i = 0; i < count && fields.is_good(); ++i) {
+    LibraryCommand::Library library;
+    all(fields, library);
+    if (fields.is_good()) libraries.push_back(text_of(library));
+  }
+}
+
+std::optional<SnapshotFront> read_front(Bytes bytes, std::uint32_t format) {
   FieldReader fields{bytes};
   SnapshotFront front;
   fields.number(front.cluster_id);
@@ -109,6 +138,7 @@ std::optional<SnapshotFront> read_front(Bytes bytes) {
   fields.bytes(answers);
   front.state.answers = answers;
   fields.number(front.state.level);
+  if (format >= format_newest) read_libraries(fields, front.state.libraries);
   if (!fields.is_good() || !fields.rest().empty()) return std::nullopt;
   return front;
 }
@@ -181,7 +211,8 @@ Result<std::unique_ptr<SnapshotWriter>> SnapshotWriter::create(storage::Disk& di
   if (descriptor < 0) return storage::system_error(path);
   std::unique_ptr<SnapshotWriter> made{new SnapshotWriter{disk, std::move(path), name, descriptor}};
   const std::string bytes = front_bytes(front);
-  SEMEL_ASSERT(bytes.size() <= front_bytes_max);
+  const std::uint32_t format = format_of(front.state.level);
+  SEMEL_ASSERT(bytes.size() <= front_bytes_max(format));
   std::string header;
   put(header, magic);
   put(header, format);
@@ -253,12 +284,14 @@ Status read_header(Reader& file, const std::string& path, SnapshotFront& front) 
   if (get<std::uint64_t>(head.data()) != magic)
     return storage::damage_at(path, 0, "it is not a snapshot");
   const auto found = get<std::uint32_t>(head.data() + 8);
-  if (found > format) {
+  if (found > format_newest) {
     return Error{ErrorCode::storage_newer, path + ": format " + std::to_string(found) +
-                                               ", this release reads " + std::to_string(format)};
+                                               ", this release reads " +
+                                               std::to_string(format_newest)};
   }
   const auto bytes = get<std::uint32_t>(head.data() + 12);
-  if (bytes > front_bytes_max) return storage::damage_at(path, 12, "its header has too many bytes");
+  if (bytes > front_bytes_max(found))
+    return storage::damage_at(path, 12, "its header has too many bytes");
   std::string rest;
   SEMEL_CHECK(file.take(bytes + sizeof(std::uint64_t), rest));
   const auto sum = get<std::uint64_t>(rest.data() + bytes);
@@ -267,7 +300,7 @@ Status read_header(Reader& file, const std::string& path, SnapshotFront& front) 
   if (XXH3_64bits(head.data(), head.size()) != sum) {
     return storage::damage_at(path, 0, "its header has another checksum");
   }
-  const std::optional<SnapshotFront> read = read_front(rest);
+  const std::optional<SnapshotFront> read = read_front(rest, found);
   if (!read) return storage::damage_at(path, 16, "its header cannot be read");
   front = *read;
   return Done{};

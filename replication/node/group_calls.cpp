@@ -69,7 +69,7 @@ void GroupCalls::stop() {
 }
 
 Status GroupCalls::admit(const Command& command) {
-  if (!std::visit(Grows{}, command.what) || !gate_.is_full(replica_.answer_bytes()))
+  if (!std::visit(Grows{}, command.what) || !gate_.is_full(replica_.bytes_besides()))
     return semel::Done{};
   return Error{ErrorCode::memory_full, "the group holds what it may"};
 }

@@ -92,8 +92,8 @@ bool Replica::is_leader() const noexcept {
 const engine::SessionOwner& Replica::session_owner() const noexcept {
   return loop_->session_owner();
 }
-std::size_t Replica::answer_bytes() const noexcept {
-  return loop_->answer_bytes();
+std::size_t Replica::bytes_besides() const noexcept {
+  return loop_->bytes_besides();
 }
 std::uint16_t Replica::port() const noexcept {
   return loop_->port();

@@ -65,8 +65,9 @@ class Replica {
   /// A hint, without a lock: whether it leads, as it saw last.
   [[nodiscard]] bool is_leader() const noexcept;
   [[nodiscard]] std::uint16_t port() const noexcept;
-  /// Memory that the engine does not count: answers that are kept for those who may ask again.
-  [[nodiscard]] std::size_t answer_bytes() const noexcept;
+  /// Memory that the engine does not count: answers that are kept for those who may ask again, and
+  /// libraries of functions.
+  [[nodiscard]] std::size_t bytes_besides() const noexcept;
   /// Of sessions that this node opens. What an earlier life of it has opened is closed when this
   /// one reaches a leader.
   [[nodiscard]] const engine::SessionOwner& session_owner() const noexcept;

@@ -125,6 +125,12 @@ Result<ReplicaLoop::Proposal> ReplicaLoop::read_forward(NodeId from, Bytes bytes
   if (std::holds_alternative<FeatureLevelCommand>(command.what)) {
     return Error{ErrorCode::not_leader, {}};
   }
+  // Below it a node of an earlier release would stop at it. What this leader has not applied yet
+  // may raise the level: it is asked again.
+  if (std::holds_alternative<LibraryCommand>(command.what) &&
+      state_->level() < feature_level_libraries) {
+    return Error{ErrorCode::not_leader, {}};
+  }
   SEMEL_TRY(prepared, prepare(command));
   return Proposal{.command = std::move(prepared), .is_of_peer = true, .origin = origin};
 }

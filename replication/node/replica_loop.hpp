@@ -54,7 +54,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     return leads_.load(std::memory_order_acquire);  // mo: acquire [replica.leads]
   }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  [[nodiscard]] std::size_t answer_bytes() const noexcept { return state_->answer_bytes(); }
+  [[nodiscard]] std::size_t bytes_besides() const noexcept { return state_->bytes_besides(); }
   [[nodiscard]] const engine::SessionOwner& session_owner() const noexcept { return owner_; }
   /// The highest level of features that all members know. Errors: closing, not_leader, refused (a
   /// member is not connected).

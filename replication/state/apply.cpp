@@ -198,8 +198,9 @@ class Apply {
     return {runner_ == nullptr ? failed(ErrorCode::refused) : runner_->run(command)};
   }
 
-  /// It is the state machine's.
+  /// These are the state machine's.
   Answer operator()(const FeatureLevelCommand&) const { return {failed(ErrorCode::refused)}; }
+  Answer operator()(const LibraryCommand&) const { return {failed(ErrorCode::refused)}; }
 
   Answer operator()(const SectionCommand& command) const {
     Result<Section> section = engine_.section({});

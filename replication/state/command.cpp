@@ -7,6 +7,7 @@
 
 #include "engine/core/namespace_terms.hpp"
 #include "replication/state/fields.hpp"
+#include "replication/state/library_fields.hpp"
 
 namespace semel::replication {
 namespace {
@@ -255,6 +256,21 @@ void all(Fields& fields, FeatureLevelCommand& command) {
   }
 }
 
+template <class Fields>
+void all(Fields& fields, LibraryCommand& command) {
+  using What = LibraryChange::What;
+  choice(fields, command.what, What::flush);
+  fields.bytes(command.name);
+  list(fields, command.libraries,
+       [](auto& f, LibraryCommand::Library& library) { all(f, library); });
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    const bool has_one = command.what == What::load || command.what == What::load_and_replace;
+    const bool has_none = command.what == What::remove || command.what == What::flush;
+    const std::size_t count = command.libraries.size();
+    if ((has_one && count != 1) || (has_none && count != 0)) fields.fail();
+  }
+}
+
 void put(FieldWriter& fields, const Command& command);
 bool get(FieldReader& fields, Command& command, bool in_section);
 
@@ -285,12 +301,17 @@ void get_at(FieldReader& fields, Command& command, std::size_t place, bool in_se
 
 constexpr std::size_t last_place = std::variant_size_v<decltype(Command::what)> - 1;
 
+[[nodiscard]] bool may_be_in_section(const Command& command) noexcept {
+  return !std::holds_alternative<FeatureLevelCommand>(command.what) &&
+         !std::holds_alternative<LibraryCommand>(command.what);
+}
+
 bool get(FieldReader& fields, Command& command, bool in_section) {
   std::uint8_t place = 0;
   fields.small(place, last_place);
   if (!fields.is_good()) return false;
   get_at(fields, command, place, in_section);
-  if (in_section && std::holds_alternative<FeatureLevelCommand>(command.what)) fields.fail();
+  if (in_section && !may_be_in_section(command)) fields.fail();
   return fields.is_good();
 }
 
@@ -325,6 +346,7 @@ struct Versions {
     return all;
   }
   std::size_t operator()(const FeatureLevelCommand&) const noexcept { return 0; }
+  std::size_t operator()(const LibraryCommand&) const noexcept { return 0; }
   std::size_t operator()(const SectionCommand& c) const noexcept {
     std::size_t all = 0;
     for (const Command& command : c.commands) all += versions_of(command);

@@ -2,7 +2,8 @@
 // one, the lower ones as the releases before it did: an entry means the same to all of them.
 //
 //   level  since   what it adds
-//       1  0.2.0   all that there is
+//       1  0.2.0   all but what follows
+//       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2
 //
 // What changes an entry's bytes, or what applying it does, gets a level of its own: the new way is
 // taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.
@@ -15,7 +16,9 @@ namespace semel::replication {
 using FeatureLevel = std::uint64_t;
 
 inline constexpr FeatureLevel feature_level_first = 1;
+/// The first with libraries of functions.
+inline constexpr FeatureLevel feature_level_libraries = 2;
 /// That this release knows.
-inline constexpr FeatureLevel feature_level_newest = 1;
+inline constexpr FeatureLevel feature_level_newest = 2;
 
 }  // namespace semel::replication

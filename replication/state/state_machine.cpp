@@ -7,6 +7,7 @@
 
 #include "engine/api/snapshot.hpp"
 #include "engine/replica/decision_scope.hpp"
+#include "replication/state/library_fields.hpp"
 
 namespace semel::replication {
 
@@ -61,14 +62,41 @@ Answer StateMachine::raise_level(FeatureLevel level) {
   return {PlainAnswer{.number = static_cast<std::int64_t>(level_)}};
 }
 
+/// Who proposes one has looked at the level; below it a replica of level 1 has stopped.
+Answer StateMachine::change_libraries(const LibraryCommand& command) {
+  if (level_ < feature_level_libraries) return {PlainAnswer{.error = ErrorCode::bad_option}};
+  const LibraryChange change = change_of(command);
+  LibraryVerdict verdict = libraries_.change(change);
+  if (verdict.fault == LibraryVerdict::Fault::none && runner_ != nullptr) {
+    runner_->libraries_changed(change);
+  }
+  return {PlainAnswer{.number = static_cast<std::int64_t>(verdict.fault),
+                      .text = std::move(verdict.name)}};
+}
+
+void StateMachine::set_runner(RequestRunner* runner) {
+  runner_ = runner;
+  if (runner_ == nullptr || libraries_.count() == 0) return;
+  runner_->libraries_changed(
+      {.what = LibraryChange::What::restore_and_flush, .name = {}, .libraries = libraries_.all()});
+}
+
+Answer StateMachine::carry_out(const Command& command) {
+  if (const auto* const raised = std::get_if<FeatureLevelCommand>(&command.what)) {
+    return raise_level(raised->level);
+  }
+  if (const auto* const change = std::get_if<LibraryCommand>(&command.what)) {
+    return change_libraries(*change);
+  }
+  return replication::apply(*engine_, command, runner_);
+}
+
 Answer StateMachine::decide(LogIndex index, const Command& command, const Origin& origin) {
   const bool is_numbered = origin.node != 0;
   if (is_numbered) {
     if (std::optional<Answer> known = answers_.find(origin)) return *std::move(known);
   }
-  const auto* const raised = std::get_if<FeatureLevelCommand>(&command.what);
-  Answer answer = raised != nullptr ? raise_level(raised->level)
-                                    : replication::apply(*engine_, command, runner_);
+  Answer answer = carry_out(command);
   const auto* const session = std::get_if<SessionCommand>(&command.what);
   const bool begins = session != nullptr && session->node != 0 &&
                       session->what == SessionCommand::What::close_former;
@@ -81,8 +109,9 @@ Answer StateMachine::decide(LogIndex index, const Command& command, const Origin
   return answer;
 }
 
-void StateMachine::count_answers() noexcept {
-  answer_bytes_.store(answers_.bytes(), std::memory_order_relaxed);  // mo: relaxed: a figure
+void StateMachine::count_bytes() noexcept {
+  // mo: relaxed: a figure
+  bytes_besides_.store(answers_.bytes() + libraries_.bytes(), std::memory_order_relaxed);
 }
 
 Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
@@ -111,7 +140,7 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
     }
     // Whatever the answer says: replies of clients are text.
     if (!local && scope.lacked_memory()) local = ErrorCode::memory_full;
-    count_answers();
+    count_bytes();
   } catch (const std::bad_alloc&) {
     local = ErrorCode::memory_full;
   }
@@ -137,7 +166,7 @@ Status StateMachine::skip(LogIndex index, std::span<const std::uint64_t> members
                                      .end = before + 1 + entry_versions_max,
                                      .secret = 0}};
   if (!members.empty()) answers_.keep(members);
-  count_answers();
+  count_bytes();
   applied_ = index;
   return Done{};
 }
@@ -155,6 +184,7 @@ Status StateMachine::snapshot(const std::function<void(const ReplicaState&)>& st
         cut.sessions = engine::open_sessions(*engine_);
         answers_.encode(cut.answers);
         cut.level = level_;
+        cut.libraries = libraries_.all();
       },
       [&](const Mutation& mutation) {
         if (!std::exchange(is_visited, true)) state(cut);
@@ -172,8 +202,11 @@ Status StateMachine::restore(const ReplicaState& state) {
   if (state.level > newest_) {
     return Error{ErrorCode::storage_newer, of_later_release(state.level, newest_)};
   }
+  if (!libraries_.restore(state.libraries)) {
+    return Error{ErrorCode::storage_damaged, "the libraries of functions clash"};
+  }
   level_ = state.level;
-  count_answers();
+  count_bytes();
   for (const engine::OpenSession& session : state.sessions)
     engine::restore_session(*engine_, session);
   clock_->advance_to(state.unix_ms);

@@ -28,6 +28,8 @@ struct ReplicaState {
   std::vector<engine::OpenSession> sessions{};  ///< that are open, ascending
   std::string answers{};                        ///< of AnswerTable::encode()
   FeatureLevel level = 0;                       ///< that the group has decided; 0: none yet
+  /// Of functions, by their names; none below feature_level_libraries.
+  std::vector<SharedLibraryText> libraries{};
 };
 
 /// apply() by one thread at a time. The engine may be read by all.
@@ -47,8 +49,11 @@ class StateMachine {
   [[nodiscard]] Timestamp now() const noexcept { return clock_->now(); }
   /// That the group has decided. 0: none yet, so it uses the first one.
   [[nodiscard]] FeatureLevel level() const noexcept { return level_; }
-  /// For RequestCommand; must outlive this. Before the first apply().
-  void set_runner(RequestRunner* runner) noexcept { runner_ = runner; }
+  /// For RequestCommand; must outlive this. Before the first apply(), after restore(). It is told
+  /// of the libraries. std::bad_alloc.
+  void set_runner(RequestRunner* runner);
+  /// By their names.
+  [[nodiscard]] std::vector<SharedLibraryText> libraries() const { return libraries_.all(); }
 
   /// Applies the next entry: `index` is applied() + 1. An answer for each command, in order; one
   /// that its node has had applied before gets the answer of then, or NotApplied.
@@ -61,9 +66,10 @@ class StateMachine {
   /// An entry that is not for the engine: of the consensus. `members`: if it says who they are; of
   /// other nodes no answers are remembered any more. Errors: bad_option (another index).
   [[nodiscard]] Status skip(LogIndex index, std::span<const std::uint64_t> members = {});
-  /// Memory of the remembered answers, about. From any thread.
-  [[nodiscard]] std::size_t answer_bytes() const noexcept {
-    return answer_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
+  /// Memory that the engine does not count: of the remembered answers and the libraries, about.
+  /// From any thread.
+  [[nodiscard]] std::size_t bytes_besides() const noexcept {
+    return bytes_besides_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
   }
 
   /// The state after one entry, while others are applied: `state` once, then each mutation, in
@@ -71,21 +77,25 @@ class StateMachine {
   [[nodiscard]] Status snapshot(const std::function<void(const ReplicaState&)>& state,
                                 const std::function<void(const Mutation&)>& visit);
   /// Of a new one, before the mutations of the snapshot, which engine().restore() takes. Errors:
-  /// bad_option (it is not new), storage_damaged (the answers), storage_newer (the level).
+  /// bad_option (it is not new), storage_damaged (the answers, the libraries), storage_newer (the
+  /// level).
   [[nodiscard]] Status restore(const ReplicaState& state);
 
  private:
   StateMachine() = default;
   [[nodiscard]] Status check(LogIndex index, std::int64_t unix_ms) const;
   [[nodiscard]] Answer decide(LogIndex index, const Command& command, const Origin& origin);
+  [[nodiscard]] Answer carry_out(const Command& command);
   [[nodiscard]] Answer raise_level(FeatureLevel level);
-  void count_answers() noexcept;
+  [[nodiscard]] Answer change_libraries(const LibraryCommand& command);
+  void count_bytes() noexcept;
 
   std::unique_ptr<LogClock> clock_ = std::make_unique<LogClock>();
   std::unique_ptr<Engine> engine_;
   RequestRunner* runner_ = nullptr;
-  AnswerTable answers_;  // changed within the scope of an entry alone, as a snapshot is cut
-  std::atomic<std::size_t> answer_bytes_{0};
+  AnswerTable answers_;     // changed within the scope of an entry alone, as a snapshot is cut
+  LibraryTable libraries_;  // the same
+  std::atomic<std::size_t> bytes_besides_{0};
   LogIndex applied_ = 0;
   FeatureLevel newest_ = feature_level_newest;
   FeatureLevel level_ = 0;

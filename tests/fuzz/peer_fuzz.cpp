@@ -75,6 +75,13 @@ bool is_handed_over(const Command& command) {
 
 std::unique_ptr<StateMachine> replica(unsigned shards, std::uint64_t seed);
 
+/// What a level adds is decided from here on.
+void raise(StateMachine& made) {
+  EntryBuilder builder{1, 1};
+  check(builder.add({FeatureLevelCommand{feature_level_newest}}).ok(), "no level is proposed");
+  check(made.apply(1, builder.bytes()).ok(), "no level is taken");
+}
+
 /// As a member hands it over: what prepare() takes, every replica can read.
 void command(Bytes bytes) {
   const auto read = decode(bytes);
@@ -86,7 +93,9 @@ void command(Bytes bytes) {
   const auto entry = read_entry(builder.bytes());
   check(entry.ok() && entry->commands.size() == 1, "a command that is proposed cannot be read");
   if (!is_handed_over(*read)) return;
-  const auto applied = replica(1, 1)->apply(1, builder.bytes());
+  const auto member = replica(1, 1);
+  raise(*member);
+  const auto applied = member->apply(2, builder.bytes());
   check(applied.ok() || applied.error().code == ErrorCode::memory_full,
         "a command of a member stops a replica");
 }
@@ -107,8 +116,9 @@ void entry(Bytes bytes) {
   std::vector<std::string> found;
   for (const unsigned shards : {1U, 8U}) {
     const auto made = replica(shards, shards);
+    raise(*made);
     std::string said;
-    const auto answers = made->apply(1, bytes);
+    const auto answers = made->apply(2, bytes);
     if (answers.ok()) {
       for (const Answer& each : *answers) encode(each, said);
     } else {

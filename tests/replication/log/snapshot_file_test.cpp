@@ -92,6 +92,40 @@ const SnapshotId some_id{.index = 200,
 
 }  // namespace
 
+TEST_CASE("snapshot file: below level 2 it is what a release of level 1 reads",
+          "[snapshot_file][libraries]") {
+  Place directory;
+  auto replica = open(1);
+  const auto apply = [&](const Command& command) {
+    EntryBuilder entry{static_cast<std::int64_t>(replica->applied()) + 1, 1};
+    REQUIRE(entry.add(command).ok());
+    REQUIRE(replica->apply(replica->applied() + 1, entry.bytes()).ok());
+  };
+  const auto format_of = [&] { return bytes_of_file(write(directory, *replica, some_id)).at(8); };
+  CHECK(format_of() == 1);
+  apply({FeatureLevelCommand{1}});
+  CHECK(format_of() == 1);
+  apply({FeatureLevelCommand{2}});
+  CHECK(format_of() == 2);
+  // As much as there may be: libraries, and answers that are remembered, are in its front.
+  std::size_t loaded = 0;
+  const std::string code(std::size_t{7} << 20, 'c');
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "lib" + std::to_string(i);
+    LibraryCommand load;
+    load.libraries = {{.name = name, .code = code, .body_begin = 5}};
+    load.libraries[0].functions = {{.name = name, .description = "what it does", .flags = 3}};
+    apply({load});
+    loaded = replica->libraries().size();
+  }
+  CHECK(loaded == 9);  // 63 MiB
+  const std::string path = write(directory, *replica, some_id);
+  auto other = open(2);
+  REQUIRE(read(path, *other));
+  CHECK(canonical(*other).bytes() == canonical(*replica).bytes());
+  CHECK(other->libraries().at(8)->functions.at(0).description == "what it does");
+}
+
 TEST_CASE("snapshot file: a replica that begins from it has the same state", "[snapshot_file]") {
   Place directory;
   for (const std::uint64_t seed : {1, 2, 3}) {

@@ -319,6 +319,36 @@ TEST_CASE("ask again: a member stops nobody, whatever it sends", "[ask_again]") 
   CHECK(group.node(1).status().failed.empty());
 }
 
+TEST_CASE("ask again: a member hands no libraries over that a node could not read",
+          "[ask_again][libraries]") {
+  for (const FeatureLevel level : {feature_level_first, feature_level_libraries}) {
+    INFO("level " << level);
+    Group group{1, std::uint64_t{64} << 20, {}, level};
+    REQUIRE(group.wait_leader() == 1);
+    REQUIRE(Group::wait_for([&] { return group.node(1).status().level == level; }));
+    REQUIRE(group.node(1).add(2, group.address(2)));
+    REQUIRE(group.wait_equal(1));
+    HostilePeer peer{2, group.address(2), 77};
+    peer.set_peers({{1, group.address(1)}});
+    REQUIRE(Group::wait_for([&] { return group.node(1).status().peers[2].is_connected; }));
+    LibraryCommand libraries;
+    libraries.libraries = {{.name = "lib", .code = "#!lua name=l\nx", .body_begin = 13}};
+    const auto error = [&](const std::string& sent) {
+      const auto answer = peer.ask(1, sent);
+      REQUIRE(answer);
+      return answer->ok() ? ErrorCode::ok : answer->error().code;
+    };
+    const std::string sent = bytes({0}, {libraries});
+    // Below it a node of an earlier release would stop.
+    CHECK(error(sent) == (level < feature_level_libraries ? ErrorCode::not_leader : ErrorCode::ok));
+    std::string wrong = sent;
+    wrong.at(wrong.find("lib")) = '\n';
+    CHECK(error(wrong) == ErrorCode::bad_encoding);
+    CHECK(group.node(1).propose(incr("count"), asks_again).ok());
+    CHECK(group.node(1).status().failed.empty());
+  }
+}
+
 TEST_CASE("ask again: a member gets at nobody's numbers but its own, whatever it sends",
           "[ask_again]") {
   Group group{3};

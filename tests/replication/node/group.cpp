@@ -45,7 +45,8 @@ std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-Group::Group(unsigned nodes, std::uint64_t snapshot_every, RunnerOf runner, bool forwards)
+Group::Group(unsigned nodes, std::uint64_t snapshot_every, RunnerOf runner,
+             replication::FeatureLevel level, bool forwards)
     : snapshot_every_(snapshot_every), runner_(std::move(runner)), forwards_(forwards) {
   std::string pattern = (std::filesystem::temp_directory_path() / "semel_group_XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) std::abort();
@@ -54,6 +55,7 @@ Group::Group(unsigned nodes, std::uint64_t snapshot_every, RunnerOf runner, bool
     addresses_[id] = "127.0.0.1:" + std::to_string(free_port());
     if (id <= nodes) founders_[id] = addresses_[id];
     nodes_[id] = nullptr;
+    levels_[id] = level;
   }
   for (NodeId id = 1; id <= nodes; ++id) open(id);
 }
@@ -86,7 +88,7 @@ void Group::open(NodeId id, bool founds, const Clock* clock) {
     options.founders = founders_;
     options.founds = !std::filesystem::exists(options.directory);
   }
-  if (levels_.contains(id)) options.level = levels_.at(id);
+  options.level = levels_.at(id);
   options.forwards = forwards_;
   options.election = Millis{150};
   options.heartbeat = Millis{30};

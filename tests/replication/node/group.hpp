@@ -19,8 +19,11 @@ class Group {
  public:
   /// That of a node which is opened; must outlive it.
   using RunnerOf = std::function<replication::RequestRunner*(replication::NodeId, Engine&)>;
+  /// `level`: of features, that the release knows which founds it.
   explicit Group(unsigned nodes, std::uint64_t snapshot_every = std::uint64_t{64} << 20,
-                 RunnerOf runner = {}, bool forwards = false);
+                 RunnerOf runner = {},
+                 replication::FeatureLevel level = replication::feature_level_newest,
+                 bool forwards = false);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;

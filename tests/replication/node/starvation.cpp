@@ -57,7 +57,7 @@ ErrorCode last_error = ErrorCode::ok;  // of this process
 
 class Life {
  public:
-  Life() : group_(nodes, snapshot_every, {}, true) {
+  Life() : group_(nodes, snapshot_every, {}, replication::feature_level_newest, true) {
     for (NodeId id = 1; id <= nodes; ++id) begin(id);
   }
   ~Life() {

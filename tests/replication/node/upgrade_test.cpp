@@ -44,6 +44,11 @@ bool all_use(Group& group, FeatureLevel level) {
   });
 }
 
+/// Three nodes of a release that knows no more.
+struct OldGroup : Group {
+  OldGroup() : Group(3, std::uint64_t{64} << 20, {}, 1) {}
+};
+
 void restart(Group& group, NodeId id, FeatureLevel level) {
   group.close(id);
   group.play_release(id, level);
@@ -53,7 +58,7 @@ void restart(Group& group, NodeId id, FeatureLevel level) {
 }  // namespace
 
 TEST_CASE("upgrade: one node after the other, and then the level", "[replica_group][upgrade]") {
-  Group group{3};
+  OldGroup group;
   write(group, "before");
   // It was founded by an earlier release: its level is decided.
   REQUIRE(all_use(group, 1));
@@ -102,7 +107,7 @@ TEST_CASE("upgrade: one node after the other, and then the level", "[replica_gro
 }
 
 TEST_CASE("upgrade: not before all members are there", "[replica_group][upgrade]") {
-  Group group{3};
+  OldGroup group;
   REQUIRE(all_use(group, 1));
   for (NodeId id = 1; id <= 3; ++id) restart(group, id, 2);
   const NodeId leader = group.wait_leader();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "replication/state/fields.hpp"
+#include "replication/state/library_fields.hpp"
 
 namespace semel::tests {
 
@@ -83,6 +84,11 @@ std::string Canonical::bytes() const {
   }
   to.bytes(state.answers);
   to.number(state.level);
+  // What earlier levels have not is not among their bytes.
+  for (const replication::SharedLibraryText& each : state.libraries) {
+    replication::LibraryCommand::Library library = replication::view_of(*each);
+    replication::all(to, library);
+  }
   for (const std::string& mutation : mutations) to.bytes(mutation);
   return bytes;
 }

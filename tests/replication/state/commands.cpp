@@ -242,6 +242,30 @@ SessionCommand Commands::session() {
   return command;
 }
 
+/// Of few names, so that they clash; functions in both cases of letters, which clash as well.
+LibraryCommand Commands::libraries() {
+  using What = LibraryChange::What;
+  LibraryCommand command;
+  command.what = static_cast<What>(random_.below(random_.chance(1, 6) ? 7 : 6));
+  const auto name = [this] { return keep("lib" + std::to_string(random_.below(7))); };
+  if (command.what == What::remove) command.name = name();
+  if (command.what == What::remove || command.what == What::flush) return command;
+  const bool is_load = command.what == What::load || command.what == What::load_and_replace;
+  for (std::uint64_t i = is_load ? 1 : random_.below(4); i > 0; --i) {
+    auto& library = command.libraries.emplace_back();
+    library.name = name();
+    library.code = value();
+    library.body_begin = random_.below(library.code.size() + 1);
+    for (std::uint64_t f = random_.below(3); f > 0; --f) {
+      auto& function = library.functions.emplace_back();
+      function.name = keep((random_.chance(1, 2) ? "f" : "F") + std::to_string(random_.below(20)));
+      if (random_.chance(1, 3)) function.description = value();
+      function.flags = static_cast<std::uint32_t>(random_.below(library_flags_end));
+    }
+  }
+  return command;
+}
+
 Command Commands::whole() {
   DatabaseCommand command;
   command.what = random_.chance(1, 8)   ? DatabaseCommand::What::flush_all
@@ -300,6 +324,7 @@ Command Commands::next() {
   if (random_.chance(1, 100)) return {name_space()};
   if (random_.chance(1, 3'000)) return whole();
   if (random_.chance(1, 200)) return {TimeCommand{}};
+  if (random_.chance(1, 60)) return {libraries()};
   if (random_.chance(1, 2'000)) return {FeatureLevelCommand{feature_level_newest}};
   if (!random_.chance(1, 25)) return one();
   SectionCommand section;

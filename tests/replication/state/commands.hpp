@@ -52,6 +52,7 @@ class Commands {
   [[nodiscard]] replication::OperatorCommand operate();
   [[nodiscard]] replication::NamespaceCommand name_space();
   [[nodiscard]] replication::SessionCommand session();
+  [[nodiscard]] replication::LibraryCommand libraries();
   [[nodiscard]] replication::Command whole();
 
   proofs::Random random_;

@@ -105,6 +105,102 @@ TEST_CASE("replica: an epoch is the entry's index and a place in it", "[replica]
   CHECK(outcome_of((*answers)[1]).epoch == ((2U << 16) | 2));
 }
 
+namespace {
+
+/// What a node is told of its libraries, carried out again.
+class Follower final : public RequestRunner {
+ public:
+  [[nodiscard]] bool knows(const RequestCommand&) const noexcept override { return false; }
+  [[nodiscard]] PlainAnswer run(const RequestCommand&) override { return {}; }
+  void libraries_changed(const LibraryChange& change) override {
+    CHECK(table.change(change).fault == LibraryVerdict::Fault::none);
+    ++changes;
+  }
+  [[nodiscard]] std::string names() const {
+    std::string all;
+    for (const SharedLibraryText& each : table.all()) all += each->name + " ";
+    return all;
+  }
+  LibraryTable table;
+  int changes = 0;
+};
+
+Command load(Bytes name, Bytes function, LibraryChange::What what = LibraryChange::What::load) {
+  LibraryCommand command{.what = what};
+  command.libraries = {{.name = name, .code = "#!lua", .functions = {{.name = function}}}};
+  return {command};
+}
+
+}  // namespace
+
+TEST_CASE("replica: libraries are a part of the state from level 2 on", "[replica][libraries]") {
+  const auto made = replica();
+  Follower follower;
+  made->set_runner(&follower);
+  const auto below = made->apply(1, entry_of({load("a", "f")}));
+  REQUIRE(below);
+  CHECK(std::get<PlainAnswer>(below->at(0).what).error == ErrorCode::bad_option);
+  const std::size_t bytes = made->bytes_besides();
+  const auto answers = made->apply(2, entry_of({{FeatureLevelCommand{feature_level_libraries}},
+                                                load("a", "f"),
+                                                load("a", "g"),
+                                                load("b", "F"),
+                                                load("b", "g")}));
+  REQUIRE(answers);
+  using Fault = LibraryVerdict::Fault;
+  const auto said = [&](std::size_t i) { return std::get<PlainAnswer>((*answers)[i].what); };
+  CHECK(said(1).number == static_cast<std::int64_t>(Fault::none));
+  CHECK(said(2).number == static_cast<std::int64_t>(Fault::library_exists));
+  CHECK(said(2).text == "a");
+  CHECK(said(3).number == static_cast<std::int64_t>(Fault::function_exists));
+  CHECK(said(3).text == "F");
+  CHECK(follower.names() == "a b ");
+  CHECK(follower.changes == 2);
+  CHECK(made->bytes_besides() > bytes);
+
+  SECTION("a copy has them, and its node hears of them before the first entry") {
+    const auto copy = copy_of(*made, small());
+    REQUIRE(copy);
+    CHECK(canonical(**copy).bytes() == canonical(*made).bytes());
+    Follower other;
+    (*copy)->set_runner(&other);
+    CHECK(other.names() == "a b ");
+    const auto entry =
+        entry_of({load("b", "h", LibraryChange::What::load_and_replace),
+                  {LibraryCommand{.what = LibraryChange::What::remove, .name = "a"}}});
+    REQUIRE(made->apply(3, entry));
+    REQUIRE((*copy)->apply(3, entry));
+    CHECK(other.names() == "b ");
+    CHECK(canonical(**copy).bytes() == canonical(*made).bytes());
+  }
+  SECTION("one that is asked again counts once") {
+    const auto begun =
+        made->apply(3, entry_of({{SessionCommand{
+                           .what = SessionCommand::What::close_former, .node = 5, .life = 1}}}));
+    REQUIRE(begun);
+    for (LogIndex index = 4; index <= 5; ++index) {
+      EntryBuilder builder{begin_ms, 7};
+      REQUIRE(*builder.add(load("c", "h"), {.node = 5, .life = 3, .sequence = 1, .lowest = 1}));
+      const auto again = made->apply(index, builder.bytes());
+      REQUIRE(again);
+      CHECK(std::get<PlainAnswer>(again->at(0).what).number == 0);
+    }
+    CHECK(follower.names() == "a b c ");
+  }
+  SECTION("a snapshot whose libraries clash is not taken") {
+    ReplicaState state = canonical(*made).state;
+    state.libraries.push_back(state.libraries.front());
+    const auto copy = replica();
+    CHECK(copy->restore(state).error().code == ErrorCode::storage_damaged);
+  }
+  SECTION("a change is no part of a step of several") {
+    SectionCommand section;
+    section.commands = {set("k", "v"), load("c", "h")};
+    EntryBuilder builder{begin_ms, 7};
+    CHECK(builder.add({section}).error().code == ErrorCode::bad_encoding);
+  }
+}
+
 TEST_CASE("replica: the level of features is the group's, and is never lowered", "[replica]") {
   const auto raise = [](FeatureLevel level) { return entry_of({{FeatureLevelCommand{level}}}); };
   const auto open = [](FeatureLevel newest) { return *StateMachine::open(small(), newest); };

@@ -107,7 +107,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
 
   void submit(const net::GroupRequest& request,
               std::function<void(net::GroupReply)> done) override {
-    if (request.grows && gate_.is_full(replica->answer_bytes()))
+    if (request.grows && gate_.is_full(replica->bytes_besides()))
       return failed(done, Error{ErrorCode::memory_full, {}});
     replication::RequestCommand command;
     command.db = request.db;
