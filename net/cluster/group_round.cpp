@@ -26,6 +26,8 @@ bool is_for_all(const Services& services, ClientState& client, const Script& scr
                                        .dialect = client.dialect});
 }
 
+constexpr unsigned code_facts = fact_script_text | fact_script_digest | fact_function;
+
 /// Of a script or function.
 GroupKind kind_of_code(const Services& services, ClientState& client, const CommandRow& row,
                        std::span<const std::string_view> words) {
@@ -48,9 +50,13 @@ GroupKind kind_of_code(const Services& services, ClientState& client, const Comm
 
 GroupKind group_kind(const Services& services, ClientState& client, const CommandRow& row,
                      std::span<const std::string_view> words) {
-  constexpr unsigned code = fact_script_text | fact_script_digest | fact_function;
-  if ((row.facts.bits & code) != 0) {
-    return row.is(flag_readonly) ? GroupKind::read : kind_of_code(services, client, row, words);
+  if ((row.facts.bits & code_facts) != 0) {
+    const GroupKind kind = kind_of_code(services, client, row, words);
+    if (!row.is(flag_readonly) || kind == GroupKind::here) return kind;
+    // A node that hands its reads over would have all nodes run it.
+    const bool is_handed_over =
+        !client.reads_here && !services.group->leads() && services.group->forwards();
+    return is_handed_over && kind == GroupKind::script ? GroupKind::script : GroupKind::read;
   }
   if (row.has(fact_of_node)) return GroupKind::here;
   if (row.has(fact_libraries)) return GroupKind::not_here;
@@ -58,6 +64,12 @@ GroupKind group_kind(const Services& services, ClientState& client, const Comman
   // WATCH reads the versions of its keys.
   if (row.is(flag_readonly) || row.first_key != 0) return GroupKind::read;
   return GroupKind::here;
+}
+
+bool needs_interpreter(const Services& services, ClientState& client, const CommandRow& row,
+                       std::span<const std::string_view> words) {
+  return (row.facts.bits & code_facts) != 0 && row.takes(words.size()) &&
+         kind_of_code(services, client, row, words) == GroupKind::script;
 }
 
 std::string moved_error(const Group& group, std::uint16_t slot) {

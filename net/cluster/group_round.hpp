@@ -43,6 +43,10 @@ enum class GroupKind : std::uint8_t {
 /// `row` is that of a subcommand, if there is one.
 [[nodiscard]] GroupKind group_kind(const Services& services, ClientState& client,
                                    const CommandRow& row, std::span<const std::string_view> words);
+/// Whether each node would need its interpreter to carry this out. `row`: as above.
+[[nodiscard]] bool needs_interpreter(const Services& services, ClientState& client,
+                                     const CommandRow& row,
+                                     std::span<const std::string_view> words);
 /// "MOVED 866 127.0.0.1:7001"; empty: no other node is known to lead.
 [[nodiscard]] std::string moved_error(const Group& group, std::uint16_t slot);
 /// That, unless this node hands over; or why there is no answer. `slot`: of the first key.

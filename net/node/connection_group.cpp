@@ -41,20 +41,36 @@ bool binds(const CommandRow& row, std::span<const std::string_view> words,
   });
 }
 
+/// Of a transaction, whether any of its commands does.
+bool runs_interpreter(const Services& services, ClientState& client, const CommandRow& row,
+                      std::span<const std::string_view> words) {
+  if (!row.has(fact_executes) || client.transaction == nullptr) {
+    return needs_interpreter(services, client, row, words);
+  }
+  const auto& commands = client.transaction->commands;
+  return std::any_of(commands.begin(), commands.end(), [&](const QueuedCommand& queued) {
+    const std::vector<std::string_view> views{queued.words.begin(), queued.words.end()};
+    return needs_interpreter(services, client, *queued.row, views);
+  });
+}
+
 /// A transaction that changes something is carried out by every node, so that all of it must be
 /// about keys: a SUBSCRIBE would be the node's own, and a SHUTDOWN that of all nodes.
 GroupKind kind_of_transaction(const Services& services, ClientState& client) {
   GroupKind most = GroupKind::here;
   bool has_here = false;
+  bool runs_code = false;
   for (const QueuedCommand& queued : client.transaction->commands) {
     const std::vector<std::string_view> words{queued.words.begin(), queued.words.end()};
     const GroupKind kind = group_kind(services, client, *queued.row, words);
     most = std::max(most, kind);
     has_here = has_here || (kind == GroupKind::here && !queued.row->has(fact_stateless));
+    runs_code = runs_code || needs_interpreter(services, client, *queued.row, words);
   }
   // A script's effect is a step of its own.
   if (most == GroupKind::script) return GroupKind::not_here;
-  return most == GroupKind::write && has_here ? GroupKind::not_here : most;
+  // Also one that only reads would be run by every node, on the thread that applies entries.
+  return most == GroupKind::write && (has_here || runs_code) ? GroupKind::not_here : most;
 }
 
 }  // namespace
@@ -112,6 +128,19 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
   Group& group = *node_.services().group;
   GroupRound& round = *group_;
   const bool is_transaction = row.has(fact_executes) && client_.transaction != nullptr;
+  const bool may_propose = group.leads() || group.forwards();
+  // Kept: another thread may forget it meanwhile.
+  const SharedScript script =
+      row.has(fact_script_digest) ? client_.scripts->thread.find(words[1]) : nullptr;
+  if (row.has(fact_script_digest) && script == nullptr && may_propose) {
+    // It was there, or another node led, when this was to be proposed: the handler says NOSCRIPT.
+    if (!round.is_empty()) {
+      submit_round();
+      return false;
+    }
+    dispatch_now(out);
+    return true;
+  }
   // Nothing waits for a reply that is not wanted.
   const bool waits = row.is(flag_blocking) && !is_transaction && client_.replies == Replies::on;
   const bool opens = client_.session == 0 && binds(row, words, client_);
@@ -127,7 +156,7 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
     Call call{node_.services(), node_.engine(), client_, words, reply};
     if (admit(call) == nullptr) return true;  // the error is written
     if (row.has(fact_repeats) && client_.replies == Replies::on && repeat(call, group)) return true;
-    if (!group.leads() && !group.forwards()) {
+    if (!may_propose) {
       return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)),
                              out);
     }
@@ -143,9 +172,8 @@ bool Connection::write_in_group(const CommandRow& row, std::string& out) {
       round.gathered.requests.emplace_back(words.begin(), words.end());
   for (const std::string_view word : words) round.bytes += word.size();
   if (row.has(fact_script_digest)) {  // the others need not know the text by its digest
-    const SharedScript& script = client_.scripts->thread.find(words[1]);
     SEMEL_ASSERT(script != nullptr);
-    kept[0] = "EVAL";
+    kept[0] = row.is(flag_readonly) ? "EVAL_RO" : "EVAL";
     kept[1] = script->text;
     round.bytes += script->text.size();
   }
@@ -283,6 +311,11 @@ bool Connection::read_in_group(const CommandRow& row, const char* start, std::st
   }
   if (!group.leads() && group.forwards()) {
     round.outcome = nullptr;  // of a round that this node did not lead to its end
+    // It led when this was to be run here. It must not come to the log instead.
+    if (runs_interpreter(node_.services(), client_, row, words)) {
+      return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)),
+                             out);
+    }
     return write_in_group(row, out);
   }
   if (round.outcome != nullptr) {
