@@ -45,7 +45,9 @@ PARTS = {
     'bindings': {'project': ('semel/', 'semel.h', 'bindings/'), 'foreign': ('cxxabi.h',)},
     'lua_compat': {'project': ('semel/', 'lua_compat/', 'net/resp/'),
                    'foreign': ('lua.hpp', 'openssl/')},
-    'net': {'project': ('semel/', 'net/', 'lua_compat/'), 'foreign': ()},
+    # The libraries of functions are decided alike by a node by itself and by a group.
+    'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp'),
+            'foreign': ()},
     'net/server': {'project': ('semel/', 'net/'), 'foreign': ('os', 'boost/asio', 'openssl/')},
     'gateway': {'project': ('semel/', 'gateway/', 'net/settings/'), 'foreign': ('openssl/',)},
     'gateway/proxy': {'project': ('semel/', 'gateway/'),

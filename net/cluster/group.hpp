@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/logged/library_table.hpp"
 #include "net/cluster/script_turns.hpp"
 #include "net/session/claim_repeats.hpp"
 #include "semel/claims.hpp"
@@ -40,6 +41,13 @@ struct GroupReply {
   ErrorCode error = ErrorCode::ok;  ///< not_leader, log_busy: nothing was changed; outcome_unknown
   std::string replies{};
   std::string detail{};  ///< of an error; may be empty
+};
+
+/// Of a change of libraries.
+struct GroupLibraryAnswer {
+  ErrorCode error = ErrorCode::ok;  ///< as of GroupReply; refused: the group cannot have any yet
+  std::string detail{};             ///< of an error; may be empty
+  replication::LibraryVerdict verdict{};
 };
 
 struct GroupMember {
@@ -97,6 +105,9 @@ class Group : public ClaimRepeats {
   /// `done` is called once, on some thread, where it must be quick. What grows is refused when the
   /// node's memory is full (memory_full): once it is in the log it is too late.
   virtual void submit(const GroupRequest& request, std::function<void(GroupReply)> done) = 0;
+  /// The same, of which libraries of functions there are. Applied here when `done` is called.
+  virtual void change_libraries(const replication::LibraryChange& change,
+                                std::function<void(GroupLibraryAnswer)> done) = 0;
   /// The same, when the engine has all that was answered before, by whatever node.
   virtual void read(std::function<void(ErrorCode)> done) = 0;
 

@@ -31,7 +31,7 @@ constexpr unsigned code_facts = fact_script_text | fact_script_digest | fact_fun
 /// Of a script or function.
 GroupKind kind_of_code(const Services& services, ClientState& client, const CommandRow& row,
                        std::span<const std::string_view> words) {
-  if (row.has(fact_function)) return GroupKind::not_here;
+  if (row.has(fact_function)) return GroupKind::script;
   SharedScript script;
   if (row.has(fact_script_text)) {
     auto taken = client.scripts->thread.take(words[1], false, services.ticks().ns());
@@ -59,7 +59,7 @@ GroupKind group_kind(const Services& services, ClientState& client, const Comman
     return is_handed_over && kind == GroupKind::script ? GroupKind::script : GroupKind::read;
   }
   if (row.has(fact_of_node)) return GroupKind::here;
-  if (row.has(fact_libraries)) return GroupKind::not_here;
+  if (row.has(fact_libraries)) return GroupKind::library;
   if (row.is(flag_write) || row.has(fact_publishes)) return GroupKind::write;
   // WATCH reads the versions of its keys.
   if (row.is(flag_readonly) || row.first_key != 0) return GroupKind::read;

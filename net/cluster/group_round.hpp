@@ -9,6 +9,7 @@
 #include "net/cluster/group.hpp"
 #include "net/cluster/group_script.hpp"
 #include "net/commands/command.hpp"
+#include "net/session/group_library.hpp"
 
 namespace semel::net {
 
@@ -28,6 +29,14 @@ struct GroupRound {
   std::shared_ptr<Outcome> outcome{};     ///< of the wait before; null: of none
   std::unique_ptr<GroupScript> script{};  ///< that the request is, and how far it is
 
+  /// A change of libraries that the group is asked for.
+  struct Library {
+    GroupLibrary draft{};
+    /// Written by the group's thread before the wait ends, read after it.
+    std::shared_ptr<GroupLibraryAnswer> answer = std::make_shared<GroupLibraryAnswer>();
+  };
+  std::unique_ptr<Library> library{};  ///< that the request is; null: it is none, or is not begun
+
   [[nodiscard]] bool is_empty() const noexcept { return gathered.requests.empty(); }
 };
 
@@ -37,6 +46,7 @@ enum class GroupKind : std::uint8_t {
   read,      ///< of the engine; the leader's, when it is confirmed
   write,     ///< through the log
   script,    ///< it runs here, and its effect goes through the log
+  library,   ///< it is worked out here, and goes through the log
   not_here,  ///< a group cannot carry it out alike on all nodes
 };
 

@@ -223,5 +223,10 @@ void execute(Call& call);
 /// Of a call that was admitted, on a node of a group, before its log is asked: answers it if that
 /// repeats finished work. False: nothing is written.
 [[nodiscard]] bool repeat(Call& call, ClaimRepeats& repeats);
+/// Of a call that was admitted, on a node of a group, and changes libraries: finds out what is
+/// asked of the group. False: it was refused, and the error is written.
+[[nodiscard]] bool draft_libraries(Call& call, GroupLibrary& draft);
+/// The same call, when the group has decided it: one reply is written.
+void answer_libraries(Call& call, GroupLibrary& decided);
 
 }  // namespace semel::net

@@ -209,6 +209,20 @@ void execute(Call& call) {
   executed(call, began, before);
 }
 
+namespace {
+
+struct LibraryMode {
+  LibraryMode(ClientState& state, GroupLibrary& library) noexcept : client(state) {
+    client.library = &library;
+  }
+  ~LibraryMode() { client.library = nullptr; }
+  LibraryMode(const LibraryMode&) = delete;
+  LibraryMode& operator=(const LibraryMode&) = delete;
+  ClientState& client;
+};
+
+}  // namespace
+
 bool repeat(Call& call, ClaimRepeats& repeats) {
   SEMEL_ASSERT(call.row != nullptr && call.row->has(fact_repeats));
   struct Mode {
@@ -236,6 +250,27 @@ bool repeat(Call& call, ClaimRepeats& repeats) {
   call.client.last_command = &call.row->name;
   executed(call, began, before);
   return true;
+}
+
+bool draft_libraries(Call& call, GroupLibrary& draft) {
+  SEMEL_ASSERT(call.row != nullptr && call.row->has(fact_libraries) && !draft.is_decided);
+  const StatsLane* const lane = call.client.lane;
+  const std::int64_t began = lane == nullptr ? 0 : lane->now();
+  const std::size_t before = call.reply.size();
+  {
+    const LibraryMode mode{call.client, draft};
+    call.row->handler(call);
+  }
+  if (call.reply.since(before).empty()) return true;
+  call.client.last_command = &call.row->name;
+  executed(call, began, before);
+  return false;
+}
+
+void answer_libraries(Call& call, GroupLibrary& decided) {
+  SEMEL_ASSERT(call.row != nullptr && call.row->has(fact_libraries) && decided.is_decided);
+  const LibraryMode mode{call.client, decided};
+  execute(call);
 }
 
 bool run_single(Call& call, const Single& single, ArgumentError& error) {

@@ -138,21 +138,19 @@ std::string clients(Facts& facts) {
 /// One interpreter serves both scripts and functions: its memory is shown as that of scripts.
 void put_scripts(Lines& lines, Services& services) {
   const Scripts::Totals scripts = services.scripts.totals();
-  const std::vector<SharedLibrary> libraries = services.scripts.functions.all();
-  std::size_t library_bytes = 0;
-  for (const SharedLibrary& library : libraries) library_bytes += library->code.size();
-  const std::uint64_t kept = scripts.bytes + library_bytes;
+  const FunctionStore::Totals functions = services.scripts.functions.totals();
+  const std::uint64_t kept = scripts.bytes + functions.bytes;
   lines.put("used_memory_lua", scripts.interpreter_bytes);
   lines.put("used_memory_vm_eval", scripts.interpreter_bytes);
   lines.put("used_memory_lua_human", human_bytes(scripts.interpreter_bytes));
   lines.put("used_memory_scripts_eval", scripts.bytes);
   lines.put("number_of_cached_scripts", scripts.count);
-  lines.put("number_of_functions", services.scripts.functions.function_count());
-  lines.put("number_of_libraries", libraries.size());
+  lines.put("number_of_functions", functions.functions);
+  lines.put("number_of_libraries", functions.libraries);
   lines.put("scripts_refused", services.scripts.refused_count());
   lines.put("used_memory_vm_functions", 0);
   lines.bytes("used_memory_vm_total", scripts.interpreter_bytes);
-  lines.put("used_memory_functions", library_bytes);
+  lines.put("used_memory_functions", functions.bytes);
   lines.bytes("used_memory_scripts", kept);
 }
 

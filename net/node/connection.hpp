@@ -125,6 +125,9 @@ class Connection {
   [[nodiscard]] bool refuse_in_group(std::string_view text, std::string& out);
   [[nodiscard]] bool take_session(const CommandRow& row, std::string& out);
   [[nodiscard]] bool submit_wait(const CommandRow& row);
+  // The same, connection_library.cpp.
+  [[nodiscard]] bool library_in_group(const CommandRow& row, std::string& out);
+  void submit_library(std::unique_ptr<GroupRound::Library> library);
   // The same, connection_script.cpp.
   [[nodiscard]] bool script_in_group(const CommandRow& row, std::string& out);
   enum class Next : std::uint8_t { go_on, wait, end };  ///< `end`: the script's reply is there

@@ -67,8 +67,8 @@ GroupKind kind_of_transaction(const Services& services, ClientState& client) {
     has_here = has_here || (kind == GroupKind::here && !queued.row->has(fact_stateless));
     runs_code = runs_code || needs_interpreter(services, client, *queued.row, words);
   }
-  // A script's effect is a step of its own.
-  if (most == GroupKind::script) return GroupKind::not_here;
+  // A script's effect, and a change of libraries, is a step of its own.
+  if (most == GroupKind::script || most == GroupKind::library) return GroupKind::not_here;
   // Also one that only reads would be run by every node, on the thread that applies entries.
   return most == GroupKind::write && (has_here || runs_code) ? GroupKind::not_here : most;
 }
@@ -79,7 +79,8 @@ bool Connection::accept_in_group(const CommandRow* row, const char* start, std::
   const auto words = parser_.arguments();
   GroupRound& round = *group_;
   if (row != nullptr && is_container(*row)) row = find_row(words);
-  if (round.script != nullptr) return script_in_group(*row, out);  // it goes on
+  if (round.script != nullptr) return script_in_group(*row, out);    // it goes on
+  if (round.library != nullptr) return library_in_group(*row, out);  // the same
   GroupKind kind = GroupKind::here;
   const bool is_transaction = row != nullptr && row->has(fact_executes) &&
                               client_.transaction != nullptr && !client_.transaction->failed;
@@ -102,11 +103,11 @@ bool Connection::accept_in_group(const CommandRow* row, const char* start, std::
       return read_in_group(*row, start, out);
     case GroupKind::not_here:
       return refuse_in_group(
-          is_transaction
-              ? "ERR in a group a transaction that changes something has only commands about keys, "
-                "and no scripts but known ones"
-              : "ERR a group has no functions: their libraries are not replicated; send the script",
+          "ERR in a group a transaction that changes something has only commands about keys, and "
+          "no scripts but known ones",
           out);
+    case GroupKind::library:
+      return library_in_group(*row, out);
     case GroupKind::script:
       return script_in_group(*row, out);
     case GroupKind::write:

@@ -13,7 +13,9 @@ namespace semel::net {
 bool GroupRunner::knows(std::span<const std::string_view> words) noexcept {
   if (words.empty()) return false;
   const CommandRow* const row = find_row(words);
-  return row != nullptr && row->takes(words.size());
+  // These have a command of their own, and what a function does is proposed as its effect.
+  constexpr unsigned not_by_words = fact_libraries | fact_function;
+  return row != nullptr && row->takes(words.size()) && (row->facts.bits & not_by_words) == 0;
 }
 
 GroupRunner::GroupRunner(Node& node) : node_(node) {}
@@ -52,6 +54,11 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
   node_.events.drain();
   result.failures = std::exchange(client_.failures, {});
   return result;
+}
+
+void GroupRunner::change_libraries(const LibraryChange& change) {
+  const LibraryVerdict verdict = node_.scripts.functions.change(change);
+  SEMEL_ASSERT(verdict.fault == LibraryVerdict::Fault::none);  // it was decided by an equal table
 }
 
 void GroupRunner::run_each(const GroupRequest& request, std::string& replies) {

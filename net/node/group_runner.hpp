@@ -30,6 +30,9 @@ class GroupRunner {
   [[nodiscard]] static bool knows(std::span<const std::string_view> words) noexcept;
   /// Within the scope of an entry. std::bad_alloc.
   [[nodiscard]] Result run(const GroupRequest& request);
+  /// The node's libraries follow those of the group. Within the scope of an entry, or before the
+  /// first one. std::bad_alloc.
+  void change_libraries(const LibraryChange& change);
 
  private:
   void begin();

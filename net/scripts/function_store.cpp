@@ -1,11 +1,9 @@
 #include "net/scripts/function_store.hpp"
 
-#include <unordered_set>
 #include <utility>
 
 #include "base/ascii.hpp"
 #include "base/assert.hpp"
-#include "net/resp/reply_error.hpp"
 #include "net/resp/text.hpp"
 
 namespace semel::net {
@@ -20,19 +18,25 @@ std::string sum_of(std::string_view bytes) {
   return sha1_hex(bytes).substr(0, sum_bytes);
 }
 
-Error too_much_code() {
-  return reply_error("ERR the code of all libraries would exceed " +
-                     std::to_string(FunctionStore::code_bytes_max) + " bytes");
-}
-
-Error function_exists(const LibraryFunction& function) {
-  return reply_error("ERR Function " + function.name + " already exists");
-}
-
 }  // namespace
 
-Error library_exists(std::string_view name) {
-  return reply_error("ERR Library '" + std::string{name} + "' already exists");
+std::string error_of(LibraryChange::What what, const LibraryVerdict& verdict) {
+  using What = LibraryChange::What;
+  const bool is_load = what == What::load || what == What::load_and_replace;
+  const std::string quote = is_load ? "'" : "";
+  switch (verdict.fault) {
+    case LibraryVerdict::Fault::library_exists:
+      return "ERR Library " + quote + verdict.name + quote + " already exists";
+    case LibraryVerdict::Fault::function_exists:
+      return "ERR Function " + verdict.name + " already exists";
+    case LibraryVerdict::Fault::too_many_bytes:
+      return "ERR all libraries would exceed " +
+             std::to_string(replication::LibraryTable::bytes_max) + " bytes";
+    case LibraryVerdict::Fault::no_such:
+    case LibraryVerdict::Fault::none:
+      break;
+  }
+  return "ERR Library not found";
 }
 
 std::string FunctionStore::new_id() {
@@ -40,97 +44,50 @@ std::string FunctionStore::new_id() {
   return std::to_string(++ids_);
 }
 
-Status FunctionStore::check(const Library& library, const Replaced& replaced) const {
-  for (const LibraryFunction& function : library.functions) {
-    const auto found = functions_.find(base::lower_of(function.name));
-    if (found == functions_.end()) continue;
-    const std::string& owner = found->second.library->name;
-    if (owner == library.name || replaced.contains(owner)) continue;
-    return function_exists(function);
-  }
-  return Done{};
-}
-
-void FunctionStore::put(const SharedLibrary& library) {
-  drop(library->name);
-  for (const LibraryFunction& function : library->functions) {
-    functions_[base::lower_of(function.name)] = {library, &function};
-  }
-  code_bytes_ += library->code.size();
-  libraries_[library->name] = library;
-}
-
-bool FunctionStore::drop(std::string_view name) {
+/// Their functions, in small letters.
+void FunctionStore::note(std::string_view name, std::vector<std::string>& functions) const {
   const auto found = libraries_.find(name);
-  if (found == libraries_.end()) return false;
-  for (const LibraryFunction& function : found->second->functions) {
-    functions_.erase(base::lower_of(function.name));
+  if (found == libraries_.end()) return;
+  for (const LibraryFunction& each : found->second->text->functions) {
+    functions.push_back(base::lower_of(each.name));
   }
-  SEMEL_ASSERT(code_bytes_ >= found->second->code.size());
-  code_bytes_ -= found->second->code.size();
-  libraries_.erase(found);
-  generation_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in generation()
-  return true;
 }
 
-Status FunctionStore::add(const SharedLibrary& library, bool replace) {
+LibraryVerdict FunctionStore::change(const LibraryChange& change,
+                                     const std::vector<SharedLibrary>& made) {
+  using What = LibraryChange::What;
   const base::MutexLock lock{mutex_};
-  if (!replace && libraries_.contains(library->name)) return library_exists(library->name);
-  SEMEL_CHECK(check(*library, {}));
-  const auto old = libraries_.find(library->name);
-  const std::size_t freed = old == libraries_.end() ? 0 : old->second->code.size();
-  if (code_bytes_ - freed + library->code.size() > code_bytes_max) return too_much_code();
-  put(library);
-  return Done{};
-}
-
-Status FunctionStore::restore(const std::vector<SharedLibrary>& libraries, RestorePolicy policy) {
-  const base::MutexLock lock{mutex_};
-  Replaced replaced;
-  if (policy == RestorePolicy::flush) {
-    for (const auto& [name, library] : libraries_) replaced.insert(name);
-  }
-  std::unordered_set<std::string> names;
-  std::unordered_set<std::string> functions;
-  for (const SharedLibrary& library : libraries) {
-    const bool is_there = libraries_.contains(library->name) && !replaced.contains(library->name);
-    const bool is_twice = !names.insert(library->name).second;
-    if (is_twice || (is_there && policy != RestorePolicy::replace)) {
-      return reply_error("ERR Library " + library->name + " already exists");
+  // What takes memory comes before the decision: behind it nothing fails.
+  std::map<std::string, SharedLibrary, std::less<>> libraries;
+  std::map<std::string, Found, std::less<>> functions;
+  std::vector<std::string> going;
+  if (change.what == What::remove) note(change.name, going);
+  for (std::size_t i = 0; i < change.libraries.size(); ++i) {
+    const SharedLibraryText& text = change.libraries[i];
+    note(text->name, going);
+    const bool is_made = i < made.size() && made[i]->text == text;
+    SharedLibrary library =
+        is_made ? made[i] : std::make_shared<const Library>(Library{std::to_string(++ids_), text});
+    for (const LibraryFunction& each : text->functions) {
+      functions[base::lower_of(each.name)] = {library, &each};
     }
+    libraries[text->name] = std::move(library);
   }
-  // Those that go make room for what comes, in whatever order the bytes name them.
-  for (const std::string& name : names) replaced.insert(name);
-  for (const SharedLibrary& library : libraries) {
-    SEMEL_CHECK(check(*library, replaced));
-    for (const LibraryFunction& function : library->functions) {
-      if (functions.insert(base::lower_of(function.name)).second) continue;
-      return function_exists(function);
-    }
+  LibraryVerdict verdict = table_.change(change);
+  if (verdict.fault != LibraryVerdict::Fault::none) return verdict;
+  if (change.what == What::flush || change.what == What::restore_and_flush) {
+    libraries_.clear();
+    functions_.clear();
   }
-  std::size_t bytes = code_bytes_;
-  for (const std::string_view name : replaced) {
-    const auto old = libraries_.find(name);
-    if (old != libraries_.end()) bytes -= old->second->code.size();
-  }
-  for (const SharedLibrary& library : libraries) bytes += library->code.size();
-  if (bytes > code_bytes_max) return too_much_code();
-  for (const std::string_view name : replaced) static_cast<void>(drop(name));
-  for (const SharedLibrary& library : libraries) put(library);
-  return Done{};
-}
-
-bool FunctionStore::remove(std::string_view name) {
-  const base::MutexLock lock{mutex_};
-  return drop(name);
-}
-
-void FunctionStore::flush() {
-  const base::MutexLock lock{mutex_};
-  code_bytes_ = 0;
-  libraries_.clear();
-  functions_.clear();
-  generation_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in generation()
+  for (const std::string& each : going) functions_.erase(each);
+  if (change.what == What::remove) libraries_.erase(change.name);
+  for (const auto& [name, library] : libraries) libraries_.erase(name);
+  libraries_.merge(libraries);
+  functions_.merge(functions);
+  SEMEL_ASSERT(libraries.empty() && functions.empty());
+  // mo: relaxed: as in generation()
+  if (change.what != What::load) generation_.fetch_add(1, std::memory_order_relaxed);
+  return verdict;
 }
 
 FunctionStore::Found FunctionStore::find(std::string_view function) const {
@@ -147,9 +104,9 @@ std::vector<SharedLibrary> FunctionStore::all() const {
   return found;
 }
 
-std::size_t FunctionStore::function_count() const {
+FunctionStore::Totals FunctionStore::totals() const {
   const base::MutexLock lock{mutex_};
-  return functions_.size();
+  return {libraries_.size(), functions_.size(), table_.bytes()};
 }
 
 bool FunctionStore::has(std::string_view name) const {
@@ -166,11 +123,11 @@ bool FunctionStore::has_id(std::string_view name, std::string_view id) const {
 std::string dump_of(const std::vector<SharedLibrary>& libraries) {
   std::string bytes{dump_head};
   for (const SharedLibrary& library : libraries) {
-    std::uint64_t length = library->code.size();
+    std::uint64_t length = library->text->code.size();
     for (std::size_t i = 0; i < length_bytes; ++i, length >>= byte_bits) {
       bytes += static_cast<char>(length & 0xffU);
     }
-    bytes += library->code;
+    bytes += library->text->code;
   }
   return bytes + sum_of(bytes);
 }

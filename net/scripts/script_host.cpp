@@ -29,6 +29,8 @@ constexpr std::string_view ended_by_time =
     "script-time-max; nothing of it was carried out";
 constexpr std::string_view ended_by_kill =
     "ERR the script was ended by SCRIPT KILL; nothing of it was carried out";
+constexpr std::string_view function_ended_by_kill =
+    "ERR the function was ended by FUNCTION KILL; nothing of it was carried out";
 constexpr std::string_view out_of_memory = "OOM memory";
 
 }  // namespace
@@ -134,7 +136,9 @@ lua::Stop ScriptRun::pause() {
   // mo: relaxed: as in BusyScripts::kill().
   const bool is_killed = is_abandoned_ || busy_->killed.load(std::memory_order_relaxed);
   if (!is_killed) return lua::Stop::none;
-  if (trial_ != nullptr) trial_->discard(ended_by_kill);
+  if (trial_ != nullptr) {
+    trial_->discard(program_.function == nullptr ? ended_by_kill : function_ended_by_kill);
+  }
   return lua::Stop::killed;
 }
 

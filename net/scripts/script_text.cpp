@@ -100,6 +100,14 @@ std::optional<std::uint32_t> script_flag(std::string_view name) noexcept {
   return 1U << static_cast<unsigned>(found - flag_words.begin());
 }
 
+std::vector<std::string_view> script_flag_words(std::uint32_t flags) {
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < flag_words.size(); ++i) {
+    if ((flags >> i & 1U) != 0) words.push_back(flag_words[i]);
+  }
+  return words;
+}
+
 std::string sha1_hex(std::string_view bytes) {
   std::array<unsigned char, SHA_DIGEST_LENGTH> digest{};
   SHA1(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
@@ -128,12 +136,6 @@ Status read_shebang(Script& script) {
     script.flags |= flags;
   }
   return Done{};
-}
-
-bool is_library_name(std::string_view name) noexcept {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return base::is_letter(c) || base::is_digit(c) || c == '_';
-  });
 }
 
 Result<LibraryHead> read_library_head(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/logged/library_table.hpp"
 #include "lua_compat/matcher/known_scripts.hpp"
 #include "semel/result.hpp"
 
@@ -23,6 +24,9 @@ enum ScriptFlag : std::uint32_t {
 };
 /// None: there is no such flag.
 [[nodiscard]] std::optional<std::uint32_t> script_flag(std::string_view name) noexcept;
+/// Of `flags`, in the order of ScriptFlag.
+[[nodiscard]] std::vector<std::string_view> script_flag_words(std::uint32_t flags);
+static_assert(replication::library_flags_end == script_allow_cross_slot << 1U);
 
 /// 40 small hex digits.
 [[nodiscard]] std::string sha1_hex(std::string_view bytes);
@@ -66,7 +70,7 @@ struct LibraryHead {
 };
 /// The detail of an error is the whole reply.
 [[nodiscard]] Result<LibraryHead> read_library_head(std::string_view text);
-[[nodiscard]] bool is_library_name(std::string_view name) noexcept;
+using replication::is_library_name;
 inline constexpr std::string_view library_name_error =
     "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least "
     "one character long";

@@ -28,7 +28,7 @@ std::size_t hash_of(std::string_view sha) noexcept {
 }
 
 std::string_view body_of(const Library& library) noexcept {
-  return std::string_view{library.code}.substr(library.body_begin);
+  return std::string_view{library.text->code}.substr(library.text->body_begin);
 }
 
 /// Bounds the time in which a library's code may register its functions: it cannot be killed, and
@@ -53,7 +53,7 @@ class LoadHost final : public lua::Host {
 };
 
 /// Gives `library` the functions that its code has registered. Of several errors, the last one.
-Status add_functions(Library& library, const std::vector<lua::RegisteredFunction>& functions) {
+Status add_functions(LibraryText& library, const std::vector<lua::RegisteredFunction>& functions) {
   Status added = Done{};
   if (functions.empty()) added = reply_error("ERR No functions registered");
   for (const lua::RegisteredFunction& each : functions) {
@@ -64,7 +64,6 @@ Status add_functions(Library& library, const std::vector<lua::RegisteredFunction
       const auto flag = script_flag(word);
       if (!flag) added = reply_error("ERR Error registering functions: ERR unknown flag given");
       function.flags |= flag.value_or(0);
-      function.flag_words.push_back(word);
     }
     if (!is_library_name(each.name)) {
       added = reply_error("ERR Error registering functions: " + std::string{library_name_error});
@@ -176,30 +175,32 @@ Status ScriptThread::prepare(const SharedLibrary& library, const TickSource& tic
   return Done{};
 }
 
-Result<SharedLibrary> ScriptThread::make_library(std::string_view code, bool must_be_new,
-                                                 const TickSource& ticks) {
+Result<SharedLibrary> ScriptThread::make_library(std::string_view code, const TickSource& ticks) {
   renew_if_crowded();
   SEMEL_TRY(head, read_library_head(code));
   if (!is_word(head.engine, "lua")) {
     return reply_error("ERR Engine '" + head.engine + "' not found");
   }
-  if (must_be_new && scripts_.functions.has(head.name)) return library_exists(head.name);
   const auto sent = lua::sent_commands(code.substr(head.body_begin));
   SEMEL_CHECK(scripts_.check_new("library", sent));
-  auto library = std::make_shared<Library>();
-  library->id = scripts_.functions.new_id();
-  library->name = head.name;
-  library->code = code;
-  library->body_begin = head.body_begin;
+  auto text = std::make_shared<LibraryText>();
+  text->name = head.name;
+  text->code = code;
+  text->body_begin = head.body_begin;
+  auto library = std::make_shared<Library>(Library{scripts_.functions.new_id(), text});
   LoadHost host{ticks};
   const auto loaded = interpreter().load_library(library->id, body_of(*library), &host);
   if (!loaded.ok()) return reply_error("ERR Error " + loaded.error().detail);
-  if (const Status added = add_functions(*library, *loaded); !added) {
+  if (const Status added = add_functions(*text, *loaded); !added) {
     interpreter().forget_library(library->id);
     return added.error();
   }
   loaded_.insert(library);
   return SharedLibrary{std::move(library)};
+}
+
+void ScriptThread::forget(const SharedLibrary& library) {
+  if (loaded_.erase(library) != 0) interpreter_->forget_library(library->id);
 }
 
 void ScriptThread::forget_old() {
@@ -214,7 +215,7 @@ void ScriptThread::forget_old() {
   }
   libraries_seen_ = scripts_.functions.generation();
   std::erase_if(loaded_, [this](const SharedLibrary& library) {
-    if (scripts_.functions.has_id(library->name, library->id)) return false;
+    if (scripts_.functions.has_id(library->name(), library->id)) return false;
     interpreter_->forget_library(library->id);
     return true;
   });

@@ -38,8 +38,9 @@ class ScriptThread {
   /// Has the library's functions in this thread's interpreter.
   [[nodiscard]] Status prepare(const SharedLibrary& library, const TickSource& ticks);
   /// Makes a library of its code, which may run for 500 ms.
-  [[nodiscard]] Result<SharedLibrary> make_library(std::string_view code, bool must_be_new,
-                                                   const TickSource& ticks);
+  [[nodiscard]] Result<SharedLibrary> make_library(std::string_view code, const TickSource& ticks);
+  /// Of one that was made and is not called.
+  void forget(const SharedLibrary& library);
 
   [[nodiscard]] lua::Interpreter& interpreter();
   [[nodiscard]] Fibre& fibre();

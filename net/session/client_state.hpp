@@ -13,6 +13,7 @@
 #include "net/resp/resp_writer.hpp"
 #include "net/session/claim_repeats.hpp"
 #include "net/session/client_handle.hpp"
+#include "net/session/group_library.hpp"
 #include "net/session/subscriber.hpp"
 #include "net/session/watches.hpp"
 #include "net/stats/node_stats.hpp"
@@ -66,7 +67,9 @@ struct ClientState {
   Replies replies = Replies::on;
   /// Of the present command: it may only repeat finished work. Null: it is carried out.
   ClaimRepeats* repeats = nullptr;
-  bool has_missed = false;                     ///< there was nothing to repeat
+  bool has_missed = false;  ///< there was nothing to repeat
+  /// Of the present command, which a group decides. Null: the node does.
+  GroupLibrary* library = nullptr;
   std::unique_ptr<Transaction> transaction{};  ///< null: none
   std::unique_ptr<QueuedCommand> waits_for{};  ///< what waits and may lose its right to an answer
   std::uint64_t waits_since = 0;               ///< the generation of users it was judged by

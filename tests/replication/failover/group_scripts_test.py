@@ -199,8 +199,6 @@ class Effects(ScriptTest):
         self.lead('MULTI')
         self.lead('EVAL', COUNT, 1, 'n')
         self.assertTrue(self.lead('EXEC').startswith('ERR in a group'))
-        for words in (('FCALL', 'f', 0), ('FUNCTION', 'LOAD', '#!lua name=x\n')):
-            self.assertTrue(self.lead(*words).startswith('ERR a group has no functions'))
 
     def test_a_known_script_with_other_arguments_runs_once_too(self):
         """Where it is no operation of Semel's, the interpreter runs it, and not on every node."""

@@ -14,6 +14,7 @@
 #include "net/node/group_runner.hpp"
 #include "replication/node/memory_gate.hpp"
 #include "replication/node/replica.hpp"
+#include "replication/state/library_fields.hpp"
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -131,6 +132,36 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
         terms_);
   }
 
+  void change_libraries(const replication::LibraryChange& change,
+                        std::function<void(net::GroupLibraryAnswer)> done) override {
+    const auto failed = [](const auto& call, const Error& error) {
+      call({.error = error.code, .detail = error.detail, .verdict = {}});
+    };
+    const replication::FeatureLevel level = replica->status().level;
+    if (level < replication::feature_level_libraries) {
+      return failed(done, Error{ErrorCode::refused, needs_level(level)});
+    }
+    if (!change.libraries.empty() && gate_.is_full(replica->bytes_besides())) {
+      return failed(done, Error{ErrorCode::memory_full, {}});
+    }
+    auto prepared = replication::prepare({replication::command_of(change)});
+    if (!prepared.ok()) return failed(done, prepared.error());
+    replica->propose(
+        *std::move(prepared),
+        [done = std::move(done), failed](Result<replication::Answer> answer) {
+          if (!answer.ok()) return failed(done, answer.error());
+          auto* const plain = std::get_if<replication::PlainAnswer>(&answer->what);
+          if (plain == nullptr || plain->error != ErrorCode::ok) {
+            return failed(done, Error{ErrorCode::outcome_unknown, {}});
+          }
+          using Fault = replication::LibraryVerdict::Fault;
+          done({.error = ErrorCode::ok,
+                .detail = {},
+                .verdict = {static_cast<Fault>(plain->number), std::move(plain->text)}});
+        },
+        terms_);
+  }
+
   void read(std::function<void(ErrorCode)> done) override {
     replica->read(
         [done = std::move(done)](const Result<replication::Answer>& answer) {
@@ -221,10 +252,21 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     return answer;
   }
 
+  void libraries_changed(const replication::LibraryChange& change) override {
+    runner->change_libraries(change);
+  }
+
   std::unique_ptr<Replica> replica;
   std::unique_ptr<net::GroupRunner> runner;
 
  private:
+  static std::string needs_level(replication::FeatureLevel level) {
+    const auto used = std::max(level, replication::feature_level_first);
+    return "functions need feature level " + std::to_string(replication::feature_level_libraries) +
+           ", the group uses " + std::to_string(used) +
+           ": when all of its nodes have this release, `semel cluster upgrade` (a new group does "
+           "it by itself when all of its members have met)";
+  }
   /// A client of a node that hands over sees nothing of a leader's end. One that is told who leads
   /// waits only for what was under way, and not for long: it may be this node that is cut off.
   static replication::ProposalTerms terms_of(const ReplicaOptions& options) {
