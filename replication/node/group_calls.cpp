@@ -1,12 +1,17 @@
 #include "replication/node/group_calls.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <new>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <variant>
 
+#include "base/stopwatch.hpp"
 #include "engine/replica/decision_scope.hpp"
+#include "replication/state/command.hpp"
 #include "replication/state/entry.hpp"
 #include "storage/log/disk.hpp"
 
@@ -74,9 +79,27 @@ Status GroupCalls::admit(const Command& command) {
   return Error{ErrorCode::memory_full, "the group holds what it may"};
 }
 
+Status GroupCalls::await_level(const Command& command) {
+  const FeatureLevel needed = level_of(command);
+  if (needed == feature_level_first) return semel::Done{};
+  const base::Stopwatch time;
+  for (;;) {
+    const FeatureLevel level = replica_.status().level;
+    if (level >= needed) return semel::Done{};
+    if (level != 0) {
+      return Error{ErrorCode::refused,
+                   "the group uses feature level " + std::to_string(level) + ", this needs " +
+                       std::to_string(needed) + ": upgrade() it when all services know that"};
+    }
+    if (time.passed() >= patience_) return Error{ErrorCode::not_leader, {}};
+    poll(nullptr, 0, 1);
+  }
+}
+
 Result<Answer> GroupCalls::decide(const Command& command, engine::Repeat repeat) {
   if (replica_.is_own_thread()) return Error{ErrorCode::refused, own_thread};
   SEMEL_CHECK(admit(command));
+  SEMEL_CHECK(await_level(command));
   if (const auto* session = std::get_if<SessionCommand>(&command.what)) {
     SessionCommand mine = *session;
     mine.node = replica_.session_owner().node;

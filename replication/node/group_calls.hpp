@@ -52,6 +52,9 @@ class GroupCalls final : public engine::CallLog {
   /// Takes no memory.
   void give(std::list<Task>& task, Result<Answer> answer) noexcept;
 
+  /// Waits for the level of features that the command needs, as long as the group has none yet.
+  /// Errors: refused (an earlier one), not_leader (none within the patience).
+  [[nodiscard]] Status await_level(const Command& command);
   /// Why it is not even proposed; ok: it may be.
   [[nodiscard]] Status admit(const Command& command);
   [[nodiscard]] ProposalTerms terms(engine::Repeat repeat) const noexcept {

@@ -127,8 +127,8 @@ Result<ReplicaLoop::Proposal> ReplicaLoop::read_forward(NodeId from, Bytes bytes
   }
   // Below it a node of an earlier release would stop at it. What this leader has not applied yet
   // may raise the level: it is asked again.
-  if (std::holds_alternative<LibraryCommand>(command.what) &&
-      state_->level() < feature_level_libraries) {
+  if (const FeatureLevel needed = level_of(command);
+      needed > feature_level_first && state_->level() < needed) {
     return Error{ErrorCode::not_leader, {}};
   }
   SEMEL_TRY(prepared, prepare(command));

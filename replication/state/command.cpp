@@ -356,6 +356,20 @@ struct Versions {
 
 }  // namespace
 
+FeatureLevel level_of(const Command& command) noexcept {
+  if (std::holds_alternative<LibraryCommand>(command.what)) return feature_level_libraries;
+  if (std::holds_alternative<MemoCommand>(command.what)) return feature_level_memos;
+  if (const auto* const owner = std::get_if<OwnerCommand>(&command.what)) {
+    const bool has_memos = owner->what == OwnerCommand::What::complete_with_memos;
+    return has_memos ? feature_level_memos : feature_level_first;
+  }
+  FeatureLevel most = feature_level_first;
+  if (const auto* const section = std::get_if<SectionCommand>(&command.what)) {
+    for (const Command& each : section->commands) most = std::max(most, level_of(each));
+  }
+  return most;
+}
+
 std::size_t versions_of(const Command& command) noexcept {
   return std::visit(Versions{}, command.what);
 }

@@ -5,12 +5,16 @@
 #include <string>
 
 #include "engine/logged/command.hpp"
+#include "replication/state/feature_level.hpp"
 #include "semel/result.hpp"
 
 namespace semel::replication {
 
 /// How many versions a command may take, at most.
 [[nodiscard]] std::size_t versions_of(const Command& command) noexcept;
+
+/// The first level of features whose releases know it.
+[[nodiscard]] FeatureLevel level_of(const Command& command) noexcept;
 
 /// Appends the command's bytes.
 void encode(const Command& command, std::string& to);

@@ -3,7 +3,8 @@
 //
 //   level  since   what it adds
 //       1  0.2.0   all but what follows
-//       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2
+//       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2; memos of steps:
+//                  MemoCommand, OwnerCommand::What::complete_with_memos
 //
 // What changes an entry's bytes, or what applying it does, gets a level of its own: the new way is
 // taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.
@@ -18,6 +19,8 @@ using FeatureLevel = std::uint64_t;
 inline constexpr FeatureLevel feature_level_first = 1;
 /// The first with libraries of functions.
 inline constexpr FeatureLevel feature_level_libraries = 2;
+/// The first with memos of steps.
+inline constexpr FeatureLevel feature_level_memos = 2;
 /// That this release knows.
 inline constexpr FeatureLevel feature_level_newest = 2;
 

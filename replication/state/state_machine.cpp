@@ -62,9 +62,7 @@ Answer StateMachine::raise_level(FeatureLevel level) {
   return {PlainAnswer{.number = static_cast<std::int64_t>(level_)}};
 }
 
-/// Who proposes one has looked at the level; below it a replica of level 1 has stopped.
 Answer StateMachine::change_libraries(const LibraryCommand& command) {
-  if (level_ < feature_level_libraries) return {PlainAnswer{.error = ErrorCode::bad_option}};
   const LibraryChange change = change_of(command);
   LibraryVerdict verdict = libraries_.change(change);
   if (verdict.fault == LibraryVerdict::Fault::none && runner_ != nullptr) {
@@ -84,6 +82,11 @@ void StateMachine::set_runner(RequestRunner* runner) {
 Answer StateMachine::carry_out(const Command& command) {
   if (const auto* const raised = std::get_if<FeatureLevelCommand>(&command.what)) {
     return raise_level(raised->level);
+  }
+  // Who proposes it has looked at the level; below it a replica of an earlier release has stopped.
+  const FeatureLevel needed = level_of(command);
+  if (needed > feature_level_first && level_ < needed) {
+    return {PlainAnswer{.error = ErrorCode::bad_option}};
   }
   if (const auto* const change = std::get_if<LibraryCommand>(&command.what)) {
     return change_libraries(*change);

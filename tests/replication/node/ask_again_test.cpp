@@ -319,7 +319,7 @@ TEST_CASE("ask again: a member stops nobody, whatever it sends", "[ask_again]") 
   CHECK(group.node(1).status().failed.empty());
 }
 
-TEST_CASE("ask again: a member hands no libraries over that a node could not read",
+TEST_CASE("ask again: a member hands nothing over that a node of the group's level could not read",
           "[ask_again][libraries]") {
   for (const FeatureLevel level : {feature_level_first, feature_level_libraries}) {
     INFO("level " << level);
@@ -341,6 +341,12 @@ TEST_CASE("ask again: a member hands no libraries over that a node could not rea
     const std::string sent = bytes({0}, {libraries});
     // Below it a node of an earlier release would stop.
     CHECK(error(sent) == (level < feature_level_libraries ? ErrorCode::not_leader : ErrorCode::ok));
+    const OwnerCommand done{.what = OwnerCommand::What::complete_with_memos, .name = "n"};
+    const Command memo{MemoCommand{.name = "n", .key = "k", .epoch = 1, .step = "s"}};
+    for (const std::string& other :
+         {bytes({0}, memo), bytes({0}, {done}), bytes({0}, {SectionCommand{{memo}}})}) {
+      CHECK(error(other) == (level < feature_level_memos ? ErrorCode::not_leader : ErrorCode::ok));
+    }
     std::string wrong = sent;
     wrong.at(wrong.find("lib")) = '\n';
     CHECK(error(wrong) == ErrorCode::bad_encoding);
