@@ -122,10 +122,10 @@ Status keep_memo(Claims& claims, const Memo& memo) {
   SEMEL_CHECK(check_step(memo.step));
   if (const LoggedCall log = impl_of(claims.engine()).log_for_call()) {
     // A second decision is as good as the first: the epoch is the same, and so are the bytes.
-    const auto kept = decided(*log,
-                              {replication::MemoCommand{claims.name(), memo.key, memo.epoch,
-                                                        memo.step, memo.bytes}},
-                              Repeat::safe);
+    const auto kept = decided(
+        *log,
+        {replication::MemoCommand{claims.name(), memo.key, memo.epoch, memo.step, memo.bytes}},
+        Repeat::safe);
     if (kept.ok()) return Done{};
     return kept.error().code == ErrorCode::not_owner ? not_owner(memo.step) : kept.error();
   }

@@ -87,9 +87,9 @@ Status GroupCalls::await_level(const Command& command) {
     const FeatureLevel level = replica_.status().level;
     if (level >= needed) return semel::Done{};
     if (level != 0) {
-      return Error{ErrorCode::refused,
-                   "the group uses feature level " + std::to_string(level) + ", this needs " +
-                       std::to_string(needed) + ": upgrade() it when all services know that"};
+      return Error{ErrorCode::refused, "the group uses feature level " + std::to_string(level) +
+                                           ", this needs " + std::to_string(needed) +
+                                           ": upgrade() it when all services know that"};
     }
     if (time.passed() >= patience_) return Error{ErrorCode::not_leader, {}};
     poll(nullptr, 0, 1);

@@ -250,7 +250,8 @@ void ReplicaLoop::give_up_applied() {
   std::vector<AppliedWait> late;
   for (auto at = applied_waits_.begin(); at != applied_waits_.end();) {
     const auto each = at++;
-    if (now() > each->second.until) late.push_back(std::move(applied_waits_.extract(each).mapped()));
+    if (now() > each->second.until)
+      late.push_back(std::move(applied_waits_.extract(each).mapped()));
   }
   for (AppliedWait& each : late) each.end(false);
 }

@@ -330,7 +330,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   bool is_ended_ = false;
   bool is_armed_ = false;     // the timer
   bool begins_life_ = false;  // it was proposed
-  std::thread worker_;  // one snapshot at a time is written, or checked
+  std::thread worker_;        // one snapshot at a time is written, or checked
 
   mutable base::Mutex mutex_;
   std::vector<Proposal> new_proposals_ SEMEL_GUARDED_BY(mutex_);

@@ -15,8 +15,7 @@ class Reply {
   Reply() noexcept = default;
   /// `if_lost`: what it is told then.
   Reply(ProposalDone done, ErrorCode if_lost) noexcept : done_(std::move(done)), lost_(if_lost) {}
-  Reply(Reply&& other) noexcept
-      : done_(std::exchange(other.done_, nullptr)), lost_(other.lost_) {}
+  Reply(Reply&& other) noexcept : done_(std::exchange(other.done_, nullptr)), lost_(other.lost_) {}
   Reply& operator=(Reply&& other) noexcept {
     std::swap(done_, other.done_);
     std::swap(lost_, other.lost_);

@@ -3,8 +3,8 @@
 //
 //   level  since   what it adds
 //       1  0.2.0   all but what follows
-//       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2; memos of steps:
-//                  MemoCommand, OwnerCommand::What::complete_with_memos
+//       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2; memos of
+//                  steps: MemoCommand, OwnerCommand::What::complete_with_memos
 //
 // What changes an entry's bytes, or what applying it does, gets a level of its own: the new way is
 // taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.

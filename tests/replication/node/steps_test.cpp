@@ -115,7 +115,7 @@ TEST_CASE("group steps: memos of threads on all services are all there", "[repli
     });
   }
   for (std::thread& each : threads) each.join();
-  CHECK(failed.load(std::memory_order_relaxed) == 0);  // mo: relaxed: joined
+  CHECK(failed.load(std::memory_order_relaxed) == 0);                // mo: relaxed: joined
   CHECK(*services.engine(2).hashes().hlen("steps/orders:k") == 61);  // and whose they are
 }
 
@@ -130,18 +130,18 @@ TEST_CASE("group steps: work with steps runs each once while the leader ends", "
     threads.emplace_back([&, id] {
       Claims orders = *services.engine(id).claims("once", Policy{});
       for (int i = 0; i < 15; ++i) {
-        const auto done =
-            once(orders, OnceCall{.key = std::to_string(i), .wait = Millis{20'000}},
-                 [&](Work& work) -> Result<int> {
-                   // mo: relaxed, both: counters, read after the threads have been joined
-                   SEMEL_TRY(charged, work.steps().run("charge", [&] {
-                     return charges.fetch_add(1, std::memory_order_relaxed);
-                   }));
-                   SEMEL_TRY(mailed, work.steps().run("mail", [&] {
-                     return mails.fetch_add(1, std::memory_order_relaxed);
-                   }));
-                   return charged + mailed;
-                 });
+        const auto done = once(orders, OnceCall{.key = std::to_string(i), .wait = Millis{20'000}},
+                               [&](Work& work) -> Result<int> {
+                                 // mo: relaxed, both: counters, read after the threads have been
+                                 // joined
+                                 SEMEL_TRY(charged, work.steps().run("charge", [&] {
+                                   return charges.fetch_add(1, std::memory_order_relaxed);
+                                 }));
+                                 SEMEL_TRY(mailed, work.steps().run("mail", [&] {
+                                   return mails.fetch_add(1, std::memory_order_relaxed);
+                                 }));
+                                 return charged + mailed;
+                               });
         if (!done.has_value()) mails.fetch_add(1'000, std::memory_order_relaxed);  // mo: likewise
       }
     });
