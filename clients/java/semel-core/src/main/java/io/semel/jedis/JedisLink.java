@@ -45,7 +45,7 @@ public final class JedisLink implements Link {
     this.own = own;
   }
 
-  /** The nodes of a group; the client's own timeouts count. Calls that wait poll, and bind fails. */
+  /** The nodes of a group, by the client's own timeouts. Calls that wait poll, and bind fails. */
   public JedisLink(Cluster cluster) {
     this.cluster = cluster;
     pool = null;
