@@ -44,7 +44,7 @@ struct NodeSettings {
   Millis timeout{2'000};      ///< for an answer, from when the command was sent
   Millis patience{5'000};     ///< how long a claim is asked again
   std::size_t queue = 4'096;  ///< commands of a thread that wait for an answer
-  bool is_used() const noexcept { return !addresses.empty(); }
+  [[nodiscard]] bool is_used() const noexcept { return !addresses.empty(); }
 };
 
 struct Settings {

@@ -146,7 +146,7 @@ asio::awaitable<Admission> NodeStore::claim(Work& work) {
 LeaseState NodeStore::keep(Work& work) {
   // Less than half is left: the answer took long, or it is that of an earlier try.
   if (lease_left(work) * 2 < work.route->lease) return LeaseState::unsure;
-  kept_.emplace(&work, false);
+  kept_.insert_or_assign(&work, Kept{&work});
   start_renewing();
   return LeaseState::held;
 }
@@ -166,7 +166,7 @@ asio::awaitable<bool> NodeStore::renew(Work& work) {
     give_back({claims_name(*work.route), work.key, {}, work.epoch, work.route->lease});
     co_return false;
   }
-  kept_.emplace(&work, false);
+  kept_.insert_or_assign(&work, Kept{&work});
   start_renewing();
   co_return true;
 }
@@ -189,14 +189,15 @@ asio::awaitable<void> NodeStore::renew_kept() {
   while (!kept_.empty()) {
     timer.expires_after(renew_every);
     co_await timer.async_wait(no_throw);
-    for (auto& [work, is_under_way] : kept_) {
-      if (is_under_way || lease_left(*work) * 3 > work->route->lease * 2) continue;
-      is_under_way = true;
+    for (auto& [name, kept_work] : kept_) {
+      const Work* const work = kept_work.work;
+      if (kept_work.is_under_way || lease_left(*work) * 3 > work->route->lease * 2) continue;
+      kept_work.is_under_way = true;
       const Millis within = std::max(lease_left(*work), renew_every);
       asio::co_spawn(io_, renew_one(work, work->epoch, within, owner_command("SEMEL.RENEW", *work)),
                      [self, kept = work](const std::exception_ptr&) {
                        const auto found = self->kept_.find(kept);
-                       if (found != self->kept_.end()) found->second = false;
+                       if (found != self->kept_.end()) found->second.is_under_way = false;
                      });
     }
   }
@@ -209,10 +210,10 @@ asio::awaitable<void> NodeStore::renew_one(const Work* work, Epoch epoch, Millis
   const NodeCall asked = co_await call(command, within);
   const auto outcome = owner_outcome_of(asked.reply);
   const auto found = kept_.find(work);
-  if (found == kept_.end() || found->first->epoch != epoch) co_return;
+  if (found == kept_.end() || found->second.work->epoch != epoch) co_return;
   if (!asked.is_answered || !outcome || outcome->answer != OwnerAnswer::ok) co_return;
-  found->first->lease_since = asked.sent;
-  found->first->lease = found->first->route->lease;
+  found->second.work->lease_since = asked.sent;
+  found->second.work->lease = found->second.work->route->lease;
 }
 
 asio::awaitable<Completion> NodeStore::complete(const Work& work, const RecordedReply& reply) {

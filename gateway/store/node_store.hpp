@@ -48,6 +48,12 @@ class NodeStore final : public ClaimStore, public std::enable_shared_from_this<N
     Millis within{0};
   };
 
+  /// A lease that is renewed.
+  struct Kept {
+    Work* work = nullptr;
+    bool is_under_way = false;  ///< a renewal
+  };
+
   [[nodiscard]] asio::awaitable<NodeCall> call(const std::string& command, Millis within);
   [[nodiscard]] asio::awaitable<bool> end(const Work& work, std::string_view why,
                                           std::string_view how, Millis within);
@@ -62,7 +68,7 @@ class NodeStore final : public ClaimStore, public std::enable_shared_from_this<N
   const RequestRules& rules_;
   const NodeContext& context_;
   const std::shared_ptr<NodeLink> link_;
-  std::map<Work*, bool, std::less<>> kept_;  // whether a renewal is under way
+  std::map<const Work*, Kept> kept_;
   bool is_renewing_ = false;
   std::size_t given_back_ = 0;  // under way
 };
