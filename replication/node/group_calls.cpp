@@ -91,7 +91,10 @@ Status GroupCalls::await_level(const Command& command) {
                                            ", this needs " + std::to_string(needed) +
                                            ": upgrade() it when all services know that"};
     }
-    if (time.passed() >= patience_) return Error{ErrorCode::not_leader, {}};
+    if (time.passed() >= patience_) {
+      return Error{ErrorCode::refused,
+                   "the group has no feature level yet: its leader has to have met all members"};
+    }
     poll(nullptr, 0, 1);
   }
 }

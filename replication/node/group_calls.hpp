@@ -53,7 +53,7 @@ class GroupCalls final : public engine::CallLog {
   void give(std::list<Task>& task, Result<Answer> answer) noexcept;
 
   /// Waits for the level of features that the command needs, as long as the group has none yet.
-  /// Errors: refused (an earlier one), not_leader (none within the patience).
+  /// Errors: refused (an earlier one, or none within the patience).
   [[nodiscard]] Status await_level(const Command& command);
   /// Why it is not even proposed; ok: it may be.
   [[nodiscard]] Status admit(const Command& command);

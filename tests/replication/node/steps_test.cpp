@@ -7,6 +7,7 @@
 
 #include "semel/hashes.hpp"
 #include "semel/patterns/once.hpp"
+#include "tests/replication/node/group.hpp"
 #include "tests/replication/node/services.hpp"
 #include "tests/support/catch.hpp"
 
@@ -20,10 +21,21 @@ Fingerprint payload(std::uint8_t what) {
   return made;
 }
 
+/// A group has steps from the moment on that its leader has met all members.
+void await_level(Services& services) {
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    REQUIRE(Group::wait_for([&] {
+      return services.at(id).status().feature_level ==
+             services.at(id).status().feature_level_newest;
+    }));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("group steps: another service goes on from each step, whoever leads", "[replication]") {
   Services services{3};
+  await_level(services);
   for (int stop = 0; stop < 3; ++stop) {
     const std::string key = "order " + std::to_string(stop);
     const std::uint64_t first = 1 + static_cast<std::uint64_t>(stop);
@@ -123,6 +135,7 @@ TEST_CASE("group steps: work with steps runs each once while the leader ends", "
   Services services{3};
   std::atomic<int> charges{0};
   std::atomic<int> mails{0};
+  await_level(services);
   const std::uint64_t ends = services.leader();
   std::vector<std::thread> threads;
   for (std::uint64_t id = 1; id <= 3; ++id) {
