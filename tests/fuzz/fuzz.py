@@ -124,6 +124,8 @@ def fuzz(name, arguments, build):
     found = keep(name, folder / 'found')
     if code != 0 or found:
         print(text[-6000:])
+        for each in found:
+            print(f'input: {transcript.escape(each.read_bytes())[:3000]}')
         print(f'fuzz {name}: broken; its inputs are now in tests/fuzz/regress/{name}.txt')
     return count, code == 0 and not found and count > 0
 
