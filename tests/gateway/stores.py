@@ -99,17 +99,10 @@ class Node:
         return [key.decode().split(':', 1)[1] for key in self.ask('KEYS', 'gw.*')]
 
 
-class Relay:
-    """Between gateway and node. `drop(request)` says of each command's bytes what becomes of it:
-    None: passed on; 'request': the connection ends before the node has it; 'reply': after the node
-    has carried it out, before its answer; 'mute': it is passed on, and no answer ever comes."""
+class Listener:
+    """Takes connections on a port of its own: welcome(plug)."""
 
-    def __init__(self, port):
-        self.target = port
-        self.drop = lambda request: None
-        self.lock = threading.Lock()
-        self.commands = []
-        self.open = []
+    def __init__(self):
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -121,17 +114,34 @@ class Relay:
     def accept(self):
         while True:
             try:
-                near = self.listener.accept()[0]
+                plug = self.listener.accept()[0]
             except OSError:
                 return
-            try:
-                far = socket.create_connection(('127.0.0.1', self.target), WITHIN)
-            except OSError:
-                near.close()
-                continue
-            with self.lock:
-                self.open += [near, far]
-            threading.Thread(target=self.serve, args=(near, far), daemon=True).start()
+            self.welcome(plug)
+
+
+class Relay(Listener):
+    """Between gateway and node. `drop(request)` says of each command's bytes what becomes of it:
+    None: passed on; 'request': the connection ends before the node has it; 'reply': after the node
+    has carried it out, before its answer; 'mute': it is passed on, and no answer ever comes."""
+
+    def __init__(self, port):
+        self.target = port
+        self.drop = lambda request: None
+        self.lock = threading.Lock()
+        self.commands = []
+        self.open = []
+        super().__init__()
+
+    def welcome(self, near):
+        try:
+            far = socket.create_connection(('127.0.0.1', self.target), WITHIN)
+        except OSError:
+            near.close()
+            return
+        with self.lock:
+            self.open += [near, far]
+        threading.Thread(target=self.serve, args=(near, far), daemon=True).start()
 
     def serve(self, near, far):
         stream = near.makefile('rb')
@@ -189,7 +199,7 @@ class Relay:
                     pass
 
 
-class Pretender:
+class Pretender(Listener):
     """Greets as a node does, and answers what comes then with `answer(request)`'s bytes; None:
     never."""
 
@@ -197,23 +207,12 @@ class Pretender:
 
     def __init__(self):
         self.answer = None  # until it is set, all is well
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.port = self.listener.getsockname()[1]
         self.connections = 0
-        threading.Thread(target=self.accept, daemon=True).start()
+        super().__init__()
 
-    @property
-    def address(self):
-        return f'127.0.0.1:{self.port}'
-
-    def accept(self):
-        while True:
-            try:
-                plug = self.listener.accept()[0]
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self.serve, args=(plug,), daemon=True).start()
+    def welcome(self, plug):
+        self.connections += 1
+        threading.Thread(target=self.serve, args=(plug,), daemon=True).start()
 
     def serve(self, plug):
         stream = plug.makefile('rb')
