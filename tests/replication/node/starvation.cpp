@@ -11,13 +11,9 @@
 //
 // What fails is operator new. libraft takes its memory from malloc. What Asio takes for its own
 // operations is left out: where a coroutine waits for one, the process ends.
-#include <execinfo.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -32,6 +28,7 @@
 #include "replication/node/group_calls.hpp"
 #include "semel/claims.hpp"
 #include "tests/proofs/allocations/failing_new.hpp"
+#include "tests/proofs/apart.hpp"
 #include "tests/proofs/arguments.hpp"
 #include "tests/replication/node/group.hpp"
 
@@ -193,33 +190,15 @@ class Life {
   std::map<NodeId, std::unique_ptr<GroupCalls>> calls_;
 };
 
-void say_where(int) {
-  FailingNew::disarm_background();
-  std::printf("last error: %s\n", std::string{name_of(last_error)}.c_str());
-  std::fflush(stdout);
-  std::array<void*, 40> frames{};
-  backtrace_symbols_fd(frames.data(), backtrace(frames.data(), frames.size()), 1);
-  std::abort();
-}
-
-/// In a process of its own, so that its end is one line.
 int apart(const std::function<int()>& play) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    std::set_terminate([] { say_where(0); });  // the exception has nobody to catch it
-    std::signal(SIGSEGV, say_where);
-    std::signal(SIGALRM, say_where);
-    const int verdict = play();
-    std::fflush(stdout);
-    _exit(verdict);
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child) return 2;
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  std::printf("ended by signal %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-  return 2;
+  const auto begin = [] {
+    std::set_terminate([] {
+      FailingNew::disarm_background();
+      std::printf("last error: %s\n", std::string{name_of(last_error)}.c_str());
+      proofs::say_where_and_abort();
+    });
+  };
+  return proofs::apart(begin, play);
 }
 
 int run(const proofs::Arguments& arguments) {

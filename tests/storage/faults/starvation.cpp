@@ -13,18 +13,14 @@
 // What fails is operator new. In an outage RocksDB gets what it asks for within a call that was
 // begun, as there was memory to spare for it (rocks_guard.hpp), unless the call has the site.
 // Threads of RocksDB itself are left out: there the process ends.
-#include <execinfo.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -36,6 +32,7 @@
 #include "semel/storage.hpp"
 #include "storage/archive/rocks_guard.hpp"
 #include "tests/proofs/allocations/failing_new.hpp"
+#include "tests/proofs/apart.hpp"
 #include "tests/proofs/arguments.hpp"
 #include "tests/storage/faults/scratch.hpp"
 
@@ -261,32 +258,19 @@ int look(const std::string& directory, Scene scene, const Ledger& ledger) {
   return 0;
 }
 
-/// In a process of its own, so that its end is one line.
 int apart(const std::function<int()>& play) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
+  const auto begin = [] {
     // An assertion of RocksDB, where it was built with them.
     std::signal(SIGABRT, [](int) {
       if (storage::RocksGuard::is_inside()) _exit(5);
       std::signal(SIGABRT, SIG_DFL);
     });
-    std::set_terminate([] {  // where it was: the exception has nobody to catch it
+    std::set_terminate([] {
       FailingNew::disarm_background();
-      std::array<void*, 40> frames{};
-      backtrace_symbols_fd(frames.data(), backtrace(frames.data(), frames.size()), 1);
-      std::abort();
+      proofs::say_where_and_abort();
     });
-    const int verdict = play();
-    std::fflush(stdout);
-    _exit(verdict);
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child) return 2;
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  std::printf("ended by signal %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-  return 2;
+  };
+  return proofs::apart(begin, play);
 }
 
 struct Sum {
