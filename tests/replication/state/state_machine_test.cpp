@@ -147,12 +147,12 @@ TEST_CASE("replica: libraries are a part of the state from level 2 on", "[replic
                                                 load("b", "F"),
                                                 load("b", "g")}));
   REQUIRE(answers);
-  using Fault = LibraryVerdict::Fault;
+  using Verdict = LibraryVerdict::Fault;
   const auto said = [&](std::size_t i) { return std::get<PlainAnswer>((*answers)[i].what); };
-  CHECK(said(1).number == static_cast<std::int64_t>(Fault::none));
-  CHECK(said(2).number == static_cast<std::int64_t>(Fault::library_exists));
+  CHECK(said(1).number == static_cast<std::int64_t>(Verdict::none));
+  CHECK(said(2).number == static_cast<std::int64_t>(Verdict::library_exists));
   CHECK(said(2).text == "a");
-  CHECK(said(3).number == static_cast<std::int64_t>(Fault::function_exists));
+  CHECK(said(3).number == static_cast<std::int64_t>(Verdict::function_exists));
   CHECK(said(3).text == "F");
   CHECK(follower.names() == "a b ");
   CHECK(follower.changes == 2);
