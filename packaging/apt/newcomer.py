@@ -4,7 +4,8 @@
 For each suite (bookworm and trixie) debootstrap makes a minimal system. There the commands of
 docs/packaging.md add the directory of packages as a source and install the service; the node is
 started by the command line of its unit, as the unit's user and without capabilities, and asked by
-redis-cli, also after a restart. Then libsemel-dev is installed, and the program of
+redis-cli, also after a restart. The shell of docs/start, for users of Redis, data and operators, is
+played with the installed program. Then libsemel-dev is installed, and the program of
 docs/start/cpp.md compiled and run. Where libsemel0 cannot be installed, since packages link the
 RocksDB of the system they were made on, that part is skipped and counted.
 
@@ -171,6 +172,20 @@ def check_service(system, address):
     expect(fits, f'{system.suite}: the node answers {said}')
 
 
+def check_pages(system):
+    """What the pages of docs/start show in a shell."""
+    pages = system.folder / 'root/pages'
+    shutil.copytree(ROOT / 'docs/start', pages / 'docs/start')
+    (pages / 'tests/tools').mkdir(parents=True)
+    shutil.copy(ROOT / 'README.md', pages)
+    shutil.copy(ROOT / 'tests/tools/readme_shell_test.py', pages / 'tests/tools')
+    system.must('apt-get install python3-redis',
+                'apt-get -qy install --no-install-recommends python3-redis')
+    done = system.must('the shell of docs/start', 'cd /root/pages && '
+                       'python3 -B tests/tools/readme_shell_test.py /usr/bin/semel', alone=True)
+    print(f'{system.suite:<9} {done.stdout.strip()}', flush=True)
+
+
 def check_library(system):
     """False: not to be had there."""
     done = system.play('apt-get install libsemel-dev g++ pkg-config',
@@ -231,6 +246,7 @@ def main():
                 skipped += 1
                 continue
             check_service(system, address)
+            check_pages(system)
             check_library(system)
             steps += system.steps
             print(f'{suite:<9} {(time.monotonic() - started) / 60:.1f} minutes', flush=True)
