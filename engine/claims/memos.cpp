@@ -108,6 +108,10 @@ constexpr Bytes maker_field{"\0payload", 8};
 
 Result<std::optional<std::string>> recall_memo(Claims& claims, const Memo& memo) {
   SEMEL_CHECK(check_step(memo.step));
+  if (const LoggedCall log = impl_of(claims.engine()).log_for_call()) {
+    // Before the step: what it brings about could not be remembered.
+    SEMEL_CHECK(log->knows({replication::MemoCommand{}}));
+  }
   const MemoKeys keys = keys_of(claims, memo.key);
   const std::array fields{memo.step, maker_field};
   SEMEL_TRY(found, claims.engine().hashes(keys.db).hmget(keys.memos, fields));
@@ -135,6 +139,8 @@ Status keep_memo(Claims& claims, const Memo& memo) {
 OwnerOutcome complete_with_memos(Claims& claims, const OwnerCall& call) {
   Engine& engine = claims.engine();
   if (const LoggedCall log = impl_of(engine).log_for_call()) {
+    // There are no memos then, and the work is done all the same.
+    if (!log->knows({replication::MemoCommand{}})) return claims.complete(call);
     return complete_with_memos_logged(*log, {engine, ClaimsParts::names_of(claims)}, call);
   }
   const MemoKeys keys = keys_of(claims, call.key);

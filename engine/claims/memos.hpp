@@ -18,7 +18,7 @@ struct Memo {
 };
 
 /// What was kept under its step for this payload. Errors: not_owner, bad_option (a step that begins
-/// with a NUL byte), those of Hashes::hmget.
+/// with a NUL byte), refused (a group with members that know no memos), those of Hashes::hmget.
 [[nodiscard]] Result<std::optional<std::string>> recall_memo(Claims& claims, const Memo& memo);
 /// Errors: not_owner (nothing was changed), bad_option, those of Hashes::hset.
 [[nodiscard]] Status keep_memo(Claims& claims, const Memo& memo);

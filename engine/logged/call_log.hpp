@@ -34,6 +34,9 @@ class CallLog {
                                                            Repeat repeat) = 0;
   /// The same; `done` is called once, on a thread that may call the engine. Does not block.
   virtual void decide(const replication::Command& command, Repeat repeat, Done done) = 0;
+  /// Whether all members know the command, so that decide() would propose it. Errors: refused, and
+  /// why. Progress: blocks as long as the group has not found out, within a bound.
+  [[nodiscard]] virtual Status knows(const replication::Command& command) = 0;
   /// Returns when this engine has all that was answered before the call, by whatever node. Errors:
   /// not_leader, closing. Progress: as decide().
   [[nodiscard]] virtual Status read() = 0;

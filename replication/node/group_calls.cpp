@@ -79,7 +79,7 @@ Status GroupCalls::admit(const Command& command) {
   return Error{ErrorCode::memory_full, "the group holds what it may"};
 }
 
-Status GroupCalls::await_level(const Command& command) {
+Status GroupCalls::knows(const Command& command) {
   const FeatureLevel needed = level_of(command);
   if (needed == feature_level_first) return semel::Done{};
   const base::Stopwatch time;
@@ -102,7 +102,7 @@ Status GroupCalls::await_level(const Command& command) {
 Result<Answer> GroupCalls::decide(const Command& command, engine::Repeat repeat) {
   if (replica_.is_own_thread()) return Error{ErrorCode::refused, own_thread};
   SEMEL_CHECK(admit(command));
-  SEMEL_CHECK(await_level(command));
+  SEMEL_CHECK(knows(command));
   if (const auto* session = std::get_if<SessionCommand>(&command.what)) {
     SessionCommand mine = *session;
     mine.node = replica_.session_owner().node;

@@ -33,6 +33,8 @@ class GroupCalls final : public engine::CallLog {
 
   [[nodiscard]] Result<Answer> decide(const Command& command, engine::Repeat repeat) override;
   void decide(const Command& command, engine::Repeat repeat, Done done) override;
+  /// By the level of features; waits for it as long as the group has none yet.
+  [[nodiscard]] Status knows(const Command& command) override;
   [[nodiscard]] Status read() override;
   void read(std::function<void(Status)> done) override;
   void run(std::function<void()> what) override;
@@ -52,9 +54,6 @@ class GroupCalls final : public engine::CallLog {
   /// Takes no memory.
   void give(std::list<Task>& task, Result<Answer> answer) noexcept;
 
-  /// Waits for the level of features that the command needs, as long as the group has none yet.
-  /// Errors: refused (an earlier one, or none within the patience).
-  [[nodiscard]] Status await_level(const Command& command);
   /// Why it is not even proposed; ok: it may be.
   [[nodiscard]] Status admit(const Command& command);
   [[nodiscard]] ProposalTerms terms(engine::Repeat repeat) const noexcept {

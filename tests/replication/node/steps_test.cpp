@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "engine/replica/decision_scope.hpp"
+#include "replication/node/group_calls.hpp"
 #include "semel/hashes.hpp"
 #include "semel/patterns/once.hpp"
 #include "tests/replication/node/group.hpp"
@@ -103,6 +105,31 @@ TEST_CASE("group steps: an owner that was replaced remembers nothing, on any ser
   CHECK(done.dropped == ErrorCode::value_too_long);
   CHECK(*here.engine().store().exists("steps/orders:k") == false);
   CHECK(late.remember("c", "after the end").error().code == ErrorCode::not_owner);
+}
+
+TEST_CASE("group steps: a group of an earlier level runs none, and its work can be completed",
+          "[replication]") {
+  Group group{1, std::uint64_t{64} << 20, {}, replication::feature_level_first, true};
+  REQUIRE(group.wait_leader() == 1);
+  REQUIRE(Group::wait_for([&] { return group.node(1).status().level != 0; }));
+  replication::GroupCalls calls{group.node(1), Millis{20'000}};
+  engine::set_call_log(group.node(1).engine(), &calls);
+  REQUIRE(calls.start());
+  {
+    Claims orders = *group.node(1).engine().claims("orders", Policy{});
+    const ClaimOutcome claim = orders.claim({.key = "k"});
+    REQUIRE(claim.answer == ClaimAnswer::granted);
+    Steps steps{orders, "k", claim.epoch};
+    int effects = 0;
+    CHECK(steps.run("charge", [&] { return ++effects; }).error().code == ErrorCode::refused);
+    CHECK(effects == 0);
+    CHECK(steps.remember("charge", "1").error().code == ErrorCode::refused);
+    CHECK(steps.complete("by hand").answer == OwnerAnswer::ok);
+    CHECK(orders.claim({.key = "k"}).result == "by hand");
+  }
+  group.node(1).stop();
+  engine::set_call_log(group.node(1).engine(), nullptr);
+  calls.stop();
 }
 
 TEST_CASE("group steps: memos of threads on all services are all there", "[replication]") {
