@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,7 +12,10 @@
 
 namespace semel::base {
 
-/// All bytes of a file. None: it cannot be read, or is a directory; errno says why.
+inline constexpr std::size_t file_bytes_max = std::size_t{64} << 20;
+
+/// All bytes of a file. None: it cannot be read, is a directory, or has more than file_bytes_max
+/// (/dev/zero has no end); errno says why.
 /// Exceptions: std::bad_alloc.
 [[nodiscard]] inline std::optional<std::string> read_file(const std::string& path) {
   const auto close = [](std::FILE* file) { std::fclose(file); };
@@ -20,6 +25,10 @@ namespace semel::base {
   std::array<char, 4'096> part;
   while (const std::size_t count = std::fread(part.data(), 1, part.size(), file.get())) {
     text.append(part.data(), count);
+    if (text.size() > file_bytes_max) {
+      errno = EFBIG;
+      return std::nullopt;
+    }
   }
   if (std::ferror(file.get()) != 0) return std::nullopt;
   return text;

@@ -152,13 +152,12 @@ struct RequestCommand {
   std::vector<std::vector<Bytes>> requests{};
 };
 
-/// In the order in which they came to be: a command's place is its number in the log.
 struct Command {
   std::variant<TimeCommand, StoreCommand, SetManyCommand, DeleteManyCommand, TransferCommand,
                HashCommand, ClaimCommand, OwnerCommand, OperatorCommand, NamespaceCommand,
                DatabaseCommand, SessionCommand, RequestCommand, FeatureLevelCommand, SectionCommand,
                LibraryCommand, MemoCommand>
-      what{};  ///< the place of each is that on the wire: a new one comes last
+      what{};  ///< its place is its number in the log: a new one comes last
 };
 
 }  // namespace semel::replication

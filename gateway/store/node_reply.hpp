@@ -1,5 +1,6 @@
 // Replies of a node in RESP2, of the kinds that SEMEL.* commands, AUTH and CLUSTER MYID have: no
-// arrays within arrays. Hostile bytes are told from incomplete ones.
+// arrays within arrays. Bytes that are no reply are invalid, those that end too soon
+// incomplete.
 #pragma once
 
 #include <cstddef>

@@ -180,7 +180,7 @@ void ReplicaLoop::end() noexcept {
   let_go(proposals);
   let_go(proposals_);
   let_go(held_);
-  // Readers are told by the end of what they wait in.
+  // The destructor of a Reply answers the reader.
   reads.clear();
   reads_.clear();
   waiting_reads_.clear();

@@ -1,4 +1,4 @@
-// Who waits for the outcome of a proposal or a read.
+// The callback of a proposal or a read.
 #pragma once
 
 #include <new>
@@ -8,12 +8,12 @@
 
 namespace semel::replication {
 
-/// Calls `done` once: at the latest when this goes away. So nobody waits for ever where memory ends
-/// in the middle of a step, and with it whoever would have answered. One thread at a time.
+/// Calls `done` once, at the latest in the destructor. A step of the loop may end in the middle,
+/// without memory, and its caller must be answered all the same. One thread at a time.
 class Reply {
  public:
   Reply() noexcept = default;
-  /// `if_lost`: what it is told then.
+  /// `if_lost`: the error that the destructor gives it.
   Reply(ProposalDone done, ErrorCode if_lost) noexcept : done_(std::move(done)), lost_(if_lost) {}
   Reply(Reply&& other) noexcept : done_(std::exchange(other.done_, nullptr)), lost_(other.lost_) {}
   Reply& operator=(Reply&& other) noexcept {

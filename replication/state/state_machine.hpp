@@ -49,8 +49,8 @@ class StateMachine {
   [[nodiscard]] Timestamp now() const noexcept { return clock_->now(); }
   /// That the group has decided. 0: none yet, so it uses the first one.
   [[nodiscard]] FeatureLevel level() const noexcept { return level_; }
-  /// For RequestCommand; must outlive this. Before the first apply(), after restore(). It is told
-  /// of the libraries. std::bad_alloc.
+  /// For RequestCommand; must outlive this. Before the first apply(), after restore(). It gets
+  /// the libraries that there are. std::bad_alloc.
   void set_runner(RequestRunner* runner);
   /// By their names.
   [[nodiscard]] std::vector<SharedLibraryText> libraries() const { return libraries_.all(); }

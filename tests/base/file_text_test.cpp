@@ -26,5 +26,7 @@ TEST_CASE("file text: all of a file, or why not", "[base]") {
   // It opens, and its first byte cannot be read: as on a disk that fails.
   CHECK(read_file("/proc/self/mem") == std::nullopt);
   CHECK(errno == EIO);
+  CHECK(read_file("/dev/zero") == std::nullopt);
+  CHECK(errno == EFBIG);
   std::filesystem::remove_all(folder);
 }
