@@ -51,9 +51,13 @@ class EndOfRun(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertEqual(lines, ["", "claims:", *map(str, range(76, 101)), "0 passed, 1 failed"])
 
-    def test_at_most_25_lines_are_shown(self):
+    def test_at_most_40_lines_that_say_why_are_shown(self):
         _, lines = self.run_stages("claims", prove="seq -f 'ERROR: %g' 100; exit 1")
-        self.assertEqual(lines[2:-1], [f"ERROR: {number}" for number in range(76, 101)])
+        self.assertEqual(lines[2:-1], [f"ERROR: {number}" for number in range(61, 101)])
+
+    def test_the_last_25_lines_are_shown_where_none_says_why(self):
+        _, lines = self.run_stages("claims", prove="seq -f 'line %g' 100; exit 1")
+        self.assertEqual(lines[2:-1], [f"line {number}" for number in range(76, 101)])
 
     def test_a_run_without_failures_ends_with_its_sum(self):
         code, lines = self.run_stages("claims", "model", prove="echo 'ERROR: none'")
