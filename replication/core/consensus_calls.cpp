@@ -141,8 +141,12 @@ LogIndex ConsensusCore::read_index() const noexcept {
   return read_index_;
 }
 
+bool ConsensusCore::knows_decided() const {
+  return !failed_ && is_leader() && term_of(commit()) == term();
+}
+
 Result<std::uint64_t> ConsensusCore::read(std::uint64_t now) {
-  if (failed_ || !is_leader() || term_of(commit()) != term()) {
+  if (!knows_decided()) {
     return Error{ErrorCode::not_leader, {}};
   }
   begin(now);
@@ -200,7 +204,7 @@ void ConsensusCore::count_probe(const RaftMessage& message) {
 }
 
 void ConsensusCore::tell_commit(NodeId id) {
-  if (failed_ || !is_leader() || term_of(commit()) != term() || member(id) == nullptr) return;
+  if (!knows_decided() || member(id) == nullptr) return;
   LogIndex& told = told_[id];
   if (told >= commit()) return;
   told = commit();
@@ -243,9 +247,8 @@ void ConsensusCore::note_echo(const RaftMessage& message) {
   }
 }
 
-std::uint64_t ConsensusCore::lease_until(std::uint64_t now) const {
-  if (failed_ || !is_leader() || is_handing_over() || term_of(commit()) != term()) return 0;
-  if (options_.guards.gives_lease_up && no_lease_term_ == term()) return 0;
+std::uint64_t ConsensusCore::heard_at(std::uint64_t now) const {
+  if (!knows_decided()) return 0;
   std::vector<std::uint64_t> times;
   for (const Member& each : members()) {
     if (each.role != MemberRole::voter) continue;
@@ -255,7 +258,13 @@ std::uint64_t ConsensusCore::lease_until(std::uint64_t now) const {
   }
   if (times.empty()) return 0;
   std::sort(times.begin(), times.end(), std::greater<>{});
-  const std::uint64_t heard = times[times.size() / 2];
+  return times[times.size() / 2];
+}
+
+std::uint64_t ConsensusCore::lease_until(std::uint64_t now) const {
+  if (is_handing_over()) return 0;
+  if (options_.guards.gives_lease_up && no_lease_term_ == term()) return 0;
+  const std::uint64_t heard = heard_at(now);
   return heard == 0 ? 0 : heard + static_cast<std::uint64_t>(options_.election.count()) * 9 / 10;
 }
 

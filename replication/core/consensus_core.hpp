@@ -138,6 +138,11 @@ class ConsensusCore {
   /// By the leader, to a member that waits for what is committed now. Later ones wait for the next
   /// append.
   void tell_commit(NodeId id);
+  /// It leads, and has committed in its term: nothing that was decided is unknown to it.
+  [[nodiscard]] bool knows_decided() const;
+  /// So late, at least, was all here that the group had decided by then: since that time a majority
+  /// has answered this node, which leads. 0: not known. On the clock of `now`.
+  [[nodiscard]] std::uint64_t heard_at(std::uint64_t now) const;
   /// Until when no other node can be the leader, if clocks differ in speed by less than a tenth; 0:
   /// not known. On the clock of `now`.
   [[nodiscard]] std::uint64_t lease_until(std::uint64_t now) const;

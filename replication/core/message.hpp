@@ -61,11 +61,13 @@ struct AppendRequest {
   LogIndex commit = 0;
   std::uint64_t echo = 0;  ///< when it was sent, by the leader's clock: comes back, for leases
   std::vector<RaftEntry> entries;
+  std::uint64_t mark = 0;  ///< of the receiver's newest reply (Freshness): the node's affair
 };
 struct AppendReply {
   LogIndex rejected = 0;  ///< 0: accepted
   LogIndex last_index = 0;
   std::uint64_t echo = 0;
+  std::uint64_t mark = 0;  ///< comes back in an append (Freshness): the node's affair
 };
 /// The state itself goes over a connection of its own before this reaches the core.
 struct SnapshotOffer {

@@ -256,7 +256,8 @@ void ReplicaLoop::tick() {
   if (life_ == 0 && !begins_life_) begin_life();
   propose_time();
   begin_level();
-  if (core_->is_leader()) note_current();
+  freshness_.leads(core_->heard_at(now()), core_->commit());
+  show_fresh();
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
   keep_time();
   report_changes();
@@ -334,6 +335,12 @@ void ReplicaLoop::send(RaftMessage message) {
     vote->unix_ms = time.unix_ms;
     vote->is_time_known = time.is_known;
   }
+  if (auto* const reply = std::get_if<AppendReply>(&message.what)) {
+    reply->mark = freshness_.mark(now());
+  }
+  if (auto* const append = std::get_if<AppendRequest>(&message.what)) {
+    append->mark = core_->knows_decided() ? freshness_.mark_of(message.to, message.term) : 0;
+  }
   transport_->send(message);
 }
 
@@ -390,7 +397,6 @@ void ReplicaLoop::changed() {
   const bool leads = core_->is_leader();
   if (leads && !leads_.load(std::memory_order_relaxed)) {  // mo: relaxed: own thread
     ++elections_;
-    heard_ = {core_->last(), now()};  // it has no less than what was decided
   }
   leads_.store(leads, std::memory_order_release);  // mo: release [replica.leads]
   report(ReplicaEvent::What::role, leads ? "this node leads"
@@ -427,9 +433,9 @@ void ReplicaLoop::take_message(RaftMessage message) {
   if (std::holds_alternative<SnapshotOffer>(message.what)) {
     fetch_snapshot(message);
   } else {
-    const bool is_heard = append != nullptr && message.term >= core_->term();
+    const MarkNote note = mark_in(message);
     core_->receive(now(), std::move(message));
-    if (is_heard && !is_ended_ && !core_->is_leader()) note_current();
+    if (!is_ended_) take_mark(note);
   }
   if (!is_ended_) turn();
 }

@@ -22,8 +22,10 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "base/random.hpp"
 #include "engine/logged/group_time.hpp"
 #include "replication/log/log_writer.hpp"
+#include "replication/node/freshness.hpp"
 #include "replication/node/group_clock.hpp"
 #include "replication/node/replica_disk.hpp"
 #include "replication/node/replica_options.hpp"
@@ -101,11 +103,6 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     std::vector<Reader> readers{};
     std::uint64_t until = 0;
     void end(bool is_applied);
-  };
-  /// What a leader had committed, when it was heard. Once it is applied, all of then is here.
-  struct Heard {
-    LogIndex commit;
-    std::uint64_t at;
   };
   struct WaitingRead {
     std::uint64_t round;
@@ -191,8 +188,19 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// For another process of this boot.
   void keep_time();
   [[nodiscard]] std::int64_t next_time();
-  /// Of a leader, or of a node that has just heard from it how far it is.
-  void note_current();
+  /// What a message says that Freshness is about.
+  struct MarkNote {
+    NodeId from = 0;
+    Term term = 0;
+    bool is_reply = false;
+    std::uint64_t mark = 0;  // 0: it has none
+    LogIndex commit = 0;
+  };
+  [[nodiscard]] static MarkNote mark_in(const RaftMessage& message) noexcept;
+  /// Behind the core, which knows by then whose term it is.
+  void take_mark(const MarkNote& note);
+  /// Others may repeat what is here for so long as it is fresh.
+  void show_fresh() noexcept;
   void tell_idle();
 
   // --- proposals, replica_calls.cpp -------------------------------------------------------------
@@ -316,7 +324,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   bool full_reported_ = false;
   bool off_reported_ = false;
   LogIndex leader_commit_ = 0;
-  std::optional<Heard> heard_;
+  Freshness freshness_{base::random_number()};
   LogIndex told_ = 0;  // of tell_idle()
   std::uint64_t last_proposal_ = 0;
   std::uint64_t level_asked_ = 0;  // when begin_level() has proposed one

@@ -50,16 +50,31 @@ std::optional<Timestamp> ReplicaLoop::GroupTime::if_current() const noexcept {
   return at(here);
 }
 
-void ReplicaLoop::note_current() {
-  const std::uint64_t here = now();
-  // A leader that no majority answers ends as one within an election timeout.
-  const LogIndex commit = core_->is_leader() ? core_->commit() : leader_commit_;
-  if (heard_ && core_->applied() < heard_->commit) return;
-  if (heard_ && clock_.estimate(static_cast<std::int64_t>(here)).is_known) {
-    // mo: relaxed: as where it is read
-    current_until_.store(heard_->at + answer_patience(), std::memory_order_relaxed);
+ReplicaLoop::MarkNote ReplicaLoop::mark_in(const RaftMessage& message) noexcept {
+  MarkNote note{.from = message.from, .term = message.term};
+  if (const auto* const append = std::get_if<AppendRequest>(&message.what)) {
+    note.mark = append->mark;
+    note.commit = append->commit;
+  } else if (const auto* const reply = std::get_if<AppendReply>(&message.what)) {
+    note.is_reply = true;
+    note.mark = reply->mark;
   }
-  heard_ = {commit, here};
+  return note;
+}
+
+void ReplicaLoop::take_mark(const MarkNote& note) {
+  if (note.mark != 0 && note.term == core_->term()) {
+    if (note.is_reply && core_->is_leader()) freshness_.replied(note.from, note.term, note.mark);
+    if (!note.is_reply && core_->leader() == note.from) freshness_.came(note.mark, note.commit);
+  }
+  show_fresh();
+}
+
+void ReplicaLoop::show_fresh() noexcept {
+  const std::uint64_t at = freshness_.fresh_at(core_->applied());
+  if (at == 0 || !clock_.estimate(static_cast<std::int64_t>(now())).is_known) return;
+  // mo: relaxed: as where it is read
+  current_until_.store(at + answer_patience(), std::memory_order_relaxed);
 }
 
 /// With more to come, the next append says it. Otherwise those who wait at a follower, and those

@@ -94,12 +94,14 @@ void all(Fields& fields, AppendRequest& it) {
     choice(fields, entry.type, 1, EntryType::configuration);
     shared(fields, entry.data);
   });
+  fields.number(it.mark);
 }
 template <class Fields>
 void all(Fields& fields, AppendReply& it) {
   fields.number(it.rejected);
   fields.number(it.last_index);
   fields.number(it.echo);
+  fields.number(it.mark);
 }
 template <class Fields>
 void all(Fields& fields, SnapshotOffer& it) {

@@ -35,11 +35,12 @@ RaftMessage some_message(Random& random) {
         append.entries.push_back({random.below(9), static_cast<EntryType>(1 + random.below(3)),
                                   std::make_shared<const std::string>(some_text(random, 500))});
       }
+      append.mark = random.bits();
       made.what = std::move(append);
       break;
     }
     case 3:
-      made.what = AppendReply{random.bits(), random.bits(), random.bits()};
+      made.what = AppendReply{random.bits(), random.bits(), random.bits(), random.bits()};
       break;
     case 4: {
       SnapshotOffer offer{{random.bits(), random.bits(), random.bits(), {}},
@@ -193,6 +194,7 @@ TEST_CASE("wire: the examples of docs/replication-wire.md are what they say", "[
   CHECK(append.previous_index == 7);
   CHECK(append.commit == 6);
   CHECK(*append.entries.at(0).data == "hello");
+  CHECK(append.mark == 9);
   for (const std::string& each : examples) CHECK(bytes_of(*read(each)) == each);
 }
 
