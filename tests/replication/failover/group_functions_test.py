@@ -4,6 +4,7 @@ arguments]. They are a part of the group's state; a call runs at one node."""
 import argparse
 import random
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -511,6 +512,26 @@ class Lives(FunctionTest):
         self.check_alike()
         self.assertEqual(self.libraries(self.leader), before)
         self.assertEqual(self.lead('FCALL', 'g', 1, 'n'), b'one:')
+
+    def test_the_node_that_is_left_has_them(self):
+        self.loaded()
+        self.fill_log()
+        self.lead('FUNCTION', 'LOAD', library('behind', 'h'))
+        after = self.libraries(self.leader)
+        self.connections = {}
+        for node in self.group.nodes:
+            node.kill()
+        left = self.leader
+        subprocess.run([program, 'cluster', 'recover', '--force-single', '--yes', '--dir',
+                        str(left.directory), '--cluster-id', 'beef', '--node-id',
+                        str(left.number + 1)], check=True, capture_output=True, timeout=60)
+        left.options = (*self.options, '--cluster-id', 'beef')
+        left.start()
+        self.assertIs(self.group.wait_leader(), left)
+        self.assertEqual(self.libraries(left), after)
+        self.assertEqual(self.lead('FCALL', 'h', 1, 'n'), b'behind:')
+        self.lead('FUNCTION', 'DELETE', 'behind')
+        self.assertEqual(self.lead('FUNCTION', 'LOAD', library('new', 'f')), b'new')
 
     def test_they_are_in_snapshots(self):
         before = self.loaded()
