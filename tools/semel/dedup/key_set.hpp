@@ -83,7 +83,8 @@ class KeySet {
   [[nodiscard]] bool grow(double share);
   [[nodiscard]] bool resize(std::size_t slots);
   void prefetch_slot(const KeyRef& key) const noexcept;
-  void prefetch_record(const KeyRef& key) const noexcept;
+  /// Where the key's record probably is; null: it probably has none.
+  [[nodiscard]] const char* likely_record(const KeyRef& key) const noexcept;
 
   const KeyHash& hash_;
   MemoryBudget& budget_;
