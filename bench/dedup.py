@@ -3,8 +3,9 @@
 
 Question: how long does it take to remove the repeated lines of a file, and how much memory?
 Method:   one generated file, read before the first run so that it is in the page cache; each
-          program by itself, in turn, its output to a file. Median of the rounds by wall time. A
-          run of more than a minute is not repeated.
+          program by itself, in turn, its output to a file. What was written before is on the disk
+          when a run begins, so that the kernel slows down none for the writes of another. Median
+          of the rounds by wall time. A run of more than a minute is not repeated.
 Compare:  mawk '!s[$0]++' and huniq keep the order of the lines, huniq keeps 64 bits of a hash and
           is not exact; DuckDB (select distinct) and sort -u do not keep it. huniq comes from
           cargo, DuckDB from PyPI; what cannot be had is left out and named.
@@ -76,7 +77,14 @@ class Bench:
         peers = {'mawk': ['mawk', '!s[$0]++'], 'huniq': [options.huniq],
                  'duckdb': [options.duckdb, '-c', DUCKDB, self.source, self.output('duckdb')],
                  'sort -u': ['sort', '-u', '-S', '50%', '-T', self.folder]}
+        chosen = options.peers.split(',') if options.peers is not None else list(peers)
+        unknown = set(chosen) - set(peers) - {''}
+        if unknown:
+            raise SystemExit(f"--peers: no {', '.join(sorted(unknown))}; there are "
+                             f"{', '.join(peers)}")
         for name, command in peers.items():
+            if name not in chosen:
+                continue
             if command[0] and shutil.which(command[0]):
                 found[name] = command
             else:
@@ -91,7 +99,9 @@ class Bench:
                     continue
                 # DuckDB writes its file itself.
                 target = os.devnull if name == 'duckdb' else self.output(name)
+                os.sync()
                 runs[name].append(run_once(command, self.source, target))
+                print(f'{name}: {runs[name][-1][0]:.2f} s', flush=True)
         for name, rows in runs.items():
             self.found[name] = {
                 'wall_s': statistics.median(row[0] for row in rows),
@@ -139,6 +149,7 @@ def main():
     parser.add_argument('--generate', required=True)
     parser.add_argument('--huniq', default='huniq')
     parser.add_argument('--duckdb', default='', help='a python that has duckdb')
+    parser.add_argument('--peers', help='only these, separated by commas; none: an empty text')
     parser.add_argument('--lines', type=int)
     parser.add_argument('--repeats', type=int, default=30, help='percent')
     parser.add_argument('--rounds', type=int, default=3)
@@ -163,13 +174,13 @@ def main():
             raise SystemExit(f'{options.lines * MEMORY_BYTES_A_LINE:,} bytes of memory are needed, '
                              f'{available_bytes():,} are available; --lines asks for less')
         bench = Bench(options, folder)
+        programs = bench.programs()
         with open(bench.source, 'wb') as file:
             subprocess.run([options.generate, str(options.lines), str(options.repeats),
                             str(options.seed)], stdout=file, stderr=subprocess.DEVNULL, check=True)
         print(f'{options.lines:,} lines, {os.path.getsize(bench.source):,} bytes, '
               f'{options.repeats} % repeats, seed {options.seed}, median of {options.rounds}',
               flush=True)
-        programs = bench.programs()
         bench.measure(programs)
         bench.check(programs)
         bench.report()

@@ -11,8 +11,7 @@ namespace {
 constexpr unsigned place_bits = 40;
 constexpr std::uint64_t place_mask = (std::uint64_t{1} << place_bits) - 1;
 constexpr std::size_t slots_min = 1024;
-constexpr std::size_t slots_far = 32;    // how many keys ahead slots are fetched
-constexpr std::size_t records_far = 16;  // the same for records
+constexpr std::size_t group_keys = 32;
 constexpr std::size_t note_bytes = sizeof(KeyNote);
 constexpr std::size_t size_bytes_max = 3;  // a key has at most 2^16 bytes
 
@@ -52,23 +51,22 @@ bool KeySet::open() {
   return records_.reserve(std::min<std::size_t>(budget_.limit(), place_mask)) && resize(slots_min);
 }
 
-void KeySet::prefetch_slot(const KeyRef& key) const noexcept {
-  const auto* const slots = reinterpret_cast<const std::uint64_t*>(table_.data());
-  __builtin_prefetch(slots + (key.hash & (slots_ - 1)), 1);
+// The following two return what is fetched and do not fetch it themselves: g++ 12 takes a function
+// that only looks and fetches for one without effects, and leaves its calls out.
+
+const std::uint64_t* KeySet::first_slot(const KeyRef& key) const noexcept {
+  return reinterpret_cast<const std::uint64_t*>(table_.data()) + (key.hash & (slots_ - 1));
 }
 
-void KeySet::prefetch_record(const KeyRef& key) const noexcept {
+const char* KeySet::likely_record(const KeyRef& key) const noexcept {
   const auto* const slots = reinterpret_cast<const std::uint64_t*>(table_.data());
   const std::uint64_t tag = tag_of(key.hash);
   // Only in the line that was fetched; what is beyond it is fetched when it is needed.
   for (std::size_t at = key.hash & (slots_ - 1);; ++at) {
     const std::uint64_t slot = slots[at];
-    if (slot == 0) return;
-    if ((slot & ~place_mask) == tag) {
-      __builtin_prefetch(records_.data() + (slot & place_mask) - 1, 1);
-      return;
-    }
-    if (at % 8 == 7) return;
+    if (slot == 0) return nullptr;
+    if ((slot & ~place_mask) == tag) return records_.data() + (slot & place_mask) - 1;
+    if (at % 8 == 7) return nullptr;
   }
 }
 
@@ -114,11 +112,27 @@ bool KeySet::append(const KeyRef& key, std::uint64_t line, std::uint64_t& slot) 
 
 template <bool is_counted>
 std::size_t KeySet::add_all(const Batch& batch, Fate* fates) {
+  constexpr std::size_t before_key = is_counted ? note_bytes : 0;
   const std::span<const KeyRef> keys = batch.keys;
-  for (std::size_t i = 0; i < std::min(slots_far, keys.size()); ++i) prefetch_slot(keys[i]);
+  const auto group = [&](std::size_t begin) {
+    begin = std::min(begin, keys.size());
+    return keys.subspan(begin, std::min(group_keys, keys.size() - begin));
+  };
+  for (const KeyRef& key : keys.first(std::min(2 * group_keys, keys.size()))) {
+    __builtin_prefetch(first_slot(key), 1);
+  }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i + slots_far < keys.size()) prefetch_slot(keys[i + slots_far]);
-    if (i + records_far < keys.size()) prefetch_record(keys[i + records_far]);
+    if (i % group_keys == 0) {
+      // One loop for each step: a fetch occupies the processor until its address is translated, and
+      // a short loop brings more of them on their way at once.
+      for (const KeyRef& key : group(i + 2 * group_keys)) __builtin_prefetch(first_slot(key), 1);
+      for (const KeyRef& key : group(i + group_keys)) {
+        const char* const record = likely_record(key);
+        if (record == nullptr) continue;
+        __builtin_prefetch(record, is_counted);
+        __builtin_prefetch(record + before_key + key.size);  // most records lie in two lines
+      }
+    }
     if (keys_ >= keys_max_ && !grow(batch.share)) return i;
     const KeyRef& key = keys[i];
     bool found = false;

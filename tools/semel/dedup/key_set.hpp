@@ -8,8 +8,9 @@
 //   slot    0, or 24 bits of the hash and 40 bits of where the record begins, plus 1
 //   record  [line u64, count u64]  size of the key (1 to 3 bytes, 7 bits each)  key
 //
-// A thread that asks for many keys at once does not wait for memory: the slots of the keys that
-// come 32 later are fetched, then the records of those that come 16 later.
+// A thread that asks for many keys at once does not wait for memory. Keys are taken in groups of
+// 32: before a group is looked up, the slots of the second group after it are fetched, then the
+// records of the next one.
 #pragma once
 
 #include <cstddef>
@@ -82,8 +83,9 @@ class KeySet {
   [[nodiscard]] bool append(const KeyRef& key, std::uint64_t line, std::uint64_t& slot);
   [[nodiscard]] bool grow(double share);
   [[nodiscard]] bool resize(std::size_t slots);
-  void prefetch_slot(const KeyRef& key) const noexcept;
-  void prefetch_record(const KeyRef& key) const noexcept;
+  [[nodiscard]] const std::uint64_t* first_slot(const KeyRef& key) const noexcept;
+  /// Where the key's record probably is; null: it probably has none.
+  [[nodiscard]] const char* likely_record(const KeyRef& key) const noexcept;
 
   const KeyHash& hash_;
   MemoryBudget& budget_;
