@@ -104,7 +104,7 @@ class Group : public ClaimRepeats {
   [[nodiscard]] virtual GroupView view() const = 0;
   /// `done` is called once, on some thread, where it must be quick. What grows is refused when the
   /// node's memory is full (memory_full): once it is in the log it is too late.
-  virtual void submit(const GroupRequest& request, std::function<void(GroupReply)> done) = 0;
+  virtual void submit(GroupRequest request, std::function<void(GroupReply)> done) = 0;
   /// The same, of which libraries of functions there are. Applied here when `done` is called.
   virtual void change_libraries(const replication::LibraryChange& change,
                                 std::function<void(GroupLibraryAnswer)> done) = 0;

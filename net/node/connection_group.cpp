@@ -275,7 +275,8 @@ void Connection::submit_round() {
   round.gathered.db = client_.db;
   round.gathered.dialect = client_.dialect == Resp::three ? 3 : 2;
   round.gathered.session = client_.session;
-  const std::size_t replies = round.gathered.is_transaction ? 1 : round.gathered.requests.size();
+  const bool is_transaction = round.gathered.is_transaction;
+  const std::size_t replies = is_transaction ? 1 : round.gathered.requests.size();
   const std::vector<std::string_view>& first = round.gathered.requests.front();
   const CommandRow* const row = find_row(first);
   const std::uint16_t slot = row == nullptr ? std::uint16_t{0} : first_slot(*row, first);
@@ -283,7 +284,7 @@ void Connection::submit_round() {
   client_.waits = true;
   client_.discards_wait_reply = client_.replies != Replies::on;
   if (client_.replies == Replies::skip) client_.replies = Replies::on;
-  group.submit(round.gathered,
+  group.submit(std::move(round.gathered),
                [&group, handle = client_.handle, wait, replies, slot](GroupReply reply) {
                  if (reply.error != ErrorCode::ok) {
                    reply.replies.clear();
@@ -295,10 +296,9 @@ void Connection::submit_round() {
                  }
                  handle->reply(wait, std::move(reply.replies));
                });
-  const bool was_transaction = round.gathered.is_transaction;
   round.gathered = {};
   round.bytes = 0;
-  if (was_transaction) end_transaction(node_.services(), client_);
+  if (is_transaction) end_transaction(node_.services(), client_);
 }
 
 /// False: it waits, and comes again.

@@ -12,6 +12,13 @@
 
 namespace semel::net {
 
+namespace {
+
+/// Of a connection that reads, and of one that will in a moment.
+constexpr std::uint32_t input_events = EPOLLIN | EPOLLRDHUP;
+
+}  // namespace
+
 SocketConnection::SocketConnection(ConnectionShared& shared, Descriptor socket, ConnectionName name,
                                    std::uint64_t id, Transport transport,
                                    std::shared_ptr<Waker> waker, std::unique_ptr<TlsLayer> tls)
@@ -32,7 +39,7 @@ SocketConnection::~SocketConnection() {
 
 void SocketConnection::begin() {
   if (!tls_ && !make_session()) return;
-  interest_ = EPOLLIN;
+  interest_ = input_events;
   epoll_event event{};
   event.events = interest_;
   event.data.u64 = name_;
@@ -55,6 +62,11 @@ bool SocketConnection::reads() const noexcept {
   return state_ == State::open && !paused_ && !session_->waits() && !session_->more();
 }
 
+/// Whether the end of the client's input is the end of its request, which waits.
+bool SocketConnection::watches_end() const noexcept {
+  return state_ == State::open && session_->waits() && !session_->works();
+}
+
 bool SocketConnection::is_idle() const {
   return state_ == State::handshake ||
          (state_ == State::open && pending() == 0 && !session_->waits() && !session_->more() &&
@@ -68,14 +80,16 @@ void SocketConnection::on_events(std::uint32_t events) {
 }
 
 void SocketConnection::on_readable(std::uint32_t events) {
-  constexpr std::uint32_t gone = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+  constexpr std::uint32_t gone = EPOLLHUP | EPOLLERR;
   if (!reads()) {
+    has_unread_ = true;
     // The client has gone and would not see the replies: its remaining requests do not run.
     const bool works = state_ == State::open && session_->works();
-    if ((events & gone) != 0 && !works) finish(Ended::by_client);
+    const std::uint32_t end = watches_end() ? gone | EPOLLRDHUP : gone;
+    if ((events & end) != 0 && !works) finish(Ended::by_client);
     return;
   }
-  if ((events & (gone | EPOLLIN)) == 0) return;
+  if ((events & (gone | input_events)) == 0) return;
   // The largest connection is being closed, so there will be room again in a moment.
   if (session_ && !session_->accepts_input()) return;
   const bool is_large =
@@ -407,11 +421,17 @@ void SocketConnection::finish(Ended why) {
 void SocketConnection::arm() {
   std::uint32_t wanted = pending() != 0 ? EPOLLOUT : 0U;
   if (reads()) {
-    wanted |= EPOLLIN;
-  } else if (state_ == State::open && session_->waits() && !session_->works()) {
+    wanted |= input_events;
+  } else if (watches_end()) {
     wanted |= EPOLLRDHUP;
   }
-  if (wanted == interest_) return;
+  // Most clients send nothing more until they have their reply. Two system calls for each request
+  // are saved by going on to watch for input until some comes that is not read now.
+  constexpr std::uint32_t more = EPOLLIN | EPOLLOUT;
+  const bool is_between =
+      state_ == State::open && (wanted & more) == 0 && interest_ == input_events;
+  if (wanted == interest_ || (is_between && !has_unread_)) return;
+  has_unread_ = false;
   interest_ = wanted;
   epoll_event event{};
   event.events = wanted;

@@ -73,6 +73,7 @@ class SocketConnection {
     return queue_.held() + cipher_.size() - cipher_sent_;
   }
   [[nodiscard]] bool reads() const noexcept;
+  [[nodiscard]] bool watches_end() const noexcept;
   [[nodiscard]] bool is_idle() const;
   void on_readable(std::uint32_t events);
   void feed(std::string_view bytes);
@@ -126,6 +127,7 @@ class SocketConnection {
   const Transport transport_;
   bool paused_ = false;
   bool draining_ = false;
+  bool has_unread_ = false;    // epoll has reported input that is not read yet
   bool has_sent_end_ = false;  // by TLS
 };
 

@@ -36,13 +36,15 @@ void ReplicaLoop::propose(PreparedCommand command, ProposalDone done, const Prop
 void ReplicaLoop::submit(Proposal proposal) {
   ErrorCode refused = ErrorCode::closing;
   {
-    const base::MutexLock lock{mutex_};
+    base::MutexLock lock{mutex_};
     if (!is_closed_) {
       const std::size_t bytes = proposal.command.bytes.size();
       if (waiting_bytes_ + bytes <= options_.proposals_bytes_max) {
         new_proposals_.push_back(std::move(proposal));
         waiting_bytes_ += bytes;
-        return wake();
+        if (is_full_ || !begin_wake()) return;
+        lock.unlock();
+        return post_turn();
       }
       refused = ErrorCode::log_busy;
     }
@@ -50,9 +52,24 @@ void ReplicaLoop::submit(Proposal proposal) {
   if (proposal.done) proposal.done(Error{refused, {}});
 }
 
+bool ReplicaLoop::is_full() const noexcept {
+  return in_flight_.size() >= in_flight_max;
+}
+
+/// At the end of a turn. Whatever was submitted before has woken the loop; whatever ends an entry
+/// is followed by a turn, whose take_calls() finds the rest.
+void ReplicaLoop::show_full() {
+  if (shows_full_ || is_ended_ || !is_full()) return;
+  shows_full_ = true;
+  const base::MutexLock lock{mutex_};
+  is_full_ = true;
+}
+
 void ReplicaLoop::take_calls() {
+  shows_full_ = is_full();
   base::MutexLock lock{mutex_};
   is_woken_ = false;
+  is_full_ = shows_full_;
   SEMEL_ASSERT(waiting_bytes_ >= freed_bytes_);
   waiting_bytes_ -= std::exchange(freed_bytes_, 0);
   std::vector<Proposal> proposals;

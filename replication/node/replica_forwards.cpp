@@ -260,11 +260,13 @@ void ReplicaLoop::give_up_applied() {
 
 void ReplicaLoop::read(ProposalDone done, const ProposalTerms& terms) {
   {
-    const base::MutexLock lock{mutex_};
+    base::MutexLock lock{mutex_};
     if (!is_closed_) {
       const std::uint64_t until = now() + static_cast<std::uint64_t>(terms.patience.count());
       new_reads_.push_back({{std::move(done), ErrorCode::closing}, until});
-      return wake();
+      if (!begin_wake()) return;
+      lock.unlock();
+      return post_turn();
     }
   }
   done(Error{ErrorCode::closing, {}});

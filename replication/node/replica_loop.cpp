@@ -206,18 +206,22 @@ void ReplicaLoop::stop_with(const std::string& why) {
 
 // --- the loop ---------------------------------------------------------------------------------
 
-void ReplicaLoop::wake() {
-  if (std::exchange(is_woken_, true)) return;
+/// Not under the mutex: the loop runs at once where a processor is free, and would wait for it.
+void ReplicaLoop::post_turn() {
   try {
     asio::post(context_, [this] { run_part([this] { turn(); }); });
   } catch (const std::bad_alloc&) {
+    const base::MutexLock lock{mutex_};
     is_woken_ = false;  // the next tick sees it
   }
 }
 
 void ReplicaLoop::wake_soon() {
-  const base::MutexLock lock{mutex_};
-  wake();
+  {
+    const base::MutexLock lock{mutex_};
+    if (!begin_wake()) return;
+  }
+  post_turn();
 }
 
 void ReplicaLoop::turn() {
@@ -229,6 +233,7 @@ void ReplicaLoop::turn() {
   ask_waiting_reads();
   tell_idle();
   consider_snapshot();
+  show_full();
 }
 
 void ReplicaLoop::arm() {

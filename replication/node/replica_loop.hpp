@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -155,7 +156,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   // --- the loop, replica_loop.cpp ---------------------------------------------------------------
   [[nodiscard]] Status start_parts(RequestRunner* runner);
   void run();
-  void wake() SEMEL_REQUIRES(mutex_);
+  /// True: the caller has to call post_turn(), once it has released the mutex.
+  [[nodiscard]] bool begin_wake() SEMEL_REQUIRES(mutex_) { return !std::exchange(is_woken_, true); }
+  void post_turn();
   /// After whatever has happened.
   void turn();
   void tick();
@@ -170,6 +173,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void post_surely(const What& what);
   void arm();
   void take_calls();
+  [[nodiscard]] bool is_full() const noexcept;
+  void show_full();
   void know_members();
   void show();
   void stop_with(const std::string& why);
@@ -337,6 +342,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::function<void()> after_snapshot_;  // what needs the worker next
   bool is_ended_ = false;
   bool is_armed_ = false;     // the timer
+  bool shows_full_ = false;   // is_full_, which this thread alone changes
   bool begins_life_ = false;  // it was proposed
   std::thread worker_;        // one snapshot at a time is written, or checked
 
@@ -345,6 +351,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::size_t waiting_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of what is, or may be, proposed
   std::vector<Reader> new_reads_ SEMEL_GUARDED_BY(mutex_);
   bool is_woken_ SEMEL_GUARDED_BY(mutex_) = false;
+  // No new entry can be under way: proposals are taken by the turn that follows the end of one.
+  bool is_full_ SEMEL_GUARDED_BY(mutex_) = false;
   bool is_closed_ SEMEL_GUARDED_BY(mutex_) = true;  // until start()
   ReplicaStatus status_ SEMEL_GUARDED_BY(mutex_);
   // While a snapshot begins: what the entries are that it may be cut behind.

@@ -193,6 +193,11 @@ void perhaps(Fields& fields, std::optional<Value>& value, Put&& put) {
 template <class Fields, class Item, class Put>
 void list(Fields& fields, std::vector<Item>& items, Put&& put) {
   const std::size_t count = fields.count(items.size());
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    // Once for a usual list; of a long one the count may be damage.
+    constexpr std::size_t usual = 16;
+    items.reserve(std::min(count, usual));
+  }
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (std::is_same_v<Fields, FieldReader>) {
       if (!fields.is_good()) return;

@@ -8,7 +8,10 @@
 #include <boost/asio/write.hpp>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <utility>
+
+#include "base/assert.hpp"
 
 namespace semel::replication {
 
@@ -16,6 +19,9 @@ namespace asio = boost::asio;
 using asio::use_awaitable;
 
 namespace {
+
+/// More than a usual entry has. What is read ahead is taken in one go, before anything else runs.
+constexpr std::size_t read_ahead_bytes = std::size_t{16} << 10;
 
 std::string address_of(const PeerStream::Socket& socket) {
   boost::system::error_code error;
@@ -157,13 +163,51 @@ asio::awaitable<void> PeerStream::fill(asio::mutable_buffer to) {
   }
 }
 
+/// Until so many are held(): at most as many as ahead_ has room for.
+asio::awaitable<void> PeerStream::hold(std::size_t bytes) {
+  SEMEL_ASSERT(bytes <= ahead_.size());
+  if (begin_ + bytes > ahead_.size() || begin_ == end_) {
+    std::memmove(ahead_.data(), ahead_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  while (end_ - begin_ < bytes) {
+    const auto room = asio::buffer(ahead_.data() + end_, ahead_.size() - end_);
+    std::size_t count = 0;
+    if (tls_) {
+      count = co_await stream_.async_read_some(room, use_awaitable);
+    } else {
+      count = co_await stream_.next_layer().async_read_some(room, use_awaitable);
+    }
+    end_ += count;
+  }
+}
+
 asio::awaitable<Frame> PeerStream::read(std::size_t bytes_max) {
-  char head[frame_head_bytes];
-  co_await fill(asio::buffer(head));
-  const auto rest = frame_rest(head, bytes_max);
+  // Nothing of a connection that was closed is taken, also if it has come before.
+  if (!stream_.next_layer().is_open()) {
+    throw boost::system::system_error{asio::error::operation_aborted};
+  }
+  // Who is not known yet costs no more than the longest hello.
+  const std::size_t room = std::min(bytes_max, read_ahead_bytes);
+  if (ahead_.size() < room) ahead_.resize(room);
+  if (held().size() < frame_head_bytes) co_await hold(frame_head_bytes);
+  const auto rest = frame_rest(held().data(), bytes_max);
   if (!rest.ok()) throw PeerError{rest.error().detail};
-  std::string bytes(*rest, '\0');
-  co_await fill(asio::buffer(bytes));
+  begin_ += frame_head_bytes;
+  std::string large;
+  Bytes bytes;
+  if (*rest <= ahead_.size()) {
+    if (held().size() < *rest) co_await hold(*rest);
+    bytes = held().substr(0, *rest);
+    begin_ += *rest;
+  } else {
+    large.resize(*rest);
+    const std::size_t count = held().copy(large.data(), large.size());
+    begin_ += count;
+    co_await fill(asio::buffer(large.data() + count, large.size() - count));
+    bytes = large;
+  }
   auto frame = decode_frame(bytes);
   if (!frame.ok()) throw PeerError{frame.error().detail};
   co_return *std::move(frame);

@@ -79,6 +79,8 @@ class PeerStream : public std::enable_shared_from_this<PeerStream> {
 
  private:
   [[nodiscard]] boost::asio::awaitable<void> fill(boost::asio::mutable_buffer to);
+  [[nodiscard]] boost::asio::awaitable<void> hold(std::size_t bytes);
+  [[nodiscard]] Bytes held() const noexcept { return Bytes{ahead_}.substr(begin_, end_ - begin_); }
 
   const std::shared_ptr<boost::asio::ssl::context> tls_;
   const std::shared_ptr<boost::asio::ssl::context> none_;  // for a stream without TLS
@@ -86,6 +88,10 @@ class PeerStream : public std::enable_shared_from_this<PeerStream> {
   boost::asio::steady_timer deadline_;
   std::uint64_t deadlines_ = 0;  // a timer that has fired is not called back by cancel()
   const std::string address_;
+  // What has come and is not taken yet: [begin_, end_). Small frames are read many at once.
+  std::string ahead_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
 };
 
 }  // namespace semel::replication

@@ -182,6 +182,36 @@ TEST_CASE_METHOD(ServerFixture, "a client that hangs up while its request waits 
   CHECK(other.ask("echo next\n") == "next\n");
 }
 
+TEST_CASE_METHOD(ServerFixture, "a client that ends its side while its request waits is noticed",
+                 "[net][server]") {
+  start();
+  Socket client = connect();
+  client.send("wait\n");
+  REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.waits; }));
+  client.end_sending();
+  CHECK(sessions.wait_ended(1));
+  tick_round();
+  CHECK(ended_by(net::Ended::by_client) == 1);
+}
+
+TEST_CASE_METHOD(ServerFixture, "input behind a request that waits does not keep its thread busy",
+                 "[net][server]") {
+  start();
+  Socket client = connect();
+  for (int i = 0; i < 3; ++i) {
+    client.send("wait\n");
+    REQUIRE(sessions.wait_for(1, [](const SessionState& seen) { return seen.waits; }));
+    client.send("echo later\n");
+    tick_round();  // it was reported once
+    const std::uint64_t before = server->stats().rounds;
+    tick_round();
+    CHECK(server->stats().rounds == before);
+    sessions.push(1, "now\n");
+    CHECK(client.line() == "now\n");
+    CHECK(client.line() == "later\n");
+  }
+}
+
 TEST_CASE_METHOD(ServerFixture, "a slow reader is not read from while much is pending",
                  "[net][server]") {
   options.limits.output_pause_bytes = std::size_t{1} << 20;
@@ -213,6 +243,20 @@ TEST_CASE_METHOD(ServerFixture, "a batch that a session has cut goes on when its
   const std::string one = std::string(bytes, 'x') + "\n";
   for (int i = 0; i < count; ++i) REQUIRE(client.read(one.size()) == one);
   CHECK(client.ask("echo end\n") == "end\n");
+}
+
+TEST_CASE_METHOD(ServerFixture, "a client that has closed its side gets all of a cut batch",
+                 "[net][server]") {
+  constexpr std::size_t bytes = std::size_t{64} << 10;
+  sessions.batch_bytes = bytes;
+  start();
+  constexpr int count = 50;
+  std::string requests;
+  for (int i = 0; i < count; ++i) requests += "big " + std::to_string(bytes) + "\n";
+  Socket client = connect();
+  client.send(requests);
+  client.end_sending();
+  CHECK(client.read_to_end().size() == count * (bytes + 1));
 }
 
 TEST_CASE_METHOD(ServerFixture, "one connection has 64 KiB of a round, more where it lacks more",

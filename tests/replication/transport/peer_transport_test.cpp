@@ -211,6 +211,40 @@ TEST_CASE("peers: messages come in order, small and large", "[peers]") {
   exchange(one, two);
 }
 
+TEST_CASE("peers: frames arrive whole, wherever the bytes are split", "[peers]") {
+  End one{1};
+  constexpr std::size_t ahead = std::size_t{16} << 10;  // a longer frame is read alone
+  proofs::Random random{7};
+  std::uint64_t count = 0;
+  std::string bytes = frame_bytes(Hello{.cluster_id = cluster, .node_id = 3});
+  const auto add = [&](std::size_t size) {
+    RaftMessage message = append_of(1, count++, size);
+    message.from = 3;
+    bytes += frame_bytes(message);
+  };
+  // The data of a message that just fits, and its neighbours.
+  const std::size_t besides = [&] {
+    RaftMessage message = append_of(1, 0, ahead / 2);
+    message.from = 3;
+    return frame_bytes(message).size() - frame_head_bytes - ahead / 2;
+  }();
+  for (std::size_t size = ahead - besides - 2; size <= ahead - besides + 2; ++size) {
+    add(size);
+    add(0);
+  }
+  for (int i = 0; i < 300; ++i) add(random.below(i % 10 == 0 ? 3 * ahead : 200));
+  Socket socket{one.transport().port()};
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t part = random.below(2) == 0 ? 1 + random.below(20) : random.below(2 * ahead);
+    socket.send(bytes.substr(at, part));
+    at += part;
+  }
+  one.wait_until([&] { return one.messages.size() == count; });
+  for (std::uint64_t i = 0; i < count; ++i) {
+    REQUIRE(std::get<AppendRequest>(one.messages[i].what).previous_index == i);
+  }
+}
+
 TEST_CASE("peers: a node that joins takes entries at its rate, and others at once", "[peers]") {
   constexpr std::uint64_t rate = std::uint64_t{1} << 20;
   constexpr std::size_t bytes = rate / 8;

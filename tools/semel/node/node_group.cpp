@@ -106,8 +106,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     return view;
   }
 
-  void submit(const net::GroupRequest& request,
-              std::function<void(net::GroupReply)> done) override {
+  void submit(net::GroupRequest request, std::function<void(net::GroupReply)> done) override {
     if (request.grows && gate_.is_full(replica->bytes_besides()))
       return failed(done, Error{ErrorCode::memory_full, {}});
     replication::RequestCommand command;
@@ -118,7 +117,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     for (const auto& each : request.watched) {
       command.watched.push_back({each.db, each.key, each.version});
     }
-    command.requests = request.requests;
+    command.requests = std::move(request.requests);
     auto prepared = replication::prepare({std::move(command)});
     if (!prepared.ok()) return failed(done, prepared.error());
     replica->propose(
@@ -235,16 +234,19 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
                        [](const auto& words) { return net::GroupRunner::knows(words); });
   }
   [[nodiscard]] replication::PlainAnswer run(const replication::RequestCommand& command) override {
-    net::GroupRequest request;
+    net::GroupRequest& request = request_;
     request.db = command.db;
     request.dialect = command.dialect;
     request.is_transaction = command.is_transaction;
     request.session = command.session;
+    request.watched.clear();
     for (const auto& each : command.watched) {
       request.watched.push_back({each.db, each.key, each.version});
     }
     request.requests = command.requests;
     net::GroupRunner::Result result = runner->run(request);
+    constexpr std::size_t words_kept = 16;
+    if (request.requests.size() != 1 || request.requests.front().size() > words_kept) request = {};
     replication::PlainAnswer answer{.text = std::move(result.replies)};
     for (const ErrorCode each : result.failures) {
       if (replication::local_error({replication::PlainAnswer{.error = each}})) answer.error = each;
@@ -295,6 +297,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   const replication::ProposalTerms terms_;
   const std::string port_;
   replication::MemoryGate gate_{replica->engine()};
+  net::GroupRequest request_;  // of run(), with the room that a usual one takes
 };
 
 NodeGroup::NodeGroup(const net::Settings& settings) : settings_(settings) {}
