@@ -162,6 +162,7 @@ void read_node(TableReader& reader, NodeSettings& node) {
     Result<std::string> password = read_password(file);
     if (password) {
       node.password = *std::move(password);
+      node.password_file = file;
     } else {
       reader.fail(reader.take("store-password-file"), password.error().detail);
     }

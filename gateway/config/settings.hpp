@@ -37,6 +37,7 @@ struct NodeSettings {
   std::vector<std::string> addresses{};  ///< "host:port"; empty: the store is in this process
   std::string user{};                    ///< empty: the default one
   std::string password{};                ///< empty: no login
+  std::string password_file{};           ///< where it is from, read again when it is refused
   bool is_tls = false;
   std::string ca{};    ///< PEM file; empty: the system's authorities
   std::string cert{};  ///< PEM files, for nodes that ask for one; both or none

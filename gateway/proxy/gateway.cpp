@@ -71,6 +71,7 @@ class Gateway::Impl {
   UpstreamAddress upstream_;
   SystemClock clock_;
   Counters counters_;
+  LastTrouble store_trouble_;
   MemoryBudget body_memory_;
   std::unique_ptr<AccessLog> log_;
   std::unique_ptr<Shared> shared_;
@@ -131,7 +132,8 @@ Status Gateway::Impl::open_node() {
   node_ = std::make_unique<NodeContext>(NodeContext{.settings = settings_.node,
                                                     .tls = std::move(tls),
                                                     .connect_timeout = settings_.connect_timeout,
-                                                    .counters = counters_});
+                                                    .counters = counters_,
+                                                    .trouble = store_trouble_});
   SEMEL_TRY(rules, RequestRules::open(settings_.routes, settings_.keys));
   rules_ = std::move(rules);
   return set_up_node(*node_, *rules_);
@@ -199,7 +201,8 @@ Status Gateway::Impl::open_admin() {
 Status Gateway::Impl::ready() const {
   if (draining_.get() != 0) return Error{ErrorCode::closing, "the gateway ends"};
   if (node_ != nullptr && counters_.store_connections.get() == 0) {
-    return Error{ErrorCode::refused, "there is no connection to a node of the store"};
+    return Error{ErrorCode::refused,
+                 "there is no connection to a node of the store: " + store_trouble_.get()};
   }
   if (storage_ != nullptr && !storage_->accepts_writes()) {
     return Error{ErrorCode::refused, storage_->stats().trouble};

@@ -211,7 +211,10 @@ class Run:
                 thread.join()
         doubled, lost = self.check()
         for each in (*self.gateways, self.store, self.upstream):
-            each.stop()
+            try:
+                each.stop()
+            except RuntimeError as ended:
+                self.fail(str(ended))
         self.directory.cleanup()
         return doubled, lost
 
