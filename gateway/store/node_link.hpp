@@ -116,7 +116,7 @@ class NodeLink : public std::enable_shared_from_this<NodeLink> {
   bool is_refused_ = false;
   std::string trouble_ = "there is no connection to a node yet";
   std::string group_;
-  std::string password_;  // the last one that was read
+  std::string password_;                        // the last one that was read
   std::deque<std::shared_ptr<Pending>> queue_;  // not sent
   std::shared_ptr<Connection> up_;              // that serves
   asio::steady_timer pause_;
