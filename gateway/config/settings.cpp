@@ -4,6 +4,8 @@
 #include <fstream>
 #include <set>
 
+#include "gateway/guard/admin_token.hpp"
+
 namespace semel::gateway {
 namespace {
 
@@ -131,10 +133,15 @@ Status check_settings(const Settings& settings) {
   SEMEL_CHECK(parse_upstream(settings.upstream));
   if (!settings.admin.empty()) {
     SEMEL_TRY(admin, parse_address(settings.admin));
-    if (admin.host != "127.0.0.1" && admin.host != "::1" && admin.host != "localhost") {
+    if (settings.admin_token.empty() && admin.host != "127.0.0.1" && admin.host != "::1" &&
+        admin.host != "localhost") {
       return bad_setting("admin is '" + settings.admin +
-                         "': it has no password, so it must be on 127.0.0.1, ::1 or localhost");
+                         "': without admin-token-file it must be on 127.0.0.1, ::1 or localhost");
     }
+  }
+  if (!settings.admin_token.empty()) {
+    if (settings.admin.empty()) return bad_setting("admin-token-file needs admin");
+    SEMEL_CHECK(AdminToken::make(settings.admin_token));
   }
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     return bad_setting("tls-cert and tls-key belong together");

@@ -60,6 +60,7 @@ class Gateway::Impl {
   [[nodiscard]] Status open_admin();
   [[nodiscard]] Status ready() const;
   [[nodiscard]] Status resolve(std::string_view route, std::string_view key, bool is_done);
+  void audit(AuditLine line);
   bool drain();
 
   std::uint16_t port_ = 0;
@@ -74,6 +75,7 @@ class Gateway::Impl {
   LastTrouble store_trouble_;
   MemoryBudget body_memory_;
   std::unique_ptr<AccessLog> log_;
+  std::unique_ptr<AccessLog> audit_;  // where there is no access log
   std::unique_ptr<Shared> shared_;
   std::unique_ptr<NodeContext> node_;    // instead of storage, engine and guards
   std::unique_ptr<RequestRules> rules_;  // likewise
@@ -187,9 +189,17 @@ Status Gateway::Impl::open_workers() {
 Status Gateway::Impl::open_admin() {
   if (settings_.admin.empty()) return Done{};
   SEMEL_TRY(at, parse_address(settings_.admin));
+  std::optional<AdminToken> token;
+  if (!settings_.admin_token.empty()) {
+    SEMEL_TRY(made, AdminToken::make(settings_.admin_token));
+    token = std::move(made);
+  }
+  if (!log_->is_on()) audit_ = AccessLog::to_standard_error(counters_);
   SEMEL_TRY(admin,
             AdminPort::start(
-                at, {.metrics = [this] { return counters_.text(); },
+                at, {.token = std::move(token),
+                     .audit = [this](AuditLine line) { audit(line); },
+                     .metrics = [this] { return counters_.text(); },
                      .ready = [this] { return ready(); },
                      .resolve = [this](std::string_view route, std::string_view key,
                                        bool is_done) { return resolve(route, key, is_done); }}));
@@ -214,6 +224,11 @@ Status Gateway::Impl::resolve(std::string_view route, std::string_view key, bool
   if (node_ != nullptr) return resolve_at_node(*node_, *rules_, route, key, is_done);
   SEMEL_CHECK(guards_->resolve(route, key, is_done));
   return storage_ == nullptr ? Status{Done{}} : engine_->confirm(settings_.durability);
+}
+
+void Gateway::Impl::audit(AuditLine line) {
+  line.unix_ms = clock_.unix_ms();
+  (audit_ != nullptr ? *audit_ : *log_).add(audit_json(line));
 }
 
 bool Gateway::Impl::drain() {
