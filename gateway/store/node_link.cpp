@@ -5,7 +5,9 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/write.hpp>
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "base/random.hpp"
@@ -258,6 +260,9 @@ bool NodeLink::accept_group(const NodeReply& reply) {
 /// A password that is changed at the node and in the file needs no restart. The file is read on the
 /// thread of requests: it is small, and only read when a node has refused what is known.
 bool NodeLink::take_new_password() {
+  // A pipe, as a shell's <(..), would be waited for.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(context_.settings.password_file, error)) return false;
   Result<std::string> read = read_password(context_.settings.password_file);
   if (!read || *read == password_) return false;
   password_ = *std::move(read);

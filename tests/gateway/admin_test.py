@@ -132,7 +132,7 @@ class Addresses(Case):
             gateway.terminate()
 
     def test_a_token_that_cannot_be_used_is_named_and_not_shown(self):
-        for text, word in (('', 'can be read'), ('\n', '0 bytes'), ('short-secret', '16'),
+        for text, word in (('', 'can be read'), ('\n', 'no characters'), ('short-secret', '16'),
                            ('x' * 1025, '1024'), ('with blank and secret', 'blanks'),
                            ('caf\xe9-secret-secret', 'ASCII')):
             said = self.refused(self.token_file(text))

@@ -1,7 +1,7 @@
 """Stores of a gateway whose processes proof_gateway.py kills (-9) and starts again.
 
-Each has `flags` for the gateway, `disturb(ended)`, which kills until the event is set, and ends with
-all processes up, `forget()`, which deletes what is stored, `stop()`, and `kills` and `leader_kills`.
+Each has `flags` for the gateway; `disturb(ended)`, which kills until the event is set, and then has
+all processes up; `forget()`, which deletes what is stored; `stop()`; `kills` and `leader_kills`.
 Processes end with the thread that starts them: disturb() is for the main thread.
 """
 

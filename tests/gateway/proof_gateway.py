@@ -149,7 +149,7 @@ class Run:
 
     @staticmethod
     def start(gateway):
-        """A gateway ends when no node serves it within 10 s, and is started again, as by systemd."""
+        """A gateway ends when no node serves it within 10 s, and is started again."""
         for last in (False, False, False, False, True):
             try:
                 gateway.start()

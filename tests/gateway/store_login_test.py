@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import termios
+import threading
 import unittest
 
 sys.dont_write_bytecode = True
@@ -93,13 +94,16 @@ class Passwords(Case):
         self.assertEqual(gateway.request(target='/pay/1', body=b'1', key='1').status, 201)
 
     def test_a_file_without_a_password_is_named(self):
-        for text, word in (('', 'no password can be read'), ('\n', 'of 0 bytes')):
+        for text, word in (('', 'no password can be read'), ('\n', 'no characters'),
+                           ('x' * 4097, 'too many characters')):
             path = self.write('password', text)
             said = self.refused('127.0.0.1:1', settings=f'store-password-file = "{path}"\n')
             self.assertIn(word, said)
             self.assertIn(path, said)
         said = self.refused('127.0.0.1:1', settings='store-password-file = "/none"\n')
         self.assertIn("'/none'", said)
+        said = self.refused('127.0.0.1:1', settings='store-password-file = "/dev/zero"\n')
+        self.assertIn('too many', said)
 
     def operator(self, *words, password):
         """As the default user, whose password is the gateway's."""
@@ -147,6 +151,27 @@ class Passwords(Case):
             if number > 0:
                 self.operator('CLIENT', 'KILL', 'TYPE', 'normal', password='second')
             self.assertEqual(self.pay(gateway, f'k{number}').status, 201)
+
+    def test_a_pipe_that_gave_the_password_is_not_waited_for(self):
+        self.node = self.start_node('--requirepass', 'first')
+        path = os.path.join(self.directory.name, 'pipe')
+        os.mkfifo(path)
+        writer = threading.Thread(target=self.write_pipe, args=(path,))
+        writer.start()
+        gateway = self.start_gateway(self.node.address, settings=f'store-password-file = "{path}"\n')
+        writer.join(WITHIN)
+        self.assertEqual(self.pay(gateway, 'a').status, 201)
+        self.operator('CONFIG', 'SET', 'requirepass', 'second', password='first')
+        self.operator('CLIENT', 'KILL', 'TYPE', 'normal', password='second')
+        self.assertEqual(self.pay(gateway, 'b').status, 503)
+        self.assertEqual(gateway.request('GET', '/other').status, 200)  # its thread goes on
+        self.operator('CONFIG', 'SET', 'requirepass', 'first', password='second')
+        wait_until(lambda: self.pay(gateway, 'b').status == 201, 'the old password is right again')
+
+    @staticmethod
+    def write_pipe(path):
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('first\n')
 
     def test_a_doubt_is_ended_with_the_new_password(self):
         gateway = self.start_both()
