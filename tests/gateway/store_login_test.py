@@ -158,7 +158,8 @@ class Passwords(Case):
         os.mkfifo(path)
         writer = threading.Thread(target=self.write_pipe, args=(path,))
         writer.start()
-        gateway = self.start_gateway(self.node.address, settings=f'store-password-file = "{path}"\n')
+        gateway = self.start_gateway(self.node.address,
+                                     settings=f'store-password-file = "{path}"\n')
         writer.join(WITHIN)
         self.assertEqual(self.pay(gateway, 'a').status, 201)
         self.operator('CONFIG', 'SET', 'requirepass', 'second', password='first')
