@@ -153,18 +153,23 @@ void read_failure(TableReader& reader, std::string_view name, Meaning& to) {
   reader.choice(name, to, {{"release", Meaning::release}, {"in-doubt", Meaning::in_doubt}});
 }
 
+/// The first line of the file that a setting names.
+void read_secret(TableReader& reader, std::string_view name, const std::string& file,
+                 std::string& to) {
+  Result<std::string> read = read_password(file);
+  if (read) {
+    to = *std::move(read);
+  } else {
+    reader.fail(reader.take(name), read.error().detail);
+  }
+}
+
 /// Of a node as the store. It has a memory and a durability of its own.
 void read_node(TableReader& reader, NodeSettings& node) {
   reader.texts("store-node", node.addresses, limits::store_nodes_max);
   reader.text("store-user", node.user);
-  std::string file;
-  if (reader.text("store-password-file", file)) {
-    Result<std::string> password = read_password(file);
-    if (password) {
-      node.password = *std::move(password);
-    } else {
-      reader.fail(reader.take("store-password-file"), password.error().detail);
-    }
+  if (reader.text("store-password-file", node.password_file)) {
+    read_secret(reader, "store-password-file", node.password_file, node.password);
   }
   reader.boolean("store-tls", node.is_tls);
   reader.text("store-ca", node.ca);
@@ -189,6 +194,10 @@ void read_gateway(TableReader& reader, Settings& settings) {
   reader.text("tls-cert", settings.tls_cert);
   reader.text("tls-key", settings.tls_key);
   reader.text("admin", settings.admin);
+  std::string token_file;
+  if (reader.text("admin-token-file", token_file)) {
+    read_secret(reader, "admin-token-file", token_file, settings.admin_token);
+  }
   reader.text("store", settings.store);
   reader.choice("durability", settings.durability,
                 {{"memory", Durability::memory},

@@ -1,8 +1,11 @@
 #include "gateway/config/settings.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <set>
+
+#include "gateway/guard/admin_token.hpp"
 
 namespace semel::gateway {
 namespace {
@@ -73,12 +76,17 @@ Result<UpstreamAddress> parse_upstream(std::string_view text) {
 
 Result<std::string> read_password(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
-  std::string line;
-  if (!std::getline(file, line)) return bad_setting("'" + path + "': no password can be read");
+  // No more than is needed to know that a line is too long: a device may have no end.
+  std::string line(limits::store_password_bytes_max + 2, '\0');
+  file.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  if (line.empty()) return bad_setting("'" + path + "': no password can be read");
+  line.resize(std::min(line.find('\n'), line.size()));
   while (line.ends_with('\r')) line.pop_back();
   if (line.empty() || line.size() > limits::store_password_bytes_max) {
-    return bad_setting("'" + path + "': a password of " + std::to_string(line.size()) +
-                       " bytes; it has 1 to " + std::to_string(limits::store_password_bytes_max));
+    return bad_setting("'" + path + "': its first line has " + (line.empty() ? "no" : "too many") +
+                       " characters; a password has 1 to " +
+                       std::to_string(limits::store_password_bytes_max));
   }
   return line;
 }
@@ -131,10 +139,15 @@ Status check_settings(const Settings& settings) {
   SEMEL_CHECK(parse_upstream(settings.upstream));
   if (!settings.admin.empty()) {
     SEMEL_TRY(admin, parse_address(settings.admin));
-    if (admin.host != "127.0.0.1" && admin.host != "::1" && admin.host != "localhost") {
+    if (settings.admin_token.empty() && admin.host != "127.0.0.1" && admin.host != "::1" &&
+        admin.host != "localhost") {
       return bad_setting("admin is '" + settings.admin +
-                         "': it has no password, so it must be on 127.0.0.1, ::1 or localhost");
+                         "': without admin-token-file it must be on 127.0.0.1, ::1 or localhost");
     }
+  }
+  if (!settings.admin_token.empty()) {
+    if (settings.admin.empty()) return bad_setting("admin-token-file needs admin");
+    SEMEL_CHECK(AdminToken::make(settings.admin_token));
   }
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     return bad_setting("tls-cert and tls-key belong together");

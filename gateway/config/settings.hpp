@@ -37,6 +37,7 @@ struct NodeSettings {
   std::vector<std::string> addresses{};  ///< "host:port"; empty: the store is in this process
   std::string user{};                    ///< empty: the default one
   std::string password{};                ///< empty: no login
+  std::string password_file{};           ///< where it is from, read again when it is refused
   bool is_tls = false;
   std::string ca{};    ///< PEM file; empty: the system's authorities
   std::string cert{};  ///< PEM files, for nodes that ask for one; both or none
@@ -54,7 +55,8 @@ struct Settings {
   bool upstream_verify = true;  ///< of https: certificate and name
   std::string tls_cert{};       ///< PEM files; both or none: plain HTTP
   std::string tls_key{};
-  std::string admin{};  ///< address of metrics, health and resolve; empty: none
+  std::string admin{};        ///< address of metrics, health and resolve; empty: none
+  std::string admin_token{};  ///< what operators show there; empty: loopback addresses only
 
   std::string store{};  ///< directory; empty: in memory
   NodeSettings node{};  ///< instead of it

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gateway/rules/limits.hpp"
+#include "gateway/rules/work_key.hpp"
 
 namespace semel::gateway {
 namespace {
@@ -64,6 +65,23 @@ std::string json_line(const AccessLine& line) {
   return text + "}";
 }
 
+std::string audit_json(const AuditLine& line) {
+  std::string text = "{\"ts\":\"" + time_text(line.unix_ms) + "\"";
+  append_text(text, "client", line.client);
+  append_text(text, "method", line.method);
+  append_text(text, "admin", line.path);
+  if (!line.route.empty()) append_text(text, "route", line.route);
+  if (!line.key.empty()) append_text(text, "key", shown_digest(line.key));
+  if (!line.as.empty()) append_text(text, "as", line.as);
+  append_number(text, "status", line.status);
+  return text + "}";
+}
+
+std::string shown_digest(std::string_view key) {
+  constexpr std::size_t shown_digits = 16;
+  return sha256_hex(key).substr(0, shown_digits);
+}
+
 AccessLog::AccessLog(std::FILE* file, Counters& counters) : file_(file), counters_(counters) {
   if (file_ != nullptr) thread_ = std::thread{[this] { write_lines(); }};
 }
@@ -81,6 +99,10 @@ Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::string& path, Coun
   return std::unique_ptr<AccessLog>{new AccessLog{file, counters}};
 }
 
+std::unique_ptr<AccessLog> AccessLog::to_standard_error(Counters& counters) {
+  return std::unique_ptr<AccessLog>{new AccessLog{stderr, counters}};
+}
+
 AccessLog::~AccessLog() {
   {
     const base::MutexLock lock{mutex_};
@@ -88,7 +110,7 @@ AccessLog::~AccessLog() {
   }
   woken_.notify_all();
   if (thread_.joinable()) thread_.join();
-  if (file_ != nullptr && file_ != stdout) std::fclose(file_);
+  if (file_ != nullptr && file_ != stdout && file_ != stderr) std::fclose(file_);
 }
 
 void AccessLog::add(std::string line) {

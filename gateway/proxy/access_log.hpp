@@ -31,8 +31,23 @@ struct AccessLine {
   std::string_view key_digest{};  ///< empty: none
 };
 
+/// What an operator asked of the admin port, or somebody who is none.
+struct AuditLine {
+  std::int64_t unix_ms = 0;
+  std::string_view client{};
+  std::string_view method{};
+  std::string_view path{};
+  std::string_view route{};  ///< of /resolve, as the next two
+  std::string_view key{};    ///< a digest of it is written, that of the access log
+  std::string_view as{};
+  unsigned status = 0;
+};
+
 /// Without a line feed.
 [[nodiscard]] std::string json_line(const AccessLine& line);
+[[nodiscard]] std::string audit_json(const AuditLine& line);
+/// What is shown of a key: 16 digits of its SHA-256.
+[[nodiscard]] std::string shown_digest(std::string_view key);
 
 /// Thread-safe.
 class AccessLog {
@@ -40,6 +55,7 @@ class AccessLog {
   /// `path` "-": standard output; empty: nothing is written. Errors: storage_failed.
   [[nodiscard]] static Result<std::unique_ptr<AccessLog>> open(const std::string& path,
                                                                Counters& counters);
+  [[nodiscard]] static std::unique_ptr<AccessLog> to_standard_error(Counters& counters);
   /// Writes what is in the queue.
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;

@@ -86,53 +86,117 @@ bool is_for_this_machine(const AdminRequest& request) {
   return host == "127.0.0.1" || host == "[::1]" || host == "localhost";
 }
 
-AdminReply resolve(const AdminRequest& request, std::string_view query, const AdminCalls& calls) {
+/// Whether it shows the token; never where there is none.
+bool has_token(const AdminRequest& request, const AdminCalls& calls) {
+  if (!calls.token || request.count(http::field::authorization) != 1) return false;
+  const auto field = request[http::field::authorization];
+  return calls.token->is_in({field.data(), field.size()});
+}
+
+/// Why it may not end a doubt, though the token is right or there is none.
+std::optional<AdminReply> refuse_page(const AdminRequest& request, const AdminCalls& calls) {
+  if (calls.token) return std::nullopt;  // no page knows it
   if (!is_for_this_machine(request)) {
     return reply_of(http::status::forbidden,
                     "Host has to be 127.0.0.1, [::1] or localhost, and no page may ask\n");
   }
-  if (request["Semel-Admin"] != "yes") {
-    return reply_of(http::status::forbidden, "the header 'Semel-Admin: yes' is missing\n");
-  }
-  const auto parameters = parameters_of(query);
+  if (request["Semel-Admin"] == "yes") return std::nullopt;
+  return reply_of(http::status::forbidden, "the header 'Semel-Admin: yes' is missing\n");
+}
+
+/// One request, and who sent it.
+struct Asked {
+  const AdminRequest& request;
+  std::string_view client;
+  std::string_view path;
+  std::string_view query;
+};
+
+AuditLine audit_line(const Asked& asked, const AdminReply& reply) {
+  const auto method = asked.request.method_string();
+  return {.client = asked.client,
+          .method = {method.data(), method.size()},
+          .path = asked.path,
+          .status = reply.result_int()};
+}
+
+AdminReply resolve(const Asked& asked, const AdminCalls& calls) {
+  const auto parameters = parameters_of(asked.query);
   const auto value = [&](std::string_view name) {
     const auto found = parameters.find(name);
     return found == parameters.end() ? std::string{} : found->second;
   };
   const std::string how = value("as");
-  if (how != "done" && how != "released") {
-    return reply_of(http::status::bad_request, "as is done or released\n");
+  const std::string route = value("route");
+  const std::string key = value("key");
+  AdminReply reply = reply_of(http::status::ok, "ok\n");
+  if (auto refused = refuse_page(asked.request, calls)) {
+    reply = *std::move(refused);
+  } else if (how != "done" && how != "released") {
+    reply = reply_of(http::status::bad_request, "as is done or released\n");
+  } else if (const Status done = calls.resolve(route, key, how == "done"); !done) {
+    const bool is_missing = done.error().code == ErrorCode::no_such_key;
+    reply = reply_of(is_missing ? http::status::not_found : http::status::bad_request,
+                     done.error().message() + "\n");
   }
-  const Status resolved = calls.resolve(value("route"), value("key"), how == "done");
-  if (resolved) return reply_of(http::status::ok, "ok\n");
-  const bool is_missing = resolved.error().code == ErrorCode::no_such_key;
-  return reply_of(is_missing ? http::status::not_found : http::status::bad_request,
-                  resolved.error().message() + "\n");
+  AuditLine line = audit_line(asked, reply);
+  line.route = route;
+  line.key = key;
+  line.as = how;
+  calls.audit(line);
+  return reply;
 }
 
-AdminReply answer(const AdminRequest& request, const AdminCalls& calls) {
-  const std::string_view target{request.target().data(), request.target().size()};
-  const std::size_t mark = std::min(target.find('?'), target.size());
-  const std::string_view path = target.substr(0, mark);
-  const std::string_view query = target.substr(std::min(mark + 1, target.size()));
-  const bool is_get = request.method() == http::verb::get || request.method() == http::verb::head;
-  if (path == "/resolve") {
-    if (request.method() == http::verb::post) return resolve(request, query, calls);
+/// Open to all who reach the port. Reasons name nodes and files: they are for operators.
+std::optional<AdminReply> health(const Asked& asked, const AdminCalls& calls) {
+  if (asked.path == "/healthz" || asked.path == "/livez") return reply_of(http::status::ok, "ok\n");
+  if (asked.path != "/readyz") return std::nullopt;
+  const Status ready = calls.ready();
+  if (ready) return reply_of(http::status::ok, "ok\n");
+  const bool may_know = !calls.token || has_token(asked.request, calls);
+  return reply_of(http::status::service_unavailable,
+                  may_know ? ready.error().message() + "\n" : "not ready\n");
+}
+
+AdminReply answer(const Asked& asked, const AdminCalls& calls) {
+  const http::verb method = asked.request.method();
+  const bool is_get = method == http::verb::get || method == http::verb::head;
+  if (is_get) {
+    if (auto reply = health(asked, calls)) return *std::move(reply);
+  }
+  if (calls.token && !has_token(asked.request, calls)) {
+    AdminReply reply = reply_of(http::status::unauthorized, "Authorization: Bearer TOKEN\n");
+    reply.set(http::field::www_authenticate, "Bearer");
+    calls.audit(audit_line(asked, reply));
+    return reply;
+  }
+  if (asked.path == "/resolve") {
+    if (method == http::verb::post) return resolve(asked, calls);
     return reply_of(http::status::method_not_allowed, "POST\n");
   }
   if (!is_get) return reply_of(http::status::method_not_allowed, "GET or HEAD\n");
-  if (path == "/healthz" || path == "/livez") return reply_of(http::status::ok, "ok\n");
-  if (path == "/readyz") {
-    const Status ready = calls.ready();
-    if (ready) return reply_of(http::status::ok, "ok\n");
-    return reply_of(http::status::service_unavailable, ready.error().message() + "\n");
-  }
-  if (path != "/metrics") {
+  if (asked.path != "/metrics") {
     return reply_of(http::status::not_found, "there is /metrics, /healthz, /readyz and /resolve\n");
   }
   AdminReply reply = reply_of(http::status::ok, calls.metrics());
   reply.set(http::field::content_type, "text/plain; version=0.0.4; charset=utf-8");
   return reply;
+}
+
+AdminReply answer(const AdminRequest& request, const std::string& client, const AdminCalls& calls) {
+  const std::string_view target{request.target().data(), request.target().size()};
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  return answer({.request = request,
+                 .client = client,
+                 .path = target.substr(0, mark),
+                 .query = target.substr(std::min(mark + 1, target.size()))},
+                calls);
+}
+
+std::string client_of(const tcp::socket& socket) {
+  error_code error;
+  const auto from = socket.remote_endpoint(error);
+  return error ? std::string{} : from.address().to_string();
 }
 
 }  // namespace
@@ -149,8 +213,9 @@ class AdminPort::Impl {
 
   [[nodiscard]] Status listen(const Address& at) {
     error_code error;
-    const auto address =
-        asio::ip::make_address(at.host == "localhost" ? "127.0.0.1" : at.host, error);
+    std::string host = at.host.empty() ? "::" : at.host;  // all addresses, of IPv4 as well
+    if (host == "localhost") host = "127.0.0.1";
+    const auto address = asio::ip::make_address(host, error);
     if (!error) acceptor_.open(tcp::endpoint{address, 0}.protocol(), error);
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address{true}, error);
     if (!error) acceptor_.bind({address, at.port}, error);
@@ -213,6 +278,7 @@ class AdminPort::Impl {
   /// One request a connection: operators and scrapers need no more.
   [[nodiscard]] asio::awaitable<void> serve(tcp::socket socket) {
     const Place place{open_};
+    const std::string client = client_of(socket);
     beast::tcp_stream stream{std::move(socket)};
     stream.expires_after(request_within);
     beast::flat_buffer buffer{2 * head_bytes_max};
@@ -223,7 +289,7 @@ class AdminPort::Impl {
     const bool is_gone = error == http::error::end_of_stream || error == beast::error::timeout;
     if (!is_gone) {
       AdminReply reply = error ? reply_of(http::status::bad_request, error.message() + "\n")
-                               : answer(parser.get(), calls_);
+                               : answer(parser.get(), client, calls_);
       reply.keep_alive(false);
       reply.prepare_payload();
       if (parser.is_header_done() && parser.get().method() == http::verb::head) {

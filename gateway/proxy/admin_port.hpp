@@ -1,26 +1,35 @@
-// The port for operators, on loopback addresses only: metrics, health, and the end of doubts.
+// The port for operators: metrics, health, and the end of doubts. With a token it may be reached
+// from other machines, and all but health is for those who show it; without one it is on loopback
+// only.
 //
 //   GET  /metrics            Prometheus' text
 //   GET  /healthz, /livez    200 while the process responds
 //   GET  /readyz             200, or 503 and the reason
 //   POST /resolve?route=NAME&key=KEY&as=done|released
-//        ends a doubt; with the header "Semel-Admin: yes", which a page of another origin cannot
-//        send, and a Host of this machine, which a page cannot send whose name was turned to here
+//        ends a doubt; with the token, or else the header "Semel-Admin: yes", which a page of
+//        another origin cannot send, and a Host of this machine, which a page cannot send whose
+//        name was turned to here
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "gateway/config/settings.hpp"
+#include "gateway/guard/admin_token.hpp"
+#include "gateway/proxy/access_log.hpp"
 #include "semel/result.hpp"
 
 namespace semel::gateway {
 
 /// Called on the thread of the port, one at a time.
 struct AdminCalls {
+  std::optional<AdminToken> token{};
+  /// Of each POST to /resolve, and of what is refused for its token. Its time is not set.
+  std::function<void(AuditLine)> audit{};
   std::function<std::string()> metrics{};
   std::function<Status()> ready{};
   std::function<Status(std::string_view route, std::string_view key, bool is_done)> resolve{};

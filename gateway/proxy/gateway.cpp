@@ -60,6 +60,7 @@ class Gateway::Impl {
   [[nodiscard]] Status open_admin();
   [[nodiscard]] Status ready() const;
   [[nodiscard]] Status resolve(std::string_view route, std::string_view key, bool is_done);
+  void audit(AuditLine line);
   bool drain();
 
   std::uint16_t port_ = 0;
@@ -71,8 +72,10 @@ class Gateway::Impl {
   UpstreamAddress upstream_;
   SystemClock clock_;
   Counters counters_;
+  LastTrouble store_trouble_;
   MemoryBudget body_memory_;
   std::unique_ptr<AccessLog> log_;
+  std::unique_ptr<AccessLog> audit_;  // where there is no access log
   std::unique_ptr<Shared> shared_;
   std::unique_ptr<NodeContext> node_;    // instead of storage, engine and guards
   std::unique_ptr<RequestRules> rules_;  // likewise
@@ -131,7 +134,8 @@ Status Gateway::Impl::open_node() {
   node_ = std::make_unique<NodeContext>(NodeContext{.settings = settings_.node,
                                                     .tls = std::move(tls),
                                                     .connect_timeout = settings_.connect_timeout,
-                                                    .counters = counters_});
+                                                    .counters = counters_,
+                                                    .trouble = store_trouble_});
   SEMEL_TRY(rules, RequestRules::open(settings_.routes, settings_.keys));
   rules_ = std::move(rules);
   return set_up_node(*node_, *rules_);
@@ -185,9 +189,17 @@ Status Gateway::Impl::open_workers() {
 Status Gateway::Impl::open_admin() {
   if (settings_.admin.empty()) return Done{};
   SEMEL_TRY(at, parse_address(settings_.admin));
+  std::optional<AdminToken> token;
+  if (!settings_.admin_token.empty()) {
+    SEMEL_TRY(made, AdminToken::make(settings_.admin_token));
+    token = std::move(made);
+  }
+  if (!log_->is_on()) audit_ = AccessLog::to_standard_error(counters_);
   SEMEL_TRY(admin,
             AdminPort::start(
-                at, {.metrics = [this] { return counters_.text(); },
+                at, {.token = std::move(token),
+                     .audit = [this](AuditLine line) { audit(line); },
+                     .metrics = [this] { return counters_.text(); },
                      .ready = [this] { return ready(); },
                      .resolve = [this](std::string_view route, std::string_view key,
                                        bool is_done) { return resolve(route, key, is_done); }}));
@@ -199,7 +211,8 @@ Status Gateway::Impl::open_admin() {
 Status Gateway::Impl::ready() const {
   if (draining_.get() != 0) return Error{ErrorCode::closing, "the gateway ends"};
   if (node_ != nullptr && counters_.store_connections.get() == 0) {
-    return Error{ErrorCode::refused, "there is no connection to a node of the store"};
+    return Error{ErrorCode::refused,
+                 "there is no connection to a node of the store: " + store_trouble_.get()};
   }
   if (storage_ != nullptr && !storage_->accepts_writes()) {
     return Error{ErrorCode::refused, storage_->stats().trouble};
@@ -211,6 +224,11 @@ Status Gateway::Impl::resolve(std::string_view route, std::string_view key, bool
   if (node_ != nullptr) return resolve_at_node(*node_, *rules_, route, key, is_done);
   SEMEL_CHECK(guards_->resolve(route, key, is_done));
   return storage_ == nullptr ? Status{Done{}} : engine_->confirm(settings_.durability);
+}
+
+void Gateway::Impl::audit(AuditLine line) {
+  line.unix_ms = clock_.unix_ms();
+  (audit_ != nullptr ? *audit_ : *log_).add(audit_json(line));
 }
 
 bool Gateway::Impl::drain() {

@@ -81,10 +81,7 @@ asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
   }
   Admission admission{.outcome = Outcome::passed};
   if (work.is_claimed) {
-    if (context_.log.is_on()) {
-      constexpr std::size_t shown_digits = 16;
-      in.key_digest = sha256_hex(work.key).substr(0, shown_digits);
-    }
+    if (context_.log.is_on()) in.key_digest = shown_digest(work.key);
     admission = co_await store.claim(work);
   }
   if (admission.refusal) co_return co_await refuse(in, *admission.refusal);

@@ -10,6 +10,7 @@ namespace {
 Dialed not_dialed(const std::string& what, const error_code& error) {
   Dialed dialed;
   dialed.trouble = what + ": " + error.message();
+  dialed.is_refused = is_refused_by_tls(error);
   return dialed;
 }
 

@@ -21,7 +21,8 @@ struct DialTarget {
 
 struct Dialed {
   std::optional<Stream> stream{};
-  std::string trouble{};  ///< why there is none
+  std::string trouble{};    ///< why there is none
+  bool is_refused = false;  ///< a certificate is not taken, or it is not TLS
 };
 
 /// One connection, without delay for small writes.

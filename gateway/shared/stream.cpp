@@ -27,6 +27,9 @@ std::shared_ptr<asio::ssl::context> new_context(asio::ssl::context::method metho
   SSL_CTX_set_min_proto_version(made->native_handle(), TLS1_2_VERSION);
   SSL_CTX_set_session_cache_mode(made->native_handle(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(made->native_handle(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // Without this OpenSSL asks at the terminal for the password of a key that has one, and waits.
+  made->set_password_callback(
+      [](std::size_t, asio::ssl::context::password_purpose) { return std::string{}; });
   return made;
 }
 
@@ -75,6 +78,10 @@ Result<std::shared_ptr<asio::ssl::context>> node_tls(const NodeSettings& node) {
   made->use_private_key_file(node.key, asio::ssl::context::pem, error);
   if (error) return bad_file("store-key", node.key, error);
   return made;
+}
+
+bool is_refused_by_tls(const error_code& error) noexcept {
+  return error && error.category() == asio::error::get_ssl_category();
 }
 
 bool expect_name(Stream& stream, const std::string& host, bool is_verified) {

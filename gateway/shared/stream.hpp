@@ -70,6 +70,9 @@ class Stream {
 [[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> upstream_tls(const Settings& settings);
 /// TLS to the nodes of the store, which are verified. None: plain TCP. Errors: bad_option.
 [[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> node_tls(const NodeSettings& node);
+/// Whether certificates or versions do not fit, which trying again does not change. A connection
+/// that ended in the middle is none of that. With TLS 1.3 the first read has a server's refusal.
+[[nodiscard]] bool is_refused_by_tls(const error_code& error) noexcept;
 /// To be called before the handshake: the name that the certificate must have.
 [[nodiscard]] bool expect_name(Stream& stream, const std::string& host, bool is_verified);
 

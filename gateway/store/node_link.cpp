@@ -5,7 +5,9 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/write.hpp>
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "base/random.hpp"
@@ -20,6 +22,7 @@ constexpr std::size_t kept_buffer_bytes = std::size_t{256} * 1024;
 constexpr Millis pause_min{20};
 constexpr Millis pause_max{1'000};
 constexpr unsigned moves_max = 5;
+constexpr unsigned logins_max = 2;        // on a connection
 constexpr std::size_t group_digits = 16;  // of CLUSTER MYID: the cluster's id is in front
 
 }  // namespace
@@ -58,7 +61,7 @@ struct NodeLink::Connection {
 };
 
 NodeLink::NodeLink(asio::io_context& io, const NodeContext& context)
-    : io_(io), context_(context), pause_(io) {
+    : io_(io), context_(context), password_(context.settings.password), pause_(io) {
   for (const std::string& text : context.settings.addresses) {
     const Result<Address> address = parse_address(text);
     if (address) places_.push_back({address->host, std::to_string(address->port)});
@@ -193,6 +196,7 @@ asio::awaitable<void> NodeLink::run() {
       context_.counters.store_connects_failed.add();
     }
     if (is_stopped_) break;
+    context_.trouble.set(trouble_);
     ++failures_;
     if (!moved_) ++place_;
     pause_.expires_after(next_pause());
@@ -209,6 +213,7 @@ asio::awaitable<std::shared_ptr<NodeLink::Connection>> NodeLink::open() {
   Dialed dialed = co_await dial(io_, target);
   if (!dialed.stream) {
     trouble_ = "store-node: " + dialed.trouble;
+    is_refused_ = dialed.is_refused;
     co_return nullptr;
   }
   auto made = std::make_shared<Connection>(*std::move(dialed.stream));
@@ -252,18 +257,37 @@ bool NodeLink::accept_group(const NodeReply& reply) {
   return false;
 }
 
-asio::awaitable<bool> NodeLink::greet(Connection& connection) {
-  const NodeSettings& settings = context_.settings;
-  if (!settings.password.empty()) {
-    const std::string login = settings.user.empty()
-                                  ? command_of({"AUTH", settings.password})
-                                  : command_of({"AUTH", settings.user, settings.password});
+/// A password that is changed at the node and in the file needs no restart. The file is read on the
+/// thread of requests: it is small, and only read when a node has refused what is known.
+bool NodeLink::take_new_password() {
+  // A pipe, as a shell's <(..), would be waited for.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(context_.settings.password_file, error)) return false;
+  Result<std::string> read = read_password(context_.settings.password_file);
+  if (!read || *read == password_) return false;
+  password_ = *std::move(read);
+  return true;
+}
+
+asio::awaitable<bool> NodeLink::log_in(Connection& connection) {
+  const std::string& user = context_.settings.user;
+  for (unsigned i = 1;; ++i) {
+    const std::string login =
+        user.empty() ? command_of({"AUTH", password_}) : command_of({"AUTH", user, password_});
     const std::optional<NodeReply> reply = co_await exchange(connection, login);
     if (!reply) co_return false;
-    if (reply->is_error()) {
+    if (!reply->is_error()) co_return true;
+    if (i == logins_max || !take_new_password()) {
       refuse(reply->text);
       co_return false;
     }
+  }
+}
+
+asio::awaitable<bool> NodeLink::greet(Connection& connection) {
+  if (!password_.empty()) {
+    const bool is_known = co_await log_in(connection);
+    if (!is_known) co_return false;
   }
   const std::string question = command_of({"CLUSTER", "MYID"});
   const std::optional<NodeReply> identity = co_await exchange(connection, question);
@@ -309,6 +333,7 @@ asio::awaitable<std::optional<NodeReply>> NodeLink::exchange(Connection& connect
     connection.in_bytes += bytes;
   }
   trouble_ = error.message();
+  is_refused_ = is_refused_by_tls(error);
   co_return std::nullopt;
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/stopwatch.hpp"
 #include "gateway/shared/counters.hpp"
+#include "gateway/shared/last_trouble.hpp"
 #include "gateway/shared/stream.hpp"
 #include "gateway/store/node_reply.hpp"
 
@@ -48,6 +49,7 @@ struct NodeContext {
   std::shared_ptr<asio::ssl::context> tls{};
   Millis connect_timeout{3'000};
   Counters& counters;
+  LastTrouble& trouble;  ///< of the links of requests and others
   /// The group that the nodes belong to; empty: one node by itself; none: not known yet.
   std::optional<std::string> group{};
   std::vector<std::string> declarations{};  ///< commands that a connection begins with
@@ -72,7 +74,7 @@ class NodeLink : public std::enable_shared_from_this<NodeLink> {
   [[nodiscard]] bool is_up() const noexcept { return up_ != nullptr; }
   /// Why there is no connection.
   [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
-  /// The last node refused the login, or is not of this group: it helps nobody to wait.
+  /// The last node refused the login or a certificate, or is not of this group: waiting is no use.
   [[nodiscard]] bool is_refused() const noexcept { return is_refused_; }
   /// What CLUSTER MYID said; empty: a node by itself.
   [[nodiscard]] const std::string& group() const noexcept { return group_; }
@@ -88,6 +90,8 @@ class NodeLink : public std::enable_shared_from_this<NodeLink> {
   [[nodiscard]] asio::awaitable<void> run();
   [[nodiscard]] asio::awaitable<std::shared_ptr<Connection>> open();
   [[nodiscard]] asio::awaitable<bool> greet(Connection& connection);
+  [[nodiscard]] asio::awaitable<bool> log_in(Connection& connection);
+  [[nodiscard]] bool take_new_password();
   [[nodiscard]] asio::awaitable<std::optional<NodeReply>> exchange(Connection& connection,
                                                                    const std::string& command);
   [[nodiscard]] asio::awaitable<void> read_all(std::shared_ptr<Connection> connection);
@@ -112,6 +116,7 @@ class NodeLink : public std::enable_shared_from_this<NodeLink> {
   bool is_refused_ = false;
   std::string trouble_ = "there is no connection to a node yet";
   std::string group_;
+  std::string password_;                        // the last one that was read
   std::deque<std::shared_ptr<Pending>> queue_;  // not sent
   std::shared_ptr<Connection> up_;              // that serves
   asio::steady_timer pause_;

@@ -32,12 +32,19 @@ Millis lease_left(const Work& work) noexcept {
   return std::max(work.lease - work.lease_since->passed(), Millis{0});
 }
 
-Refusal unavailable(std::string why) {
-  return {Outcome::store_unavailable, std::move(why), store_pause};
+/// The client learns no more than the kind of an error: addresses and users of the store are for
+/// operators, see /readyz.
+Refusal unavailable(const NodeCall& asked) {
+  std::string detail = "the store does not answer";
+  if (asked.is_answered) detail = "the answer of the store is none";
+  if (asked.is_answered && asked.reply.is_error()) {
+    detail = "the store refuses: " + std::string{error_word(asked.reply.text)};
+  }
+  return {Outcome::store_unavailable, std::move(detail), store_pause};
 }
 
-Admission not_admitted(std::string why) {
-  return {.outcome = Outcome::store_unavailable, .refusal = unavailable(std::move(why))};
+Admission not_admitted(const NodeCall& asked) {
+  return {.outcome = Outcome::store_unavailable, .refusal = unavailable(asked)};
 }
 
 /// Counts as long as it lives.
@@ -91,9 +98,9 @@ asio::awaitable<std::optional<Refusal>> NodeStore::take_nonce(const Route& route
     if (asked.is_answered || asked.may_be_done) {
       give_back({nonces_name(route), key, command, 0, nonce_lease(route.signature)});
     }
-    co_return unavailable(asked.is_answered ? "the node's answer is none" : asked.why);
+    co_return unavailable(asked);
   }
-  if (!outcome) co_return unavailable(asked.reply.text);
+  if (!outcome) co_return unavailable(asked);
   switch (outcome->answer) {
     case ClaimAnswer::granted:
     case ClaimAnswer::regranted:
@@ -126,9 +133,9 @@ asio::awaitable<Admission> NodeStore::claim(Work& work) {
       if (asked.is_answered || asked.may_be_done) {
         give_back({claims_name(*work.route), work.key, command, 0, lease});
       }
-      co_return not_admitted(asked.is_answered ? "the node's answer is none" : asked.why);
+      co_return not_admitted(asked);
     }
-    if (!outcome) co_return not_admitted(asked.reply.text);
+    if (!outcome) co_return not_admitted(asked);
     if (outcome->answer == ClaimAnswer::granted || outcome->answer == ClaimAnswer::regranted) {
       work.lease_since = asked.sent;
       work.lease = outcome->answer == ClaimAnswer::granted ? lease : outcome->remaining;
@@ -286,7 +293,7 @@ asio::awaitable<IssuedToken> NodeStore::issue_token(const Route& issuing, const 
   if (is_issued) {
     issued.token = std::move(made.token);
   } else {
-    issued.refusal = unavailable(asked.is_answered ? asked.reply.text : asked.why);
+    issued.refusal = unavailable(asked);
   }
   co_return issued;
 }

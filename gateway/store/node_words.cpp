@@ -174,6 +174,15 @@ std::string nonce_command(const Route& route, const SignatureHeaders& headers, c
                      lease, "OWNER", owner_label});
 }
 
+std::string_view error_word(std::string_view error) noexcept {
+  constexpr std::size_t longest = 16;
+  const std::string_view word = error.substr(0, error.find(' '));
+  const bool is_word =
+      !word.empty() && word.size() <= longest &&
+      std::all_of(word.begin(), word.end(), [](char each) { return each >= 'A' && each <= 'Z'; });
+  return is_word ? word : "ERR";
+}
+
 Advice advice_of(const NodeReply& reply) noexcept {
   if (!reply.is_error()) return Advice::final_answer;
   const std::string_view text = reply.text;

@@ -49,6 +49,8 @@ enum class Advice : std::uint8_t {
   elsewhere,     ///< nothing was done, and another node may do it
 };
 [[nodiscard]] Advice advice_of(const NodeReply& reply) noexcept;
+/// The word an error begins with, as NOPERM; "ERR" where it begins with none.
+[[nodiscard]] std::string_view error_word(std::string_view error) noexcept;
 /// "host:port" of MOVED; empty: of another error.
 [[nodiscard]] std::string_view moved_to(std::string_view error) noexcept;
 

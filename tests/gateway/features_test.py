@@ -228,7 +228,7 @@ class Settings(unittest.TestCase):
         for flags, text in (([], 'listen is missing'),
                             (['--listen', 'x', '--upstream', 'http://a'], "'x'"),
                             (['--listen', ':0', '--upstream', 'a'], "'a' is not http"),
-                            ([*good, '--admin', '0.0.0.0:1'], 'no password'),
+                            ([*good, '--admin', '0.0.0.0:1'], 'without admin-token-file'),
                             ([*good, '--tls-cert', 'x'], 'belong together'),
                             ([*good, '--config', '/none'], '/none'),
                             ([*good, '--tls-cert', '/none', '--tls-key', '/none'], '/none'),

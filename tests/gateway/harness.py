@@ -180,7 +180,8 @@ class Upstream:
 class Gateway:
     """A process of `semel gateway`. `routes` is TOML behind [gateway]."""
 
-    def __init__(self, program, upstream_port, routes, directory, flags=(), settings=''):
+    def __init__(self, program, upstream_port, routes, directory, flags=(), settings='',
+                 has_log=True):
         self.directory = directory
         self.program = program
         self.ready = os.path.join(directory, 'ready')
@@ -193,7 +194,11 @@ class Gateway:
         if 'listen' not in settings:
             flags = ['--listen', '127.0.0.1:0', *flags]
         self.command = [program, 'gateway', '--config', config, '--ready-file', self.ready,
-                        '--admin', '127.0.0.1:0', '--access-log', self.log, *flags]
+                        *flags]
+        if '--admin' not in flags:
+            self.command += ['--admin', '127.0.0.1:0']
+        if has_log:
+            self.command += ['--access-log', self.log]
         self.start()
 
     def start(self):

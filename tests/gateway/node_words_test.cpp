@@ -142,3 +142,13 @@ TEST_CASE("node words: a signed route without a lead has nonces whose lead is ch
   const std::string said = semel::gateway::namespace_command("DECLARE", needs[0]);
   CHECK(said.find("ON-LEASE-END\r\n$8\r\nIN-DOUBT") != std::string::npos);
 }
+
+TEST_CASE("gateway node: of an error a client is told one word of capitals", "[gateway][node]") {
+  using semel::gateway::error_word;
+  CHECK(error_word("NOPERM user gw has no permissions") == "NOPERM");
+  CHECK(error_word("OOM") == "OOM");
+  CHECK(error_word("") == "ERR");
+  CHECK(error_word("10.0.0.1:6379 is down") == "ERR");
+  CHECK(error_word("ABCDEFGHIJKLMNOP x") == "ABCDEFGHIJKLMNOP");
+  CHECK(error_word("ABCDEFGHIJKLMNOPQ x") == "ERR");
+}

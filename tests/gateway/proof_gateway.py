@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Requests with a key have one effect, and a recorded reply is never lost, while the gateway is
 killed (-9), the upstream breaks off at each point and clients go away:
-proof_gateway.py PROGRAM [--requests N] [--long] [--seed N] [--store directory|node]
+proof_gateway.py PROGRAM [--requests N] [--long] [--seed N] [--store directory|node|group]
     [--plant doubled|forgotten]
 
 Sixteen clients send keys to a gateway with a store on disk. A key is asked for again until its
 answer is final: a reply, or a doubt. Meanwhile the gateway is killed again and again, so that each
 kill meets requests at all their steps. At the end every key is asked for once more.
-With `--store node` two gateways share a node with a storage, and the node is killed as well.
+With `--store node` two gateways share a node with a storage, and the node is killed as well; with
+`--store group` they share three nodes of one group, and leaders, followers, two nodes at a time and
+all of them are killed.
 """
 
 import argparse
 import os
 import random
-import shutil
 import sys
 import threading
 import time
@@ -21,7 +22,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Client, Gateway, Upstream, message, new_directory  # noqa: E402
-from stores import Node  # noqa: E402
+from killed_stores import Directory, OneNode, ThreeNodes  # noqa: E402
 
 ROUTES = '''
 [[route]]
@@ -31,11 +32,14 @@ path = "/pay/**"
 guard = "idempotency-key"
 timeout = "300ms"
 '''
-# A claim whose gateway was killed is held at the node until its lease is over.
-NODE_ROUTES = ROUTES + 'lease = "1s"\n'
+# A claim whose gateway was killed is held at the node until its lease is over. A group elects a
+# leader within it.
+LEASES = {'node': 'lease = "1s"\n', 'group': 'lease = "3s"\n'}
 NODE_SETTINGS = 'store-timeout = "500ms"\n'
 CLIENTS = 16
 KILL_EVERY = (0.02, 0.15)  # seconds, from and to
+# Over how many seconds keys are spread at least, so that a short run meets kills as well.
+SPREAD = {'directory': 3, 'node': 5, 'group': 10}
 # What the upstream does with a request, with weights. It has had its effect in each case.
 BEHAVIOURS = (('ok', 80), ('close', 4), ('half', 4), ('hang', 1), ('garbage', 2),
               ('status&code=500', 3), ('status&code=422', 3), ('chunked', 3))
@@ -47,30 +51,33 @@ class Run:
         self.plant = plant
         self.directory = new_directory()
         self.upstream = Upstream()
-        self.node = None
-        if store == 'node':
-            self.node = Node(program, self.directory.name)
-            self.store = os.path.join(self.directory.name, 'node')
-            self.gateways = [self.new_gateway(program, name, NODE_ROUTES, NODE_SETTINGS,
-                                              '--store-node', self.node.address)
-                             for name in ('a', 'b')]
+        place = self.directory.name
+        if store == 'directory':
+            self.store = Directory(place)
+        elif store == 'node':
+            self.store = OneNode(program, place, self.random)
         else:
-            self.store = os.path.join(self.directory.name, 'store')
-            self.gateways = [self.new_gateway(program, 'a', ROUTES, '', '--store', self.store)]
+            self.store = ThreeNodes(program, self.random)
+        names, settings = ('a', 'b'), NODE_SETTINGS
+        if store == 'directory':
+            names, settings = ('a',), ''
+        self.gateways = [self.new_gateway(program, name, ROUTES + LEASES.get(store, ''), settings)
+                         for name in names]
         self.next = 0
         self.requests = requests
+        self.pause = 0 if plant else 2 * SPREAD[store] * CLIENTS / requests
         self.lock = threading.Lock()
         self.replies = {}  # key -> (status, body) that a client was given as recorded
         self.doubts = set()
         self.errors = []
-        self.kills = self.node_kills = self.breaks = self.gone = self.asked = 0
+        self.kills = self.breaks = self.gone = self.asked = 0
         self.ended = threading.Event()
 
-    def new_gateway(self, program, name, routes, settings, *flags):
+    def new_gateway(self, program, name, routes, settings):
         place = os.path.join(self.directory.name, name)
         os.mkdir(place)
-        return Gateway(program, self.upstream.port, routes, place, [*flags, '--threads', '2'],
-                       settings)
+        return Gateway(program, self.upstream.port, routes, place,
+                       [*self.store.flags, '--threads', '2'], settings)
 
     def target(self, number):
         behaviours, weights = zip(*BEHAVIOURS)
@@ -102,6 +109,7 @@ class Run:
     def client(self, seed):
         rng = random.Random(seed)
         while (number := self.take()) is not None:
+            time.sleep(rng.uniform(0, self.pause))
             if rng.random() < 0.1:
                 size = len(message('POST', self.target(number), b'key-%d' % number,
                                    key=f'key-{number}'))
@@ -139,29 +147,37 @@ class Run:
         with self.lock:
             self.errors.append(text)
 
+    @staticmethod
+    def start(gateway):
+        """A gateway ends when no node serves it within 10 s, and is started again."""
+        for last in (False, False, False, False, True):
+            try:
+                gateway.start()
+                return
+            except RuntimeError as failed:
+                if last or 'store-node: ' not in str(failed):
+                    raise
+
     def disturb(self):
+        """Kills gateways and cuts the upstream's connections."""
+        # Its own, since the store's is used by another thread.
+        rng = random.Random(self.random.random())
         pauses = (0.02, 0.1) if self.plant else KILL_EVERY
-        while not self.ended.wait(self.random.uniform(*pauses)):
-            if not self.plant and self.random.random() < 0.3:
+        while not self.ended.wait(rng.uniform(*pauses)):
+            if not self.plant and rng.random() < 0.3:
                 self.upstream.cut()
                 self.breaks += 1
                 continue
-            if self.node is not None and self.random.random() < 0.3:
-                self.kill_node()
-                continue
-            gateway = self.random.choice(self.gateways)
-            gateway.kill()
-            self.kills += 1
-            if self.plant == 'forgotten' and self.node is None:
-                shutil.rmtree(self.store)
-            gateway.start()
-
-    def kill_node(self):
-        self.node.kill()
-        self.node_kills += 1
-        if self.plant == 'forgotten':
-            shutil.rmtree(self.store)
-        self.node.start()
+            gateway = rng.choice(self.gateways)
+            try:
+                gateway.kill()
+                self.kills += 1
+                if self.plant == 'forgotten' and isinstance(self.store, Directory):
+                    self.store.forget()
+                self.start(gateway)
+            except RuntimeError as failed:
+                self.fail(str(failed))
+                return
 
     def check(self):
         """Asks for every key once more."""
@@ -186,18 +202,30 @@ class Run:
         return doubled, lost
 
     def run(self):
-        threads = [threading.Thread(target=self.client, args=(self.random.random(),))
+        clients = [threading.Thread(target=self.client, args=(self.random.random(),))
                    for _ in range(CLIENTS)]
         trouble = threading.Thread(target=self.disturb)
-        for thread in [*threads, trouble]:
+
+        def wait():
+            for thread in clients:
+                thread.join()
+            self.ended.set()
+        waiting = threading.Thread(target=wait)
+        for thread in [*clients, trouble, waiting]:
             thread.start()
-        for thread in threads:
-            thread.join()
-        self.ended.set()
-        trouble.join()
+        if self.plant == 'forgotten' and not isinstance(self.store, Directory):
+            self.store.forget()
+        try:
+            self.store.disturb(self.ended)
+        finally:
+            for thread in (waiting, trouble):
+                thread.join()
         doubled, lost = self.check()
-        for each in (*self.gateways, *([self.node] if self.node else []), self.upstream):
-            each.stop()
+        for each in (*self.gateways, self.store, self.upstream):
+            try:
+                each.stop()
+            except RuntimeError as ended:
+                self.fail(str(ended))
         self.directory.cleanup()
         return doubled, lost
 
@@ -208,7 +236,8 @@ def main():
     parser.add_argument('--requests', type=int, default=10_000)
     parser.add_argument('--long', action='store_true')
     parser.add_argument('--seed', type=int, default=random.SystemRandom().randrange(1 << 31))
-    parser.add_argument('--store', choices=('directory', 'node'), default='directory')
+    parser.add_argument('--store', choices=('directory', 'node', 'group'),
+                        default='directory')
     parser.add_argument('--plant', choices=('doubled', 'forgotten'))
     arguments = parser.parse_args()
     requests = 100_000 if arguments.long else arguments.requests
@@ -227,7 +256,7 @@ def main():
     for error in run.errors[:20]:
         print(error)
     print(f'gateway: {requests} keys, {run.asked} requests, {run.kills} kills, '
-          f'{run.node_kills} of the node, '
+          f'{run.store.kills} of nodes, {run.store.leader_kills} of them of leaders, '
           f'{run.breaks} breaks of the upstream, {run.gone} clients gone, '
           f'{len(run.replies)} recorded, {len(run.doubts)} in doubt, '
           f'{time.monotonic() - start:.0f} s: {doubled} effects doubled, {lost} replies lost, '

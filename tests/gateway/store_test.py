@@ -4,8 +4,6 @@ step, and with what only pretends to be a node: store_test.py PROGRAM [unittest'
 """
 
 import os
-import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -17,7 +15,7 @@ from features_test import signed  # noqa: E402
 from harness import WITHIN, Client, Gateway, Upstream, message, new_directory  # noqa: E402
 from stores import (Node, Pretender, Relay, always, in_threads, once, seconds_of,  # noqa: E402
                     wait_until)
-from group import Group, free_ports  # noqa: E402  (stores has found the folder)
+from group import Group  # noqa: E402  (stores has found the folder)
 
 PROGRAM = ''
 ROUTES = '''
@@ -267,91 +265,11 @@ class Refusals(Case):
             self.assertIn(word, text)
         self.assertIn('is not host:port', self.refused('nonsense'))
 
-    def test_a_wrong_password_ends_the_start_at_once(self):
-        node = self.start_node('--requirepass', 'right')
-        password = os.path.join(self.directory.name, 'password')
-        seconds, text = seconds_of(lambda: self.refused(node.address))
-        self.assertIn('NOAUTH', text)
-        with open(password, 'w', encoding='ascii') as file:
-            file.write('wrong\n')
-        line = f'store-password-file = "{password}"\n'
-        more, text = seconds_of(lambda: self.refused(node.address, settings=line))
-        self.assertIn('WRONGPASS', text)
-        self.assertLess(max(seconds, more), 5)
-        with open(password, 'w', encoding='ascii') as file:
-            file.write('right\n')
-        gateway = self.start_gateway(node.address, settings=line)
-        self.assertEqual(gateway.request(target='/pay/1', body=b'1', key='1').status, 201)
-
     def test_two_nodes_by_themselves_are_no_group(self):
         nodes = [Node(PROGRAM, self.place(name), storage=False) for name in ('a', 'b')]
         for node in nodes:
             self.addCleanup(node.stop)
         self.assertIn('of one group', self.refused(*(node.address for node in nodes)))
-
-
-class Rights(Case):
-    """A user with the rights that docs/gateway.md names, and no others."""
-
-    def page_rights(self):
-        here = os.path.dirname(os.path.abspath(__file__))
-        with open(os.path.join(here, '..', '..', 'docs', 'gateway.md'), encoding='utf-8') as page:
-            text = page.read()
-        line = next(each for each in text.splitlines() if each.startswith('The user needs `'))
-        return line.split('`')[1], line.split('`')[5]
-
-    def start_both(self, rights, *flags, settings=''):
-        users = os.path.join(self.directory.name, 'users.acl')
-        with open(users, 'w', encoding='ascii') as file:
-            file.write(f'user default on nopass ~* &* +@all\nuser gw on >pw {rights}\n')
-        password = os.path.join(self.directory.name, 'password')
-        with open(password, 'w', encoding='ascii') as file:
-            file.write('pw\n')
-        self.node = self.start_node('--aclfile', users, *flags)
-        return f'store-user = "gw"\nstore-password-file = "{password}"\n{settings}'
-
-    def test_the_rights_of_the_page_are_enough_for_each_guard_and_for_resolve(self):
-        rights, more = self.page_rights()
-        settings = self.start_both(f'{rights} {more}')
-        gateway = self.start_gateway(self.node.address, settings=settings)
-        for target in ('/pay/1', '/click'):
-            self.assertEqual(gateway.request(target=target, body=b'1', key='1').status, 201)
-        token = gateway.request('GET', '/token').body.split(b'"')[3].decode()
-        form = {'Semel-Form-Token': token}
-        self.assertEqual(gateway.request(target='/form', body=b'f', fields=form).status, 201)
-        fields = signed('POST', '/hook', '', b'1', 'n')
-        self.assertEqual(gateway.request('POST', '/hook', b'1', fields).status, 201)
-        self.assertEqual(gateway.request(target='/pay/1?do=close', body=b'2', key='2').status, 502)
-        key = next(key for key in self.node.keys() if key.endswith('|2')).replace('|', '%7C')
-        self.assertEqual(gateway.admin('POST', f'/resolve?route=pay&as=released&key={key}',
-                                       {'Semel-Admin': 'yes'}).status, 200)
-
-    def test_a_missing_right_is_named_at_the_start(self):
-        rights, _ = self.page_rights()
-        settings = self.start_both(rights.replace('+semel.namespace', ''))
-        self.assertIn('NOPERM', self.refused(self.node.address, settings=settings))
-
-    def test_a_node_behind_tls_is_verified(self):
-        if not shutil.which('openssl'):
-            self.skipTest('openssl is not installed')
-        files = [os.path.join(self.directory.name, name) for name in ('cert', 'key', 'c2', 'k2')]
-        for cert, key, name in ((files[0], files[1], '127.0.0.1'), (files[2], files[3], '::1')):
-            subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
-                            'ec_paramgen_curve:P-256', '-nodes', '-keyout', key, '-out', cert,
-                            '-days', '2', '-subj', '/CN=node', '-addext',
-                            f'subjectAltName=IP:{name}'], check=True, capture_output=True)
-        port = free_ports(1)[0]
-        settings = self.start_both(self.page_rights()[0], '--tls-port', str(port),
-                                   '--tls-cert-file', files[0], '--tls-key-file', files[1],
-                                   '--tls-auth-clients', 'no', settings='store-tls = true\n')
-        address = f'127.0.0.1:{port}'
-        gateway = self.start_gateway(address, settings=f'{settings}store-ca = "{files[0]}"\n')
-        self.assertEqual(gateway.request(target='/pay/1', body=b'1', key='1').status, 201)
-        self.assertTrue(gateway.request(target='/pay/1', body=b'1', key='1').is_replay)
-        text = self.refused(address, settings=f'{settings}store-ca = "{files[2]}"\n')
-        self.assertIn('certificate verify failed', text)
-        text = self.refused(f'localhost:{port}', settings=f'{settings}store-ca = "{files[0]}"\n')
-        self.assertIn('certificate verify failed', text)
 
 
 class EachStep(Case):
