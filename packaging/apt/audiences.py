@@ -34,6 +34,7 @@ FETCHES = re.compile(r'.*\b(go (mod tidy|build)|mvn|npm|pip)\b')
 UNREACHED = re.compile(OUT_OF_REACH.pattern + '|unable to find valid certification path|'
                        'SELF_SIGNED_CERT|CERTIFICATE_VERIFY_FAILED|signed by unknown authority',
                        re.I)
+OUTDATED = re.compile(TOO_OLD.pattern + '|is not in GOROOT')
 TRACE = '@@'
 STATE = '/root/.story'  # between the blocks
 
@@ -77,7 +78,7 @@ def script_of(block):
     lines = ['set +e -a', f'. {STATE}/variables', f'cd "$(cat {STATE}/folder)"']
     for command, _ in promises(block):
         unattended = command.replace('apt-get install', 'apt-get -qy install')
-        lines += [f'echo "{TRACE}"', unattended]
+        lines += [f'echo; echo "{TRACE}"', unattended]  # what was printed may end in no newline
         if not command.endswith('&'):
             lines.append(f'code=$?; [ $code -eq 0 ] || '
                          f'{{ echo "{TRACE}ended with $code"; exit 1; }}')
@@ -104,7 +105,7 @@ def check(system, block, done):
         if f'{TRACE}ended with' in output:
             if FETCHES.match(command) and not alone(block):
                 for pattern, why in ((UNREACHED, 'the packages are out of reach'),
-                                     (TOO_OLD, 'what this system has is too old')):
+                                     (OUTDATED, 'what this system has is too old')):
                     if pattern.search(output):
                         raise Skip(f'{command}: {why}')
             return expect(False, f'{system.name}: {command}:\n{output[-3000:]}')

@@ -80,6 +80,9 @@ class PlayTest(unittest.TestCase):
                 else:
                     self.assertIn('promises', self.broken(file + program))
 
+    def test_a_command_may_end_its_output_without_a_newline(self):
+        self.assertTrue(self.play('printf one\nprintf two\n'))
+
     def test_a_command_that_fails_ends_the_block(self):
         self.assertIn('ended with 3', self.broken('(exit 3)\ntouch behind\n'))
         self.assertIn('ended early', self.broken('exit 0\ntrue\n'))
