@@ -23,7 +23,7 @@ STEP_SECONDS_MAX = 1200
 PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 # How a machine is told where registries are. Nothing else of its environment is passed on.
 PASSED = re.compile(r'(all|ftp|https?|no)_proxy|maven_(args|opts)|'
-                    r'pip_(default_timeout|extra_index_url|index_url|proxy|retries|trusted_host)|'
+                    r'pip_(default_timeout|extra_index_url|index_url|proxy|trusted_host)|'
                     r'npm_config_(https_proxy|noproxy|proxy|registry)|'
                     r'go(insecure|nosumdb|noproxy|private|proxy|sumdb)', re.I)
 CERTIFICATES = Path('etc/ssl/certs/ca-certificates.crt')
