@@ -195,17 +195,21 @@ class Semel(Suite):
 
 
 class SemelGo(Semel):
-    def __init__(self, name, pattern):
-        super().__init__(name, 'semel-go')
+    """With the oldest driver that the package takes, or with what another `modfile` names."""
+
+    def __init__(self, name, pattern, modfile='go.mod'):
+        super().__init__(name, f'semel-{Path(modfile).stem}')
         self.pattern = pattern
+        self.modfile = modfile
 
     def prepare(self, folder):
         go = tool('go')
         folder.mkdir(parents=True, exist_ok=True)
 
         def build():
-            run([go, 'vet', './...'], folder)
-            run([go, 'test', '-mod=readonly', '-c', '-o', 'built/semel.test', '.'], folder)
+            modules = f'-modfile={self.modfile}'
+            run([go, 'vet', modules, './...'], folder)
+            run([go, 'test', '-mod=readonly', modules, '-c', '-o', 'built/semel.test', '.'], folder)
 
         once(folder, files('go', CLIENTS), build, CLIENTS)
         return [sys.executable, HERE / 'native.py', 'go', folder / 'built/semel.test', '-test.v',
@@ -305,6 +309,7 @@ ALL = (
     Java('redisson', 'RedissonSuite'),
     Java('spring-data-redis', 'SpringSuite'),
     SemelGo('semel-go', '^Test[^G]'),
+    SemelGo('semel-go-newest', '^Test[^G]', 'newest.mod'),
     SemelNode('semel-node', 'once', 'attack', 'patterns'),
 )
 
