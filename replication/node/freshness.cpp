@@ -22,14 +22,19 @@ void Freshness::came(std::uint64_t mark, LogIndex commit) noexcept {
   marked_at_.reset();
 }
 
-void Freshness::replied(NodeId from, Term term, std::uint64_t mark) {
+void Freshness::replied(NodeId from, Term term, std::uint64_t mark, std::uint64_t now) {
+  Replied& known = replied_[from];
+  // With each reply until it has come back. Counted from the last one it would never be old enough.
+  if (known.term == term && known.mark == mark) return;
   // The newest, not the largest: a node that has begun anew counts from elsewhere.
-  replied_[from] = {term, mark};
+  known = {term, mark, now};
 }
 
-std::uint64_t Freshness::mark_of(NodeId to, Term term) const noexcept {
+std::uint64_t Freshness::mark_of(NodeId to, Term term, std::uint64_t heard) const noexcept {
   const auto found = replied_.find(to);
-  return found == replied_.end() || found->second.term != term ? 0 : found->second.mark;
+  if (found == replied_.end() || found->second.term != term) return 0;
+  // What was sent in the same millisecond may have been sent before.
+  return heard > found->second.at ? found->second.mark : 0;
 }
 
 void Freshness::leads(std::uint64_t at, LogIndex commit) noexcept {

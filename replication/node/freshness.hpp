@@ -3,7 +3,8 @@
 // No message says how old it is: the network may have held it up, for as long as a partition takes.
 // So time is taken on this node's clock alone, for a way there and back. A reply to the leader
 // carries a mark, and the time of the first one with that mark is kept. An append that has the mark
-// was sent later than that, by a leader that knew what was decided. When all that it says is
+// was sent later than that, by a leader that knew what was decided when the mark was new: a majority
+// has answered it since, so there was no later leader by then. When all that the append says is
 // committed is applied here, this node has what was decided when the mark was new.
 // Belongs to one thread; times are of a clock that does not go back, in milliseconds.
 #pragma once
@@ -30,10 +31,12 @@ class Freshness {
   void came(std::uint64_t mark, LogIndex commit) noexcept;
 
   // --- of a node that leads ---------------------------------------------------------------------
-  /// A reply to an append of `term`, in which this node leads. std::bad_alloc.
-  void replied(NodeId from, Term term, std::uint64_t mark);
-  /// For an append of `term` to that node, from a leader that knows all that was decided. 0: none.
-  [[nodiscard]] std::uint64_t mark_of(NodeId to, Term term) const noexcept;
+  /// A reply to an append of `term`, in which this node leads, has come now. std::bad_alloc.
+  void replied(NodeId from, Term term, std::uint64_t mark, std::uint64_t now);
+  /// For an append of `term` to that node. `heard`: a majority has answered what this leader has
+  /// sent then, or 0. 0: there is no mark, or others may have decided without this leader when it
+  /// was new.
+  [[nodiscard]] std::uint64_t mark_of(NodeId to, Term term, std::uint64_t heard) const noexcept;
   /// What is committed up to `commit` is all that was decided at `at`; 0: not known.
   void leads(std::uint64_t at, LogIndex commit) noexcept;
 
@@ -51,6 +54,7 @@ class Freshness {
   struct Replied {
     Term term;
     std::uint64_t mark;
+    std::uint64_t at;  // when it came first
   };
   void know(Known known) noexcept;
 

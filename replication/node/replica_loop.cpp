@@ -344,7 +344,7 @@ void ReplicaLoop::send(RaftMessage message) {
     reply->mark = freshness_.mark(now());
   }
   if (auto* const append = std::get_if<AppendRequest>(&message.what)) {
-    append->mark = core_->knows_decided() ? freshness_.mark_of(message.to, message.term) : 0;
+    append->mark = freshness_.mark_of(message.to, message.term, core_->heard_at(now()));
   }
   transport_->send(message);
 }

@@ -64,7 +64,9 @@ ReplicaLoop::MarkNote ReplicaLoop::mark_in(const RaftMessage& message) noexcept 
 
 void ReplicaLoop::take_mark(const MarkNote& note) {
   if (note.mark != 0 && note.term == core_->term()) {
-    if (note.is_reply && core_->is_leader()) freshness_.replied(note.from, note.term, note.mark);
+    if (note.is_reply && core_->is_leader()) {
+      freshness_.replied(note.from, note.term, note.mark, now());
+    }
     if (!note.is_reply && core_->leader() == note.from) freshness_.came(note.mark, note.commit);
   }
   show_fresh();

@@ -45,18 +45,35 @@ TEST_CASE("freshness: under load, what is never all applied is fresh nevertheles
 
 TEST_CASE("freshness: a leader tells the newest mark of a node in its term", "[freshness]") {
   Freshness leader{1};
-  CHECK(leader.mark_of(2, 4) == 0);
-  leader.replied(2, 4, 900);
-  CHECK(leader.mark_of(2, 4) == 900);
-  CHECK(leader.mark_of(2, 5) == 0);
-  CHECK(leader.mark_of(3, 4) == 0);
-  leader.replied(2, 4, 7);  // it has begun anew
-  CHECK(leader.mark_of(2, 4) == 7);
+  CHECK(leader.mark_of(2, 4, 20) == 0);
+  leader.replied(2, 4, 900, 10);
+  CHECK(leader.mark_of(2, 4, 20) == 900);
+  CHECK(leader.mark_of(2, 5, 20) == 0);
+  CHECK(leader.mark_of(3, 4, 20) == 0);
+  leader.replied(2, 4, 7, 12);  // it has begun anew
+  CHECK(leader.mark_of(2, 4, 20) == 7);
   leader.leads(0, 3);
   CHECK(leader.fresh_at(3) == 0);
   leader.leads(50, 4);
   CHECK(leader.fresh_at(3) == 0);
   CHECK(leader.fresh_at(4) == 50);
+}
+
+TEST_CASE("freshness: a leader tells a mark once a majority has answered what it sent since",
+          "[freshness]") {
+  Freshness leader{1};
+  leader.replied(2, 4, 900, 10);
+  CHECK(leader.mark_of(2, 4, 0) == 0);
+  CHECK(leader.mark_of(2, 4, 10) == 0);  // sent in the same millisecond, perhaps before
+  CHECK(leader.mark_of(2, 4, 11) == 900);
+  leader.replied(2, 4, 900, 30);  // the same one: it was new no later
+  CHECK(leader.mark_of(2, 4, 11) == 900);
+  leader.replied(2, 4, 901, 30);
+  CHECK(leader.mark_of(2, 4, 30) == 0);
+  CHECK(leader.mark_of(2, 4, 31) == 901);
+  leader.replied(2, 5, 901, 40);  // it leads again, in a later term
+  CHECK(leader.mark_of(2, 5, 40) == 0);
+  CHECK(leader.mark_of(2, 5, 41) == 901);
 }
 
 TEST_CASE("freshness: marks are never 0, and go on behind the largest", "[freshness]") {
@@ -76,7 +93,9 @@ TEST_CASE("freshness: marks are never 0, and go on behind the largest", "[freshn
 }
 
 // A leader decides all the time; replies and appends wait for as long as they like, in order, and
-// now and then all that is on its way is lost. What a node believes is never more than was so.
+// now and then all that is on its way is lost. At some time a majority follows another leader, which
+// decides too, and of which neither this leader nor the node hears. What a node believes is never
+// more than was so.
 TEST_CASE("freshness: never says more than was so, with any delays", "[freshness]") {
   struct Append {
     std::uint64_t mark;
@@ -90,20 +109,26 @@ TEST_CASE("freshness: never says more than was so, with any delays", "[freshness
     Freshness node{random.bits()};
     std::deque<std::uint64_t> replies;
     std::deque<Append> appends;
+    std::deque<std::uint64_t> asked;     // when the leader has sent to the majority
+    std::deque<std::uint64_t> answered;  // by it, and not heard yet
+    std::uint64_t heard = 0;
+    const std::uint64_t replaced_at = 100 + random.below(400);
     std::vector<LogIndex> decided{0};  // by then
+    LogIndex commit = 0;               // of the leader
     LogIndex applied = 0;
     for (std::uint64_t now = 1; now < 400; ++now) {
       decided.push_back(decided.back() + random.below(3));
-      switch (random.below(6)) {
+      if (now < replaced_at) commit = decided.back();
+      switch (random.below(9)) {
         case 0:
-          appends.push_back({leader.mark_of(2, 1), decided.back()});
+          appends.push_back({leader.mark_of(2, 1, heard), commit});
           break;
         case 1:
           replies.push_back(node.mark(now));
           break;
         case 2:
           if (replies.empty()) break;
-          leader.replied(2, 1, replies.front());
+          leader.replied(2, 1, replies.front(), now);
           replies.pop_front();
           break;
         case 3:
@@ -112,7 +137,20 @@ TEST_CASE("freshness: never says more than was so, with any delays", "[freshness
           appends.pop_front();
           break;
         case 4:
-          applied = std::min(applied + random.below(12), decided.back());
+          applied = std::min(applied + random.below(12), commit);
+          break;
+        case 5:
+          asked.push_back(now);
+          break;
+        case 6:
+          if (asked.empty() || now >= replaced_at) break;
+          answered.push_back(asked.front());
+          asked.pop_front();
+          break;
+        case 7:
+          if (answered.empty()) break;
+          heard = std::max(heard, answered.front());
+          answered.pop_front();
           break;
         default:
           if (!random.chance(1, 20)) break;
