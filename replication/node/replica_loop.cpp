@@ -141,6 +141,9 @@ void ReplicaLoop::stop() {
     thread_.join();
   }
   if (worker_.joinable()) worker_.join();
+  // Since is_closed_ was set none has begun. They are about to end.
+  // mo: acquire [replica.posting]: what they did to this object is before its end
+  while (posting_.load(std::memory_order_acquire) != 0) poll(nullptr, 0, 1);
   context_.restart();
   context_.poll();  // what was posted meanwhile is let go
   transport_.reset();
@@ -206,7 +209,14 @@ void ReplicaLoop::stop_with(const std::string& why) {
 
 // --- the loop ---------------------------------------------------------------------------------
 
+bool ReplicaLoop::begin_wake() {
+  if (std::exchange(is_woken_, true)) return false;
+  posting_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: under the mutex, as is_closed_
+  return true;
+}
+
 /// Not under the mutex: the loop runs at once where a processor is free, and would wait for it.
+/// Meanwhile a tick may take what was submitted, and answer it, and this replica may be ended.
 void ReplicaLoop::post_turn() {
   try {
     asio::post(context_, [this] { run_part([this] { turn(); }); });
@@ -214,6 +224,8 @@ void ReplicaLoop::post_turn() {
     const base::MutexLock lock{mutex_};
     is_woken_ = false;  // the next tick sees it
   }
+  // mo: release [replica.posting]: the last use of this object
+  posting_.fetch_sub(1, std::memory_order_release);
 }
 
 void ReplicaLoop::wake_soon() {

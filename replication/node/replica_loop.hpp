@@ -2,6 +2,8 @@
 //
 // Concurrency
 //   [replica.leads]  release by the loop, acquire by callers: a hint.
+//   [replica.posting]  release by a caller that has woken the loop, acquire by stop(): its last use
+//     of this object.
 #pragma once
 
 #include <poll.h>
@@ -156,8 +158,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   // --- the loop, replica_loop.cpp ---------------------------------------------------------------
   [[nodiscard]] Status start_parts(RequestRunner* runner);
   void run();
-  /// True: the caller has to call post_turn(), once it has released the mutex.
-  [[nodiscard]] bool begin_wake() SEMEL_REQUIRES(mutex_) { return !std::exchange(is_woken_, true); }
+  /// True: the caller has to call post_turn(), once it has released the mutex. Until that returns
+  /// stop() does not.
+  [[nodiscard]] bool begin_wake() SEMEL_REQUIRES(mutex_);
   void post_turn();
   /// After whatever has happened.
   void turn();
@@ -359,6 +362,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::deque<SnapshotId> marks_ SEMEL_GUARDED_BY(mutex_);
   bool is_marking_ SEMEL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> leads_{false};
+  std::atomic<unsigned> posting_{0};  // threads between begin_wake() and the end of post_turn()
   std::thread thread_;
 };
 
