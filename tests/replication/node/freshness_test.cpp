@@ -93,8 +93,8 @@ TEST_CASE("freshness: marks are never 0, and go on behind the largest", "[freshn
 }
 
 // A leader decides all the time; replies and appends wait for as long as they like, in order, and
-// now and then all that is on its way is lost. At some time a majority follows another leader, which
-// decides too, and of which neither this leader nor the node hears. What a node believes is never
+// now and then all that is on its way is lost. At some time a majority follows another leader. That
+// one decides too, and neither this leader nor the node hears of it. What a node believes is never
 // more than was so.
 TEST_CASE("freshness: never says more than was so, with any delays", "[freshness]") {
   struct Append {
