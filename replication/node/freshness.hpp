@@ -3,9 +3,9 @@
 // No message says how old it is: the network may have held it up, for as long as a partition takes.
 // So time is taken on this node's clock alone, for a way there and back. A reply to the leader
 // carries a mark, and the time of the first one with that mark is kept. An append that has the mark
-// was sent later than that, by a leader that knew what was decided when the mark was new: a majority
-// has answered it since, so there was no later leader by then. When all that the append says is
-// committed is applied here, this node has what was decided when the mark was new.
+// was sent later than that, by a leader that knew what was decided when the mark was new: a
+// majority has answered it since, so there was no later leader by then. When all that the append
+// says is committed is applied here, this node has what was decided when the mark was new.
 // Belongs to one thread; times are of a clock that does not go back, in milliseconds.
 #pragma once
 
