@@ -211,7 +211,8 @@ ClaimOutcome WaitQueue::give_up(const Queue& queue, const Waiter& waiter, Timest
   } catch (const std::bad_alloc&) {  // it is for people
   }
   outcome.attempt = queue.attempt;
-  outcome.remaining = std::max(Millis{0}, queue.seen.held_until - now);
+  // By a time before it was seen, a lease would have more left than it got.
+  outcome.remaining = std::max(Millis{0}, queue.seen.held_until - std::max(now, queue.seen.now));
   outcome.retry_after = std::min(outcome.remaining, waiter.call.names->policy().retry_after_max);
   return outcome;
 }

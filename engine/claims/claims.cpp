@@ -2,6 +2,7 @@
 // claims_wait.cpp, the operator's calls in claims_operator.cpp.
 #include "semel/claims.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "engine/claims/claim_calls.hpp"
@@ -72,7 +73,9 @@ Result<ClaimView> Claims::get(Bytes key) {
   Version version = 0;
   const ErrorCode error = context.single(table_key.bytes())(
       [&](const RecordView* live, const auto&) {
-        const ClaimFacts facts{.now = context.now, .owner_dead = context.owner_dead(live)};
+        // Read again: by a time before it was written, a lease would have more left than it got.
+        const ClaimFacts facts{.now = std::max(context.now, context.impl.now()),
+                               .owner_dead = context.owner_dead(live)};
         found = engine::view_claim(live, context.policy, facts, view);
         return Decision{};
       },

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "tests/engine/engine_fixture.hpp"
 
@@ -177,6 +178,37 @@ TEST_CASE("time: a batch at a given time keeps to it, also after a wait",
   StoreOutcome outcome;
   late.run([&] { late.engine->apply_at({&op, 1}, {&outcome, 1}, given); });
   CHECK(late.ttl("k") == 100ms);
+}
+
+namespace {
+
+/// A millisecond passes behind a read, and something happens in it.
+class BusyClock final : public Clock {
+ public:
+  [[nodiscard]] Timestamp now() const noexcept override {
+    const Timestamp time = clock_.now();
+    if (happens) {
+      clock_.advance(1ms);
+      std::exchange(happens, nullptr)();
+    }
+    return time;
+  }
+  [[nodiscard]] std::int64_t unix_ms() const noexcept override { return clock_.unix_ms(); }
+  mutable std::function<void()> happens;
+
+ private:
+  mutable ManualClock clock_;
+};
+
+}  // namespace
+
+TEST_CASE("time: a lease that begins while it is looked at has no more left than it got",
+          "[engine][claims]") {
+  BusyClock clock;
+  auto engine = Engine::open({.clock = &clock, .durability = Durability::memory}).value();
+  Claims claims = engine->claims("n", Policy{.lease = 100ms, .issued = false}).value();
+  clock.happens = [&] { REQUIRE(claims.claim({.key = "k"}).answer == ClaimAnswer::granted); };
+  CHECK(claims.get("k").value().lease_remaining == 100ms);
 }
 
 }  // namespace semel::tests
