@@ -143,7 +143,8 @@ TEST_CASE("node words: a signed route without a lead has nonces whose lead is ch
   CHECK(said.find("ON-LEASE-END\r\n$8\r\nIN-DOUBT") != std::string::npos);
 }
 
-TEST_CASE("gateway node: of an error a client is told one word of capitals", "[gateway][node]") {
+TEST_CASE("gateway node: a client learns only the first word of an error of the store",
+          "[gateway][node]") {
   using semel::gateway::error_word;
   CHECK(error_word("NOPERM user gw has no permissions") == "NOPERM");
   CHECK(error_word("OOM") == "OOM");

@@ -234,19 +234,16 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
                        [](const auto& words) { return net::GroupRunner::knows(words); });
   }
   [[nodiscard]] replication::PlainAnswer run(const replication::RequestCommand& command) override {
-    net::GroupRequest& request = request_;
+    net::GroupRequest request;
     request.db = command.db;
     request.dialect = command.dialect;
     request.is_transaction = command.is_transaction;
     request.session = command.session;
-    request.watched.clear();
     for (const auto& each : command.watched) {
       request.watched.push_back({each.db, each.key, each.version});
     }
     request.requests = command.requests;
     net::GroupRunner::Result result = runner->run(request);
-    constexpr std::size_t words_kept = 16;
-    if (request.requests.size() != 1 || request.requests.front().size() > words_kept) request = {};
     replication::PlainAnswer answer{.text = std::move(result.replies)};
     for (const ErrorCode each : result.failures) {
       if (replication::local_error({replication::PlainAnswer{.error = each}})) answer.error = each;
@@ -297,7 +294,6 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   const replication::ProposalTerms terms_;
   const std::string port_;
   replication::MemoryGate gate_{replica->engine()};
-  net::GroupRequest request_;  // of run(), with the room that a usual one takes
 };
 
 NodeGroup::NodeGroup(const net::Settings& settings) : settings_(settings) {}
