@@ -39,11 +39,11 @@ template <class Update, class Decide>
   }
 }
 
-/// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only. `met` is
-/// for note_claim().
+/// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only. `note` is
+/// for the caller to write.
 template <class Update>
 static void run_claim(const ClaimContext& context, const ClaimRequest& request, ClaimFacts& facts,
-                      MetRecord& met, ClaimOutcome& outcome, Update&& update, bool commit = true) {
+                      ClaimNote& note, ClaimOutcome& outcome, Update&& update, bool commit = true) {
   if (const ErrorCode bad = check(request); bad != ErrorCode::ok) return refuse(outcome, bad);
   if (context.dropped()) [[unlikely]]
     return refuse(outcome, ErrorCode::namespace_dropped);
@@ -61,8 +61,7 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
         if (has_window) facts.unix_now = context.impl.unix_ms();
         facts.candidate = next();
         facts.owner_dead = context.owner_dead(live);
-        if (context.decisions != nullptr) [[unlikely]]
-          read_met(context, live, met);
+        note.read(live);
         const Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);
         closing = context.refuses(decision);
         return commit && !closing ? decision : Decision{};
@@ -125,7 +124,7 @@ template <class Update>
 static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call,
                       Bytes table_key, OwnerOutcome& outcome, Update&& update) {
   ClaimFacts facts;
-  MetRecord met;
+  ClaimNote note{context, table_key};
   bool changes = false;
   Scratch scratch;
   Version version = 0;
@@ -136,8 +135,7 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
         [&](const RecordView* live, const auto&) {
           facts.now = context.now;
           facts.owner_dead = context.owner_dead(live);
-          if (context.decisions != nullptr) [[unlikely]]
-            read_met(context, live, met);
+          note.read(live);
           const Decision decision =
               decide_owner(verb, live, call, context.policy, facts, outcome, scratch);
           changes = decision.action != Action::keep;
@@ -145,20 +143,14 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
         },
         version);
   }
-  const auto note = [&] {
-    if (context.decisions == nullptr) [[likely]]
-      return;
-    write_note(context, table_key, verb, call, met, outcome,
-               changes && outcome.error == ErrorCode::ok);
-  };
   if (error != ErrorCode::ok) [[unlikely]] {
     outcome = {};
     outcome.answer = OwnerAnswer::refused;
     outcome.error = error;
-    return note();
+    return note.write(verb, call, outcome, false);
   }
   outcome.version = version;
-  note();
+  note.write(verb, call, outcome, changes && outcome.error == ErrorCode::ok);
   if (outcome.answer == OwnerAnswer::stale_owner) {
     context.impl.thread_stats().bump(Count::stale_owners);
   }

@@ -8,27 +8,6 @@
 namespace semel::engine {
 namespace {
 
-/// The facts that all decisions have.
-DecisionFacts facts_of(const ClaimContext& context, const MetRecord& met) noexcept {
-  DecisionFacts facts;
-  facts.at = context.now;
-  facts.met = met.state;
-  facts.met_epoch = met.epoch;
-  facts.met_lease_until = met.lease_until;
-  facts.met_owner = met.owner.text();
-  if (met.owner_dead) facts.flags = DecisionFacts::owner_dead;
-  return facts;
-}
-
-void add(const ClaimContext& context, Bytes table_key, DecisionFacts& facts,
-         bool arrives) noexcept {
-  Core& core = context.impl.core();
-  if (const ThreadContext* const own = core.threads().try_context(); own != nullptr && arrives) {
-    facts.client = {own->client.data(), own->client_size};
-  }
-  context.decisions->add(core.hash64_of(0, table_key), facts);
-}
-
 /// A call that was not valid, or that another decides, is no decision.
 bool is_decision(ErrorCode error) noexcept {
   switch (error) {
@@ -85,39 +64,63 @@ ClaimCount count_of(const ClaimOutcome& outcome) noexcept {
 
 }  // namespace
 
-void read_met(const ClaimContext& context, const RecordView* live, MetRecord& met) noexcept {
-  ClaimRecord record;
-  met.is_claim = live != nullptr && live->kind == Kind::claim && decode(live->value, record);
-  met.state = record.state;
-  met.epoch = record.epoch;
-  met.lease_until = record.lease_until;
-  met.owner = record.owner;
-  met.owner_dead = context.owner_dead(live);
+void ClaimNote::begin(Bytes table_key) noexcept {
+  hash_ = context_.impl.core().hash64_of(0, table_key);
+  log_->fetch_bucket(hash_);
 }
 
-void write_note(const ClaimContext& context, Bytes table_key, const ClaimRequest& request,
-                const MetRecord& met, const ClaimOutcome& outcome, bool arrives) noexcept {
+void ClaimNote::read_met(const RecordView* live) noexcept {
+  ClaimRecord record;
+  met_.is_claim = live != nullptr && live->kind == Kind::claim && decode(live->value, record);
+  met_.state = record.state;
+  met_.epoch = record.epoch;
+  met_.lease_until = record.lease_until;
+  met_.owner = record.owner;
+  met_.owner_dead = context_.owner_dead(live);
+  log_->fetch_place(hash_);
+}
+
+/// The facts that all decisions have.
+DecisionFacts ClaimNote::facts() const noexcept {
+  DecisionFacts facts;
+  facts.at = context_.now;
+  facts.met = met_.state;
+  facts.met_epoch = met_.epoch;
+  facts.met_lease_until = met_.lease_until;
+  facts.met_owner = met_.owner.text();
+  if (met_.owner_dead) facts.flags = DecisionFacts::owner_dead;
+  return facts;
+}
+
+void ClaimNote::add(DecisionFacts& facts, bool arrives) const noexcept {
+  const ThreadContext* const own = context_.impl.core().threads().try_context();
+  if (own != nullptr && arrives) facts.client = {own->client.data(), own->client_size};
+  log_->add(hash_, facts);
+}
+
+void ClaimNote::add(const ClaimRequest& request, const ClaimOutcome& outcome,
+                    bool arrives) const noexcept {
   if (!is_decision(outcome.error)) return;
-  DecisionFacts facts = facts_of(context, met);
+  DecisionFacts facts = this->facts();
   const bool is_grant = outcome.answer == ClaimAnswer::granted;
   facts.answer = static_cast<std::uint8_t>(outcome.answer);
   facts.error = outcome.error;
   facts.attempt = outcome.attempt;
   facts.epoch = outcome.epoch;
   facts.owner = request.owner;
-  facts.span = is_grant ? Millis{request.lease.value_or(context.policy.lease)} : outcome.remaining;
-  const bool becomes_poison = outcome.poison && met.state != ClaimState::failed;
+  facts.span = is_grant ? Millis{request.lease.value_or(context_.policy.lease)} : outcome.remaining;
+  const bool becomes_poison = outcome.poison && met_.state != ClaimState::failed;
   facts.changed = is_grant || becomes_poison;
   if (outcome.takeover) facts.flags |= DecisionFacts::takeover;
   if (outcome.poison) facts.flags |= DecisionFacts::poison;
   if (outcome.result_expired) facts.flags |= DecisionFacts::dropped;
-  add(context, table_key, facts, arrives);
+  add(facts, arrives);
 }
 
-void write_note(const ClaimContext& context, Bytes table_key, OwnerVerb verb, const OwnerCall& call,
-                const MetRecord& met, const OwnerOutcome& outcome, bool changed) noexcept {
+void ClaimNote::add(OwnerVerb verb, const OwnerCall& call, const OwnerOutcome& outcome,
+                    bool changed) const noexcept {
   if (!is_decision(outcome.error)) return;
-  DecisionFacts facts = facts_of(context, met);
+  DecisionFacts facts = this->facts();
   facts.call = call_of(verb);
   facts.answer = static_cast<std::uint8_t>(outcome.answer);
   facts.error = outcome.error;
@@ -127,19 +130,18 @@ void write_note(const ClaimContext& context, Bytes table_key, OwnerVerb verb, co
   if (verb == OwnerVerb::complete && call.keeping == ResultKeeping::none) {
     facts.flags |= DecisionFacts::dropped;
   }
-  add(context, table_key, facts, true);
+  add(facts, true);
 }
 
-void write_note(const ClaimContext& context, Bytes table_key, OperatorNote note,
-                const MetRecord& met, ErrorCode error, bool found) noexcept {
+void ClaimNote::add(OperatorCall call, ErrorCode error, bool found) const noexcept {
   if (!is_decision(error)) return;
-  DecisionFacts facts = facts_of(context, met);
-  facts.call = note.call;
+  DecisionFacts facts = this->facts();
+  facts.call = call.call;
   facts.answer = found ? 1 : 0;
   facts.error = error;
-  facts.changed = error == ErrorCode::ok && found != (note.call == DecisionCall::issue);
-  if (note.is_done) facts.flags |= DecisionFacts::as_done;
-  add(context, table_key, facts, true);
+  facts.changed = error == ErrorCode::ok && found != (call.call == DecisionCall::issue);
+  if (call.is_done) facts.flags |= DecisionFacts::as_done;
+  add(facts, true);
 }
 
 void count_by_namespace(ClaimCounts& counts, const Claims::Namespace& names,

@@ -8,29 +8,60 @@
 
 namespace semel::engine {
 
-/// Reads what a call has met, for the log alone. Inside the operation.
-void read_met(const ClaimContext& context, const RecordView* live, MetRecord& met) noexcept;
-
-/// `arrives` false: an engine's thread asks for a waiter, whoever it serves.
-void write_note(const ClaimContext& context, Bytes table_key, const ClaimRequest& request,
-                const MetRecord& met, const ClaimOutcome& outcome, bool arrives) noexcept;
-void write_note(const ClaimContext& context, Bytes table_key, OwnerVerb verb, const OwnerCall& call,
-                const MetRecord& met, const OwnerOutcome& outcome, bool changed) noexcept;
-
 /// An operator's call. `is_done`: of a resolve.
-struct OperatorNote {
+struct OperatorCall {
   DecisionCall call;
   bool is_done = false;
 };
-void write_note(const ClaimContext& context, Bytes table_key, OperatorNote note,
-                const MetRecord& met, ErrorCode error, bool found) noexcept;
 
-inline void note_claim(const ClaimContext& context, Bytes table_key, const ClaimRequest& request,
-                       const MetRecord& met, const ClaimOutcome& outcome, bool arrives = true) {
-  if (context.decisions == nullptr) [[likely]]
-    return;
-  write_note(context, table_key, request, met, outcome, arrives);
-}
+/// The note of one call: made before it looks the record up, so that the log's cold lines come
+/// meanwhile. One that is not written leaves nothing.
+class ClaimNote {
+ public:
+  ClaimNote(const ClaimContext& context, Bytes table_key) noexcept
+      : context_(context), log_(context.decisions) {
+    if (log_ != nullptr) [[unlikely]]
+      begin(table_key);
+  }
+  ClaimNote(const ClaimNote&) = delete;
+  ClaimNote& operator=(const ClaimNote&) = delete;
+
+  /// What the call has met. Inside the operation.
+  void read(const RecordView* live) noexcept {
+    if (log_ != nullptr) [[unlikely]]
+      read_met(live);
+  }
+  /// `arrives` false: an engine's thread asks for a waiter, whoever it serves.
+  void write(const ClaimRequest& request, const ClaimOutcome& outcome,
+             bool arrives = true) const noexcept {
+    if (log_ != nullptr) [[unlikely]]
+      add(request, outcome, arrives);
+  }
+  void write(OwnerVerb verb, const OwnerCall& call, const OwnerOutcome& outcome,
+             bool changed) const noexcept {
+    if (log_ != nullptr) [[unlikely]]
+      add(verb, call, outcome, changed);
+  }
+  void write(OperatorCall call, ErrorCode error, bool found) const noexcept {
+    if (log_ != nullptr) [[unlikely]]
+      add(call, error, found);
+  }
+
+ private:
+  void begin(Bytes table_key) noexcept;
+  void read_met(const RecordView* live) noexcept;
+  [[nodiscard]] DecisionFacts facts() const noexcept;
+  void add(DecisionFacts& facts, bool arrives) const noexcept;
+  void add(const ClaimRequest& request, const ClaimOutcome& outcome, bool arrives) const noexcept;
+  void add(OwnerVerb verb, const OwnerCall& call, const OwnerOutcome& outcome,
+           bool changed) const noexcept;
+  void add(OperatorCall call, ErrorCode error, bool found) const noexcept;
+
+  const ClaimContext& context_;
+  DecisionLog* const log_;  ///< null: nothing is kept, and nothing below is used
+  std::uint64_t hash_;
+  MetRecord met_;
+};
 
 /// One more answer of its kind, of a namespace.
 void count_by_namespace(ClaimCounts& counts, const Claims::Namespace& names,

@@ -37,11 +37,11 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
   ClaimOutcome outcome;
   ClaimFacts facts;
   facts.others_first = context.others_first(key.bytes());
-  engine::MetRecord met;
-  engine::run_claim(context, request, facts, met, outcome,
+  engine::ClaimNote note{context, key.bytes()};
+  engine::run_claim(context, request, facts, note, outcome,
                     context.single_claim(key.bytes(), request, outcome));
   engine::count_answer(context.impl, *names_, outcome);
-  engine::note_claim(context, key.bytes(), request, met, outcome);
+  note.write(request, outcome);
   engine::confirm(context, outcome);
   return outcome;
 }

@@ -99,17 +99,15 @@ class ClaimAll {
   void claim(std::size_t i, bool commit) {
     ClaimFacts facts;
     facts.others_first = context_.others_first(keys_[i]);
-    engine::MetRecord met;
+    engine::ClaimNote note{context_, keys_[i]};
     engine::run_claim(
-        context_, requests_[i], facts, met, outcomes_[i],
+        context_, requests_[i], facts, note, outcomes_[i],
         [&](auto&& decide, Version& version) {
           return section_.update(context_.policy.db, keys_[i], decide, version);
         },
         commit);
     // The first look decides what is in the way, the second the grants.
-    if (commit || !is_granted(outcomes_[i])) {
-      engine::note_claim(context_, keys_[i], requests_[i], met, outcomes_[i]);
-    }
+    if (commit || !is_granted(outcomes_[i])) note.write(requests_[i], outcomes_[i]);
   }
   /// Nothing was changed: grants that were planned get epoch 0.
   bool give_up() noexcept {
@@ -175,14 +173,13 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
           ClaimFacts facts;
           facts.others_first = context.others_first(keys[i].bytes());
           ClaimOutcome& outcome = outcomes[start + i];
-          engine::MetRecord met;
-          engine::run_claim(context, requests[start + i], facts, met, outcome,
+          engine::ClaimNote note{context, keys[i].bytes()};
+          engine::run_claim(context, requests[start + i], facts, note, outcome,
                             context.in_group(operation, location, keys[i].bytes()), !first);
           if (first) fold(outcome, outcomes[*first], context.policy);
           outcome.folded_onto = first;
           engine::count_answer(context.impl, *names_, outcome);
-          if (!first)
-            engine::note_claim(context, keys[i].bytes(), requests[start + i], met, outcome);
+          if (!first) note.write(requests[start + i], outcome);
         });
   }
   const ErrorCode unknown = context.impl.confirm_batch();

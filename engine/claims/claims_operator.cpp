@@ -17,7 +17,7 @@ namespace {
 
 template <class Decide>
 [[nodiscard]] Result<bool> operator_call(const Context& context, Bytes key,
-                                         engine::OperatorNote note, Decide&& decide) {
+                                         engine::OperatorCall call, Decide&& decide) {
   if (key.empty()) return engine::key_error(ErrorCode::key_empty, key);
   const Bytes name = context.names.name();
   if (context.dropped()) return Error{ErrorCode::namespace_dropped, std::string{name}};
@@ -25,20 +25,17 @@ template <class Decide>
   engine::OperatorOutcome outcome;
   Version version = 0;
   bool closing = false;
-  engine::MetRecord met;
+  engine::ClaimNote note{context, table_key.bytes()};
   const ErrorCode error = context.single(table_key.bytes())(
       [&](const RecordView* live, const auto&) {
-        if (context.decisions != nullptr) engine::read_met(context, live, met);
+        note.read(live);
         const Decision decision = decide(live, outcome);
         closing = live == nullptr && context.refuses(decision);  // one that is there may go on
         return closing ? Decision{} : decision;
       },
       version);
   if (closing) return Error{ErrorCode::namespace_dropped, std::string{name}};
-  if (context.decisions != nullptr) {
-    const ErrorCode refused = error != ErrorCode::ok ? error : outcome.error;
-    engine::write_note(context, table_key.bytes(), note, met, refused, outcome.found);
-  }
+  note.write(call, error != ErrorCode::ok ? error : outcome.error, outcome.found);
   if (error != ErrorCode::ok) return engine::key_error(error, key);
   if (outcome.error != ErrorCode::ok) return engine::key_error(outcome.error, key);
   if (outcome.found) engine::notify_waiters(context, table_key.bytes());

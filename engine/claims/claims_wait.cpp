@@ -19,9 +19,9 @@ ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
   ClaimOutcome outcome;
   ClaimFacts facts;
   if (call.arrives) facts.others_first = context.others_first(call.table_key);
-  engine::MetRecord met;
-  engine::run_claim(context, call.request, facts, met, outcome, context.single(call.table_key));
-  engine::note_claim(context, call.table_key, call.request, met, outcome, call.arrives);
+  engine::ClaimNote note{context, call.table_key};
+  engine::run_claim(context, call.request, facts, note, outcome, context.single(call.table_key));
+  note.write(call.request, outcome, call.arrives);
   if (outcome.answer != ClaimAnswer::in_flight) {
     engine::count_answer(context.impl, *call.names, outcome);
     engine::confirm(context, outcome);

@@ -48,9 +48,9 @@ bool repeat_claim(Engine& engine, const Claims::Namespace& names, const GroupTim
   const TableKey key{context.prefix, request.key};
   const auto lives_on = [&](Timestamp due) { return due == no_end || due - *now >= skew_margin; };
   ClaimFacts facts;
-  MetRecord met;
+  ClaimNote note{context, key.bytes()};
   run_claim(
-      context, request, facts, met, outcome,
+      context, request, facts, note, outcome,
       [&](auto&& decide, Version& version) {
         return context.impl.core().update_unless(
             context.policy.db, key.bytes(), context.now,
@@ -70,7 +70,7 @@ bool repeat_claim(Engine& engine, const Claims::Namespace& names, const GroupTim
       false);
   if (outcome.answer != ClaimAnswer::replay) return false;
   count_answer(context.impl, context.names, outcome);
-  note_claim(context, key.bytes(), request, met, outcome);
+  note.write(request, outcome);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <thread>
 
@@ -56,20 +57,22 @@ bool DecisionLog::start(std::size_t bytes) noexcept {
   void* const memory = mmap(nullptr, count * bucket_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
+  // Each note is at a random place. Failure of the advice only costs speed.
+  madvise(memory, count * bucket_bytes, MADV_HUGEPAGE);
   memory_ = static_cast<std::byte*>(memory);
   bucket_count_ = count;
   return true;
 }
 
 bool DecisionLog::merge(Place& newest, const DecisionFacts& facts) noexcept {
+  if (newest.call != facts.call) return false;
   const DecisionFacts known = facts_of(newest);
-  const bool same = known.call == facts.call && known.answer == facts.answer &&
-                    known.flags == facts.flags && known.error == facts.error &&
-                    known.epoch == facts.epoch && known.attempt == facts.attempt &&
-                    known.met == facts.met && known.met_epoch == facts.met_epoch &&
-                    known.changed == facts.changed && known.owner == facts.owner &&
-                    known.client == facts.client.substr(0, client_bytes_max) &&
-                    known.met_owner == facts.met_owner;
+  const bool same =
+      known.answer == facts.answer && known.flags == facts.flags && known.error == facts.error &&
+      known.epoch == facts.epoch && known.attempt == facts.attempt && known.met == facts.met &&
+      known.met_epoch == facts.met_epoch && known.changed == facts.changed &&
+      known.owner == facts.owner && known.client == facts.client.substr(0, client_bytes_max) &&
+      known.met_owner == facts.met_owner;
   if (!same) return false;
   newest.last_ms = std::max(newest.last_ms, facts.at.time_since_epoch().count());
   newest.span_ms = facts.span.count();
@@ -78,14 +81,27 @@ bool DecisionLog::merge(Place& newest, const DecisionFacts& facts) noexcept {
   return true;
 }
 
-std::uint8_t DecisionLog::choose_place(Bucket& bucket, std::uint64_t hash, bool changes) noexcept {
+unsigned DecisionLog::places_of(const Bucket& bucket, std::uint64_t hash) noexcept {
+  unsigned likely = 0;
+  for (unsigned i = 0; i < place_count; ++i) {  // of a fixed length: the compiler unrolls it
+    likely |= static_cast<unsigned>(bucket.tags[i] == tag_of(hash)) << i;
+  }
+  unsigned found = 0;
+  for (; likely != 0; likely &= likely - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(likely));
+    if (i < bucket.count && bucket.places[i].hash == hash) found |= 1U << i;
+  }
+  return found;
+}
+
+std::uint8_t DecisionLog::choose_place(Bucket& bucket, unsigned places, bool changes) noexcept {
   std::size_t of_key = 0;
   std::size_t unchanged = 0;
   std::size_t oldest = 0;            // of the key, in `order`
   std::size_t oldest_unchanged = 0;  // likewise
-  for (std::size_t i = bucket.count; i-- > 0;) {
+  for (std::size_t i = places == 0 ? 0 : bucket.count; i-- > 0;) {
     const std::uint8_t place = bucket.order[i];
-    if (bucket.tags[place] != tag_of(hash) || bucket.places[place].hash != hash) continue;
+    if ((places >> place & 1) == 0) continue;
     ++of_key;
     oldest = i;
     if (bucket.places[place].changed) continue;
@@ -103,7 +119,8 @@ std::uint8_t DecisionLog::choose_place(Bucket& bucket, std::uint64_t hash, bool 
     return place;
   }
   const std::uint8_t place = bucket.order[victim];
-  std::rotate(bucket.order + victim, bucket.order + victim + 1, bucket.order + bucket.count);
+  for (std::size_t i = victim + 1; i < bucket.count; ++i) bucket.order[i - 1] = bucket.order[i];
+  bucket.order[bucket.count - 1] = place;
   return place;
 }
 
@@ -162,15 +179,18 @@ void DecisionLog::add(std::uint64_t hash, const DecisionFacts& facts) noexcept {
     return;
   }
   SEMEL_ASSERT(bucket.count <= place_count);
-  for (std::size_t i = bucket.count; i-- > 0;) {
+  const unsigned places = places_of(bucket, hash);
+  for (std::size_t i = places == 0 ? 0 : bucket.count; i-- > 0;) {
     const std::uint8_t newest = bucket.order[i];
-    if (bucket.tags[newest] != tag_of(hash) || bucket.places[newest].hash != hash) continue;
+    if ((places >> newest & 1) == 0) continue;
     if (merge(bucket.places[newest], facts)) return;
     break;
   }
-  const std::uint8_t place = choose_place(bucket, hash, facts.changed);
+  const std::uint8_t place = choose_place(bucket, places, facts.changed);
   bucket.tags[place] = tag_of(hash);
   write(bucket.places[place], hash, facts);
+  const std::uint8_t next = bucket.count < place_count ? bucket.count : bucket.order[0];
+  bucket.next.store(next, std::memory_order_relaxed);  // mo: relaxed: a hint for fetch_place()
 }
 
 std::size_t DecisionLog::copy(
