@@ -78,13 +78,18 @@ class Engine::Impl {
   [[nodiscard]] bool accepts_changes() noexcept {
     return !core_.options().replicated || core_.context().decision != nullptr;
   }
+  /// Whether log_for_call() has to be asked. A hot call looks here first, and asks out of line:
+  /// with what a logged call needs in its frame, a replay took 7 ns longer, of 52.
+  [[nodiscard]] bool may_have_log() const noexcept {
+    // mo: relaxed: most engines have none; read again where there is one
+    return call_log.load(std::memory_order_relaxed) != nullptr;
+  }
   /// What decides this thread's call, if not the engine by itself: of a replica, outside of its
   /// entries, the log of its group. None: the engine. In a section too: entries wait for it to end,
   /// so that its thread must not wait for them. To be kept until the call no longer needs the
   /// engine.
   [[nodiscard]] engine::LoggedCall log_for_call() noexcept {
-    // mo: relaxed: most engines have none; read again where there is one
-    if (call_log.load(std::memory_order_relaxed) == nullptr) [[likely]]
+    if (!may_have_log()) [[likely]]
       return {};
     const engine::ThreadContext* const own = core_.threads().try_context();
     const bool is_free = own != nullptr && own->decision == nullptr && own->section == nullptr;

@@ -20,21 +20,42 @@ using engine::TableKey;
 
 namespace {
 
+/// False: the engine decides by itself.
+[[gnu::noinline]] bool decided_by_log(Engine& engine, const Claims::Namespace& names,
+                                      const ClaimRequest& request, ClaimOutcome& outcome) {
+  const engine::LoggedCall log = engine::impl_of(engine).log_for_call();
+  if (!log) return false;
+  outcome = engine::claim_logged(*log, engine, names, engine::LoggedRequest{request});
+  return true;
+}
+[[gnu::noinline]] bool decided_by_log(Engine& engine, const Claims::Namespace& names,
+                                      OwnerVerb verb, const OwnerCall& call,
+                                      OwnerOutcome& outcome) {
+  const engine::LoggedCall log = engine::impl_of(engine).log_for_call();
+  if (!log) return false;
+  outcome = engine::owner_call_logged(*log, Context{engine, names}, verb, call);
+  return true;
+}
+
 OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVerb verb,
                         const OwnerCall& call) {
-  if (const engine::LoggedCall log = engine::impl_of(engine).log_for_call()) [[unlikely]]
-    return engine::owner_call_logged(*log, Context{engine, names}, verb, call);
+  if (engine::impl_of(engine).may_have_log()) [[unlikely]] {
+    OwnerOutcome outcome;
+    if (decided_by_log(engine, names, verb, call, outcome)) return outcome;
+  }
   return engine::owner_call(engine, names, verb, call);
 }
 
 }  // namespace
 
 ClaimOutcome Claims::claim(const ClaimRequest& request) {
-  if (const engine::LoggedCall log = engine::impl_of(*engine_).log_for_call()) [[unlikely]]
-    return engine::claim_logged(*log, *engine_, *names_, engine::LoggedRequest{request});
+  ClaimOutcome outcome;
+  if (engine::impl_of(*engine_).may_have_log() &&
+      decided_by_log(*engine_, *names_, request, outcome)) [[unlikely]] {
+    return outcome;
+  }
   const Context context{*engine_, *names_};
   const TableKey key{context.prefix, request.key};
-  ClaimOutcome outcome;
   ClaimFacts facts;
   facts.others_first = context.others_first(key.bytes());
   engine::ClaimNote note{context, key.bytes()};
