@@ -137,16 +137,17 @@ class Sides:
         self.options, self.directory = options, directory
         self.rows = []
 
-    def start(self, which, durable=False, threads=1):
+    def start(self, which, durable=False, threads=1, options=()):
+        """`which`: redis, semel, or before: an earlier build of semel, in options.before."""
         port = free_port()
         place = tempfile.mkdtemp(dir=self.directory)
         if which == 'redis':
             args = ['redis-server', '--port', str(port), '--save', '', '--dir', place,
                     '--appendonly', 'yes' if durable else 'no', '--appendfsync', 'everysec']
         else:
-            args = [self.options.semel, 'node', '--port', str(port), '--io-threads',
-                    str(threads), '--bind', '127.0.0.1', '--maxmemory', '8gb', '--maxclients',
-                    '25000']
+            program = self.options.before if which == 'before' else self.options.semel
+            args = [program, 'node', '--port', str(port), '--io-threads', str(threads), '--bind',
+                    '127.0.0.1', '--maxmemory', '8gb', '--maxclients', '25000', *options]
             if durable:
                 # The log of the server is in `place`, and a storage wants a directory of its own.
                 args += ['--storage-enabled', 'yes', '--dir', os.path.join(place, 'data'),
@@ -187,9 +188,10 @@ class Sides:
               flush=True)
 
 
-def run_bench(name, doc, parts, make, work):
+def run_bench(name, doc, parts, make, work, arguments=None):
     """A bench's main: reads the command line, calls work(bench, runs, scale), where runs(part) says
-    whether a part is wanted, and writes the rows. `make` takes what Sides takes."""
+    whether a part is wanted, and writes the rows. `make` takes what Sides takes; `arguments` adds
+    the bench's own to the parser."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument('--semel', required=True)
     parser.add_argument('--load', required=True)
@@ -199,6 +201,8 @@ def run_bench(name, doc, parts, make, work):
     parser.add_argument('--markdown', help='put the table between its marks in this page')
     parser.add_argument('--seed', type=int, default=0, help='of what is drawn')
     parser.add_argument('--only', default='', help=f'{parts}; with commas')
+    if arguments:
+        arguments(parser)
     options = parser.parse_args()
     options.semel, options.load = map(os.path.abspath, (options.semel, options.load))
     if shutil.which('redis-server') is None:
