@@ -28,9 +28,9 @@ bool fits(Engine& engine, Bytes value, Expiry expiry) noexcept {
          engine::in_range(expiry);
 }
 
-/// Whether the log of a group decides this thread's calls.
-bool is_logged(Engine& engine) noexcept {
-  return static_cast<bool>(engine::impl_of(engine).log_for_call());
+/// Whether the log of a group may decide this thread's calls. Engine::apply() asks it.
+bool may_be_logged(Engine& engine) noexcept {
+  return engine::impl_of(engine).may_have_log();
 }
 
 /// The rest of read_or_apply(): applies the operation. True: it changed the record.
@@ -109,7 +109,7 @@ Result<SetResult> Store::set(Bytes key, Bytes value, const SetOptions& options) 
     return SetResult{.stored = out.applied, .previous = value_or_none(out), .version = out.version};
   };
   if (options.condition != Condition::if_absent || !fits(*engine_, db_, key) ||
-      !fits(*engine_, value, options.expiry) || is_logged(*engine_)) {
+      !fits(*engine_, value, options.expiry) || may_be_logged(*engine_)) {
     return run(*engine_, op(), read);
   }
   return read_or_apply<SetResult>(*engine_, {db_, key}, op, read,
@@ -121,7 +121,7 @@ Result<SetResult> Store::set(Bytes key, Bytes value, const SetOptions& options) 
 
 Result<std::optional<std::string>> Store::get(Bytes key) {
   const auto op = [&] { return StoreOp{.verb = Verb::get, .db = db_, .key = key}; };
-  if (!fits(*engine_, db_, key) || is_logged(*engine_)) {
+  if (!fits(*engine_, db_, key) || may_be_logged(*engine_)) {
     return run(*engine_, op(), value_or_none);
   }
   return read_or_apply<std::optional<std::string>>(
