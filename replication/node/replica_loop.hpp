@@ -354,7 +354,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::size_t waiting_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of what is, or may be, proposed
   std::vector<Reader> new_reads_ SEMEL_GUARDED_BY(mutex_);
   bool is_woken_ SEMEL_GUARDED_BY(mutex_) = false;
-  // No new entry can be under way: proposals are taken by the turn that follows the end of one.
+  std::size_t new_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of new_proposals_
+  // No new entry begins: proposals are taken by the turn that follows the end of one, or when they
+  // fill one.
   bool is_full_ SEMEL_GUARDED_BY(mutex_) = false;
   bool is_closed_ SEMEL_GUARDED_BY(mutex_) = true;  // until start()
   ReplicaStatus status_ SEMEL_GUARDED_BY(mutex_);
