@@ -5,6 +5,7 @@
 //           on the machine does not count; a key of each call is checked.
 // Compare:  the same program with an earlier build.
 // Report:   a line a call: name, ns.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>

@@ -13,7 +13,7 @@ namespace {
 /// the next one, so that one sync of each node is for all of it.
 constexpr std::size_t in_flight_max = 4;
 /// From this many commands under way on, the next entry begins when these are applied, or when it
-/// is full: each entry costs every node some 200 us, whatever its size.
+/// is full: each costs every node a sync and some ten switches between threads, whatever its size.
 constexpr std::size_t busy_commands = 16;
 constexpr std::uint64_t time_every_ms = 1'000;
 
