@@ -72,6 +72,7 @@ struct GroupMetric {
   std::uint64_t log_bytes = 0;
   bool disk_full = false;
   double clock_off_seconds = 0;
+  double stalled_seconds = 0;
   std::uint64_t refused = 0;                 ///< connections of those that are no members
   std::vector<GroupMemberMetric> members{};  ///< but this node
 };

@@ -81,6 +81,9 @@ NodeId ConsensusCore::leader() const noexcept {
 LogIndex ConsensusCore::match(NodeId id) const noexcept {
   return raft_shim_match(shim_.get(), id);
 }
+LogIndex ConsensusCore::stored() const noexcept {
+  return raft_shim_stored(shim_.get());
+}
 bool ConsensusCore::is_handing_over() const noexcept {
   return raft_shim_transferee(shim_.get()) != 0;
 }
@@ -178,7 +181,7 @@ void ConsensusCore::report_persisted(std::uint64_t now) {
   // What was replaced since is not on the disk.
   const RaftEntry* const found = entry(index);
   if (found == nullptr || found->term != persisted_term_) return;
-  if (index <= raft_shim_stored(shim_.get())) return;
+  if (index <= stored()) return;
   raft_shim_update update;
   const int error = raft_shim_persisted(shim_.get(), now, index, &update);
   carry_out(error, update, {});

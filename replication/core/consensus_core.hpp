@@ -155,6 +155,7 @@ class ConsensusCore {
   [[nodiscard]] LogIndex commit() const noexcept { return committed_; }
   [[nodiscard]] LogIndex applied() const noexcept { return applied_; }
   [[nodiscard]] LogIndex first() const noexcept { return first_; }
+  [[nodiscard]] LogIndex stored() const noexcept;  ///< on the disk of this node
   [[nodiscard]] LogIndex last() const noexcept { return first_ + log_.size() - 1; }
   [[nodiscard]] const RaftEntry* entry(LogIndex index) const noexcept;  ///< null: not there
   /// Of an entry, or of the snapshot; 0: not known.

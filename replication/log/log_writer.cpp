@@ -57,6 +57,11 @@ bool LogWriter::is_full() const {
   return is_full_;
 }
 
+bool LogWriter::is_writing() const {
+  const base::MutexLock lock{mutex_};
+  return is_writing_;
+}
+
 std::uint64_t LogWriter::syncs() const {
   const base::MutexLock lock{mutex_};
   return syncs_;
@@ -78,6 +83,7 @@ void LogWriter::run() {
       jobs.clear();
       jobs.swap(waiting_);
       bytes_ = 0;
+      is_writing_ = true;
     }
     try {
       if (!write(jobs)) return;
@@ -110,6 +116,7 @@ bool LogWriter::write(std::vector<Job>& jobs) {
   {
     const base::MutexLock lock{mutex_};
     ++syncs_;
+    is_writing_ = false;
     disk_bytes_ = log_->disk_bytes();
     is_full_ = false;
   }

@@ -47,6 +47,8 @@ class LogWriter {
   [[nodiscard]] std::size_t bytes_waiting() const;
   /// The disk is full: it is tried again.
   [[nodiscard]] bool is_full() const;
+  /// It has begun with a part of what waits, and has not synced that.
+  [[nodiscard]] bool is_writing() const;
   [[nodiscard]] std::uint64_t syncs() const;
   /// Of all that the log has on disk.
   [[nodiscard]] std::uint64_t disk_bytes() const;
@@ -83,6 +85,7 @@ class LogWriter {
   std::uint64_t syncs_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t disk_bytes_ SEMEL_GUARDED_BY(mutex_);
   bool is_full_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool is_writing_ SEMEL_GUARDED_BY(mutex_) = false;
   bool ends_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -316,6 +316,7 @@ void ReplicaLoop::show() {
   is.log_bytes = writer_->disk_bytes();
   is.totals = transport_->totals();
   is.disk_is_full = writer_->is_full();
+  is.stalled_ms = group_watch_.is_stalled() ? group_watch_.stalled_ms() : 0;
   is.clock_off_ms = clock_.off_by(static_cast<std::int64_t>(now()), unix_ms());
   if (is_ended_) is.role = Role::follower;
   show_time();

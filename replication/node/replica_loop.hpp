@@ -34,6 +34,7 @@
 #include "replication/node/replica_options.hpp"
 #include "replication/node/reply.hpp"
 #include "replication/node/sequences.hpp"
+#include "replication/node/stall_watch.hpp"
 #include "replication/transport/peer_transport.hpp"
 
 namespace semel::replication {
@@ -189,6 +190,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void report(ReplicaEvent::What what, const std::string& text) const noexcept;
   /// What has begun or ended since the last time.
   void report_changes();
+  /// The disk, and the group, where they have something to do and do not get on.
+  void report_stalls();
+  [[nodiscard]] std::string what_waits() const;
   void report_members(Bytes configuration);
 
   // --- the group's time, and how current this node is, replica_time.cpp -------------------------
@@ -331,6 +335,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::string members_reported_;
   bool full_reported_ = false;
   bool off_reported_ = false;
+  StallWatch disk_watch_;
+  StallWatch group_watch_;
   LogIndex leader_commit_ = 0;
   Freshness freshness_{base::random_number()};
   LogIndex told_ = 0;  // of tell_idle()

@@ -28,6 +28,7 @@ void ReplicaLoop::report_changes() {
            full_reported_ ? "the disk is full: this node acknowledges nothing until there is space"
                           : "the disk has space again");
   }
+  report_stalls();
   const std::int64_t off = clock_.off_by(static_cast<std::int64_t>(now()), unix_ms());
   // Half of it to end: a clock at the border is not reported each second.
   const bool is_off = std::abs(off) > (off_reported_ ? off_ms / 2 : off_ms);
@@ -38,6 +39,64 @@ void ReplicaLoop::report_changes() {
     report(is_off ? What::clock_off : What::clock_right,
            "the wall clock is " + std::to_string(off) + " ms from the group's time");
   }
+}
+
+void ReplicaLoop::report_stalls() {
+  using What = ReplicaEvent::What;
+  constexpr std::uint64_t slow_ms = 1'000;
+  const auto text_of = [](const StallWatch& watch) {
+    return "for " + std::to_string(watch.stalled_ms()) + " ms";
+  };
+  // A full disk has an event of its own.
+  const bool writes = writer_->is_writing() && !writer_->is_full();
+  switch (disk_watch_.look(now(), writes, writer_->syncs(), slow_ms)) {
+    case StallWatch::Turn::begins:
+      report(What::disk_slow, "the disk has not synced " + text_of(disk_watch_));
+      break;
+    case StallWatch::Turn::ends:
+      report(What::disk_in_time, "the disk syncs again, it did not " + text_of(disk_watch_));
+      break;
+    case StallWatch::Turn::none:
+      break;
+  }
+  // Without a leader everything waits, which `role` has said.
+  const bool leads = core_->is_leader();
+  const bool has_work = (leads && core_->applied() < core_->last()) ||
+                        ((leads || core_->leader() != 0) &&
+                         (!in_flight_.empty() || !proposals_.empty() || !held_.empty()));
+  switch (group_watch_.look(now(), has_work, core_->applied(), answer_patience())) {
+    case StallWatch::Turn::begins:
+      report(What::stalled, "nothing was decided " + text_of(group_watch_) + ": " + what_waits());
+      break;
+    case StallWatch::Turn::ends:
+      report(What::goes_on, "decides again, it did not " + text_of(group_watch_));
+      break;
+    case StallWatch::Turn::none:
+      break;
+  }
+}
+
+/// And for whom: entries for this node's disk or for other nodes, commands for entries.
+std::string ReplicaLoop::what_waits() const {
+  std::size_t under_way = 0;
+  for (const InFlight& entry : in_flight_) under_way += entry.proposals.size();
+  std::string text = std::to_string(under_way) + " commands are under way, " +
+                     std::to_string(proposals_.size()) + " wait, " + std::to_string(held_.size()) +
+                     " have no number; last entry " + std::to_string(core_->last()) +
+                     ", on the disk " + std::to_string(core_->stored()) + ", committed " +
+                     std::to_string(core_->commit()) + ", applied " +
+                     std::to_string(core_->applied());
+  if (life_ == 0) text += ", this node has no number of its own yet";
+  const std::map<NodeId, PeerStats> peers = transport_->stats();
+  for (const Member& each : core_->members()) {
+    if (each.id == options_.node_id) continue;
+    text += "; node " + std::to_string(each.id);
+    if (core_->is_leader()) text += " has " + std::to_string(core_->match(each.id));
+    const auto found = peers.find(each.id);
+    const bool is_connected = found != peers.end() && found->second.is_connected;
+    text += is_connected ? ", connected" : ", not connected";
+  }
+  return text;
 }
 
 void ReplicaLoop::report_members(Bytes configuration) {

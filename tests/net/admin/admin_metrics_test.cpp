@@ -346,6 +346,7 @@ TEST_CASE("metrics: a group is shown where the node belongs to one", "[net][metr
                                   .log_bytes = 13,
                                   .disk_full = true,
                                   .clock_off_seconds = -1.5,
+                                  .stalled_seconds = 7.25,
                                   .refused = 14,
                                   .members = {{.id = 1,
                                                .lag = 7,
@@ -369,6 +370,7 @@ TEST_CASE("metrics: a group is shown where the node belongs to one", "[net][metr
   CHECK(page.find("semel_group_log_bytes") == "13");
   CHECK(page.find("semel_group_disk_full") == "1");
   CHECK(page.find("semel_group_clock_off_seconds") == "-1.5");
+  CHECK(page.find("semel_group_stalled_seconds") == "7.25");
   CHECK(page.find("semel_group_peers_refused_total") == "14");
   const std::string text = metrics_text(values);
   CHECK(text.find("semel_group_member_votes{member=\"1\"} 1\n") != std::string::npos);

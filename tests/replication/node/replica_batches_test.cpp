@@ -71,6 +71,10 @@ struct HeldNode {
     options.segment_bytes = std::size_t{1} << 20;
     options.engine.memory_bytes = memory_reserve + (std::size_t{64} << 20);
     options.disk = &disk;
+    options.report = [this](const ReplicaEvent& event) {
+      const std::lock_guard lock{mutex};
+      events.push_back(event);
+    };
     auto opened = Replica::open(options);
     REQUIRE(opened.ok());
     node = *std::move(opened);
@@ -119,6 +123,14 @@ struct HeldNode {
     REQUIRE(Group::wait_for([&] { return is_proposed.load(std::memory_order_acquire); }));
     REQUIRE(Group::wait_for([&] { return disk.has_waiter(); }));
   }
+  /// What it has said of that kind; empty: nothing.
+  [[nodiscard]] std::string said(ReplicaEvent::What what) {
+    const std::lock_guard lock{mutex};
+    for (const ReplicaEvent& each : events) {
+      if (each.what == what) return each.text;
+    }
+    return {};
+  }
   /// One turn of the replica's loop, which proposes what may be proposed. The last of the log then.
   [[nodiscard]] LogIndex turn() {
     REQUIRE_FALSE(node->transfer(99).ok());
@@ -140,6 +152,7 @@ struct HeldNode {
   std::size_t proposed = 0;
   std::mutex mutex;
   std::vector<LogIndex> entries;
+  std::vector<ReplicaEvent> events;
 };
 
 }  // namespace
@@ -180,6 +193,31 @@ TEST_CASE("replica: a full entry does not wait for those that are under way", "[
   const std::vector<LogIndex> entries = held.finish();
   CHECK(entries[16] == last + 1);
   CHECK(entries.back() == last + 2);
+}
+
+TEST_CASE("replica: a disk that does not sync, and what waits for it, are told of",
+          "[replica_batches]") {
+  using What = ReplicaEvent::What;
+  HeldNode held;
+  held.begin_entry(3);
+  REQUIRE(Group::wait_for([&] { return !held.said(What::stalled).empty(); }));
+  // No more than these are taken, so they are the same since it was said.
+  const std::string last = std::to_string(held.turn());
+  const std::string synced = std::to_string(held.node->status().commit);
+  CHECK(held.said(What::disk_slow).starts_with("the disk has not synced for 1"));
+  CHECK(held.said(What::disk_in_time).empty());
+  CHECK(held.said(What::goes_on).empty());
+  const std::string text = held.said(What::stalled);
+  INFO(text);
+  CHECK(text.find(" commands are under way, 0 wait, 0 have no number; last entry " + last +
+                  ", on the disk " + synced + ", committed " + synced + ", applied " + synced) !=
+        std::string::npos);
+  CHECK(last != synced);
+  REQUIRE(Group::wait_for([&] { return held.node->status().stalled_ms >= 1'500; }));
+  static_cast<void>(held.finish());
+  REQUIRE(Group::wait_for([&] { return !held.said(What::goes_on).empty(); }));
+  CHECK(held.said(What::disk_in_time).find("did not for 1") != std::string::npos);
+  REQUIRE(Group::wait_for([&] { return held.node->status().stalled_ms == 0; }));
 }
 
 }  // namespace semel::tests

@@ -86,6 +86,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     view.is_fetching = status.is_fetching || status.needs_reopen;
     view.disk_is_full = status.disk_is_full;
     view.clock_off_ms = status.clock_off_ms;
+    view.stalled_ms = status.stalled_ms;
     view.log_bytes = status.log_bytes;
     view.snapshot_bytes_sent = status.totals.snapshot_bytes_sent;
     view.snapshot_bytes_received = status.totals.snapshot_bytes_received;
@@ -371,6 +372,14 @@ std::pair<std::string_view, bool> named(replication::ReplicaEvent::What what) {
       return {"group_disk_full", true};
     case What::disk_has_space:
       return {"group_disk_has_space", false};
+    case What::disk_slow:
+      return {"group_disk_slow", true};
+    case What::disk_in_time:
+      return {"group_disk_in_time", false};
+    case What::stalled:
+      return {"group_stalled", true};
+    case What::goes_on:
+      return {"group_goes_on", false};
     case What::clock_off:
       return {"group_clock_off", true};
     case What::clock_right:

@@ -90,6 +90,7 @@ void fill_group(const net::Group& from, net::MetricValues& values) {
   group.log_bytes = view.log_bytes;
   group.disk_full = view.disk_is_full;
   group.clock_off_seconds = static_cast<double>(view.clock_off_ms) / ms_per_second;
+  group.stalled_seconds = static_cast<double>(view.stalled_ms) / ms_per_second;
   group.refused = view.refused;
   for (const net::GroupMember& each : view.members) {
     if (each.id == view.node_id) {
