@@ -137,7 +137,7 @@ Status ConsensusCore::start(std::uint64_t now, StoredState stored) {
     snapshot_ = *stored.snapshot;
     applied_ = committed_ = snapshot_.index;
     applied_members_ = snapshot_.configuration;
-    applied_members_index_ = snapshot_.configuration_index;
+    applied_members_index_ = told_members_index_ = snapshot_.configuration_index;
     snapshot = to_shim(snapshot_, members);
   }
   const std::vector<raft_shim_entry> entries = to_shim(stored.entries);
@@ -239,7 +239,7 @@ void ConsensusCore::installed(std::uint64_t now, const SnapshotId& snapshot) {
   applied_ = snapshot.index;
   committed_ = std::max(committed_, snapshot.index);
   applied_members_ = snapshot.configuration;
-  applied_members_index_ = snapshot.configuration_index;
+  applied_members_index_ = told_members_index_ = snapshot.configuration_index;
   log_.clear();
   first_ = snapshot.index + 1;
   persisted_ = 0;
@@ -306,9 +306,9 @@ bool ConsensusCore::persist(const raft_shim_update& update, const std::vector<Ra
     }
   }
   if (!update.own) raft_shim_release(shim_.get());
-  if (update.first <= applied_ || update.first < first_ || update.first > last() + 1) {
-    fail("entries from " + std::to_string(update.first) + " on would replace applied ones, up to " +
-         std::to_string(applied_) + ", or leave a gap after " + std::to_string(last()));
+  if (update.first <= committed_ || update.first < first_ || update.first > last() + 1) {
+    fail("entries from " + std::to_string(update.first) + " on would replace committed ones, up to " +
+         std::to_string(committed_) + ", or leave a gap after " + std::to_string(last()));
     return false;
   }
   while (last() >= update.first) log_.pop_back();
@@ -384,6 +384,22 @@ bool ConsensusCore::apply_configuration(std::uint64_t now, LogIndex index, const
   }
   applied_members_ = *std::move(members);
   applied_members_index_ = index;
+  return tell_members(now, index, entry);
+}
+
+bool ConsensusCore::tell_members(std::uint64_t now, LogIndex until) {
+  if (!options_.guards.tells_members) return true;
+  const LogIndex index = raft_shim_uncommitted_configuration(shim_.get());
+  if (index == 0 || index > until) return true;
+  const RaftEntry* const found = entry(index);
+  SEMEL_ASSERT(found != nullptr);  // it was not applied, so no snapshot has it
+  const RaftEntry kept = *found;
+  return tell_members(now, index, kept);
+}
+
+/// Twice does no harm: the library looks only at the newest one that it has.
+bool ConsensusCore::tell_members(std::uint64_t now, LogIndex index, const RaftEntry& entry) {
+  told_members_index_ = std::max(told_members_index_, index);
   raft_shim_update update;
   const int error = raft_shim_configured(shim_.get(), now, index, entry.data->data(),
                                          entry.data->size(), &update);

@@ -38,6 +38,7 @@ struct Guards {
   bool gives_lease_up = true;     ///< for the term in which TimeoutNow was sent
   bool sits_out = true;           ///< a restarted voter, for one election timeout
   bool holds_timeout_now = true;  ///< until everything is on its receiver's disk
+  bool tells_members = true;      ///< that are committed, before it takes the next ones
 };
 
 struct ConsensusOptions {
@@ -185,6 +186,12 @@ class ConsensusCore {
   void after(std::uint64_t now);
   void apply_committed(std::uint64_t now);
   bool apply_configuration(std::uint64_t now, LogIndex index, const RaftEntry& entry);
+  /// That the configuration which the library does not know to be committed is: one up to
+  /// `until`. False: the core has failed.
+  bool tell_members(std::uint64_t now, LogIndex until);
+  bool tell_members(std::uint64_t now, LogIndex index, const RaftEntry& entry);
+  /// Before the library takes an append.
+  void tell_members_before(std::uint64_t now, const RaftMessage& message);
   void report_persisted(std::uint64_t now);
   void begin_term(std::uint64_t now);
   /// Of a barrier, as the library's own.
@@ -224,6 +231,7 @@ class ConsensusCore {
   LogIndex committed_ = 0;  // the largest that was seen
   Configuration applied_members_;
   LogIndex applied_members_index_ = 0;
+  LogIndex told_members_index_ = 0;  // the newest that the library knows to be committed
   LogIndex persisted_ = 0;  // reported, and not yet told to the library; 0: nothing
   Term persisted_term_ = 0;
   std::uint64_t started_ = 0;

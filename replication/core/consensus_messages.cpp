@@ -198,12 +198,28 @@ void ConsensusCore::take_append(std::uint64_t now, RaftMessage& message) {
     append.previous_index += first.entries.size();
     append.previous_term = first.entries.back().term;
     append.entries.erase(append.entries.begin(), next);
+    tell_members_before(now, part);
+    if (failed_) return;
     give(now, part);
     apply_committed(now);
   }
   if (failed_) return;
+  tell_members_before(now, message);
+  if (failed_) return;
   give(now, message);
   note_echo(message);
+}
+
+/// The library knows one configuration that is not committed, and for a second one it forgets the
+/// first. When the second is dropped with its leader, it would go back behind both. A leader makes
+/// a second one only when the first is committed; so that is, if it is in the leader's log.
+void ConsensusCore::tell_members_before(std::uint64_t now, const RaftMessage& message) {
+  const auto& append = std::get<AppendRequest>(message.what);
+  if (append.entries.empty() || append.entries.front().type != EntryType::configuration) return;
+  const bool is_equal = append.previous_index <= last() && append.previous_index != 0 &&
+                        term_of(append.previous_index) == append.previous_term;
+  if (message.term < term() || !is_equal) return;
+  tell_members(now, append.previous_index);
 }
 
 void ConsensusCore::give(std::uint64_t now, const RaftMessage& message) {

@@ -99,8 +99,23 @@ void SimulatedNode::tick_soon() {
     if (core_->next_timeout() <= clock()) core_->tick(clock());
     if (!is_up() || life != life_) return;
     finish_reads();
+    if (world_.random_.chance(1, 16)) check_members();
     tick_soon();
   });
+}
+
+/// The members are those of the newest configuration in the log, committed or not.
+void SimulatedNode::check_members() {
+  if (core_->is_installing()) return;
+  std::optional<Configuration> newest;
+  for (LogIndex index = core_->last(); index >= core_->first() && !newest; --index) {
+    const RaftEntry* const entry = core_->entry(index);
+    if (entry->type == EntryType::configuration) newest = *ConsensusCore::decode(*entry->data);
+  }
+  if (!newest && snapshot_) newest = snapshot_->id.configuration;
+  if (newest && core_->members() != *newest) {
+    world_.find("node " + std::to_string(id_) + " has other members than its log");
+  }
 }
 
 void SimulatedNode::receive(const RaftMessage& message) {

@@ -75,6 +75,7 @@ class SimulatedNode final : public replication::ConsensusEffects {
   void put(const Write& write);
   void consider_snapshot();
   void finish_reads();
+  void check_members();
   [[nodiscard]] std::uint64_t disk_delay();
 
   Simulation& world_;

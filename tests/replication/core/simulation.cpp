@@ -184,7 +184,10 @@ void Simulation::change_members() {
   } else if (voters > 2) {
     done = core.demote(by->clock(), id);
   }
-  if (done) ++counts_.changes;
+  if (!done) return;
+  ++counts_.changes;
+  // Some nodes have not heard yet that this one is committed.
+  if (random_.chance(1, 2)) after(random_.below(100), [this] { change_members(); });
 }
 
 void Simulation::send(const RaftMessage& message) {

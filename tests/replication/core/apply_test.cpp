@@ -1,0 +1,121 @@
+// A core that has begun anew, of which nobody has said yet what is committed.
+// Node 1 is the core, nodes 2 and 3 are what this test says they send.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replication/core/consensus_core.hpp"
+#include "tests/support/catch.hpp"
+
+namespace semel::tests {
+namespace {
+
+using namespace replication;
+
+constexpr LogIndex last = 1'000;
+constexpr LogIndex change = 900;  // the entry by which node 4 is added
+
+Configuration members_up_to(NodeId newest) {
+  Configuration members;
+  for (NodeId id = 1; id <= newest; ++id) {
+    members.push_back({id, "node-" + std::to_string(id),
+                       id <= 3 ? MemberRole::voter : MemberRole::standby});
+  }
+  return members;
+}
+
+RaftEntry configuration(Term term, NodeId newest) {
+  const auto encoded = ConsensusCore::encode(members_up_to(newest));
+  REQUIRE(encoded.ok());
+  return {term, EntryType::configuration, *encoded};
+}
+
+RaftEntry command(Term term, std::size_t bytes) {
+  return {term, EntryType::command, std::make_shared<const std::string>(bytes, 'c')};
+}
+
+class Behind final : public ConsensusEffects {
+ public:
+  explicit Behind(std::size_t entry_bytes, ConsensusOptions options = {}) {
+    options.id = 1;
+    options.address = "node-1";
+    auto made = ConsensusCore::make(options, *this);
+    REQUIRE(made.ok());
+    core = std::move(*made);
+    StoredState stored{.term = 1};
+    for (LogIndex index = 1; index <= last; ++index) {
+      stored.entries.push_back(index == 1        ? configuration(1, 3)
+                               : index == change ? configuration(1, 4)
+                                                 : command(1, entry_bytes));
+    }
+    REQUIRE(core->start(1, std::move(stored)).ok());
+  }
+  Status save_vote(Term, NodeId) override { return Done{}; }
+  void append(LogIndex first, std::vector<RaftEntry> entries) override {
+    written = first + entries.size() - 1;
+    term_written = entries.back().term;
+  }
+  void send(RaftMessage message) override {
+    replies += std::holds_alternative<AppendReply>(message.what) ? 1 : 0;
+  }
+  void apply(LogIndex index, const RaftEntry&) override { applied.push_back(index); }
+  void install(const SnapshotOffer&) override { FAIL("nothing is installed here"); }
+  void changed() override {}
+  void failed(const Error& error) override { FAIL(error.detail); }
+
+  struct Log {
+    LogIndex previous = last;
+    Term previous_term = 1;
+    LogIndex commit = last;
+  };
+  /// Of a leader whose log has `entries` behind what `log` says.
+  void hear(NodeId leader, Term term, std::vector<RaftEntry> entries, const Log& log) {
+    core->receive(++now, {.from = leader,
+                          .to = 1,
+                          .term = term,
+                          .what = AppendRequest{.previous_index = log.previous,
+                                                .previous_term = log.previous_term,
+                                                .commit = log.commit,
+                                                .echo = 0,
+                                                .entries = std::move(entries)}});
+    if (written != 0) core->persisted(++now, std::exchange(written, 0), term_written);
+  }
+  std::unique_ptr<ConsensusCore> core;
+  std::vector<LogIndex> applied;
+  int replies = 0;
+  LogIndex written = 0;
+  Term term_written = 0;
+  std::uint64_t now = 1;
+};
+
+}  // namespace
+
+TEST_CASE("consensus: a second change of members says that the first is committed",
+          "[consensus_apply]") {
+  // Nobody has told it yet what is committed.
+  Behind node{16};
+  node.hear(2, 2, {configuration(2, 5)}, {.commit = 1});
+  CHECK(node.core->members().size() == 5);
+  node.hear(3, 3, {command(3, 16)}, {.commit = 1});
+  CHECK(node.core->members().size() == 4);
+  CHECK(node.applied.size() == 1);
+}
+
+TEST_CASE("consensus: a change of members that its leader did not commit is dropped",
+          "[consensus_apply]") {
+  Behind node{16};
+  CHECK(node.core->members().size() == 4);
+  // A log that differs says nothing of what is here.
+  node.hear(2, 2, {configuration(2, 6)}, {.previous = last - 1, .previous_term = 2, .commit = 1});
+  node.hear(2, 2, {configuration(2, 6)}, {.previous = last + 1, .previous_term = 2, .commit = 1});
+  CHECK(node.core->members().size() == 4);
+  // In its place another one, which is dropped as well.
+  node.hear(2, 2, {configuration(2, 6)}, {.previous = change - 1, .commit = 1});
+  CHECK(node.core->members().size() == 6);
+  node.hear(3, 3, {command(3, 16)}, {.previous = change - 1, .commit = 1});
+  CHECK(node.core->members().size() == 3);
+}
+
+}  // namespace semel::tests
