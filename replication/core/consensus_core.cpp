@@ -167,6 +167,12 @@ void ConsensusCore::tick(std::uint64_t now) {
   after(now);
 }
 
+void ConsensusCore::go_on(std::uint64_t now) {
+  if (failed_) return;
+  begin(now);
+  after(now);
+}
+
 void ConsensusCore::persisted(std::uint64_t now, LogIndex index, Term term) {
   if (failed_) return;
   begin(now);
@@ -255,6 +261,8 @@ void ConsensusCore::begin(std::uint64_t now) {
   SEMEL_ASSERT(!busy_);  // an effect has called the core
   busy_ = true;
   sent_at_ = now;
+  entries_left_ = options_.apply_entries_max;
+  bytes_left_ = options_.apply_bytes_max;
 }
 
 // --- effects --------------------------------------------------------------------------------
@@ -307,8 +315,9 @@ bool ConsensusCore::persist(const raft_shim_update& update, const std::vector<Ra
   }
   if (!update.own) raft_shim_release(shim_.get());
   if (update.first <= committed_ || update.first < first_ || update.first > last() + 1) {
-    fail("entries from " + std::to_string(update.first) + " on would replace committed ones, up to " +
-         std::to_string(committed_) + ", or leave a gap after " + std::to_string(last()));
+    fail("entries from " + std::to_string(update.first) +
+         " on would replace committed ones, up to " + std::to_string(committed_) +
+         ", or leave a gap after " + std::to_string(last()));
     return false;
   }
   while (last() >= update.first) log_.pop_back();
@@ -369,6 +378,12 @@ void ConsensusCore::apply_committed(std::uint64_t now) {
     if (next == nullptr) {
       return fail("entry " + std::to_string(applied_ + 1) + " is committed and not in the log");
     }
+    if (entries_left_ == 0 || bytes_left_ == 0) {
+      static_cast<void>(tell_members(now, commit()));
+      return;
+    }
+    --entries_left_;
+    bytes_left_ -= std::min(bytes_left_, next->data->size());
     ++applied_;
     const RaftEntry kept = *next;  // the step of a configuration may change the log
     if (kept.type == EntryType::configuration && !apply_configuration(now, applied_, kept)) return;

@@ -48,6 +48,8 @@ struct ConsensusOptions {
   Millis heartbeat{50};
   std::size_t uncommitted_max = 64;           ///< entries
   std::size_t message_bytes_max = 256 << 10;  ///< of entries' data, unless one entry has more
+  std::size_t apply_entries_max = 256;        ///< at once: meanwhile nobody is answered
+  std::size_t apply_bytes_max = 256 << 10;    ///< of their data, unless one entry has more
   std::uint32_t seed = 1;                     ///< of election timeouts
   Guards guards{};
 };
@@ -103,6 +105,9 @@ class ConsensusCore {
   [[nodiscard]] Status start(std::uint64_t now, StoredState stored);
   /// At next_timeout(), or more often.
   void tick(std::uint64_t now);
+  /// Applies more of what is committed. To be called soon while must_go_on(): a node that has begun
+  /// anew has much to apply, and must be heard meanwhile.
+  void go_on(std::uint64_t now);
   /// From a peer whose identity is proven. What does not fit is dropped.
   void receive(std::uint64_t now, RaftMessage message);
   /// Of what append() was called with: all up to `index`, which has `term`.
@@ -171,6 +176,10 @@ class ConsensusCore {
   [[nodiscard]] bool is_changing_members() const noexcept;
   [[nodiscard]] bool is_handing_over() const noexcept;
   [[nodiscard]] bool is_installing() const noexcept { return installing_; }
+  /// Entries are committed that were not applied yet.
+  [[nodiscard]] bool must_go_on() const noexcept {
+    return !failed_ && !installing_ && applied_ < committed_;
+  }
   [[nodiscard]] std::uint64_t next_timeout() const noexcept;
   [[nodiscard]] bool has_failed() const noexcept { return failed_; }
 
@@ -232,6 +241,8 @@ class ConsensusCore {
   Configuration applied_members_;
   LogIndex applied_members_index_ = 0;
   LogIndex told_members_index_ = 0;  // the newest that the library knows to be committed
+  std::size_t entries_left_ = 0;     // of apply_entries_max and apply_bytes_max, in this event
+  std::size_t bytes_left_ = 0;
   LogIndex persisted_ = 0;  // reported, and not yet told to the library; 0: nothing
   Term persisted_term_ = 0;
   std::uint64_t started_ = 0;

@@ -238,6 +238,8 @@ void ReplicaLoop::wake_soon() {
 
 void ReplicaLoop::turn() {
   if (is_ended_) return;
+  if (core_->must_go_on()) core_->go_on(now());
+  if (is_ended_) return;
   take_calls();
   if (std::exchange(members_changed_, false)) know_members();
   finish_reads();
@@ -246,6 +248,7 @@ void ReplicaLoop::turn() {
   tell_idle();
   consider_snapshot();
   show_full();
+  if (!is_ended_ && core_->must_go_on()) wake_soon();  // messages and timers have their turn first
 }
 
 void ReplicaLoop::arm() {
@@ -386,7 +389,9 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
   if (entry.type == EntryType::command) {
     answers = state_->apply(index, *entry.data);
     const auto here = static_cast<std::int64_t>(now());
-    const bool is_followed = entry.term == core_->term() && !core_->is_leader();
+    // What comes late says nothing of the leader's clock.
+    const bool is_followed =
+        entry.term == core_->term() && !core_->is_leader() && index == core_->commit();
     is_followed ? clock_.follow(state_->unix_ms(), here, entry.term)
                 : clock_.saw(state_->unix_ms(), here);
   } else if (const Status skipped = state_->skip(index, members_of(entry)); !skipped) {

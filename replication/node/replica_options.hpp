@@ -34,7 +34,7 @@ struct ReplicaEvent {
     disk_in_time,  ///< it has ended
     stalled,       ///< commands wait, and nothing is decided
     goes_on,       ///< something is again
-    clock_off,  ///< the wall clock is far from the group's time
+    clock_off,     ///< the wall clock is far from the group's time
     clock_right,
     stopped,  ///< this node takes part no longer
   };
@@ -129,8 +129,8 @@ struct ReplicaStatus {
   TransportTotals totals{};
   bool disk_is_full = false;
   std::uint64_t stalled_ms = 0;  ///< commands wait here, and nothing was decided; 0: all is well
-  std::string failed{};       ///< why it has stopped; empty: it runs
-  bool needs_reopen = false;  ///< a snapshot has come that only open() can take
+  std::string failed{};          ///< why it has stopped; empty: it runs
+  bool needs_reopen = false;     ///< a snapshot has come that only open() can take
 };
 
 }  // namespace semel::replication

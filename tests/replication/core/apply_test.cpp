@@ -1,4 +1,4 @@
-// A core that has begun anew, of which nobody has said yet what is committed.
+// A core that has begun anew, with much that is committed and not applied: it is heard meanwhile.
 // Node 1 is the core, nodes 2 and 3 are what this test says they send.
 #include <algorithm>
 #include <memory>
@@ -20,8 +20,8 @@ constexpr LogIndex change = 900;  // the entry by which node 4 is added
 Configuration members_up_to(NodeId newest) {
   Configuration members;
   for (NodeId id = 1; id <= newest; ++id) {
-    members.push_back({id, "node-" + std::to_string(id),
-                       id <= 3 ? MemberRole::voter : MemberRole::standby});
+    members.push_back(
+        {id, "node-" + std::to_string(id), id <= 3 ? MemberRole::voter : MemberRole::standby});
   }
   return members;
 }
@@ -82,6 +82,16 @@ class Behind final : public ConsensusEffects {
                                                 .entries = std::move(entries)}});
     if (written != 0) core->persisted(++now, std::exchange(written, 0), term_written);
   }
+  void hear(NodeId leader, Term term, std::vector<RaftEntry> entries = {}) {
+    hear(leader, term, std::move(entries), Log{});
+  }
+  [[nodiscard]] bool is_in_order() const {
+    for (std::size_t i = 0; i < applied.size(); ++i) {
+      if (applied[i] != i + 1) return false;
+    }
+    return true;
+  }
+
   std::unique_ptr<ConsensusCore> core;
   std::vector<LogIndex> applied;
   int replies = 0;
@@ -91,6 +101,62 @@ class Behind final : public ConsensusEffects {
 };
 
 }  // namespace
+
+TEST_CASE("consensus: what is committed is applied in parts, and the node answers meanwhile",
+          "[consensus_apply]") {
+  Behind node{16};
+  CHECK_FALSE(node.core->must_go_on());
+  REQUIRE(node.applied.size() == 1);  // the first members are known to be committed
+  node.hear(2, 2);
+  CHECK(node.applied.size() == 257);
+  CHECK(node.replies == 1);
+  CHECK(node.core->commit() == last);
+  REQUIRE(node.core->must_go_on());
+  node.core->go_on(++node.now);
+  CHECK(node.applied.size() == 513);
+  node.hear(2, 2);  // every event applies a part
+  CHECK(node.applied.size() == 769);
+  CHECK(node.replies == 2);
+  node.core->go_on(++node.now);
+  CHECK(node.applied.size() == last);
+  CHECK_FALSE(node.core->must_go_on());
+  node.core->go_on(++node.now);
+  CHECK(node.applied.size() == last);
+  CHECK(node.is_in_order());
+}
+
+TEST_CASE("consensus: long entries make short parts", "[consensus_apply]") {
+  Behind node{std::size_t{100} << 10};
+  node.hear(2, 2);
+  CHECK(node.applied.size() == 1 + 3);
+  Behind other{std::size_t{1} << 20};
+  other.hear(2, 2);
+  CHECK(other.applied.size() == 2);
+  other.core->go_on(++other.now);
+  CHECK(other.applied.size() == 3);
+}
+
+TEST_CASE("consensus: a committed change of members holds before it is applied",
+          "[consensus_apply]") {
+  for (const bool tells : {true, false}) {
+    ConsensusOptions options;
+    options.apply_entries_max = 100;
+    options.guards.tells_members = tells;
+    Behind node{16, options};
+    node.hear(2, 2, {configuration(2, 5)});  // of a leader that ends before it is committed
+    CHECK(node.core->members().size() == 5);
+    node.hear(3, 3, {command(3, 16)});  // in its place
+    REQUIRE(node.applied.size() < change);
+    // Without the guard node 4 is lost, which all others know.
+    CHECK(node.core->members().size() == (tells ? 4 : 3));
+    CHECK(node.core->applied_members().size() == 3);
+    while (node.core->must_go_on()) node.core->go_on(++node.now);
+    CHECK(node.is_in_order());
+    if (tells) CHECK(node.core->members().size() == 4);
+    CHECK(node.core->applied_members().size() == 4);
+    CHECK(node.core->applied_members_index() == change);
+  }
+}
 
 TEST_CASE("consensus: a second change of members says that the first is committed",
           "[consensus_apply]") {

@@ -54,6 +54,11 @@ void SimulatedNode::boot() {
   options.seed = static_cast<std::uint32_t>(world_.random_.bits());
   options.guards = world_.guards_;
   options.message_bytes_max = command_bytes * 8;
+  // Half of them apply at once what they can, the others lag behind.
+  if (world_.random_.chance(1, 2)) {
+    options.apply_entries_max = 1 + world_.random_.below(8);
+    options.apply_bytes_max = command_bytes * (1 + world_.random_.below(8));
+  }
   auto made = ConsensusCore::make(options, *this);
   SEMEL_ASSERT(made.ok());
   StoredState stored{.term = term_, .voted_for = vote_};
@@ -97,6 +102,8 @@ void SimulatedNode::tick_soon() {
   world_.after(5 + world_.random_.below(6), [this, life = life_] {
     if (!is_up() || life != life_) return;
     if (core_->next_timeout() <= clock()) core_->tick(clock());
+    if (!is_up() || life != life_) return;
+    if (core_->must_go_on()) core_->go_on(clock());
     if (!is_up() || life != life_) return;
     finish_reads();
     if (world_.random_.chance(1, 16)) check_members();
