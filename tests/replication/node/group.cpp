@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -34,15 +35,20 @@ bool wait_until(Is&& is) {
 }  // namespace
 
 std::uint16_t free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
-  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  close(socket);
-  return ntohs(address.sin_port);
+  // The kernel may offer one again that was not used yet.
+  static std::set<std::uint16_t> given;
+  for (;;) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
+    getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+    close(socket);
+    const std::uint16_t port = ntohs(address.sin_port);
+    if (given.insert(port).second) return port;
+  }
 }
 
 Group::Group(unsigned nodes, std::uint64_t snapshot_every, RunnerOf runner,

@@ -12,7 +12,7 @@
 
 namespace semel::tests {
 
-/// A port of this machine that was free a moment ago.
+/// A port of this machine that was free a moment ago, another one each time. One thread at a time.
 [[nodiscard]] std::uint16_t free_port();
 
 class Group {
