@@ -345,7 +345,6 @@ Status ReplicaLoop::save_vote(Term term, NodeId voted_for) {
 void ReplicaLoop::append(LogIndex first, std::vector<RaftEntry> entries) {
   for (const RaftEntry& each : entries) {
     members_changed_ = members_changed_ || each.type == EntryType::configuration;
-    log_bytes_ += each.data->size();
   }
   writer_->append(first, std::move(entries));
 }
@@ -384,6 +383,7 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
     const base::MutexLock lock{mutex_};
     if (is_marking_) marks_.push_back(mark_of(index));
   }
+  log_bytes_ += entry.data->size();
   Result<std::vector<Answer>> answers = std::vector<Answer>{};
   const FeatureLevel level = state_->level();
   if (entry.type == EntryType::command) {

@@ -343,7 +343,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::uint64_t last_proposal_ = 0;
   std::uint64_t level_asked_ = 0;  // when begin_level() has proposed one
   std::uint64_t elections_ = 0;
-  std::uint64_t log_bytes_ = 0;  // since the last snapshot
+  std::uint64_t log_bytes_ = 0;  // of what was applied since the last snapshot
   std::uint64_t snapshot_bytes_;
   LogIndex snapshot_index_ = 0;
   bool is_snapping_ = false;

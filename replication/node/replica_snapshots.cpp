@@ -149,7 +149,7 @@ std::optional<std::string> ReplicaLoop::snapshot_path(LogIndex index, Term term)
 
 void ReplicaLoop::fetch_snapshot(const RaftMessage& message) {
   const SnapshotId id = std::get<SnapshotOffer>(message.what).snapshot;
-  const bool is_older = message.term < core_->term() || id.index <= core_->applied();
+  const bool is_older = message.term < core_->term() || id.index <= core_->commit();
   if (is_older) return core_->receive(now(), message);  // it answers what it has
   if (fetching_ && fetching_->index == id.index && fetching_->term == id.term) return;
   fetching_ = id;

@@ -115,6 +115,23 @@ TEST_CASE("replica: everything is there after all nodes have ended", "[replica_g
   }
 }
 
+TEST_CASE("replica: the log of a node that is restarted often does not grow for ever",
+          "[replica_group]") {
+  // Each life adds less than a snapshot is taken for.
+  Group group{1, 20'000};
+  for (int life = 0; life < 4; ++life) {
+    for (int i = 0; i < 60; ++i) {
+      static_cast<void>(insist(group, set("n" + std::to_string(i), std::string(100, 'x'))));
+    }
+    if (life == 0) CHECK(group.node(1).status().snapshot == 0);
+    if (life == 3) break;
+    group.close(1);
+    group.open(1, false);
+  }
+  CHECK(Group::wait_for([&] { return group.node(1).status().snapshot > 0; }));
+  CHECK(value_at(group, 1, "n59") == std::string(100, 'x'));
+}
+
 TEST_CASE("replica: one that was away for long gets a snapshot, and one that is added as well",
           "[replica_group]") {
   Group group{3, 20'000};
