@@ -38,6 +38,14 @@ void LogWriter::forget(LogIndex index) {
   add(Forget{index}, 0);
 }
 
+void LogWriter::run_beside(std::function<void()> task) {
+  {
+    const base::MutexLock lock{mutex_};
+    beside_ = std::move(task);
+  }
+  wakeup_.notify_one();
+}
+
 void LogWriter::add(Job job, std::size_t bytes) {
   {
     const base::MutexLock lock{mutex_};
@@ -78,21 +86,33 @@ void LogWriter::run() {
   for (;;) {
     {
       base::MutexLock lock{mutex_};
-      while (waiting_.empty() && !ends_) wakeup_.wait(lock);
-      if (waiting_.empty()) return;
+      while (waiting_.empty() && !beside_ && !ends_) wakeup_.wait(lock);
+      if (waiting_.empty() && !beside_) return;
       jobs.clear();
       jobs.swap(waiting_);
       bytes_ = 0;
       is_writing_ = true;
     }
     try {
-      if (!write(jobs)) return;
+      if (!jobs.empty() && !write(jobs)) return;
+      run_task();
     } catch (const std::bad_alloc&) {
       // Some of the jobs may be written: what the log has is not what the node thinks.
       // Short enough to need no memory itself.
       return report_({.status = Error{ErrorCode::memory_full, "no memory (log)"}});
     }
   }
+}
+
+void LogWriter::run_task() {
+  std::function<void()> task;
+  {
+    const base::MutexLock lock{mutex_};
+    task.swap(beside_);
+  }
+  if (task) task();
+  const base::MutexLock lock{mutex_};
+  is_writing_ = false;
 }
 
 bool LogWriter::write(std::vector<Job>& jobs) {
@@ -116,7 +136,6 @@ bool LogWriter::write(std::vector<Job>& jobs) {
   {
     const base::MutexLock lock{mutex_};
     ++syncs_;
-    is_writing_ = false;
     disk_bytes_ = log_->disk_bytes();
     is_full_ = false;
   }

@@ -41,13 +41,17 @@ class LogWriter {
   void restart(LogIndex index, Term term);
   /// Entries up to `index` are needed no longer.
   void forget(LogIndex index);
+  /// Called on the writer's thread, when it has written what it is at: what has to do with a disk,
+  /// and nobody waits for. Must not throw. Takes the place of one that was not called yet. Left out
+  /// if the writer ends before, for a disk that is full or has failed.
+  void run_beside(std::function<void()> task);
 
   // --- from any thread ------------------------------------------------------------------------
   /// Of the data that waits to be written.
   [[nodiscard]] std::size_t bytes_waiting() const;
   /// The disk is full: it is tried again.
   [[nodiscard]] bool is_full() const;
-  /// It has begun with a part of what waits, and has not synced that.
+  /// It has begun with a part of what waits, and has not ended that.
   [[nodiscard]] bool is_writing() const;
   [[nodiscard]] std::uint64_t syncs() const;
   /// Of all that the log has on disk.
@@ -69,6 +73,7 @@ class LogWriter {
 
   void add(Job job, std::size_t bytes);
   void run();
+  void run_task();
   /// False: the writer ends.
   [[nodiscard]] bool write(std::vector<Job>& jobs);
   [[nodiscard]] Status carry_out(const Job& job);
@@ -81,6 +86,7 @@ class LogWriter {
   mutable base::Mutex mutex_;
   base::Condition wakeup_;
   std::vector<Job> waiting_ SEMEL_GUARDED_BY(mutex_);
+  std::function<void()> beside_ SEMEL_GUARDED_BY(mutex_);
   std::size_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t syncs_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t disk_bytes_ SEMEL_GUARDED_BY(mutex_);

@@ -306,10 +306,10 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   RequestRunner* runner_ = nullptr;  // of state_
   std::unique_ptr<VoteFile> votes_;
   VoteContent vote_;
-  std::unique_ptr<TimeFile> times_;  // may be null
-  TimeContent time_;
-  StoredState stored_;             // until start()
-  std::unique_ptr<EntryLog> log_;  // until start()
+  std::unique_ptr<TimeFile> times_;  // may be null; since start() of the writer's thread
+  TimeContent time_;                 // the same
+  StoredState stored_;               // until start()
+  std::unique_ptr<EntryLog> log_;    // until start()
   std::unique_ptr<LogWriter> writer_;
   std::unique_ptr<ConsensusCore> core_;
   std::unique_ptr<PeerTransport> transport_;

@@ -15,10 +15,13 @@ void ReplicaLoop::keep_time() {
   if (times_ == nullptr) return;
   const auto known = clock_.to_keep(static_cast<std::int64_t>(now()));
   if (!known) return;
-  time_.boot_ms = known->boot_ms;
-  time_.offset = known->offset;
-  // What cannot be written now is written later, and of what is older a start lets go more.
-  static_cast<void>(times_->write(time_));
+  // Not here: where a file system is stalled a write waits, and a leader must be heard. What cannot
+  // be written now is written later, and of what is older a start lets go more.
+  writer_->run_beside([this, boot_ms = known->boot_ms, offset = known->offset] {
+    time_.boot_ms = boot_ms;
+    time_.offset = offset;
+    static_cast<void>(times_->write(time_));
+  });
 }
 
 /// Of an entry of this node, which leads.
