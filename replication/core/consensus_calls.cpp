@@ -86,7 +86,8 @@ Status ConsensusCore::promote(std::uint64_t now, NodeId id) {
 }
 
 LogIndex ConsensusCore::raft_configuration_index() const {
-  return std::max(told_members_index_, raft_shim_uncommitted_configuration(shim_.get()));
+  return std::max(raft_shim_committed_configuration(shim_.get()),
+                  raft_shim_uncommitted_configuration(shim_.get()));
 }
 
 /// Those that remain must know that they are voters.

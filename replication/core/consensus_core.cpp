@@ -27,7 +27,8 @@ Result<std::unique_ptr<ConsensusCore>> ConsensusCore::make(const ConsensusOption
                                             std::to_string(raft_shim_version_end - 1)};
   }
   if (options.id == 0 || options.election < 2 * options.heartbeat ||
-      options.heartbeat <= Millis{0} || options.uncommitted_max == 0) {
+      options.heartbeat <= Millis{0} || options.uncommitted_max == 0 ||
+      options.apply_entries_max == 0 || options.apply_bytes_max == 0) {
     return Error{ErrorCode::bad_option,
                  "node id " + std::to_string(options.id) + ", election " +
                      std::to_string(options.election.count()) + " ms, heartbeat " +
@@ -137,7 +138,7 @@ Status ConsensusCore::start(std::uint64_t now, StoredState stored) {
     snapshot_ = *stored.snapshot;
     applied_ = committed_ = snapshot_.index;
     applied_members_ = snapshot_.configuration;
-    applied_members_index_ = told_members_index_ = snapshot_.configuration_index;
+    applied_members_index_ = snapshot_.configuration_index;
     snapshot = to_shim(snapshot_, members);
   }
   const std::vector<raft_shim_entry> entries = to_shim(stored.entries);
@@ -167,7 +168,7 @@ void ConsensusCore::tick(std::uint64_t now) {
   after(now);
 }
 
-void ConsensusCore::go_on(std::uint64_t now) {
+void ConsensusCore::apply_more(std::uint64_t now) {
   if (failed_) return;
   begin(now);
   after(now);
@@ -245,7 +246,7 @@ void ConsensusCore::installed(std::uint64_t now, const SnapshotId& snapshot) {
   applied_ = snapshot.index;
   committed_ = std::max(committed_, snapshot.index);
   applied_members_ = snapshot.configuration;
-  applied_members_index_ = told_members_index_ = snapshot.configuration_index;
+  applied_members_index_ = snapshot.configuration_index;
   log_.clear();
   first_ = snapshot.index + 1;
   persisted_ = 0;
@@ -378,10 +379,7 @@ void ConsensusCore::apply_committed(std::uint64_t now) {
     if (next == nullptr) {
       return fail("entry " + std::to_string(applied_ + 1) + " is committed and not in the log");
     }
-    if (entries_left_ == 0 || bytes_left_ == 0) {
-      static_cast<void>(tell_members(now, commit()));
-      return;
-    }
+    if (entries_left_ == 0 || bytes_left_ == 0) return;
     --entries_left_;
     bytes_left_ -= std::min(bytes_left_, next->data->size());
     ++applied_;
@@ -399,22 +397,12 @@ bool ConsensusCore::apply_configuration(std::uint64_t now, LogIndex index, const
   }
   applied_members_ = *std::move(members);
   applied_members_index_ = index;
-  return tell_members(now, index, entry);
-}
-
-bool ConsensusCore::tell_members(std::uint64_t now, LogIndex until) {
-  if (!options_.guards.tells_members) return true;
-  const LogIndex index = raft_shim_uncommitted_configuration(shim_.get());
-  if (index == 0 || index > until) return true;
-  const RaftEntry* const found = entry(index);
-  SEMEL_ASSERT(found != nullptr);  // it was not applied, so no snapshot has it
-  const RaftEntry kept = *found;
-  return tell_members(now, index, kept);
+  return commit_configuration(now, index, entry);
 }
 
 /// Twice does no harm: the library looks only at the newest one that it has.
-bool ConsensusCore::tell_members(std::uint64_t now, LogIndex index, const RaftEntry& entry) {
-  told_members_index_ = std::max(told_members_index_, index);
+bool ConsensusCore::commit_configuration(std::uint64_t now, LogIndex index,
+                                         const RaftEntry& entry) {
   raft_shim_update update;
   const int error = raft_shim_configured(shim_.get(), now, index, entry.data->data(),
                                          entry.data->size(), &update);

@@ -38,7 +38,7 @@ struct Guards {
   bool gives_lease_up = true;     ///< for the term in which TimeoutNow was sent
   bool sits_out = true;           ///< a restarted voter, for one election timeout
   bool holds_timeout_now = true;  ///< until everything is on its receiver's disk
-  bool tells_members = true;      ///< that are committed, before it takes the next ones
+  bool keeps_members = true;      ///< that are committed, where the change after them is dropped
 };
 
 struct ConsensusOptions {
@@ -48,7 +48,7 @@ struct ConsensusOptions {
   Millis heartbeat{50};
   std::size_t uncommitted_max = 64;           ///< entries
   std::size_t message_bytes_max = 256 << 10;  ///< of entries' data, unless one entry has more
-  std::size_t apply_entries_max = 256;        ///< at once: meanwhile nobody is answered
+  std::size_t apply_entries_max = 64;         ///< in one event: meanwhile nobody is answered
   std::size_t apply_bytes_max = 256 << 10;    ///< of their data, unless one entry has more
   std::uint32_t seed = 1;                     ///< of election timeouts
   Guards guards{};
@@ -105,9 +105,9 @@ class ConsensusCore {
   [[nodiscard]] Status start(std::uint64_t now, StoredState stored);
   /// At next_timeout(), or more often.
   void tick(std::uint64_t now);
-  /// Applies more of what is committed. To be called soon while must_go_on(): a node that has begun
-  /// anew has much to apply, and must be heard meanwhile.
-  void go_on(std::uint64_t now);
+  /// Applies more of what is committed. To be called soon while must_apply_more(): a node that has
+  /// begun anew has much to apply, and must be heard meanwhile.
+  void apply_more(std::uint64_t now);
   /// From a peer whose identity is proven. What does not fit is dropped.
   void receive(std::uint64_t now, RaftMessage message);
   /// Of what append() was called with: all up to `index`, which has `term`.
@@ -177,7 +177,7 @@ class ConsensusCore {
   [[nodiscard]] bool is_handing_over() const noexcept;
   [[nodiscard]] bool is_installing() const noexcept { return installing_; }
   /// Entries are committed that were not applied yet.
-  [[nodiscard]] bool must_go_on() const noexcept {
+  [[nodiscard]] bool must_apply_more() const noexcept {
     return !failed_ && !installing_ && applied_ < committed_;
   }
   [[nodiscard]] std::uint64_t next_timeout() const noexcept;
@@ -195,12 +195,10 @@ class ConsensusCore {
   void after(std::uint64_t now);
   void apply_committed(std::uint64_t now);
   bool apply_configuration(std::uint64_t now, LogIndex index, const RaftEntry& entry);
-  /// That the configuration which the library does not know to be committed is: one up to
-  /// `until`. False: the core has failed.
-  bool tell_members(std::uint64_t now, LogIndex until);
-  bool tell_members(std::uint64_t now, LogIndex index, const RaftEntry& entry);
-  /// Before the library takes an append.
-  void tell_members_before(std::uint64_t now, const RaftMessage& message);
+  /// Tells the library that a configuration is committed. False: the core has failed.
+  bool commit_configuration(std::uint64_t now, LogIndex index, const RaftEntry& entry);
+  /// The same, of the one before that in an append which the library is about to take.
+  void commit_configuration_before(std::uint64_t now, const RaftMessage& message);
   void report_persisted(std::uint64_t now);
   void begin_term(std::uint64_t now);
   /// Of a barrier, as the library's own.
@@ -240,8 +238,7 @@ class ConsensusCore {
   LogIndex committed_ = 0;  // the largest that was seen
   Configuration applied_members_;
   LogIndex applied_members_index_ = 0;
-  LogIndex told_members_index_ = 0;  // the newest that the library knows to be committed
-  std::size_t entries_left_ = 0;     // of apply_entries_max and apply_bytes_max, in this event
+  std::size_t entries_left_ = 0;  // of apply_entries_max and apply_bytes_max, in this event
   std::size_t bytes_left_ = 0;
   LogIndex persisted_ = 0;  // reported, and not yet told to the library; 0: nothing
   Term persisted_term_ = 0;

@@ -198,13 +198,13 @@ void ConsensusCore::take_append(std::uint64_t now, RaftMessage& message) {
     append.previous_index += first.entries.size();
     append.previous_term = first.entries.back().term;
     append.entries.erase(append.entries.begin(), next);
-    tell_members_before(now, part);
+    commit_configuration_before(now, part);
     if (failed_) return;
     give(now, part);
     apply_committed(now);
   }
   if (failed_) return;
-  tell_members_before(now, message);
+  commit_configuration_before(now, message);
   if (failed_) return;
   give(now, message);
   note_echo(message);
@@ -213,13 +213,19 @@ void ConsensusCore::take_append(std::uint64_t now, RaftMessage& message) {
 /// The library knows one configuration that is not committed, and for a second one it forgets the
 /// first. When the second is dropped with its leader, it would go back behind both. A leader makes
 /// a second one only when the first is committed; so that is, if it is in the leader's log.
-void ConsensusCore::tell_members_before(std::uint64_t now, const RaftMessage& message) {
+void ConsensusCore::commit_configuration_before(std::uint64_t now, const RaftMessage& message) {
+  if (!options_.guards.keeps_members) return;
   const auto& append = std::get<AppendRequest>(message.what);
   if (append.entries.empty() || append.entries.front().type != EntryType::configuration) return;
   const bool is_equal = append.previous_index <= last() && append.previous_index != 0 &&
                         term_of(append.previous_index) == append.previous_term;
   if (message.term < term() || !is_equal) return;
-  tell_members(now, append.previous_index);
+  const LogIndex index = raft_shim_uncommitted_configuration(shim_.get());
+  if (index == 0 || index > append.previous_index) return;
+  const RaftEntry* const found = entry(index);
+  SEMEL_ASSERT(found != nullptr);  // it was not applied, so no snapshot has it
+  const RaftEntry kept = *found;
+  static_cast<void>(commit_configuration(now, index, kept));
 }
 
 void ConsensusCore::give(std::uint64_t now, const RaftMessage& message) {

@@ -411,6 +411,9 @@ int raft_shim_catch_up_state(const struct raft_shim* shim, uint64_t id) {
   return raft_catch_up(&shim->raft, id, &status) == 0 ? status : raft_shim_no_catch_up;
 }
 
+uint64_t raft_shim_committed_configuration(const struct raft_shim* shim) {
+  return shim->raft.configuration_committed_index;
+}
 uint64_t raft_shim_uncommitted_configuration(const struct raft_shim* shim) {
   return shim->raft.configuration_uncommitted_index;
 }

@@ -138,6 +138,8 @@ uint64_t raft_shim_transferee(const struct raft_shim* shim);
 /* Of a leader; 0: nothing, or no such member. */
 uint64_t raft_shim_match(const struct raft_shim* shim, uint64_t id);
 int raft_shim_catch_up_state(const struct raft_shim* shim, uint64_t id);
+/* The index of the newest configuration that the library knows to be committed. */
+uint64_t raft_shim_committed_configuration(const struct raft_shim* shim);
 /* The index of a configuration that is not committed; 0: there is none. */
 uint64_t raft_shim_uncommitted_configuration(const struct raft_shim* shim);
 size_t raft_shim_member_count(const struct raft_shim* shim);

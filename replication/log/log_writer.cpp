@@ -38,10 +38,10 @@ void LogWriter::forget(LogIndex index) {
   add(Forget{index}, 0);
 }
 
-void LogWriter::run_beside(std::function<void()> task) {
+void LogWriter::run_after_write(std::function<void()> task) {
   {
     const base::MutexLock lock{mutex_};
-    beside_ = std::move(task);
+    after_write_ = std::move(task);
   }
   wakeup_.notify_one();
 }
@@ -86,8 +86,8 @@ void LogWriter::run() {
   for (;;) {
     {
       base::MutexLock lock{mutex_};
-      while (waiting_.empty() && !beside_ && !ends_) wakeup_.wait(lock);
-      if (waiting_.empty() && !beside_) return;
+      while (waiting_.empty() && !after_write_ && !ends_) wakeup_.wait(lock);
+      if (waiting_.empty() && !after_write_) return;
       jobs.clear();
       jobs.swap(waiting_);
       bytes_ = 0;
@@ -108,7 +108,7 @@ void LogWriter::run_task() {
   std::function<void()> task;
   {
     const base::MutexLock lock{mutex_};
-    task.swap(beside_);
+    task.swap(after_write_);
   }
   if (task) task();
   const base::MutexLock lock{mutex_};

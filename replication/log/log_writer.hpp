@@ -41,10 +41,10 @@ class LogWriter {
   void restart(LogIndex index, Term term);
   /// Entries up to `index` are needed no longer.
   void forget(LogIndex index);
-  /// Called on the writer's thread, when it has written what it is at: what has to do with a disk,
-  /// and nobody waits for. Must not throw. Takes the place of one that was not called yet. Left out
-  /// if the writer ends before, for a disk that is full or has failed.
-  void run_beside(std::function<void()> task);
+  /// Calls `task` on the writer's thread, when that has written what it is at. Entries that come
+  /// meanwhile wait. It must not throw. A later task takes the place of one that was not called
+  /// yet. It is not called if the writer ends before that because its disk is full or has failed.
+  void run_after_write(std::function<void()> task);
 
   // --- from any thread ------------------------------------------------------------------------
   /// Of the data that waits to be written.
@@ -86,7 +86,7 @@ class LogWriter {
   mutable base::Mutex mutex_;
   base::Condition wakeup_;
   std::vector<Job> waiting_ SEMEL_GUARDED_BY(mutex_);
-  std::function<void()> beside_ SEMEL_GUARDED_BY(mutex_);
+  std::function<void()> after_write_ SEMEL_GUARDED_BY(mutex_);
   std::size_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t syncs_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::uint64_t disk_bytes_ SEMEL_GUARDED_BY(mutex_);

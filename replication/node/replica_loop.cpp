@@ -238,8 +238,6 @@ void ReplicaLoop::wake_soon() {
 
 void ReplicaLoop::turn() {
   if (is_ended_) return;
-  if (core_->must_go_on()) core_->go_on(now());
-  if (is_ended_) return;
   take_calls();
   if (std::exchange(members_changed_, false)) know_members();
   finish_reads();
@@ -248,7 +246,25 @@ void ReplicaLoop::turn() {
   tell_idle();
   consider_snapshot();
   show_full();
-  if (!is_ended_ && core_->must_go_on()) wake_soon();  // messages and timers have their turn first
+  apply_soon();
+}
+
+/// Messages and timers come between two parts. One post at a time: each turn would add another.
+void ReplicaLoop::apply_soon() {
+  if (is_applying_ || is_ended_ || !core_->must_apply_more()) return;
+  is_applying_ = true;
+  try {
+    asio::post(context_, [this] {
+      run_part([this] {
+        is_applying_ = false;
+        if (is_ended_) return;
+        core_->apply_more(now());
+        turn();
+      });
+    });
+  } catch (const std::bad_alloc&) {
+    is_applying_ = false;  // the next turn does it
+  }
 }
 
 void ReplicaLoop::arm() {
@@ -389,7 +405,7 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
   if (entry.type == EntryType::command) {
     answers = state_->apply(index, *entry.data);
     const auto here = static_cast<std::int64_t>(now());
-    // What comes late says nothing of the leader's clock.
+    // Of many that come together only the newest says what time it is for the leader.
     const bool is_followed =
         entry.term == core_->term() && !core_->is_leader() && index == core_->commit();
     is_followed ? clock_.follow(state_->unix_ms(), here, entry.term)

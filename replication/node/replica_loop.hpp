@@ -165,6 +165,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void post_turn();
   /// After whatever has happened.
   void turn();
+  void apply_soon();
   void tick();
   void wake_soon();
   /// Runs a part of this thread's work. Where memory ends in it, what the core, the state and the
@@ -192,6 +193,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void report_changes();
   /// The disk, and the group, where they have something to do and do not get on.
   void report_stalls();
+  void report_disk_stall();
+  void report_group_stall();
+  [[nodiscard]] std::size_t count_forwarded() const noexcept;
   [[nodiscard]] std::string what_waits() const;
   void report_members(Bytes configuration);
 
@@ -306,7 +310,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   RequestRunner* runner_ = nullptr;  // of state_
   std::unique_ptr<VoteFile> votes_;
   VoteContent vote_;
-  std::unique_ptr<TimeFile> times_;  // may be null; since start() of the writer's thread
+  std::unique_ptr<TimeFile> times_;  // may be null; belongs to the writer's thread after start()
   TimeContent time_;                 // the same
   StoredState stored_;               // until start()
   std::unique_ptr<EntryLog> log_;    // until start()
@@ -344,6 +348,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::uint64_t level_asked_ = 0;  // when begin_level() has proposed one
   std::uint64_t elections_ = 0;
   std::uint64_t log_bytes_ = 0;  // of what was applied since the last snapshot
+  std::uint64_t cut_bytes_ = 0;  // of them, in the one that is being written
   std::uint64_t snapshot_bytes_;
   LogIndex snapshot_index_ = 0;
   bool is_snapping_ = false;
@@ -353,6 +358,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   bool is_armed_ = false;     // the timer
   bool shows_full_ = false;   // is_full_, which this thread alone changes
   bool begins_life_ = false;  // it was proposed
+  bool is_applying_ = false;  // apply_soon() has posted
   std::thread worker_;        // one snapshot at a time is written, or checked
 
   mutable base::Mutex mutex_;

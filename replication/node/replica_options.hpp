@@ -30,9 +30,9 @@ struct ReplicaEvent {
     peer_unreachable,  ///< once for each reason, until it is reached
     disk_full,         ///< nothing is acknowledged until there is space
     disk_has_space,
-    disk_slow,     ///< a sync takes longer than a second
+    disk_slow,     ///< a write or sync takes longer than a second
     disk_in_time,  ///< it has ended
-    stalled,       ///< commands wait, and nothing is decided
+    stalled,       ///< commands wait, and nothing is applied
     goes_on,       ///< something is again
     clock_off,     ///< the wall clock is far from the group's time
     clock_right,
@@ -128,9 +128,10 @@ struct ReplicaStatus {
   std::uint64_t log_bytes = 0;  ///< of the log on the disk
   TransportTotals totals{};
   bool disk_is_full = false;
-  std::uint64_t stalled_ms = 0;  ///< commands wait here, and nothing was decided; 0: all is well
-  std::string failed{};          ///< why it has stopped; empty: it runs
-  bool needs_reopen = false;     ///< a snapshot has come that only open() can take
+  std::uint64_t stalled_ms =
+      0;                      ///< commands wait, and nothing was applied; 0: no stall was reported
+  std::string failed{};       ///< why it has stopped; empty: it runs
+  bool needs_reopen = false;  ///< a snapshot has come that only open() can take
 };
 
 }  // namespace semel::replication

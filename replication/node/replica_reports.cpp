@@ -1,5 +1,7 @@
 // What a replica says for the operator's log.
+#include <algorithm>
 #include <cstdlib>
+#include <new>
 
 #include "replication/node/replica_loop.hpp"
 
@@ -42,38 +44,60 @@ void ReplicaLoop::report_changes() {
 }
 
 void ReplicaLoop::report_stalls() {
+  try {
+    report_disk_stall();
+    report_group_stall();
+  } catch (const std::bad_alloc&) {  // as report()
+  }
+}
+
+void ReplicaLoop::report_disk_stall() {
   using What = ReplicaEvent::What;
   constexpr std::uint64_t slow_ms = 1'000;
-  const auto text_of = [](const StallWatch& watch) {
-    return "for " + std::to_string(watch.stalled_ms()) + " ms";
-  };
   // A full disk has an event of its own.
   const bool writes = writer_->is_writing() && !writer_->is_full();
   switch (disk_watch_.look(now(), writes, writer_->syncs(), slow_ms)) {
     case StallWatch::Turn::begins:
-      report(What::disk_slow, "the disk has not synced " + text_of(disk_watch_));
+      report(What::disk_slow, "for " + std::to_string(disk_watch_.stalled_ms()) +
+                                  " ms the disk has not taken what is written");
       break;
     case StallWatch::Turn::ends:
-      report(What::disk_in_time, "the disk syncs again, it did not " + text_of(disk_watch_));
+      if (writer_->is_full()) break;
+      report(What::disk_in_time, "the disk takes what is written, after " +
+                                     std::to_string(disk_watch_.stalled_ms()) + " ms");
       break;
     case StallWatch::Turn::none:
       break;
   }
+}
+
+void ReplicaLoop::report_group_stall() {
+  using What = ReplicaEvent::What;
   // Without a leader everything waits, which `role` has said.
   const bool leads = core_->is_leader();
-  const bool has_work = (leads && core_->applied() < core_->last()) ||
-                        ((leads || core_->leader() != 0) &&
-                         (!in_flight_.empty() || !proposals_.empty() || !held_.empty()));
+  const bool has_work =
+      (leads && core_->applied() < core_->last()) ||
+      ((leads || core_->leader() != 0) &&
+       (!in_flight_.empty() || !proposals_.empty() || !held_.empty() || count_forwarded() != 0));
   switch (group_watch_.look(now(), has_work, core_->applied(), answer_patience())) {
     case StallWatch::Turn::begins:
-      report(What::stalled, "nothing was decided " + text_of(group_watch_) + ": " + what_waits());
+      report(What::stalled, "for " + std::to_string(group_watch_.stalled_ms()) +
+                                " ms nothing was applied here: " + what_waits());
       break;
     case StallWatch::Turn::ends:
-      report(What::goes_on, "decides again, it did not " + text_of(group_watch_));
+      report(What::goes_on,
+             "what waited goes on, after " + std::to_string(group_watch_.stalled_ms()) + " ms");
       break;
     case StallWatch::Turn::none:
       break;
   }
+}
+
+/// Commands: a forwarded read does not move what is applied here.
+std::size_t ReplicaLoop::count_forwarded() const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(forwarded_.begin(), forwarded_.end(),
+                    [](const auto& each) { return each.second.proposal.has_value(); }));
 }
 
 /// And for whom: entries for this node's disk or for other nodes, commands for entries.
@@ -81,6 +105,7 @@ std::string ReplicaLoop::what_waits() const {
   std::size_t under_way = 0;
   for (const InFlight& entry : in_flight_) under_way += entry.proposals.size();
   std::string text = std::to_string(under_way) + " commands are under way, " +
+                     std::to_string(count_forwarded()) + " were forwarded, " +
                      std::to_string(proposals_.size()) + " wait, " + std::to_string(held_.size()) +
                      " have no number; last entry " + std::to_string(core_->last()) +
                      ", on the disk " + std::to_string(core_->stored()) + ", committed " +

@@ -42,13 +42,17 @@ void ReplicaLoop::end_marking() {
 void ReplicaLoop::consider_snapshot() {
   if (is_snapping_ || fetching_ || is_ended_ || core_->applied() == snapshot_index_) return;
   // As much as the last one has: then all of them together write no more than the log does.
-  if (log_bytes_ < std::max(options_.snapshot_every_bytes, snapshot_bytes_)) return;
+  const std::uint64_t enough = std::max(options_.snapshot_every_bytes, snapshot_bytes_);
+  if (log_bytes_ < enough) return;
+  // A node that has begun anew has to catch up first, unless it never does.
+  if (core_->must_apply_more() && log_bytes_ < 4 * enough) return;
   take_snapshot();
 }
 
 void ReplicaLoop::take_snapshot() {
   if (worker_.joinable()) worker_.join();
   is_snapping_ = true;
+  cut_bytes_ = log_bytes_;
   {
     const base::MutexLock lock{mutex_};
     marks_.assign(1, mark_of(core_->applied()));
@@ -125,7 +129,8 @@ void ReplicaLoop::snapshot_done(const Result<SnapshotFront>& taken, std::uint64_
   const SnapshotId& id = taken->id;
   snapshot_bytes_ = bytes;
   snapshot_index_ = id.index;
-  log_bytes_ = 0;
+  SEMEL_ASSERT(log_bytes_ >= cut_bytes_);
+  log_bytes_ -= cut_bytes_;  // at the least: some more may be in it
   std::size_t trailing = 0;
   for (std::uint64_t kept = 0; id.index > trailing; ++trailing) {
     const RaftEntry* const entry = core_->entry(id.index - trailing);

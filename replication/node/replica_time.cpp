@@ -17,7 +17,7 @@ void ReplicaLoop::keep_time() {
   if (!known) return;
   // Not here: where a file system is stalled a write waits, and a leader must be heard. What cannot
   // be written now is written later, and of what is older a start lets go more.
-  writer_->run_beside([this, boot_ms = known->boot_ms, offset = known->offset] {
+  writer_->run_after_write([this, boot_ms = known->boot_ms, offset = known->offset] {
     time_.boot_ms = boot_ms;
     time_.offset = offset;
     static_cast<void>(times_->write(time_));

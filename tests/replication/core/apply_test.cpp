@@ -104,23 +104,25 @@ class Behind final : public ConsensusEffects {
 
 TEST_CASE("consensus: what is committed is applied in parts, and the node answers meanwhile",
           "[consensus_apply]") {
-  Behind node{16};
-  CHECK_FALSE(node.core->must_go_on());
+  ConsensusOptions options;
+  options.apply_entries_max = 256;
+  Behind node{16, options};
+  CHECK_FALSE(node.core->must_apply_more());
   REQUIRE(node.applied.size() == 1);  // the first members are known to be committed
   node.hear(2, 2);
   CHECK(node.applied.size() == 257);
   CHECK(node.replies == 1);
   CHECK(node.core->commit() == last);
-  REQUIRE(node.core->must_go_on());
-  node.core->go_on(++node.now);
+  REQUIRE(node.core->must_apply_more());
+  node.core->apply_more(++node.now);
   CHECK(node.applied.size() == 513);
   node.hear(2, 2);  // every event applies a part
   CHECK(node.applied.size() == 769);
   CHECK(node.replies == 2);
-  node.core->go_on(++node.now);
+  node.core->apply_more(++node.now);
   CHECK(node.applied.size() == last);
-  CHECK_FALSE(node.core->must_go_on());
-  node.core->go_on(++node.now);
+  CHECK_FALSE(node.core->must_apply_more());
+  node.core->apply_more(++node.now);
   CHECK(node.applied.size() == last);
   CHECK(node.is_in_order());
 }
@@ -132,27 +134,27 @@ TEST_CASE("consensus: long entries make short parts", "[consensus_apply]") {
   Behind other{std::size_t{1} << 20};
   other.hear(2, 2);
   CHECK(other.applied.size() == 2);
-  other.core->go_on(++other.now);
+  other.core->apply_more(++other.now);
   CHECK(other.applied.size() == 3);
 }
 
 TEST_CASE("consensus: a committed change of members holds before it is applied",
           "[consensus_apply]") {
-  for (const bool tells : {true, false}) {
+  for (const bool keeps : {true, false}) {
     ConsensusOptions options;
     options.apply_entries_max = 100;
-    options.guards.tells_members = tells;
+    options.guards.keeps_members = keeps;
     Behind node{16, options};
     node.hear(2, 2, {configuration(2, 5)});  // of a leader that ends before it is committed
     CHECK(node.core->members().size() == 5);
     node.hear(3, 3, {command(3, 16)});  // in its place
     REQUIRE(node.applied.size() < change);
     // Without the guard node 4 is lost, which all others know.
-    CHECK(node.core->members().size() == (tells ? 4 : 3));
+    CHECK(node.core->members().size() == (keeps ? 4 : 3));
     CHECK(node.core->applied_members().size() == 3);
-    while (node.core->must_go_on()) node.core->go_on(++node.now);
+    while (node.core->must_apply_more()) node.core->apply_more(++node.now);
     CHECK(node.is_in_order());
-    if (tells) CHECK(node.core->members().size() == 4);
+    if (keeps) CHECK(node.core->members().size() == 4);
     CHECK(node.core->applied_members().size() == 4);
     CHECK(node.core->applied_members_index() == change);
   }

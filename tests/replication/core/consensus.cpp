@@ -27,7 +27,7 @@ const std::map<std::string, bool Guards::*> guards = {
     {"transfers", &Guards::gives_lease_up},
     {"restarts", &Guards::sits_out},
     {"hand-over", &Guards::holds_timeout_now},
-    {"members", &Guards::tells_members},
+    {"members", &Guards::keeps_members},
 };
 
 struct Wanted {

@@ -103,7 +103,7 @@ void SimulatedNode::tick_soon() {
     if (!is_up() || life != life_) return;
     if (core_->next_timeout() <= clock()) core_->tick(clock());
     if (!is_up() || life != life_) return;
-    if (core_->must_go_on()) core_->go_on(clock());
+    if (core_->must_apply_more()) core_->apply_more(clock());
     if (!is_up() || life != life_) return;
     finish_reads();
     if (world_.random_.chance(1, 16)) check_members();

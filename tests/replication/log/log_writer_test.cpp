@@ -178,33 +178,33 @@ TEST_CASE("log writer: it ends although the disk is full", "[log_writer]") {
   CHECK(writing.open_log()->last() == 0);
 }
 
-TEST_CASE("log writer: what is run beside is run by its thread, at the latest at the end",
-          "[log_writer]") {
+TEST_CASE("log writer: a task is run by its thread, at the latest at the end", "[log_writer]") {
   Writing writing;
   writing.begin();
   std::vector<std::thread::id> threads;
   const auto note = [&] { threads.push_back(std::this_thread::get_id()); };
   writing.writer->append(1, Writing::entries(1, 10, 1));
   REQUIRE(writing.wait_for(10) == 10);
-  writing.writer->run_beside(note);
+  writing.writer->run_after_write(note);
   writing.writer.reset();
   REQUIRE(threads.size() == 1);
   CHECK(threads[0] != std::this_thread::get_id());
 }
 
-TEST_CASE("log writer: of what is to be run beside a full disk only the newest is kept",
-          "[log_writer]") {
+TEST_CASE("log writer: while the disk is full only the newest task is kept", "[log_writer]") {
   Writing writing;
   writing.begin();
   SickDisk::set(writing.disk.full, true);
   writing.writer->append(1, Writing::entries(1, 10, 1));
   while (!writing.writer->is_full()) std::this_thread::yield();
-  int called = 0;
-  for (int i = 1; i <= 1'000; ++i) writing.writer->run_beside([&called, i] { called = i; });
+  std::vector<int> called;
+  for (int i = 1; i <= 1'000; ++i) {
+    writing.writer->run_after_write([&called, i] { called.push_back(i); });
+  }
   SickDisk::set(writing.disk.full, false);
   REQUIRE(writing.wait_for(10) == 10);
   writing.writer.reset();
-  CHECK(called == 1'000);
+  CHECK(called == std::vector<int>{1'000});
 }
 
 TEST_CASE("log writer: a sync that failed is the last report", "[log_writer]") {

@@ -155,6 +155,13 @@ struct HeldNode {
   std::vector<ReplicaEvent> events;
 };
 
+/// The first number of a text.
+long number_in(const std::string& text) {
+  const std::size_t at = text.find_first_of("0123456789");
+  REQUIRE(at != std::string::npos);
+  return std::strtol(text.c_str() + at, nullptr, 10);
+}
+
 }  // namespace
 
 TEST_CASE("replica: while few commands are under way, the next begins an entry at once",
@@ -195,7 +202,7 @@ TEST_CASE("replica: a full entry does not wait for those that are under way", "[
   CHECK(entries.back() == last + 2);
 }
 
-TEST_CASE("replica: a disk that does not sync, and what waits for it, are told of",
+TEST_CASE("replica: a disk that does not sync is reported, and what waits for it",
           "[replica_batches]") {
   using What = ReplicaEvent::What;
   HeldNode held;
@@ -204,19 +211,21 @@ TEST_CASE("replica: a disk that does not sync, and what waits for it, are told o
   // No more than these are taken, so they are the same since it was said.
   const std::string last = std::to_string(held.turn());
   const std::string synced = std::to_string(held.node->status().commit);
-  CHECK(held.said(What::disk_slow).starts_with("the disk has not synced for 1"));
+  CHECK(number_in(held.said(What::disk_slow)) >= 1'000);
   CHECK(held.said(What::disk_in_time).empty());
   CHECK(held.said(What::goes_on).empty());
   const std::string text = held.said(What::stalled);
   INFO(text);
-  CHECK(text.find(" commands are under way, 0 wait, 0 have no number; last entry " + last +
-                  ", on the disk " + synced + ", committed " + synced + ", applied " + synced) !=
-        std::string::npos);
+  CHECK(number_in(text) >= 1'500);
+  CHECK(
+      text.find(" commands are under way, 0 were forwarded, 0 wait, 0 have no number; last entry " +
+                last + ", on the disk " + synced + ", committed " + synced + ", applied " +
+                synced) != std::string::npos);
   CHECK(last != synced);
   REQUIRE(Group::wait_for([&] { return held.node->status().stalled_ms >= 1'500; }));
   static_cast<void>(held.finish());
   REQUIRE(Group::wait_for([&] { return !held.said(What::goes_on).empty(); }));
-  CHECK(held.said(What::disk_in_time).find("did not for 1") != std::string::npos);
+  CHECK(number_in(held.said(What::disk_in_time)) >= 1'500);
   REQUIRE(Group::wait_for([&] { return held.node->status().stalled_ms == 0; }));
 }
 
