@@ -82,7 +82,7 @@ struct GroupView {
   std::uint64_t level = 1;         ///< of features, that the group uses
   std::uint64_t level_newest = 1;  ///< that this node knows
   std::int64_t clock_off_ms = 0;   ///< the wall clock minus the group's time
-  std::uint64_t stalled_ms = 0;    ///< commands wait, and nothing was decided; 0: all is well
+  std::uint64_t stalled_ms = 0;    ///< commands wait, and nothing was applied; 0: no stall
   std::uint64_t log_bytes = 0;     ///< on the disk
   std::uint64_t snapshot_bytes_sent = 0;
   std::uint64_t snapshot_bytes_received = 0;
