@@ -223,7 +223,10 @@ void ConsensusCore::commit_configuration_before(std::uint64_t now, const RaftMes
   const LogIndex index = raft_shim_uncommitted_configuration(shim_.get());
   if (index == 0 || index > append.previous_index) return;
   const RaftEntry* const found = entry(index);
-  SEMEL_ASSERT(found != nullptr);  // it was not applied, so no snapshot has it
+  // The library would read behind the end of other bytes.
+  if (found == nullptr || found->type != EntryType::configuration) {
+    return fail("entry " + std::to_string(index) + " is no configuration, as the library says");
+  }
   const RaftEntry kept = *found;
   static_cast<void>(commit_configuration(now, index, kept));
 }
