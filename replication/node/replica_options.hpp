@@ -128,10 +128,9 @@ struct ReplicaStatus {
   std::uint64_t log_bytes = 0;  ///< of the log on the disk
   TransportTotals totals{};
   bool disk_is_full = false;
-  std::uint64_t stalled_ms =
-      0;                      ///< commands wait, and nothing was applied; 0: no stall was reported
-  std::string failed{};       ///< why it has stopped; empty: it runs
-  bool needs_reopen = false;  ///< a snapshot has come that only open() can take
+  std::uint64_t stalled_ms = 0;  ///< commands wait, and nothing was applied; 0: no stall
+  std::string failed{};          ///< why it has stopped; empty: it runs
+  bool needs_reopen = false;     ///< a snapshot has come that only open() can take
 };
 
 }  // namespace semel::replication

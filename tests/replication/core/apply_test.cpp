@@ -175,7 +175,7 @@ TEST_CASE("consensus: a change of members that its leader did not commit is drop
           "[consensus_apply]") {
   Behind node{16};
   CHECK(node.core->members().size() == 4);
-  // A log that differs says nothing of what is here.
+  // Appends that do not fit the log are refused, and change no members.
   node.hear(2, 2, {configuration(2, 6)}, {.previous = last - 1, .previous_term = 2, .commit = 1});
   node.hear(2, 2, {configuration(2, 6)}, {.previous = last + 1, .previous_term = 2, .commit = 1});
   CHECK(node.core->members().size() == 4);

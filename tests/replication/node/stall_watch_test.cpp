@@ -1,4 +1,4 @@
-// When a stall is told of: once as it begins, once as it ends.
+// StallWatch reports a stall once when it begins and once when it ends.
 #include "replication/node/stall_watch.hpp"
 
 #include "tests/support/catch.hpp"
