@@ -762,12 +762,52 @@ SEMEL_API void semel_keep_end(semel_keeper* keeper);
 
 /* The fields as one key that no other list of fields gives (semel/patterns/keys.hpp). */
 SEMEL_API int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* key);
+/* `format` with the value of each "{name}" in its place, escaped so that no two lists of values give
+ * one key (format_key() of semel/patterns/keys.hpp). Errors: SEMEL_SYNTAX, SEMEL_BAD_OPTION (a name
+ * that is not there, or twice), SEMEL_KEY_EMPTY (a value, or the format). */
+SEMEL_API int semel_format_key(const void* format, size_t length, const semel_bytes* names,
+                               const semel_bytes* values, size_t count, semel_buffer* key);
 /* XXH3-128 of the payload: finds mistakes, does not withstand an enemy. */
 SEMEL_API int semel_fingerprint_of(const void* payload, size_t length, semel_fingerprint* print);
-/* The same of JSON, whatever the order of its members, its blanks and how its numbers are written
- * (RFC 8785). Errors: SEMEL_SYNTAX (no JSON, or it has a name twice), SEMEL_VALUE_TOO_LONG (16 MiB,
- * 128 levels, 1048576 values), SEMEL_REFUSED (this library was built without Boost). */
+/* The same of JSON, whatever the order of its members, its blanks and how its numbers are written:
+ * of semel_identity_json(). Errors: as there. */
 SEMEL_API int semel_fingerprint_json(const void* json, size_t length, semel_fingerprint* print);
+
+/* What a fingerprint's `algorithm` says. Fingerprints of different numbers are never compared. */
+enum {
+  SEMEL_XXH3_BYTES = 1,
+  SEMEL_SHA256_BYTES = 2,
+  SEMEL_XXH3_PARAMETERS = 5,
+  SEMEL_XXH3_JSON = 6,   /* of semel_identity_json() */
+  SEMEL_SHA256_JSON = 7, /* the first 16 bytes of SHA-256 of the same */
+  SEMEL_XXH3_IDENTITY = 8,
+  SEMEL_SHA256_IDENTITY = 9 /* of semel_identity_text(); its SHA-256 in hexadecimal is a key */
+};
+
+/* The canonical form of JSON, in which numbers are exact (semel/patterns/identity.hpp). Errors:
+ * SEMEL_SYNTAX (no JSON, a name twice, a number of more than 10000 places), SEMEL_VALUE_TOO_LONG
+ * (16 MiB, 128 levels, 1048576 values), SEMEL_REFUSED (this library was built without Boost). */
+SEMEL_API int semel_identity_json(const void* json, size_t length, semel_buffer* text);
+
+/* A call: its operation, whose it is, and what is asked. */
+typedef struct semel_call_identity {
+  size_t size;
+  const void* operation; /* 1..512 bytes of UTF-8 */
+  size_t operation_length;
+  const void* tenant; /* empty: none */
+  size_t tenant_length;
+  const void* user; /* empty: none */
+  size_t user_length;
+  const void* arguments; /* JSON */
+  size_t arguments_length;
+} semel_call_identity;
+
+/* The canonical text of [operation, scope, arguments], equal in every language. Errors: as above;
+ * SEMEL_KEY_EMPTY and SEMEL_KEY_TOO_LONG (the operation). */
+SEMEL_API int semel_identity_text(const semel_call_identity* call, semel_buffer* text);
+/* Its fingerprint, SEMEL_XXH3_IDENTITY. */
+SEMEL_API int semel_fingerprint_identity(const semel_call_identity* call,
+                                         semel_fingerprint* print);
 
 #ifdef __cplusplus
 }

@@ -78,6 +78,8 @@ PARTS_OF_FILES = {
     'include/semel/patterns/json_codec.hpp': {'project': ('semel/',), 'foreign': ('boost/json/',)},
     'tests/patterns/json_codec_test.cpp': {'project': ('semel/', 'tests/'),
                                            'foreign': ('boost/describe/', 'catch2/')},
+    'tests/patterns/identity_test.cpp': {'project': ('semel/', 'base/', 'tests/'),
+                                         'foreign': ('boost/json/', 'catch2/')},
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
     # What a step has left is decided by the engine, for a group's log.
     'patterns/steps.cpp': {'project': ('semel/', 'engine/claims/memos.hpp'), 'foreign': ()},

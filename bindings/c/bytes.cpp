@@ -5,9 +5,6 @@
 
 #include "bindings/c/sized.hpp"
 #include "semel/patterns/keys.hpp"
-#if SEMEL_WITH_JSON
-#include "semel/patterns/json_key.hpp"
-#endif
 
 namespace semel::c {
 
@@ -49,32 +46,5 @@ int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* k
     if (const int error = c::read_fields(fields, count, list)) return error;
     if (!c::put(*key, composite_key(list))) return c::say_unknown_outcome("no memory");
     return int{SEMEL_OK};
-  });
-}
-
-static void fill(semel_fingerprint& print, const Fingerprint& made) noexcept {
-  print.algorithm = made.algorithm;
-  std::memcpy(print.digest, made.digest.data(), made.digest.size());
-}
-
-int semel_fingerprint_of(const void* payload, size_t length, semel_fingerprint* print) {
-  if (print == nullptr) return c::say_null("print");
-  if (const int error = c::check_bytes(payload, length, "payload")) return error;
-  fill(*print, fingerprint_of(c::bytes_of(payload, length)));
-  return SEMEL_OK;
-}
-
-int semel_fingerprint_json(const void* json, size_t length, semel_fingerprint* print) {
-  if (print == nullptr) return c::say_null("print");
-  if (const int error = c::check_bytes(json, length, "json")) return error;
-  return c::guarded([&]() -> int {
-#if SEMEL_WITH_JSON
-    const Result<Fingerprint> made = fingerprint_json(c::bytes_of(json, length));
-    if (!made.ok()) return c::say(made.error());
-    fill(*print, *made);
-    return SEMEL_OK;
-#else
-    return c::say(ErrorCode::refused, "this library was built without Boost");
-#endif
   });
 }

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/hex.hpp"
-#include "semel/patterns/json_key.hpp"
+#include "semel/patterns/identity.hpp"
 #include "semel/patterns/signed_request.hpp"
 
 namespace semel::gateway {
@@ -105,24 +105,54 @@ std::string claim_key(std::string_view scope, std::string_view key) {
   return composite_key({scope, key});
 }
 
+namespace {
+
+/// A text of the head: a string, or bytes where it is not UTF-8.
+std::string json_text(std::string_view text) {
+  std::string json = json_string(text);
+  if (identity_json(json).ok()) return json;
+  std::string base64((text.size() + 2) / 3 * 4 + 1, '\0');  // and the NUL that libcrypto writes
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(base64.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()),
+                                   static_cast<int>(text.size()));
+  base64.resize(static_cast<std::size_t>(size));
+  return "{\"$bytes\":\"" + base64 + "\"}";
+}
+
+void append_member(std::string& json, std::string_view name, std::string_view value) {
+  json.append(json.empty() ? "{" : ",").append(json_string(name)).append(":").append(value);
+}
+
+std::string values_of(std::string_view name, const Request& request) {
+  std::string list;
+  for (const Field& field : request.fields) {  // each of them, in their order
+    if (!equal_names(field.name, name)) continue;
+    list.append(list.empty() ? "[" : ",").append(json_text(field.value));
+  }
+  return list.empty() ? "[]" : list + "]";
+}
+
+}  // namespace
+
 Result<Fingerprint> fingerprint_of_request(const FingerprintParts& parts, const Request& request) {
-  std::string text;
-  if (parts.method) append_part(text, "method", request.method);
-  if (parts.path) append_part(text, "path", request.path);
-  if (parts.query) append_part(text, "query", request.query);
+  std::string arguments;
+  if (parts.method) append_member(arguments, "method", json_text(request.method));
+  if (parts.path) append_member(arguments, "path", json_text(request.path));
+  if (parts.query) append_member(arguments, "query", json_text(request.query));
   for (const std::string& name : parts.headers) {
-    for (const Field& field : request.fields) {  // each of them, in their order
-      if (equal_names(field.name, name)) append_part(text, lower_case(name), field.value);
-    }
+    append_member(arguments, "header:" + lower_case(name), values_of(name, request));
   }
   if (parts.json && !request.body.empty()) {
-    Result<std::string> canonical = canonical_json(request.body);
+    // By itself first: a body is to be one value of JSON, not a piece of the text around it.
+    Result<std::string> canonical = identity_json(request.body);
     if (!canonical) return bad("the body: " + canonical.error().message());
-    append_part(text, "json", *canonical);
+    append_member(arguments, "json", *canonical);
   } else if (parts.body || parts.json) {
-    append_part(text, "body", request.body);
+    append_member(arguments, "body-sha256", json_string(sha256_hex(request.body)));
   }
-  const Fingerprint made = fingerprint_sha256(text);
+  arguments += arguments.empty() ? "null" : "}";
+  SEMEL_TRY(text, identity_text({.operation = "http", .arguments = arguments}));
+  const Fingerprint made = fingerprint_sha256(text, FingerprintAlgorithm::sha256_identity);
   if (made.algorithm == 0) return no_digest();
   return made;
 }

@@ -46,6 +46,9 @@ inline constexpr std::size_t hash_picks_bytes_max = std::size_t{64} << 20;  ///<
 inline constexpr std::size_t json_bytes_max = std::size_t{16} << 20;  ///< of one JSON text
 inline constexpr std::size_t json_depth_max = 128;                    ///< objects in arrays in ..
 inline constexpr std::size_t json_values_max = 1'048'576;  ///< of one text, all levels together
+/// Decimal places in front of the point and behind it of an exact number (identity.hpp).
+inline constexpr std::size_t json_places_max = 10'000;
+inline constexpr std::size_t operation_bytes_max = 512;  ///< of the name of an operation
 
 inline constexpr std::size_t signed_caller_max = 256;                  ///< bytes
 inline constexpr std::size_t signed_nonce_max = 256;                   ///< bytes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
+#include <optional>
 
 #include "base/assert.hpp"
 #include "patterns/json/json_number.hpp"
@@ -41,6 +42,8 @@ class JsonTreeBuilder {
   static constexpr std::size_t max_array_size = limits::json_bytes_max;
   static constexpr std::size_t max_key_size = limits::json_bytes_max;
   static constexpr std::size_t max_string_size = limits::json_bytes_max;
+
+  explicit JsonTreeBuilder(JsonNumbers numbers) noexcept : numbers_(numbers) {}
 
   bool on_document_begin(json::error_code&) { return true; }
   bool on_document_end(json::error_code&) { return true; }
@@ -150,13 +153,20 @@ class JsonTreeBuilder {
 
   bool number(json::string_view part, json::error_code& ec) {
     text_.append(part.data(), part.size());
-    const std::optional<double> value = read_json_number(text_);
-    if (!value) {
-      return fail({ErrorCode::syntax, "the number " + text_.substr(0, 40) + " is too large"}, ec);
+    printed_.clear();
+    if (!print_number()) {
+      return fail({ErrorCode::syntax, "the number " + text_.substr(0, 40) + " is out of range"},
+                  ec);
     }
-    text_.clear();
-    append_json_number(*value, text_);
+    text_.swap(printed_);
     return add_text(JsonKind::number, ec);
+  }
+
+  [[nodiscard]] bool print_number() {
+    if (numbers_ == JsonNumbers::exact) return append_exact_number(text_, printed_);
+    const std::optional<double> value = read_json_number(text_);
+    if (value) append_json_number(*value, printed_);
+    return value.has_value();
   }
 
   bool open(JsonKind kind, json::error_code& ec) {
@@ -187,31 +197,88 @@ class JsonTreeBuilder {
     return true;
   }
 
+  const JsonNumbers numbers_;
   JsonTree tree_;
   std::vector<Open> open_;
   std::vector<JsonTree::Index> members_;  // of the object that ends
   std::string text_;                      // of a value that arrives in parts
+  std::string printed_;                   // of a number
   JsonTree::Index name_at_ = 0;           // of the member that comes
   JsonTree::Index name_size_ = 0;
   Error error_;
 };
 
-Result<JsonTree> JsonTree::parse(Bytes json_text) {
+namespace {
+
+/// "0", "0.0": "00" and "0." are no numbers.
+bool is_whole_mantissa(Bytes zeros) noexcept {
+  return zeros == "0" || (zeros.starts_with("0.") && zeros.size() > 2 &&
+                          zeros.find_first_not_of('0', 2) == Bytes::npos);
+}
+
+constexpr Bytes digits = "0123456789";
+constexpr Bytes of_numbers = "0123456789+-.eE";
+
+/// Boost.JSON refuses an exponent of ten digits before its handler sees the number, also behind a
+/// mantissa of zero. `json` with each such number as "0" and blanks, so that positions stay. None:
+/// there is none.
+std::optional<std::string> without_powers_of_zero(Bytes json) {
+  std::string text{json};
+  bool has_changed = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) {
+        if (text[i] == '\\') ++i;
+      }
+      continue;
+    }
+    if (digits.find(text[i]) == Bytes::npos) continue;
+    const std::size_t end = std::min(text.find_first_not_of(of_numbers, i), text.size());
+    const Bytes number = Bytes{text}.substr(i, end - i);
+    const std::size_t e = number.find_first_of("eE");
+    const std::size_t sign = e != Bytes::npos && number.find_first_of("+-", e) == e + 1 ? 1 : 0;
+    const bool is_zero = e != Bytes::npos && number.find_first_not_of("0.") == e &&
+                         e + 1 + sign < number.size() &&
+                         number.find_first_not_of(digits, e + 1 + sign) == Bytes::npos;
+    if (is_zero && is_whole_mantissa(number.substr(0, e))) {
+      text.replace(i, number.size(), number.size(), ' ');
+      text[i] = '0';
+      has_changed = true;
+    }
+    i = end - 1;
+  }
+  if (!has_changed) return std::nullopt;
+  return text;
+}
+
+std::size_t read(Bytes text, json::basic_parser<JsonTreeBuilder>& parser, json::error_code& ec) {
+  const std::size_t read = parser.write_some(false, text.data(), text.size(), ec);
+  if (!ec && read < text.size()) ec = json::error::extra_data;
+  return read;
+}
+
+}  // namespace
+
+Result<JsonTree> JsonTree::parse(Bytes json_text, JsonNumbers numbers) {
   if (json_text.size() > limits::json_bytes_max) {
     return too_many(" bytes of JSON", limits::json_bytes_max);
   }
   json::parse_options options;
   options.max_depth = limits::json_depth_max;
-  json::basic_parser<JsonTreeBuilder> parser{options};
-  json::error_code ec;
-  const std::size_t read = parser.write_some(false, json_text.data(), json_text.size(), ec);
-  if (parser.handler().error().code != ErrorCode::ok) return parser.handler().error();
-  if (!ec && read < json_text.size()) ec = json::error::extra_data;
-  if (ec == json::error::too_deep) return too_many(" levels of JSON", limits::json_depth_max);
-  if (ec) {
-    return Error{ErrorCode::syntax, ec.message() + " at position " + std::to_string(read)};
+  std::optional<std::string> shortened;
+  for (;;) {
+    json::basic_parser<JsonTreeBuilder> parser{options, numbers};
+    json::error_code ec;
+    const std::size_t at = read(shortened ? Bytes{*shortened} : json_text, parser, ec);
+    if (parser.handler().error().code != ErrorCode::ok) return parser.handler().error();
+    if (!ec) return parser.handler().take();
+    if (ec == json::error::exponent_overflow && !shortened) {
+      shortened = without_powers_of_zero(json_text);
+      if (shortened) continue;
+    }
+    if (ec == json::error::too_deep) return too_many(" levels of JSON", limits::json_depth_max);
+    return Error{ErrorCode::syntax, ec.message() + " at position " + std::to_string(at)};
   }
-  return parser.handler().take();
 }
 
 }  // namespace semel::patterns

@@ -12,6 +12,9 @@
 
 namespace semel::patterns {
 
+/// How the text of a number is made (json_number.hpp).
+enum class JsonNumbers : std::uint8_t { ieee, exact };
+
 enum class JsonKind : std::uint8_t { null, yes, no, number, string, array, object };
 
 class JsonTree {
@@ -30,7 +33,7 @@ class JsonTree {
   };
 
   /// Errors: as canonical_json() has them.
-  [[nodiscard]] static Result<JsonTree> parse(Bytes json);
+  [[nodiscard]] static Result<JsonTree> parse(Bytes json, JsonNumbers numbers);
 
   [[nodiscard]] const Node& node(Index index) const {
     SEMEL_ASSERT(index < nodes_.size());

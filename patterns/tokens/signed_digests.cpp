@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/hex.hpp"
+#include "semel/patterns/identity.hpp"
 #include "semel/patterns/signed_request.hpp"
 
 namespace semel {
@@ -56,12 +57,26 @@ std::string md5_hex(Bytes text) {
   return base::hex_of(digest);
 }
 
-std::string digest_key_sha256(Bytes name, Bytes payload) {
+namespace {
+
+/// "" if libcrypto fails.
+std::string sha256_hex(Bytes bytes) {
   patterns::Sha256 digest{};
-  const bool is_done = EVP_Digest(payload.data(), payload.size(), digest.data(), nullptr,
-                                  EVP_sha256(), nullptr) == 1;
-  if (!is_done) return {};
-  return composite_key({name, "sha256-" + base::hex_of(digest)});
+  const bool is_done =
+      EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr) == 1;
+  return is_done ? base::hex_of(digest) : std::string{};
+}
+
+}  // namespace
+
+std::string identity_key(Bytes text) {
+  return sha256_hex(text);
+}
+
+std::string digest_key_sha256(Bytes name, Bytes payload) {
+  const std::string digest = sha256_hex(payload);
+  if (digest.empty()) return {};
+  return composite_key({name, "sha256-" + digest});
 }
 
 bool equal_in_constant_time(Bytes one, Bytes other) noexcept {

@@ -99,6 +99,28 @@ TEST_CASE("fingerprint: JSON that says the same is the same", "[gateway][fingerp
   CHECK(of("").ok());
 }
 
+TEST_CASE("fingerprint: numbers of JSON are exact, and a body is one value",
+          "[gateway][fingerprint][once-again-5]") {
+  FingerprintParts parts;
+  parts.json = true;
+  const auto of = [&](std::string_view body) {
+    return fingerprint_of_request(parts, {"POST", "/a", "", {}, body});
+  };
+  CHECK(of("1")->algorithm == 9);
+  CHECK_FALSE(*of(R"({"to":9007199254740993})") == *of(R"({"to":9007199254740992})"));
+  CHECK_FALSE(*of("123456789012345.67") == *of("123456789012345.68"));
+  CHECK_FALSE(of(R"(1,"x":2)").ok());
+  CHECK_FALSE(of("1}").ok());
+  parts.headers = {"X-Name"};
+  const auto named = [&](std::string_view name) {
+    const std::vector<Field> fields{{"X-Name", name}};
+    return fingerprint_of_request(parts, {"POST", "/a", "", fields, "1"});
+  };
+  CHECK(named("\xff").ok());  // a header's bytes need not be UTF-8
+  CHECK_FALSE(*named("\xff") == *named("\xfe"));
+  CHECK_FALSE(*named("\xff") == *named("/w=="));
+}
+
 TEST_CASE("signature: its headers are there once and in their form", "[gateway][signature]") {
   std::vector<Field> fields{{"Semel-Key-Id", "k"},
                             {"Semel-Timestamp", "1700000000"},

@@ -23,7 +23,9 @@ struct JsonFields {
 
 /// `json` in the one form that RFC 8785 gives it: no blanks, members in the order of their names'
 /// UTF-16 code units, numbers as ECMAScript prints the IEEE double that they are (1e3 and 1000.0
-/// are 1000, -0 is 0, integers beyond 2^53 are the double next to them), the shortest escapes.
+/// are 1000, -0 is 0, integers beyond 2^53 are the double next to them), the shortest escapes. For
+/// programs that exchange this form. Two numbers that are one double are one text here:
+/// identity_json() (identity.hpp) tells them apart, and fingerprints are made of it.
 /// Errors, each with what and where:
 ///   syntax          not JSON, a text that is not UTF-8, a lone surrogate, a name that is there
 ///   twice
@@ -32,14 +34,14 @@ struct JsonFields {
 ///   bad_option      a pointer that is none, or nothing is left
 [[nodiscard]] Result<std::string> canonical_json(Bytes json, const JsonFields& fields = {});
 
-/// Fingerprint of canonical_json(), xxh3_json. Errors: those of canonical_json().
+/// Fingerprint of identity_json() (identity.hpp), xxh3_json. Errors: those of identity_json().
 [[nodiscard]] Result<Fingerprint> fingerprint_json(Bytes json, const JsonFields& fields = {});
 /// The same within a scope, as fingerprint_of() has it.
 [[nodiscard]] Result<Fingerprint> fingerprint_json(const Scope& scope, Bytes json,
                                                    const JsonFields& fields = {});
 
 /// What `pointer` names, as text for a key: of a string its characters, of anything else its
-/// canonical_json(). So 7 and "7" give one text. Errors: those of canonical_json(); no_such_key
+/// identity_json(). So 7 and "7" give one text. Errors: those of identity_json(); no_such_key
 /// (names the pointer: there is nothing, or null).
 [[nodiscard]] Result<std::string> json_at(Bytes json, Bytes pointer);
 

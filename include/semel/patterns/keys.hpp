@@ -70,9 +70,13 @@ enum class FingerprintAlgorithm : std::uint8_t {
   none = 0,
   xxh3_bytes = 1,       ///< XXH3-128 of the bytes
   sha256_bytes = 2,     ///< the first 16 bytes of SHA-256 of the bytes
-  xxh3_json = 3,        ///< XXH3-128 of canonical_json()
-  sha256_json = 4,      ///< the first 16 bytes of SHA-256 of canonical_json()
+  xxh3_rfc8785 = 3,     ///< XXH3-128 of canonical_json(), whose numbers are doubles: no longer made
+  sha256_rfc8785 = 4,   ///< the first 16 bytes of SHA-256 of the same
   xxh3_parameters = 5,  ///< XXH3-128 of names and values, each behind its length, in order
+  xxh3_json = 6,        ///< XXH3-128 of identity_json()
+  sha256_json = 7,      ///< the first 16 bytes of SHA-256 of identity_json()
+  xxh3_identity = 8,    ///< XXH3-128 of identity_text()
+  sha256_identity = 9,  ///< the first 16 bytes of SHA-256 of identity_text()
 };
 
 /// Fingerprint of the bytes, xxh3_bytes.

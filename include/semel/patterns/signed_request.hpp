@@ -26,8 +26,9 @@ namespace semel {
 /// failed.
 [[nodiscard]] std::string digest_key_sha256(Bytes name, Bytes payload);
 
-/// The first 16 bytes of SHA-256 of the bytes. `algorithm` is sha256_json if they are what
-/// canonical_json() gave. Algorithm none if libcrypto does not compute it.
+/// The first 16 bytes of SHA-256 of the bytes. `algorithm` says what they are: sha256_json if
+/// identity_json() gave them, sha256_identity if identity_text() did. Algorithm none if libcrypto
+/// does not compute it.
 [[nodiscard]] Fingerprint fingerprint_sha256(
     Bytes payload, FingerprintAlgorithm algorithm = FingerprintAlgorithm::sha256_bytes);
 /// The same within a scope: HMAC-SHA-256 with tenant and user, each behind its length, as the key.
