@@ -4,6 +4,7 @@ SEMEL_TEST_PORT. Prints a line a story: its name, a tab, its outcome."""
 
 import os
 import pathlib
+import socket
 import sys
 import threading
 
@@ -11,6 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'gateway'))
 from harness import Client, Gateway, Upstream, message, new_directory  # noqa: E402
 from stores import wait_until  # noqa: E402
+import servers  # noqa: E402  (stores has found the folder)
 
 ROUTE = os.environ['SEMEL_TEST_NAMESPACE']
 ROUTES = f'''
@@ -76,6 +78,13 @@ class Door:
         self.tell(story, f'{word}; runs {self.runs(story)}')
 
 
+def nothing_is_held():
+    """The gateway lives until it has given back what came too late."""
+    plug = socket.create_connection(('127.0.0.1', int(os.environ['SEMEL_TEST_DIRECT_PORT'])), 10)
+    with plug:
+        return servers.Client(plug, 10)('SEMEL.INFLIGHT', f'gw.{ROUTE}') == []
+
+
 def main():
     upstream = Upstream()
     directory = new_directory()
@@ -95,6 +104,7 @@ def main():
                       'tryagain-claim', 'tryagain-complete', 'restart'):
             door.wire(story, 'ran')
         door.wire('late-claim', 'unavailable')
+        wait_until(nothing_is_held, 'the late grant is given back')
     finally:
         gateway.stop()
         upstream.stop()

@@ -48,14 +48,19 @@ def play(command, environment):
     return told, '\n'.join(other + [done.stderr])[-4000:]
 
 
+def text_of(value):
+    return value.decode(errors='replace') if isinstance(value, bytes) else str(value)
+
+
 def state_of(client, door, story):
     """The node's record of a story's key. Keys of a door are in the namespace of its name; the
     gateway writes a scope in front of them."""
     space = TABLE['doors'][door].get('namespace', f'doors-{door}')
     _, keys = client('SCAN', '0', 'MATCH', f"{space}:*{story['name']}", 'COUNT', '100000')
-    for key in keys:
-        if key.split(':', 1)[1].split('|')[-1] == story['name']:
-            view = client('SEMEL.GETCLAIM', space, key.split(':', 1)[1])
+    for name in keys:
+        key = text_of(name).split(':', 1)[1]
+        if key.split('|')[-1] == story['name']:
+            view = [text_of(each) for each in client('SEMEL.GETCLAIM', space, key)]
             return dict(zip(view[::2], view[1::2]))['state']
     return 'absent'
 
