@@ -114,7 +114,7 @@ func TestAClaimOfACancelledCallIsGivenBack(t *testing.T) {
 	})
 	cancel()
 	is(t, err, context.Canceled)
-	same(t, n.state("orders", "k"), "absent")
+	until(t, "it is given back", func() bool { return n.state("orders", "k") == "absent" })
 }
 
 func TestLostRepliesAreAskedAgain(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -48,7 +47,7 @@ type answer struct {
 	replay fields
 }
 
-func (c *Claims) claimWords(key string, s settings, lease time.Duration) []any {
+func (c *Claims) request(key string, s settings, lease time.Duration) request {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
 	words := []any{c.name, key, "CLAIM-ID", hex.EncodeToString(id), "LEASE", milliseconds(lease)}
@@ -61,7 +60,7 @@ func (c *Claims) claimWords(key string, s settings, lease time.Duration) []any {
 	if s.owner != "" {
 		words = append(words, "OWNER", s.owner)
 	}
-	return words
+	return request{key, words, lease}
 }
 
 // acquire claims a key: it is held, or a replay, or an error says why neither.
@@ -75,29 +74,43 @@ func (c *Claims) acquire(ctx context.Context, key string, s settings) (answer, e
 	if ctx.Err() != nil {
 		return answer{}, context.Cause(ctx)
 	}
-	known, err := c.ready(ctx)
+	found, h, err := c.asked(ctx, key, s)
+	if ctx.Err() != nil && (err != nil || h != nil) {
+		if h != nil && !h.work.Unprotected {
+			c.abandon(abandoned{request: request{key: key, lease: h.lease}, epoch: h.work.Epoch})
+		}
+		if err == nil || !isReply(err) {
+			err = context.Cause(ctx)
+		}
+	}
 	if err != nil {
 		return answer{}, err
+	}
+	if h != nil {
+		h.start(ctx)
+	}
+	return answer{held: h, replay: found}, nil
+}
+
+// asked has the node's answer: what it said of the work, or a claim that is held.
+func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *held, error) {
+	known, err := c.ready(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	lease := s.lease
 	if lease == 0 {
 		lease = known.lease
 	}
-	claim := c.claimWords(key, s, lease)
+	request := c.request(key, s, lease)
 	asked := time.Now()
-	found, err := c.askFields(ctx, s.patience, append([]any{"SEMEL.CLAIM"}, claim...))
-	if ctx.Err() != nil && !isReply(err) {
-		c.giveBack(ctx, claim) // it may have been granted
-	}
+	found, err := c.claim(ctx, s.patience, request)
 	if err == nil && found.text("outcome") == "in_flight" && s.wait != 0 {
-		found, err = c.wait(ctx, s, claim)
+		found, err = c.wait(ctx, s, request)
 		asked = time.Now()
 	}
-	if ctx.Err() != nil && !isReply(err) {
-		return answer{}, context.Cause(ctx)
-	}
 	if err != nil {
-		return answer{}, err
+		return nil, nil, err
 	}
 	h := &held{claims: c, key: key, s: s, policy: known, lease: lease, until: asked.Add(lease),
 		work: Work{Epoch: found.number("epoch"), Attempt: int(found.number("attempt")),
@@ -109,36 +122,11 @@ func (c *Claims) acquire(ctx context.Context, key string, s settings) (answer, e
 	case "unprotected":
 		h.work.Unprotected = true
 	case "replay":
-		return answer{replay: found}, nil
+		return found, nil, nil
 	default:
-		return answer{}, refusal(found)
+		return nil, nil, refusal(found)
 	}
-	if ctx.Err() != nil {
-		h.release()
-		return answer{}, context.Cause(ctx)
-	}
-	h.start(ctx)
-	return answer{held: h}, nil
-}
-
-// isReply says whether the node's reply is here.
-func isReply(err error) bool {
-	return err == nil || isAnswer(err) && !errors.Is(err, redis.ErrClosed)
-}
-
-// giveBack ends a claim whose reply was not read. With its id the node grants it again, so that it
-// can be released; if that fails, its lease ends it.
-func (c *Claims) giveBack(ctx context.Context, claim []any) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyUpTime)
-	defer cancel()
-	reply, err := c.ask(ctx, tidyUpTime, append([]any{"SEMEL.CLAIM"}, claim...))
-	if err != nil {
-		return
-	}
-	found, err := fieldsOf(reply)
-	if epoch := found.number("epoch"); err == nil && epoch != 0 {
-		_, _ = c.ask(ctx, tidyUpTime, []any{"SEMEL.RELEASE", c.name, claim[1], epoch})
-	}
+	return nil, h, nil
 }
 
 // refusal is the error for a claim that is neither granted nor done.
@@ -205,7 +193,7 @@ func (h *held) renew(ctx context.Context) {
 		asked := time.Now()
 		timed, cancel := context.WithDeadline(ctx, h.until)
 		reply, err := h.claims.send(timed, []any{"SEMEL.RENEW", h.claims.name, h.key, h.work.Epoch,
-			"LEASE", milliseconds(h.lease)})
+			"LEASE", milliseconds(h.lease)}, nil)
 		cancel()
 		if ctx.Err() != nil {
 			return
@@ -234,18 +222,11 @@ func (h *held) owner(name string, words ...any) (found fields, repeated bool, er
 	if h.ctx != nil {
 		ctx = context.WithoutCancel(h.ctx)
 	}
-	reply, repeated, err := h.claims.insist(ctx, h.s.patience, args)
+	reply, repeated, err := h.claims.insist(ctx, h.s.patience, args, nil)
 	if err == nil {
 		found, err = fieldsOf(reply)
 	}
 	return found, repeated, err
-}
-
-// release gives the claim back as if it had not been granted.
-func (h *held) release() {
-	if !h.work.Unprotected {
-		_, _, _ = h.owner("SEMEL.RELEASE")
-	}
 }
 
 // complete records the work as done. stored: another owner has done it, and this is its result.

@@ -70,6 +70,9 @@ func (l *Lock) Unlock() error {
 		if outcome := found.text("outcome"); err == nil && outcome != "ok" && !repeated {
 			err = lost(outcome)
 			h.lose(outcome)
+		} else if err != nil {
+			h.claims.abandon(abandoned{request: request{key: h.key}, epoch: h.work.Epoch,
+				until: h.until})
 		}
 		l.err = err
 		h.cancel(nil)

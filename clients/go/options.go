@@ -174,5 +174,9 @@ func WithPatience(d time.Duration) Option { return func(s *settings) { s.patienc
 
 // milliseconds rounds up: what is positive stays so.
 func milliseconds(d time.Duration) int64 {
-	return int64((d + time.Millisecond - 1) / time.Millisecond)
+	whole := int64(d / time.Millisecond)
+	if d%time.Millisecond > 0 {
+		whole++
+	}
+	return whole
 }

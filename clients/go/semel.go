@@ -43,6 +43,8 @@ type Claims struct {
 	declared bool
 	policy   policy
 	read     time.Time
+
+	leftovers leftovers
 }
 
 // New names a namespace. It asks nothing: the first call declares the namespace if there is a

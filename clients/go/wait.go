@@ -6,24 +6,118 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// waiting makes a client with one connection, to the node that has the key, for a call that blocks.
-func (c *Claims) waiting(ctx context.Context, key string) (*redis.Client, error) {
-	rdb, plain := c.rdb.(*redis.Client)
-	if cluster, ok := c.rdb.(*redis.ClusterClient); ok {
+// waitMax is the longest wait that a node takes; longer ones are asked for again.
+const waitMax = 100 * 366 * 24 * time.Hour
+
+var errCannotWait = errors.New(
+	"semel: only a *redis.Client or *redis.ClusterClient can wait for another owner")
+
+type reply struct {
+	value any
+	err   error
+}
+
+// waiter is one SEMEL.WAIT on a connection of its own, made with the options of the caller's client.
+//
+// A caller that leaves returns at once. Then the waiter ends its side of the connection and reads
+// on: the node answers with a grant that it had sent, which is released, or it ends the connection
+// too. After that it is asked once more by the CLAIM-ID, since it keeps a grant for a client with one.
+type waiter struct {
+	claims  *Claims
+	request request
+	replies chan reply // without room: either the caller gets it or the waiter ends it
+
+	leaving context.Context // ends when the caller has left
+	leave   context.CancelFunc
+	ended   chan struct{} // closed when nothing reads from the connection any more
+
+	mu     sync.Mutex
+	socket net.Conn
+}
+
+// blocked is one wait. It returns when ctx ends.
+func (c *Claims) blocked(ctx context.Context, r request, args []any) (any, error) {
+	w := &waiter{claims: c, request: r, replies: make(chan reply), ended: make(chan struct{})}
+	w.leaving, w.leave = context.WithCancel(context.WithoutCancel(ctx))
+	go w.run(args)
+	select {
+	case found := <-w.replies:
+		return found.value, found.err
+	case <-ctx.Done():
+		w.leave()
+		go w.hangUp()
+		return nil, ctx.Err()
+	}
+}
+
+func (w *waiter) run(args []any) {
+	defer w.leave()
+	defer close(w.ended)
+	asked, found := false, reply{}
+	if client, err := w.client(); err != nil {
+		found.err = err
+	} else {
+		// Not the context of the caller: go-redis would give up the connection with the reply unread.
+		ctx := context.WithoutCancel(w.leaving)
+		conn := client.Conn()
+		cmd := single{redis.NewCmd(ctx, args...)}
+		_ = conn.Process(ctx, cmd) // the command has the error
+		asked = true
+		found.value, found.err = cmd.Result()
+		_ = conn.Close()
+		_ = client.Close() // only now: go-redis' check of a connection waits for its reader
+	}
+	select {
+	case w.replies <- found:
+	case <-w.leaving.Done():
+		if asked {
+			w.claims.unwanted(w.request, found.value, found.err)
+		}
+	}
+}
+
+// client has one connection, to the node that has the key. It is made here and not by go-redis, so
+// that a wait can be ended without it.
+func (w *waiter) client() (*redis.Client, error) {
+	rdb, plain := w.claims.rdb.(*redis.Client)
+	if cluster, ok := w.claims.rdb.(*redis.ClusterClient); ok {
 		var err error
-		if rdb, err = cluster.MasterForKey(ctx, c.name+":"+key); err != nil {
+		if rdb, err = cluster.MasterForKey(w.leaving, w.claims.name+":"+w.request.key); err != nil {
 			return nil, err
 		}
 	} else if !plain {
 		return nil, errCannotWait
 	}
 	options := *rdb.Options()
+	socket, err := options.Dialer(w.leaving, options.Network, options.Addr)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.leaving.Err(); err != nil {
+		_ = socket.Close()
+		return nil, err
+	}
+	w.socket = socket
+	dialed := make(chan net.Conn, 1)
+	dialed <- socket
+	options.Dialer = func(context.Context, string, string) (net.Conn, error) {
+		select {
+		case socket := <-dialed:
+			return socket, nil
+		default:
+			return nil, net.ErrClosed // it has ended, and is not replaced here
+		}
+	}
+	options.DialerRetries = 1
 	options.ReadTimeout = -1
 	options.ContextTimeoutEnabled = false
 	options.MaxRetries = -1
@@ -35,95 +129,75 @@ func (c *Claims) waiting(ctx context.Context, key string) (*redis.Client, error)
 	return redis.NewClient(&options), nil
 }
 
-var errCannotWait = errors.New(
-	"semel: only a *redis.Client or *redis.ClusterClient can wait for another owner")
-
-type reply struct {
-	value any
-	err   error
-}
-
-// blocked is one SEMEL.WAIT on a connection of its own. If ctx ends, the wait is ended by CLIENT
-// UNBLOCK, so that its reply says whether the claim was granted in that moment; then it is given
-// back. Without the right to that command the connection is closed, and such a claim ends with its
-// lease.
-func (c *Claims) blocked(ctx context.Context, key string, args []any) (any, error) {
-	client, err := c.waiting(ctx, key)
-	if err != nil {
-		return nil, err
+// hangUp ends the connection of a wait whose caller has left.
+func (w *waiter) hangUp() {
+	w.mu.Lock()
+	socket := w.socket
+	w.mu.Unlock()
+	if socket == nil {
+		return // client ends it
 	}
-	identities := make(chan int64, 1)
-	replies := make(chan reply, 1)
-	go func() {
-		defer client.Close()
-		conn := client.Conn()
-		defer conn.Close()
-		lives := context.WithoutCancel(ctx)
-		id, err := conn.ClientID(lives).Result()
-		if err != nil && !isAnswer(err) {
-			replies <- reply{nil, err}
+	half, ok := socket.(interface{ CloseWrite() error }) // TCP, TLS and Unix sockets
+	if ok && half.CloseWrite() == nil {
+		timer := time.NewTimer(tidyUpTime)
+		defer timer.Stop()
+		select {
+		case <-w.ended:
 			return
+		case <-timer.C: // the node stands still
 		}
-		identities <- id
-		value, err := conn.Do(lives, args...).Result()
-		replies <- reply{value, err}
-	}()
-	select {
-	case found := <-replies:
-		return found.value, found.err
-	case <-ctx.Done():
 	}
-	c.leave(client, key, identities, replies)
-	_ = client.Close()
-	return nil, ctx.Err()
+	_ = socket.Close()
 }
 
-// leave ends a wait.
-func (c *Claims) leave(waiting *redis.Client, key string, identities <-chan int64,
-	replies <-chan reply) {
-	ctx, cancel := context.WithTimeout(context.Background(), tidyUpTime)
-	defer cancel()
-	select {
-	case id := <-identities:
-		options := *waiting.Options()
-		options.ReadTimeout = tidyUpTime
-		another := redis.NewClient(&options)
-		defer another.Close()
-		// It may not wait yet.
-		for tries := 0; ; tries++ {
-			done, err := another.ClientUnblock(ctx, id).Result()
+// wait has the claim, or what has become of the work, when the other owner is gone. A connection that
+// ends is replaced. The patience counts from when the node was last known to be there.
+func (c *Claims) wait(ctx context.Context, s settings, r request) (fields, error) {
+	end := time.Now().Add(min(s.wait, waitMax))
+	seen := time.Now()
+	delay := 5 * time.Millisecond
+	for {
+		timed, cancel, left := ctx, context.CancelFunc(func() {}), int64(0) // without limit
+		if s.wait != Forever {
+			// It ends when the node ought to have answered, had it been there.
+			left = max(1, milliseconds(time.Until(end)))
+			timed, cancel = context.WithDeadline(ctx, later(end, time.Now()).Add(s.patience))
+		}
+		value, err := c.blocked(timed, r, append([]any{"SEMEL.WAIT", left}, r.words...))
+		cancel()
+		if ctx.Err() != nil && err != nil {
+			return nil, ctx.Err()
+		}
+		if err == errCannotWait {
+			return nil, err
+		}
+		if isAnswer(err) {
 			if err != nil {
-				return
+				return nil, explained(err)
 			}
-			if done == 1 || len(replies) == 1 || pause(ctx, time.Millisecond) != nil {
-				break
+			found, err := fieldsOf(value)
+			if found.text("outcome") != "in_flight" || s.wait != Forever && !time.Now().Before(end) {
+				return found, err
+			}
+			seen = time.Now() // an operator ended the wait, but not ours
+		} else {
+			c.stale()
+			if cluster, ok := c.rdb.(*redis.ClusterClient); ok {
+				cluster.ReloadState(ctx)
+			}
+			var network *net.OpError
+			if errors.Is(err, io.EOF) || errors.As(err, &network) && network.Op != "dial" {
+				seen, delay = time.Now(), 5*time.Millisecond // it was connected, and waited
+			}
+			if time.Since(seen) > s.patience {
+				return nil, fmt.Errorf("%w within %v: %w", ErrUnavailable, s.patience, err)
 			}
 		}
-	default: // not connected yet
-		return
-	}
-	select {
-	case found := <-replies:
-		if found.err != nil {
-			return
+		if err := pause(ctx, delay); err != nil {
+			return nil, err
 		}
-		granted, err := fieldsOf(found.value)
-		if epoch := granted.number("epoch"); err == nil && epoch != 0 {
-			_, _ = c.ask(ctx, tidyUpTime, []any{"SEMEL.RELEASE", c.name, key, epoch})
-		}
-	case <-ctx.Done():
+		delay = min(2*delay, 250*time.Millisecond)
 	}
-}
-
-// blockedUntil ends when the node ought to have answered, had it been there.
-func (c *Claims) blockedUntil(ctx context.Context, end time.Time, s settings, key string,
-	args []any) (any, error) {
-	if !end.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, later(end, time.Now()).Add(s.patience))
-		defer cancel()
-	}
-	return c.blocked(ctx, key, args)
 }
 
 func later(a, b time.Time) time.Time {
@@ -131,54 +205,4 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// wait has the claim, or what has become of the work, when the other owner is gone. A connection that
-// ends is replaced. The patience counts from when the node was last known to be there.
-//
-// The call carries no CLAIM-ID: the node would keep the place in its queue for a client that does
-// not come back, and grant it the claim.
-func (c *Claims) wait(ctx context.Context, s settings, claim []any) (fields, error) {
-	key := claim[1].(string)
-	var end time.Time
-	if s.wait != Forever {
-		end = time.Now().Add(s.wait)
-	}
-	seen := time.Now()
-	delay := 5 * time.Millisecond
-	for {
-		left := int64(0) // without limit
-		if !end.IsZero() {
-			left = max(1, milliseconds(time.Until(end)))
-		}
-		args := append([]any{"SEMEL.WAIT", left, c.name, key}, claim[4:]...)
-		found, err := c.blockedUntil(ctx, end, s, key, args)
-		if ctx.Err() != nil && err != nil {
-			return nil, ctx.Err()
-		}
-		if err == errCannotWait {
-			return nil, err
-		}
-		if isAnswer(err) && !redis.HasErrorPrefix(err, "MOVED") {
-			if err != nil {
-				return nil, explained(err)
-			}
-			return fieldsOf(found)
-		}
-		c.stale()
-		if cluster, ok := c.rdb.(*redis.ClusterClient); ok {
-			cluster.ReloadState(ctx)
-		}
-		var network *net.OpError
-		if errors.Is(err, io.EOF) || errors.As(err, &network) && network.Op != "dial" {
-			seen, delay = time.Now(), 5*time.Millisecond // it was connected, and waited
-		}
-		if time.Since(seen) > s.patience {
-			return nil, fmt.Errorf("%w within %v: %w", ErrUnavailable, s.patience, err)
-		}
-		if err := pause(ctx, delay); err != nil {
-			return nil, err
-		}
-		delay = min(2*delay, 250*time.Millisecond)
-	}
 }

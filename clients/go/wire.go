@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -66,25 +68,32 @@ func (f fields) duration(name string) time.Duration {
 	return time.Duration(f.number(name)) * time.Millisecond
 }
 
-// A repeat may have an answer where these came.
-var passing = []string{"TRYAGAIN", "LOADING", "CLUSTERDOWN", "MASTERDOWN"}
+// transient are the first words of the errors that a repeat may find gone: the list of docs/doors.md,
+// for claims and for the calls of owners.
+var transient = []string{"BUSY", "TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY",
+	"MOVED", "ASK"}
+
+// errorWord is the first word of an error of the node, or empty.
+func errorWord(err error) string {
+	var answered redis.Error
+	if !errors.As(err, &answered) {
+		return ""
+	}
+	word, _, _ := strings.Cut(answered.Error(), " ")
+	return word
+}
 
 // isAnswer says whether the node has decided: a reply, or an error that a repeat does not change.
 func isAnswer(err error) bool {
-	if err == nil || err == redis.Nil {
+	if err == nil || err == redis.Nil || errors.Is(err, redis.ErrClosed) {
 		return true
 	}
-	if errors.Is(err, redis.ErrClosed) {
-		return true
-	}
-	for _, prefix := range passing {
-		if redis.HasErrorPrefix(err, prefix) {
-			return false
-		}
-	}
-	var answered redis.Error
-	return errors.As(err, &answered)
+	word := errorWord(err)
+	return word != "" && !slices.Contains(transient, word)
 }
+
+// isReply says whether the node's answer is here, so that the caller knows what was granted.
+func isReply(err error) bool { return isAnswer(err) && !errors.Is(err, redis.ErrClosed) }
 
 // single is a command that go-redis does not repeat by itself: ask does, and counts.
 type single struct{ *redis.Cmd }
@@ -97,18 +106,22 @@ func (c *Claims) do(ctx context.Context, args []any) (any, error) {
 	return cmd.Result()
 }
 
-// send is one call. It returns when ctx ends; go-redis goes on until its own timeouts.
-func (c *Claims) send(ctx context.Context, args []any) (any, error) {
-	if ctx.Done() == nil {
-		return c.do(ctx, args)
-	}
+// send is one call. It returns when ctx ends; go-redis goes on until its own timeouts. A reply that
+// comes after that goes to late, if there is one.
+func (c *Claims) send(ctx context.Context, args []any, late func(value any)) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	replies := make(chan reply, 1)
+	replies := make(chan reply) // without room: either the caller gets it or late does
 	go func() {
 		value, err := c.do(ctx, args)
-		replies <- reply{value, err}
+		select {
+		case replies <- reply{value, err}:
+		case <-ctx.Done():
+			if late != nil && err == nil {
+				late(value)
+			}
+		}
 	}()
 	select {
 	case found := <-replies:
@@ -132,40 +145,52 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // ask repeats a call until the node has answered, ctx ends or the patience does.
 func (c *Claims) ask(ctx context.Context, patience time.Duration, args []any) (any, error) {
-	reply, _, err := c.insist(ctx, patience, args)
+	reply, _, err := c.insist(ctx, patience, args, nil)
 	return reply, err
 }
 
 // insist is ask, and says whether an earlier try may have had an effect.
-func (c *Claims) insist(ctx context.Context, patience time.Duration, args []any) (reply any,
-	repeated bool, err error) {
+func (c *Claims) insist(ctx context.Context, patience time.Duration, args []any,
+	late func(any)) (reply any, unread bool, err error) {
 	timed, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, 250*time.Millisecond) {
-		reply, err := c.send(timed, args)
-		if timed.Err() == nil && isAnswer(err) {
-			return reply, repeated, explained(err)
+		reply, err := c.send(timed, args, late)
+		if err == nil || timed.Err() == nil && isAnswer(err) {
+			return reply, unread, explained(err)
 		}
-		if err == nil {
-			return reply, repeated, nil // in the last moment
+		if word := errorWord(err); word == "" || word == "TRYAGAIN" {
+			unread = true
 		}
 		if timed.Err() == nil {
 			last = err
 		}
-		repeated = true
 		if err := pause(timed, delay); err != nil {
 			break
 		}
 	}
 	c.stale()
 	if err := ctx.Err(); err != nil {
-		return nil, true, err
+		return nil, unread, err
 	}
 	if last == nil {
 		last = timed.Err()
 	}
-	return nil, true, fmt.Errorf("%w within %v: %w", ErrUnavailable, patience, last)
+	return nil, unread, fmt.Errorf("%w within %v: %w", ErrUnavailable, patience, last)
+}
+
+// claim asks for a claim. What is granted after it has returned is released.
+func (c *Claims) claim(ctx context.Context, patience time.Duration, r request) (fields, error) {
+	late := func(value any) { c.unwanted(r, value, nil) }
+	reply, unread, err := c.insist(ctx, patience, append([]any{"SEMEL.CLAIM"}, r.words...), late)
+	if err != nil {
+		if unread && !isReply(err) {
+			c.abandon(abandoned{request: r, again: true})
+		}
+		return nil, err
+	}
+	return fieldsOf(reply)
 }
 
 // explained makes errors about keys an ErrKey.
@@ -174,13 +199,4 @@ func explained(err error) error {
 		return fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return err
-}
-
-// askFields is ask for a reply with fields.
-func (c *Claims) askFields(ctx context.Context, patience time.Duration, args []any) (fields, error) {
-	reply, err := c.ask(ctx, patience, args)
-	if err != nil {
-		return nil, err
-	}
-	return fieldsOf(reply)
 }
