@@ -1,14 +1,23 @@
 package semel
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
 
-// Codec turns results into bytes and back.
+// Codec turns results into bytes and back. A result is kept if it comes back equal, so that
+// duplicates get what the first caller got.
 type Codec interface {
 	Encode(value any) ([]byte, error)
 	Decode(text []byte, into any) error // into is a pointer
+}
+
+// Equaler is a Codec that says itself whether what came back is equal, for types whose state is not
+// only their value (messages of protobuf). Without it types have Equal(T) bool or Cmp(T) int, or are
+// compared field by field, also unexported ones.
+type Equaler interface {
+	Equal(value, decoded any) bool
 }
 
 // JSON is encoding/json, the default.
@@ -46,9 +55,9 @@ func (bytesCodec) Decode(text []byte, into any) error {
 	return nil
 }
 
-// notKept is stored where a result could not be: a byte that is no JSON text. All clients of Semel
-// use it.
-var notKept = []byte{0}
-
-// isAbsent says whether text is what work leaves that has no result.
-func isAbsent(text []byte) bool { return len(text) == 0 || len(text) == 1 && text[0] == 0 }
+// Equal: to bytes, nil is empty.
+func (bytesCodec) Equal(value, decoded any) bool {
+	one, _ := bytesCodec{}.Encode(value)
+	other, _ := bytesCodec{}.Encode(decoded)
+	return bytes.Equal(one, other)
+}

@@ -49,6 +49,9 @@ func ConsumeOnce(ctx context.Context, c *Claims, id string,
 		return unguarded(ctx, handle)
 	}
 	s := c.settings(options)
+	if s.err == nil && handle == nil {
+		s.err = errNoFunction
+	}
 	found, err := c.acquire(ctx, id, s)
 	if err != nil {
 		return notRun(err)
@@ -78,6 +81,9 @@ func ConsumeOnce(ctx context.Context, c *Claims, id string,
 
 func unguarded(ctx context.Context, handle func(context.Context, Work) error) Consumed {
 	err := ctx.Err()
+	if handle == nil {
+		err = errNoFunction
+	}
 	if err == nil {
 		err = handle(ctx, Work{Attempt: 1, Unprotected: true})
 	}

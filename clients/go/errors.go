@@ -20,8 +20,11 @@ var (
 	// ErrNoResult: the work is done, but its result has expired or was never kept.
 	ErrNoResult = errors.New("semel: done, but there is no result")
 	// ErrResultNotKept: the function succeeded and the work is recorded as done, but its result could
-	// not be encoded or stored. The value is returned beside this error; duplicates get ErrNoResult.
+	// not be encoded or stored, or would come back as another value. The value is returned beside this error; duplicates get ErrNoResult.
 	ErrResultNotKept = errors.New("semel: done, but the result was not kept")
+	// ErrLazyResult: the result stands for work that is still to be done: a function, a channel, a
+	// stream, an iterator. A type of that kind is refused before anything is claimed.
+	ErrLazyResult = errors.New("semel: the result is work that is still to be done")
 	// ErrLeaseLost: the work ran, but the claim was no longer this caller's when it ended: another
 	// owner may have run it as well. It is also the cause with which the function's context ends.
 	ErrLeaseLost = errors.New("semel: the lease was lost")

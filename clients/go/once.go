@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // Done is work that is done, by this call or by an earlier one.
@@ -25,12 +26,22 @@ type Done[T any] struct {
 // the caller's goroutine. Its context ends with ctx and when the lease is lost: then its cause
 // (context.Cause) is ErrLeaseLost. Renewing goes on until fn returns, even if ctx has ended.
 //
+// fn returns a value, not work that is still to be done: a T that is or has a function (iter.Seq), a
+// channel, an io.Reader or an iterator is refused before the claim, as ErrLazyResult. Behind an
+// interface it is found afterwards; then the claim ends as after a panic.
+//
 // An error of fn is returned as it is, and ends the claim as WithFailure says; by default the next
 // call runs it. A panic of fn ends the claim as the namespace's ON-EXCEPTION says, and goes on. With
 // ErrResultNotKept and ErrUnrecorded the value is there beside the error.
 func Once[T any](ctx context.Context, c *Claims, key string,
 	fn func(ctx context.Context, work Work) (T, error), options ...Option) (Done[T], error) {
 	s := c.settings(options)
+	if s.err == nil {
+		s.err = lazyType[T](s.codec)
+	}
+	if s.err == nil && fn == nil {
+		s.err = errNoFunction
+	}
 	found, err := c.acquire(ctx, key, s)
 	if err != nil {
 		return Done[T]{}, err
@@ -46,10 +57,17 @@ func Once[T any](ctx context.Context, c *Claims, key string,
 		return done, failed(h, err)
 	}
 	done.Value = value
-	text, encodes := encoded(s.codec, value)
+	_, plain := s.codec.(jsonCodec)
+	if err := lazyValue(reflect.ValueOf(&value).Elem(), plain, 0); err != nil {
+		_ = h.exception(err.Error())
+		return done, err
+	}
+	text, encodes := keepable(s.codec, value)
 	done.Late, _, err = h.complete(text, encodes)
 	return done, err
 }
+
+var errNoFunction = errors.New("semel: there is no function to run")
 
 func replayed[T any](found fields, codec Codec) (Done[T], error) {
 	done := Done[T]{Replayed: true, Attempt: int(found.number("attempt"))}
@@ -57,8 +75,8 @@ func replayed[T any](found fields, codec Codec) (Done[T], error) {
 	if !kept || found.flag("result_expired") {
 		return done, ErrNoResult
 	}
-	err := codec.Decode([]byte(text), &done.Value)
-	if err != nil && isAbsent([]byte(text)) {
+	err := loaded(codec, []byte(text), &done.Value)
+	if err == errNothingStored {
 		return done, ErrNoResult
 	}
 	if err != nil {
@@ -79,16 +97,6 @@ func run[T any](h *held, fn func(context.Context, Work) (T, error)) (T, error) {
 	value, err := fn(h.ctx, h.work)
 	returned = true
 	return value, err
-}
-
-// encoded keeps a codec that panics from undoing work that is done.
-func encoded(codec Codec, value any) (text []byte, err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("the codec panicked: %v", panicked)
-		}
-	}()
-	return codec.Encode(value)
 }
 
 // isException says whether fn does not know what came of the work.

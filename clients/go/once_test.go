@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -220,7 +221,7 @@ func TestAPanicGoesOnAndThePolicySaysWhatItMeans(t *testing.T) {
 func TestAResultThatCannotBeKept(t *testing.T) {
 	n := start(t)
 	orders := semel.New(n.client(), "orders")
-	done, err := semel.Once(ctx, orders, "k", gives[any](make(chan int)))
+	done, err := semel.Once(ctx, orders, "k", gives[any](math.NaN()))
 	is(t, err, semel.ErrResultNotKept)
 	same(t, done.Value != nil, true)
 	_, err = semel.Once(ctx, orders, "k", never(t))
