@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	abandonedMax  = 1024                   // beyond it the leases end them
+	abandonedMax  = 1 << 16                // beyond it the leases end them
 	secondLook    = 250 * time.Millisecond // after a wait whose connection broke
 	abandonedWait = time.Second            // the longest pause while the node does not answer
 )
@@ -29,6 +29,7 @@ type abandoned struct {
 	epoch int64     // 0: it may have been granted, or not
 	until time.Time // then its lease has ended it
 	again bool      // the node may not know yet that a wait has ended: ask twice
+	last  bool      // it was tried before: others first
 }
 
 // leftovers are the abandoned grants of a Claims. This is the one place that ends them: one
@@ -50,7 +51,11 @@ func (c *Claims) abandon(each abandoned) {
 	if len(left.queue) == abandonedMax {
 		return
 	}
-	left.queue = append(left.queue, each)
+	if each.epoch != 0 && !each.last { // it blocks its key for certain
+		left.queue = slices.Insert(left.queue, 0, each)
+	} else {
+		left.queue = append(left.queue, each)
+	}
 	if !left.running {
 		left.running = true
 		go c.releaseAbandoned()
@@ -101,6 +106,7 @@ func (c *Claims) releaseAbandoned() {
 			delay = 5 * time.Millisecond
 			continue
 		}
+		each.again, each.last = true, true
 		c.abandon(each)
 		_ = pause(context.Background(), delay)
 		delay = min(2*delay, abandonedWait)

@@ -109,7 +109,7 @@ func notRun(err error) Consumed {
 	case errors.As(err, &kept):
 		consumed.Verdict, consumed.Attempt = DeadLetter, kept.Attempt
 	case errors.Is(err, ErrMismatch), errors.Is(err, ErrOutsideWindow), errors.Is(err, ErrUnknown),
-		errors.Is(err, ErrKey), redis.HasErrorPrefix(err, "WRONGTYPE"):
+		errors.Is(err, ErrKey), errors.Is(err, ErrPayload), redis.HasErrorPrefix(err, "WRONGTYPE"):
 		consumed.Verdict = DeadLetter
 	}
 	if consumed.Verdict == DeadLetter {

@@ -41,6 +41,10 @@ var (
 	ErrUnavailable = errors.New("semel: the node does not answer")
 	// ErrKey: the key is empty or too long.
 	ErrKey = errors.New("semel: bad key")
+	// ErrFormat: FormatKey cannot fill in the format.
+	ErrFormat = errors.New("semel: bad key format")
+	// ErrPayload: a payload, or an operation, has no canonical text. The error names the path.
+	ErrPayload = errors.New("semel: it has no canonical text")
 	// ErrOutcomeUnknown is for functions: return it, wrapped or not, if the effect may be there.
 	ErrOutcomeUnknown = errors.New("semel: the outcome is unknown")
 

@@ -47,26 +47,30 @@ type answer struct {
 	replay fields
 }
 
-func (c *Claims) request(key string, s settings, lease time.Duration) request {
+func (c *Claims) request(key string, s settings, lease time.Duration) (request, error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
 	words := []any{c.name, key, "CLAIM-ID", hex.EncodeToString(id), "LEASE", milliseconds(lease)}
-	if s.fingerprint != "" {
-		words = append(words, "FINGERPRINT", s.fingerprint, "ALGORITHM", 2)
+	fingerprint, algorithm, err := s.fingerprint()
+	if algorithm != 0 {
+		words = append(words, "FINGERPRINT", fingerprint, "ALGORITHM", algorithm)
 	}
-	if !s.firstSent.IsZero() {
+	if s.firstSent != nil {
 		words = append(words, "FIRST-SENT", s.firstSent.UnixMilli())
 	}
 	if s.owner != "" {
 		words = append(words, "OWNER", s.owner)
 	}
-	return request{key, words, lease}
+	return request{key, words, lease}, err
 }
 
 // acquire claims a key: it is held, or a replay, or an error says why neither.
 func (c *Claims) acquire(ctx context.Context, key string, s settings) (answer, error) {
 	if s.err != nil {
 		return answer{}, s.err
+	}
+	if _, _, err := s.fingerprint(); err != nil {
+		return answer{}, err
 	}
 	if key == "" {
 		return answer{}, fmt.Errorf("%w: it is empty", ErrKey)
@@ -102,7 +106,10 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 	if lease == 0 {
 		lease = known.lease
 	}
-	request := c.request(key, s, lease)
+	request, err := c.request(key, s, lease)
+	if err != nil {
+		return nil, nil, err
+	}
 	asked := time.Now()
 	found, err := c.claim(ctx, s.patience, request)
 	if err == nil && found.text("outcome") == "in_flight" && s.wait != 0 {

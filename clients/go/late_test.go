@@ -31,7 +31,8 @@ func (n *node) connections() int {
 func free(t *testing.T, n *node, locks *semel.Claims, key string) {
 	t.Helper()
 	until(t, "nobody waits", func() bool { return n.waiters() == 0 })
-	until(t, "nobody owns it", func() bool { return n.state(locks.Name(), key) == "absent" })
+	until(t, "nobody owns it: "+fmt.Sprint(n.call("SEMEL.EXPLAIN", locks.Name(), key)),
+		func() bool { return n.state(locks.Name(), key) == "absent" })
 	lock, err := locks.TryLock(ctx, key)
 	is(t, err, nil)
 	is(t, lock.Unlock(), nil)

@@ -1,9 +1,7 @@
 package semel
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -91,18 +89,20 @@ type policy struct {
 }
 
 type settings struct {
-	policy      *Policy
-	lease       time.Duration
-	wait        time.Duration
-	fingerprint string
-	firstSent   time.Time
-	owner       string
-	codec       Codec
-	failure     Ending
-	runMax      time.Duration
-	patience    time.Duration
-	detached    bool
-	err         error
+	policy    *Policy
+	lease     time.Duration
+	wait      time.Duration
+	payload   *payload
+	operation *string
+	scope     *Scope
+	firstSent *time.Time
+	owner     string
+	codec     Codec
+	failure   Ending
+	runMax    time.Duration
+	patience  time.Duration
+	detached  bool
+	err       error
 }
 
 // Option changes a call, or all calls of a Claims (New).
@@ -133,24 +133,74 @@ func WithLease(d time.Duration) Option {
 // waits until the context ends.
 func WithWait(d time.Duration) Option { return func(s *settings) { s.wait = d } }
 
+// payload is what a fingerprint is made of.
+type payload struct {
+	digest    string // of bytes
+	canonical []byte // of a value
+}
+
 // WithFingerprint has the same key with another payload refused (ErrMismatch): SHA-256 of the bytes.
-func WithFingerprint(payload []byte) Option {
-	sum := sha256.Sum256(payload)
-	return func(s *settings) { s.fingerprint = hex.EncodeToString(sum[:16]) }
+func WithFingerprint(bytes []byte) Option {
+	made := &payload{digest: halfOf(bytes)}
+	return func(s *settings) { s.payload = made }
 }
 
-// WithFingerprintOf is WithFingerprint of json.Marshal(value): of maps in any order, of structs in
-// that of their fields.
+// WithFingerprintOf is WithFingerprint of a value: SHA-256 of its canonical text (CanonicalArguments),
+// in which the order of maps and sets does not count and numbers are exact.
 func WithFingerprintOf(value any) Option {
-	text, err := json.Marshal(value)
+	text, err := CanonicalArguments(value)
 	if err != nil {
-		return func(s *settings) { s.err = fmt.Errorf("semel: fingerprint: %w", err) }
+		return func(s *settings) { s.err = fmt.Errorf("WithFingerprintOf: %w", err) }
 	}
-	return WithFingerprint(text)
+	return func(s *settings) { s.payload = &payload{canonical: text} }
 }
 
-// WithFirstSent is when the work was first requested, for namespaces with a window.
-func WithFirstSent(t time.Time) Option { return func(s *settings) { s.firstSent = t } }
+// WithOperation makes the name of the operation part of the record, with the value of
+// WithFingerprintOf: another operation under the key is refused (ErrMismatch), as another payload is.
+// The name has 1 to 512 bytes; it survives a renamed function.
+func WithOperation(name string) Option {
+	return func(s *settings) { s.operation = &name }
+}
+
+// WithScope makes whose the operation is part of the record. It needs WithOperation.
+func WithScope(scope Scope) Option { return func(s *settings) { s.scope = &scope } }
+
+// fingerprint is what the claim carries, and its number; 0: nothing.
+func (s *settings) fingerprint() (hex string, algorithm int, err error) {
+	switch {
+	case s.operation == nil && s.scope != nil:
+		return "", 0, errors.New("semel: WithScope needs WithOperation")
+	case s.operation == nil && s.payload == nil:
+		return "", 0, nil
+	case s.operation == nil && s.payload.canonical != nil:
+		return halfOf(s.payload.canonical), sha256JSON, nil
+	case s.operation == nil:
+		return s.payload.digest, sha256Bytes, nil
+	case s.payload != nil && s.payload.canonical == nil:
+		return "", 0, errors.New("semel: WithOperation cannot be kept beside WithFingerprint; " +
+			"WithFingerprintOf takes bytes as well")
+	}
+	arguments := []byte("null")
+	if s.payload != nil {
+		arguments = s.payload.canonical
+	}
+	identity, err := identityOf(*s.operation, s.scope, arguments)
+	if err != nil {
+		return "", 0, fmt.Errorf("WithOperation: %w", err)
+	}
+	return halfOf(identity), sha256Identity, nil
+}
+
+// WithFirstSent is when the work was first requested, for namespaces with a window. Every time is
+// one but time.Time{}, which is refused.
+func WithFirstSent(t time.Time) Option {
+	return func(s *settings) {
+		if t.IsZero() {
+			s.err = errors.New("semel: WithFirstSent(time.Time{}): no time")
+		}
+		s.firstSent = &t
+	}
+}
 
 // WithOwner is a label of at most 64 bytes for people.
 func WithOwner(label string) Option { return func(s *settings) { s.owner = label } }

@@ -319,7 +319,7 @@ func lazyType[T any](codec Codec) error {
 
 // lazyValue is asked of a result: what is behind its interfaces.
 func lazyValue(v reflect.Value, inside bool, depth int) error {
-	if depth > 128 || !v.IsValid() {
+	if depth > depthMax || !v.IsValid() {
 		return nil
 	}
 	switch v.Kind() {
