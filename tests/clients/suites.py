@@ -217,6 +217,8 @@ class SemelGo(Semel):
 
 
 class SemelNode(Semel):
+    """Copied with the table of identity, in folders as they are in the project."""
+
     def __init__(self, name, *tests):
         super().__init__(name, 'semel-node')
         self.tests = tests
@@ -224,15 +226,17 @@ class SemelNode(Semel):
     def prepare(self, folder):
         program = tool('node', 'nodejs')
         npm = tool('npm')
+        place = folder / 'clients/node'
         folder.mkdir(parents=True, exist_ok=True)
 
         def build():
-            run([npm, 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], folder)
-            run([program, 'node_modules/typescript/bin/tsc'], folder)
+            run([npm, 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], place)
+            run([program, 'node_modules/typescript/bin/tsc'], place)
 
-        once(folder, files('node', CLIENTS), build, CLIENTS)
+        sources = files('clients/node', ROOT) + files('tests/identity', ROOT)
+        once(folder, sources, build, ROOT)
         return [sys.executable, HERE / 'native.py', 'tap', program, '--test',
-                '--test-reporter=tap', *[folder / f'dist/test/{name}.test.js'
+                '--test-reporter=tap', *[place / f'dist/test/{name}.test.js'
                                          for name in self.tests]]
 
 
@@ -310,7 +314,7 @@ ALL = (
     Java('spring-data-redis', 'SpringSuite'),
     SemelGo('semel-go', '^Test[^G]'),
     SemelGo('semel-go-newest', '^Test[^G]', 'newest.mod'),
-    SemelNode('semel-node', 'once', 'attack', 'patterns'),
+    SemelNode('semel-node', 'once', 'identity', 'attack', 'patterns'),
 )
 
 

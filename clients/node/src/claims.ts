@@ -5,6 +5,7 @@ import * as errors from './errors.js';
 import { Held, type KnownPolicy, type Work } from './held.js';
 import { Lock } from './lock.js';
 import { consume, unguarded, type Consumed } from './consume.js';
+import { keyWord, type Key } from './keys.js';
 import { fingerprintWords, ms, policyWords, type CallOptions, type Policy } from './options.js';
 import { Fields, insist, isAnswer } from './wire.js';
 import { waitFor } from './wait.js';
@@ -30,8 +31,6 @@ export interface ClaimsOptions extends Omit<CallOptions, 'signal' | 'fingerprint
    */
   policy?: Policy;
 }
-
-export type Key = string | Uint8Array;
 
 const defaultLease = 60_000;
 const policyAge = 60_000; // after which the policy is read again
@@ -95,7 +94,7 @@ export class Claims {
    */
   async consumeOnce(id: Key | null | undefined, handle: (work: Work) => unknown,
     options: CallOptions = {}): Promise<Consumed> {
-    if (id === null || id === undefined || id.length === 0) {
+    if (id === null || id === undefined || (keyLike(id) && id.length === 0)) {
       return unguarded(handle, options.signal);
     }
     return consume(() => this.acquire(id, options), handle);
@@ -176,7 +175,6 @@ export class Claims {
     const options = { ...this.options, ...given };
     const { signal } = options;
     signal?.throwIfAborted();
-    if (key.length === 0) throw new errors.KeyError('the key is empty');
     const request = await this.#request(key, options);
     const { patience } = request;
     signal?.throwIfAborted();
@@ -214,7 +212,8 @@ export class Claims {
   }
 
   async #request(key: Key, options: CallOptions): Promise<Request> {
-    const words = fingerprintWords(options.fingerprint);
+    const word = keyWord(key);
+    const words = fingerprintWords(options);
     if (options.firstSent) words.push('FIRST-SENT', String(options.firstSent.getTime()));
     if (options.owner) words.push('OWNER', options.owner);
     if (options.lease !== undefined && !(options.lease >= 1)) {
@@ -224,7 +223,7 @@ export class Claims {
     const lease = options.lease ?? policy.lease;
     words.push('LEASE', ms('lease', lease));
     return { options, policy, lease, words, patience: options.patience ?? 5000,
-      key: typeof key === 'string' ? key : Buffer.from(key),
+      key: word,
       id: randomBytes(16).toString('hex') };
   }
 
@@ -289,6 +288,10 @@ export class Claims {
       held.end();
     }
   }
+}
+
+function keyLike(id: unknown): id is Key {
+  return typeof id === 'string' || id instanceof Uint8Array;
 }
 
 /** What `fn` gives; if it throws, the claim is ended as the policy says. */

@@ -68,6 +68,7 @@ function notRun(error: unknown): Consumed {
   }
   const refused = error instanceof errors.MismatchError || error instanceof errors.NotIssuedError
     || error instanceof errors.OutsideWindowError || error instanceof errors.KeyError
+    || error instanceof errors.NotCanonicalError
     || /^WRONGTYPE /.test(errors.messageOf(error));
   return told(refused ? 'deadLetter' : 'retry', 0, { error });
 }

@@ -115,10 +115,26 @@ export class UnavailableError extends SemelError {
   }
 }
 
-/** The key is empty or too long. */
+/** The key, or a name that is part of it, is empty, too long or of another type than text. */
 export class KeyError extends SemelError {
-  constructor(message: string, options?: ErrorOptions) {
+  /** Which rule it breaks, as C++ names it; empty where it is the type. */
+  readonly reason: string;
+
+  constructor(message: string, options: ErrorOptions & { reason?: string } = {}) {
     super('KEY', message, options);
+    this.reason = options.reason ?? '';
+  }
+}
+
+/** A payload that has no canonical text (docs/identity.md). Nothing ran. */
+export class NotCanonicalError extends SemelError {
+  constructor(
+    /** Where in the value: `$.items[2].price`. */
+    readonly path: string,
+    why: string,
+    options?: ErrorOptions,
+  ) {
+    super('NOT_CANONICAL', `${path}: ${why}`, options);
   }
 }
 

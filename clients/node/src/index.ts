@@ -6,12 +6,16 @@
  *
  * One caller runs the function; duplicates get its result.
  */
-export { Claims, type ClaimsOptions, type Done, type Key } from './claims.js';
+export { canonicalJson } from './canonical.js';
+export { Claims, type ClaimsOptions, type Done } from './claims.js';
 export { bytes, json, type Codec } from './codec.js';
 export type { Consumed, Verdict } from './consume.js';
 export type { AnyClient, Connection, Driver, Word } from './drivers.js';
 export * from './errors.js';
 export type { Work } from './held.js';
+export { canonicalOf, ExactNumber, identityOf, identityOfText, type Identity,
+  type Scope } from './identity.js';
+export { compositeKey, formatKey, type Key } from './keys.js';
 export { Lock } from './lock.js';
 export type { CallOptions, Ending, Milliseconds, Policy } from './options.js';
 export { Tokens } from './tokens.js';

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Codec } from './codec.js';
+import { KeyError } from './errors.js';
+import { bytesOf, canonicalOf, identityOf, type Scope } from './identity.js';
 
 /** Times are in milliseconds. `Infinity` is a wait that only the signal ends. */
 export type Milliseconds = number;
@@ -39,10 +41,17 @@ export interface CallOptions {
   /** Ends the call; the function's signal is aborted as well. */
   signal?: AbortSignal;
   /**
-   * The payload: the same key with another one is a MismatchError. Bytes and strings are taken as
-   * they are, other values as JSON with sorted members.
+   * The payload: the same key with another one is a MismatchError. Bytes are taken as they are,
+   * other values in their canonical form (docs/identity.md); what has none is a NotCanonicalError.
    */
   fingerprint?: unknown;
+  /**
+   * The name of what runs, 1 to 512 bytes: another operation under the same key is a MismatchError
+   * as well. The payload then are its arguments, an object with a member for each.
+   */
+  operation?: string;
+  /** Whose call it is; together with `operation`. */
+  scope?: Scope;
   /** When the work was first requested, for namespaces with a window. */
   firstSent?: Date;
   /** A label of at most 64 bytes, for people. */
@@ -99,20 +108,21 @@ export function policyWords(policy: Policy): string[] {
   return words;
 }
 
-/** The value as RFC 8785 writes it, as far as JSON.stringify does. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) => {
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
-    return Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
-}
-
-/** The words for a fingerprint: SHA-256 of bytes (2) or of canonical JSON (4), 128 bits of it. */
-export function fingerprintWords(payload: unknown): string[] {
+/**
+ * The words for a fingerprint, 128 bits of SHA-256: of bytes (2), of a canonical payload (7), or of
+ * the operation, the scope and the arguments (9).
+ */
+export function fingerprintWords(options: CallOptions): string[] {
+  const { operation, scope, fingerprint: payload } = options;
+  const words = (digest: string, algorithm: number): string[] =>
+    ['FINGERPRINT', digest.slice(0, 32), 'ALGORITHM', String(algorithm)];
+  if (operation !== undefined) {
+    const args = payload === undefined ? {} : payload;
+    return words(identityOf(operation, scope ?? null, args).fingerprint, 9);
+  }
+  if (scope !== undefined) throw new KeyError('a scope needs an operation');
   if (payload === undefined) return [];
-  const raw = typeof payload === 'string' || payload instanceof Uint8Array;
-  const bytes = raw ? payload : canonical(payload);
-  if (bytes === undefined) throw new TypeError(`fingerprint: a ${typeof payload} is no JSON`);
-  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 32);
-  return ['FINGERPRINT', digest, 'ALGORITHM', raw ? '2' : '4'];
+  const bytes = bytesOf(payload);
+  const text = bytes ?? canonicalOf(payload, 'fingerprint');
+  return words(createHash('sha256').update(text).digest('hex'), bytes ? 2 : 7);
 }

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Claims, type ClaimsOptions, type Done } from './claims.js';
-import type { AnyClient } from './drivers.js';
+import type { AnyClient, Word } from './drivers.js';
 import * as errors from './errors.js';
 import type { Work } from './held.js';
+import { keyWord } from './keys.js';
 import { ms, type CallOptions, type Milliseconds } from './options.js';
 import { insist } from './wire.js';
 
@@ -36,10 +37,10 @@ export class Tokens {
    * lost reply may give false for a token that it issued.
    */
   async issueAs(token: string, ttl?: Milliseconds): Promise<boolean> {
-    if (token === '') throw new errors.KeyError('the token is empty');
+    const word = keyWord(token, 'the token');
     await this.claims.ready();
     const { driver, name, options } = this.claims;
-    const words = ['SEMEL.ISSUE', name, token];
+    const words: Word[] = ['SEMEL.ISSUE', name, word];
     if (ttl !== undefined && ttl !== 0) words.push('TTL', ms('ttl', ttl));
     return Number((await insist(driver, words, options.patience ?? 5000)).reply) === 1;
   }

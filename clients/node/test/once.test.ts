@@ -132,7 +132,7 @@ test('keys and options that are wrong', { skip }, async (t) => {
   await assert.rejects(orders.once('k', never, { lease: 0 }), RangeError);
   await assert.rejects(orders.once('k', never, { lease: NaN }), RangeError);
   await assert.rejects(orders.once('k', never, { owner: 'o'.repeat(65) }), /OWNER/);
-  await assert.rejects(orders.once('k', never, { fingerprint: () => 1 }), TypeError);
+  await assert.rejects(orders.once('k', never, { fingerprint: () => 1 }), semel.NotCanonicalError);
   await assert.rejects(new Claims(client, 'no such').once('k', never), /no such/);
   assert.throws(() => new Claims({} as semel.AnyClient, 'x'), TypeError);
   await orders.once('f', () => 1, { fingerprint: { b: [{ d: 1, c: 2 }], a: 1 } });
