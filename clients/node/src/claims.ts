@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { json, notKept } from './codec.js';
+import { json, notKept, restored, stored, type Codec } from './codec.js';
 import { driverOf, type AnyClient, type Driver, type Word } from './drivers.js';
 import * as errors from './errors.js';
 import { Held, type KnownPolicy, type Work } from './held.js';
+import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { Lock } from './lock.js';
 import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
@@ -83,8 +84,11 @@ export class Claims {
    */
   async once<T>(key: Key, fn: (work: Work) => T | PromiseLike<T>,
     options: CallOptions = {}): Promise<Done<Awaited<T>>> {
+    refuseLazy(fn);
     const found = await this.acquire(key, options);
-    if (found instanceof Fields) return this.#replayed(found, options) as Done<Awaited<T>>;
+    if (found instanceof Fields) {
+      return await this.#replayed(found, options) as Done<Awaited<T>>;
+    }
     return found.unlessGivenUp(this.#run(found, fn, options));
   }
 
@@ -213,6 +217,10 @@ export class Claims {
 
   async #request(key: Key, options: CallOptions): Promise<Request> {
     const word = keyWord(key);
+    const { encode, decode } = this.#codec(options);
+    if (typeof encode !== 'function' || typeof decode !== 'function') {
+      throw new TypeError('codec: it needs encode and decode');
+    }
     const words = fingerprintWords(options);
     if (options.firstSent) words.push('FIRST-SENT', String(options.firstSent.getTime()));
     if (options.owner) words.push('OWNER', options.owner);
@@ -250,19 +258,14 @@ export class Claims {
     }
   }
 
-  #replayed(found: Fields, options: CallOptions): Done<unknown> {
-    const codec = options.codec ?? this.options.codec ?? json;
-    const bytes = found.bytes('result');
-    if (bytes === undefined || found.flag('result_expired')) throw new errors.NoResultError();
-    let value: unknown;
-    try {
-      value = codec.decode(bytes);
-    } catch (error) {
-      if (bytes.length === 0 || bytes.equals(notKept)) throw new errors.NoResultError();
-      throw error;
-    }
-    return { value, replayed: true, late: false, unprotected: false, epoch: 0n,
-      attempt: found.number('attempt') };
+  #codec(options: CallOptions): Codec {
+    return options.codec ?? this.options.codec ?? json;
+  }
+
+  async #replayed(found: Fields, options: CallOptions): Promise<Done<unknown>> {
+    const result = found.flag('result_expired') ? undefined : found.bytes('result');
+    return { value: await restored(this.#codec(options), result), replayed: true, late: false,
+      unprotected: false, epoch: 0n, attempt: found.number('attempt') };
   }
 
   async #run<T>(held: Held, fn: (work: Work) => T | PromiseLike<T>,
@@ -270,11 +273,10 @@ export class Claims {
     try {
       const { work } = held;
       const value = await runs(held, fn);
-      const codec = options.codec ?? this.options.codec ?? json;
-      let result: Uint8Array = notKept;
+      let result: Buffer = notKept;
       let why: unknown;
       try {
-        result = codec.encode(value);
+        result = await stored(this.#codec(options), value);
       } catch (error) {
         why = error ?? new Error('the codec threw nothing');
       }
@@ -297,7 +299,9 @@ function keyLike(id: unknown): id is Key {
 /** What `fn` gives; if it throws, the claim is ended as the policy says. */
 async function runs<T>(held: Held, fn: (work: Work) => T | PromiseLike<T>): Promise<Awaited<T>> {
   try {
-    return await fn(held.work);
+    const value = await fn(held.work);
+    refuseLazyResult(value);
+    return value;
   } catch (error) {
     const { policy, onFailure } = held.terms;
     const ending = onFailure

@@ -1,10 +1,18 @@
-/** Turns results into bytes and back. */
+// How results become bytes, and how those are stored.
+import { isDeepStrictEqual, types } from 'node:util';
+import { NoResultError } from './errors.js';
+import { isPlain, kindOf } from './identity.js';
+
+/** Turns results into bytes and back. Either may give a promise; it is awaited. */
 export interface Codec {
-  encode(value: unknown): Uint8Array;
+  encode(value: unknown): Uint8Array | PromiseLike<Uint8Array>;
   decode(bytes: Buffer): unknown;
 }
 
-/** JSON, the default. `undefined` is no bytes at all; a function is an error, as is a bigint. */
+/**
+ * JSON, the default. `undefined` is no bytes at all. What JSON would change (a Date, a Map, NaN, a
+ * member that is undefined, an instance of a class) is not kept; `typed` keeps the most of that.
+ */
 export const json: Codec = {
   encode(value) {
     if (value === undefined) return Buffer.alloc(0);
@@ -17,17 +25,152 @@ export const json: Codec = {
   },
 };
 
-/** Bytes as they are: a Uint8Array or a string; a Buffer is what comes back. */
+/**
+ * JSON in which Date, Map, Set, bigint, Buffer, undefined, NaN, infinities and -0 are objects with one
+ * member: `$date`, `$map`, `$set`, `$bigint`, `$bytes`, `$undefined`, `$number`. A name that begins
+ * with $ gets another one in front.
+ */
+export const typed: Codec = {
+  encode(value) {
+    return value === undefined ? Buffer.alloc(0)
+      : Buffer.from(JSON.stringify(tagged(value, '$', new Set())));
+  },
+  decode(bytes) {
+    return bytes.length === 0 ? undefined : untagged(JSON.parse(bytes.toString()));
+  },
+};
+
+/** A Buffer as it is. */
 export const bytes: Codec = {
   encode(value) {
-    if (typeof value === 'string') return Buffer.from(value);
     if (value instanceof Uint8Array) return value;
-    throw new TypeError(`a ${typeof value} is neither a Uint8Array nor a string`);
+    throw new TypeError(`a ${kindOf(value)} is not a Buffer`);
   },
   decode: (found) => found,
 };
 
-/**
- * Stored where a result could not be: a byte that is no JSON text. All clients of Semel use it.
- */
+function tag(name: string, value: unknown): object {
+  return { [`$${name}`]: value };
+}
+
+function tagged(value: unknown, path: string, open: Set<object>): unknown {
+  switch (typeof value) {
+    case 'undefined':
+      return tag('undefined', true);
+    case 'bigint':
+      return tag('bigint', String(value));
+    case 'number':
+      if (Object.is(value, -0)) return tag('number', '-0');
+      return Number.isFinite(value) ? value : tag('number', String(value));
+    case 'boolean':
+    case 'string':
+      return value;
+    case 'object':
+      if (value === null) return null;
+      break;
+    default:
+      throw new TypeError(`${path}: a ${typeof value}`);
+  }
+  if (open.has(value)) throw new TypeError(`${path}: a value that contains itself`);
+  open.add(value);
+  const made = taggedObject(value, path, (each, place) => tagged(each, place, open));
+  open.delete(value);
+  return made;
+}
+
+function taggedObject(value: object, path: string,
+  inside: (value: unknown, path: string) => unknown): unknown {
+  if (Buffer.isBuffer(value)) return tag('bytes', value.toString('base64'));
+  if (types.isDate(value)) return tag('date', value.toISOString()); // throws if it is invalid
+  if (types.isMap(value)) {
+    return tag('map', [...value].map(([key, each], i) =>
+      [inside(key, `${path} key ${i}`), inside(each, `${path} value ${i}`)]));
+  }
+  if (types.isSet(value)) {
+    return tag('set', [...value].map((each) => inside(each, `${path} element`)));
+  }
+  if (Array.isArray(value)) return Array.from(value, (each, i) => inside(each, `${path}[${i}]`));
+  if (!isPlain(value)) throw new TypeError(`${path}: an instance of ${kindOf(value)}`);
+  return Object.fromEntries(Object.entries(value).map(([name, each]) =>
+    [name.startsWith('$') ? `$${name}` : name, inside(each, `${path}.${name}`)]));
+}
+
+function untagged(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(untagged);
+  const entries = Object.entries(value);
+  const [name, found] = entries.length === 1 ? entries[0] as [string, unknown] : ['', undefined];
+  switch (name) {
+    case '$undefined': return undefined;
+    case '$bigint': return BigInt(found as string);
+    case '$number': return Number(found);
+    case '$bytes': return Buffer.from(found as string, 'base64');
+    case '$date': return new Date(found as string);
+    case '$set': return new Set((found as unknown[]).map(untagged));
+    case '$map': return new Map((found as [unknown, unknown][])
+      .map(([key, each]) => [untagged(key), untagged(each)]));
+    default: return Object.fromEntries(entries.map(([key, each]) =>
+      [key.startsWith('$$') ? key.slice(1) : key, untagged(each)]));
+  }
+}
+
+// --- what is stored -----------------------------------------------------------------------------
+//
+//   nothing       undefined, of json and typed
+//   00            the work is done, but its result was not kept
+//   01, bytes     bytes: always of `bytes`, and of other codecs where they could be mistaken
+//   else          what the codec gave: JSON text
+//
+// All clients of Semel use these marks, which are no JSON text.
+
+/** Stored where a result could not be. */
 export const notKept = Buffer.from([0]);
+const escape = Buffer.from([1]);
+const texts: ReadonlySet<Codec> = new Set([json, typed]); // their bytes are no marks
+
+/**
+ * The bytes to store for a result. Throws where the codec fails, and where a repeat would get another
+ * value than this one: types count.
+ */
+export async function stored(codec: Codec, value: unknown): Promise<Buffer> {
+  const encoded: unknown = await codec.encode(value);
+  if (!types.isUint8Array(encoded)) throw new TypeError(`the codec gave a ${kindOf(encoded)}`);
+  const text = Buffer.from(encoded);
+  const again = await codec.decode(Buffer.from(text));
+  if (!isDeepStrictEqual(value, again)) {
+    throw new TypeError(`repeats would get another value: ${difference(value, again, '$')}`);
+  }
+  const [first = 0] = text;
+  const isMarked = codec === bytes || (!texts.has(codec) && first <= 1);
+  return isMarked ? Buffer.concat([escape, text]) : text;
+}
+
+/** The result of stored bytes. Throws a NoResultError where there is none. */
+export async function restored(codec: Codec, found: Buffer | undefined): Promise<unknown> {
+  if (found === undefined || found.equals(notKept)) throw new NoResultError();
+  if (found[0] === 1) return codec.decode(found.subarray(1));
+  if (found.length === 0 && codec === bytes) throw new NoResultError();
+  try {
+    return await codec.decode(found);
+  } catch (error) {
+    throw found.length === 0 ? new NoResultError() : error;
+  }
+}
+
+/** Where two values differ first, for people. */
+function difference(value: unknown, again: unknown, path: string): string {
+  const [before, after] = [kindOf(value), kindOf(again)];
+  if (before !== after) return `${path} is a ${before}, and would be a ${after}`;
+  if (typeof value === 'object' && value !== null && (isPlain(value) || Array.isArray(value))) {
+    const names = new Set([...Object.keys(value), ...Object.keys(again as object)]);
+    for (const name of names) {
+      const inside = Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`;
+      if (Object.hasOwn(value, name) !== Object.hasOwn(again as object, name)) {
+        return `${inside} would be ${Object.hasOwn(value, name) ? 'absent' : 'there'}`;
+      }
+      const [one, other] = [value, again].map((each) => (each as Record<string, unknown>)[name]);
+      if (!isDeepStrictEqual(one, other)) return difference(one, other, inside);
+    }
+  }
+  return `${path}, a ${before}`;
+}

@@ -1,6 +1,7 @@
 import * as errors from './errors.js';
 import type { Held, Work } from './held.js';
 import { notKept } from './codec.js';
+import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { Fields } from './wire.js';
 
 /** The answer to a broker. */
@@ -32,8 +33,10 @@ function told(verdict: Verdict, attempt: number, more: Partial<Consumed> = {}): 
 export async function unguarded(handle: (work: Work) => unknown,
   signal: AbortSignal = new AbortController().signal): Promise<Consumed> {
   try {
+    refuseLazy(handle);
     signal.throwIfAborted();
-    await handle({ epoch: 0n, attempt: 1, takeover: false, unprotected: true, signal });
+    refuseLazyResult(await handle({ epoch: 0n, attempt: 1, takeover: false, unprotected: true,
+      signal }));
     return told('ack', 1, { unguarded: true });
   } catch (error) {
     const verdict = error instanceof errors.Rejected ? 'deadLetter' : 'retry';
@@ -45,6 +48,7 @@ export async function consume(acquire: () => Promise<Held | Fields>,
   handle: (work: Work) => unknown): Promise<Consumed> {
   let found: Held | Fields;
   try {
+    refuseLazy(handle);
     found = await acquire();
   } catch (error) {
     return notRun(error);
@@ -76,7 +80,7 @@ function notRun(error: unknown): Consumed {
 async function handled(held: Held, handle: (work: Work) => unknown): Promise<Consumed> {
   const { attempt, unprotected } = held.work;
   try {
-    await handle(held.work);
+    refuseLazyResult(await handle(held.work));
   } catch (error) {
     return { ...await failed(held, error), unguarded: unprotected };
   } finally {

@@ -138,6 +138,16 @@ export class NotCanonicalError extends SemelError {
   }
 }
 
+/**
+ * A function that does not do its work by being called, or a result that stands for work still to be
+ * done. Of a function: nothing ran. Of a result: the claim has ended as if that was thrown.
+ */
+export class LazyError extends SemelError {
+  constructor(message: string) {
+    super('LAZY', message);
+  }
+}
+
 /** The token was consumed before. */
 export class TokenUsedError extends SemelError {
   constructor() {

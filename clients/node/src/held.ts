@@ -148,13 +148,13 @@ export class Held {
    * Records the work as done. `instead` is what to keep if `result` cannot be kept, and then `why`
    * says so. Rejects with a LeaseLostError if it is another owner's, whose result is `stored`.
    */
-  async complete(value: unknown, result: Uint8Array, instead: Buffer): Promise<Completed> {
+  async complete(value: unknown, result: Buffer, instead: Buffer): Promise<Completed> {
     if (this.work.unprotected) return { late: false };
     let why: unknown;
     try {
       let found: Fields;
       try {
-        ({ found } = await this.call('SEMEL.COMPLETE', Buffer.from(result)));
+        ({ found } = await this.call('SEMEL.COMPLETE', result));
       } catch (error) {
         if (!isAnswer(error)) throw error;
         why = error; // too long, or no memory for it

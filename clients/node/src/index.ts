@@ -8,7 +8,7 @@
  */
 export { canonicalJson } from './canonical.js';
 export { Claims, type ClaimsOptions, type Done } from './claims.js';
-export { bytes, json, type Codec } from './codec.js';
+export { bytes, json, typed, type Codec } from './codec.js';
 export type { Consumed, Verdict } from './consume.js';
 export type { AnyClient, Connection, Driver, Word } from './drivers.js';
 export * from './errors.js';

@@ -4,6 +4,7 @@ import type { AnyClient, Word } from './drivers.js';
 import * as errors from './errors.js';
 import type { Work } from './held.js';
 import { keyWord } from './keys.js';
+import { refuseLazy } from './lazy.js';
 import { ms, type CallOptions, type Milliseconds } from './options.js';
 import { insist } from './wire.js';
 
@@ -60,6 +61,7 @@ export class Tokens {
    */
   async redeem<T>(token: string, fn: (work: Work) => T | PromiseLike<T>,
     options: CallOptions = {}): Promise<Done<Awaited<T>>> {
+    refuseLazy(fn);
     let runs = false;
     try {
       return await this.claims.once(token, (work) => {
