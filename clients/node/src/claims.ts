@@ -7,7 +7,8 @@ import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { Lock } from './lock.js';
 import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
-import { fingerprintWords, ms, policyWords, type CallOptions, type Policy } from './options.js';
+import { checked, fingerprintWords, merged, ms, policyWords, unixTime, type CallOptions,
+  type Policy } from './options.js';
 import { Fields, insist, isAnswer } from './wire.js';
 import { waitFor } from './wait.js';
 
@@ -67,9 +68,13 @@ export class Claims {
    * defaults of all calls.
    */
   constructor(client: AnyClient, namespace: string, options: ClaimsOptions = {}) {
-    this.driver = driverOf(client);
+    if (typeof namespace !== 'string' || namespace === '') {
+      throw new TypeError('the name of the namespace is empty, or no text');
+    }
     this.name = namespace;
-    this.options = options;
+    this.options = checked(options, ['policy']);
+    if (options.policy !== undefined) policyWords(options.policy);
+    this.driver = driverOf(client);
   }
 
   /**
@@ -111,7 +116,7 @@ export class Claims {
    * Declare the namespace as `lock`, or as `fair-lock` for locks in the order of arrival.
    */
   lock(key: Key, options: CallOptions = {}): Promise<Lock> {
-    return this.#lock(key, { ...options, wait: options.wait ?? this.options.wait ?? Infinity });
+    return this.#lock(key, merged({ wait: this.options.wait ?? Infinity }, options));
   }
 
   /** Does not wait: an InFlightError says that another holds the lock. */
@@ -176,7 +181,7 @@ export class Claims {
 
   /** A claim that is held, or the fields of a replay. @internal */
   async acquire(key: Key, given: CallOptions, detached = false): Promise<Held | Fields> {
-    const options = { ...this.options, ...given };
+    const options = merged(this.options, checked(given));
     const { signal } = options;
     signal?.throwIfAborted();
     const request = await this.#request(key, options);
@@ -217,16 +222,9 @@ export class Claims {
 
   async #request(key: Key, options: CallOptions): Promise<Request> {
     const word = keyWord(key);
-    const { encode, decode } = this.#codec(options);
-    if (typeof encode !== 'function' || typeof decode !== 'function') {
-      throw new TypeError('codec: it needs encode and decode');
-    }
     const words = fingerprintWords(options);
-    if (options.firstSent) words.push('FIRST-SENT', String(options.firstSent.getTime()));
-    if (options.owner) words.push('OWNER', options.owner);
-    if (options.lease !== undefined && !(options.lease >= 1)) {
-      throw new RangeError(`lease: ${options.lease}; the least is 1 ms`);
-    }
+    if (options.firstSent !== undefined) words.push('FIRST-SENT', unixTime(options.firstSent));
+    if (options.owner !== undefined) words.push('OWNER', options.owner);
     const policy = await this.ready(options.signal);
     const lease = options.lease ?? policy.lease;
     words.push('LEASE', ms('lease', lease));

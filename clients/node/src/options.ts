@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Codec } from './codec.js';
 import { KeyError } from './errors.js';
-import { bytesOf, canonicalOf, identityOf, type Scope } from './identity.js';
+import { bytesOf, canonicalOf, identityOf, kindOf, type Scope } from './identity.js';
 
 /** Times are in milliseconds. `Infinity` is a wait that only the signal ends. */
 export type Milliseconds = number;
@@ -52,8 +52,8 @@ export interface CallOptions {
   operation?: string;
   /** Whose call it is; together with `operation`. */
   scope?: Scope;
-  /** When the work was first requested, for namespaces with a window. */
-  firstSent?: Date;
+  /** When the work was first requested, for namespaces with a window: a Date, or Unix milliseconds. */
+  firstSent?: Date | number;
   /** A label of at most 64 bytes, for people. */
   owner?: string;
   /** How results become bytes; by default JSON. */
@@ -72,15 +72,80 @@ export interface CallOptions {
 /** How many milliseconds a timer takes at most; a longer one would end at once. */
 export const timerMax = 2 ** 31 - 1;
 
-/** A time as the node takes it. */
-export function ms(name: string, value: Milliseconds): string {
-  if (!Number.isFinite(value) || value < 0) {
-    throw new RangeError(`${name}: ${value} is no number of milliseconds`);
-  }
+/** A time as the node takes it: 0, or 1 ms and more; parts of a millisecond count as one. */
+export function ms(name: string, value: Milliseconds, least = 0): string {
+  insistOnTime(name, value, least);
+  if (value === Infinity) throw new RangeError(`${name}: ${value} is no number of milliseconds`);
   return String(Math.ceil(value));
 }
 
+/** A time that is smaller than 1 ms is refused, as nothing is done with it; 0 is what it says. */
+function insistOnTime(name: string, value: unknown, least = 1): void {
+  if (typeof value !== 'number') throw new TypeError(`${name}: ${kindOf(value)}, not a number`);
+  if (value >= 1 || (value === 0 && least === 0)) return;
+  throw new RangeError(`${name}: ${value}; the least is ${least === 0 ? '0, or ' : ''}1 ms`);
+}
+
+const endings: readonly unknown[] = ['release', 'keep', 'in-doubt'];
+
+const checks: { [name in keyof Required<CallOptions>]: (value: unknown) => void } = {
+  lease: (value) => void ms('lease', value as number, 1),
+  wait: (value) => insistOnTime('wait', value, 0),
+  patience: (value) => insistOnTime('patience', value),
+  runMax: (value) => insistOnTime('runMax', value),
+  signal(value) {
+    if (value instanceof AbortSignal) return;
+    throw new TypeError(`signal: ${kindOf(value)}, not an AbortSignal`);
+  },
+  firstSent: (value) => void unixTime(value),
+  owner(value) {
+    if (typeof value !== 'string') throw new TypeError(`owner: ${kindOf(value)}, not a text`);
+    if (value === '') throw new RangeError('owner: an empty name');
+  },
+  codec(value) {
+    const { encode, decode } = (value ?? {}) as Partial<Codec>;
+    if (typeof encode === 'function' && typeof decode === 'function') return;
+    throw new TypeError('codec: it needs encode and decode');
+  },
+  onFailure(value) {
+    if (!endings.includes(value)) throw new RangeError(`onFailure: ${String(value)}`);
+  },
+  fingerprint: () => {},
+  operation: () => {},
+  scope: () => {},
+};
+
+/** Refuses an option that is not known, or whose value cannot be kept. */
+export function checked<T extends object>(options: T, more: readonly string[] = []): T {
+  for (const [name, value] of Object.entries(options)) {
+    if (more.includes(name)) continue;
+    if (!Object.hasOwn(checks, name)) throw new TypeError(`an option that is not known: ${name}`);
+    if (value !== undefined) checks[name as keyof CallOptions](value);
+  }
+  return options;
+}
+
+/** The options of a call over those of its namespace: undefined is "not given". */
+export function merged(defaults: object, given: object): CallOptions {
+  return { ...defaults,
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
+}
+
+/** Milliseconds since 1970, which is a time as any other. */
+export function unixTime(value: unknown): string {
+  const time: unknown = value instanceof Date ? value.getTime() : value;
+  if (typeof time !== 'number') throw new TypeError(`firstSent: ${kindOf(value)}, not a time`);
+  if (!Number.isFinite(time) || time < 0) throw new RangeError(`firstSent: ${time} is no time`);
+  return String(Math.trunc(time));
+}
+
+const policyNames = ['as', 'lease', 'resultTtl', 'uniqueTtl', 'failureTtl', 'attemptsTtl', 'window',
+  'ahead', 'retryAfterMax', 'attemptsMax', 'onLeaseEnd', 'onFailure', 'onException', 'strict',
+  'failOpen', 'issued', 'fair'];
+
 export function policyWords(policy: Policy): string[] {
+  const unknown = Object.keys(policy).find((name) => !policyNames.includes(name));
+  if (unknown !== undefined) throw new TypeError(`a term that is not known: ${unknown}`);
   const words: string[] = [];
   const text = (name: string, value: string | undefined): void => {
     if (value !== undefined) words.push(name, value.toUpperCase());
@@ -97,7 +162,11 @@ export function policyWords(policy: Policy): string[] {
   time('WINDOW', policy.window);
   time('AHEAD', policy.ahead);
   time('RETRY-AFTER-MAX', policy.retryAfterMax);
-  if (policy.attemptsMax !== undefined) words.push('ATTEMPTS-MAX', String(policy.attemptsMax));
+  const { attemptsMax } = policy;
+  if (attemptsMax !== undefined && !(Number.isSafeInteger(attemptsMax) && attemptsMax >= 0)) {
+    throw new RangeError(`attemptsMax: ${attemptsMax} is no number of attempts`);
+  }
+  if (attemptsMax !== undefined) words.push('ATTEMPTS-MAX', String(attemptsMax));
   text('ON-LEASE-END', policy.onLeaseEnd);
   text('ON-FAILURE', policy.onFailure);
   text('ON-EXCEPTION', policy.onException);

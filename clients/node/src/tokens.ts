@@ -24,12 +24,15 @@ export class Tokens {
 
   /** Makes a token, good for `ttl`, by default the namespace's ATTEMPTS-TTL. It is text for URLs. */
   async issue(ttl?: Milliseconds): Promise<string> {
-    const time = ttl ?? (await this.claims.ready()).attemptsTtl;
+    if (ttl !== undefined) ms('ttl', ttl, 1);
+    const known = ttl ?? (await this.claims.ready()).attemptsTtl;
     const bytes = Buffer.alloc(tokenBytes);
     randomBytes(16).copy(bytes);
-    bytes.writeBigUInt64BE(BigInt(Math.ceil(Date.now() + time)), 16);
+    // Without the right to read the policy the time is not known: then the token names none.
+    const end = known === 0 ? 2n ** 64n - 1n : BigInt(Math.ceil(Date.now() + known));
+    bytes.writeBigUInt64BE(end, 16);
     const token = bytes.toString('base64url');
-    await this.issueAs(token, time);
+    await this.issueAs(token, ttl);
     return token;
   }
 
@@ -39,10 +42,10 @@ export class Tokens {
    */
   async issueAs(token: string, ttl?: Milliseconds): Promise<boolean> {
     const word = keyWord(token, 'the token');
+    const time = ttl === undefined ? [] : ['TTL', ms('ttl', ttl, 1)];
     await this.claims.ready();
     const { driver, name, options } = this.claims;
-    const words: Word[] = ['SEMEL.ISSUE', name, word];
-    if (ttl !== undefined && ttl !== 0) words.push('TTL', ms('ttl', ttl));
+    const words: Word[] = ['SEMEL.ISSUE', name, word, ...time];
     return Number((await insist(driver, words, options.patience ?? 5000)).reply) === 1;
   }
 

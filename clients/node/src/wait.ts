@@ -4,6 +4,7 @@ import { UnavailableError } from './errors.js';
 import { explained, Fields, insist, isAnswer, pause, unlessAborted, within } from './wire.js';
 
 const tidyUpTime = 1000;
+const waitMax = 2_000_000_000; // of one command: a timer for its reply takes no more than 2^31 - 1
 
 export interface Waiting {
   driver: Driver;
@@ -58,8 +59,7 @@ async function blocked(w: Waiting, left: number, connected: () => void): Promise
     const reply = own.send(words);
     reply.catch(() => {});
     try {
-      const answer = w.wait === Infinity ? reply : within(left + w.patience, reply);
-      return new Fields(await unlessAborted(w.signal, answer));
+      return new Fields(await unlessAborted(w.signal, within(left + w.patience, reply)));
     } catch (error) {
       if (w.signal?.aborted) await within(tidyUpTime, leave(w, id, reply)).catch(() => {});
       throw error;
@@ -81,10 +81,13 @@ export async function waitFor(w: Waiting): Promise<Fields> {
   let seen = performance.now();
   let delay = 5;
   for (;;) {
-    const left = w.wait === Infinity ? 0 : Math.max(1, Math.ceil(end - performance.now()));
+    const left = Math.min(waitMax, Math.max(1, Math.ceil(end - performance.now())));
     let here = false;
     try {
-      return await blocked(w, left, () => { here = true; });
+      const found = await blocked(w, left, () => { here = true; });
+      if (found.outcome !== 'in_flight' || left < waitMax) return found;
+      seen = performance.now(); // that was a part of a longer wait
+      continue;
     } catch (error) {
       w.signal?.throwIfAborted();
       if (isAnswer(error) && !/^MOVED /.test((error as Error).message)) throw explained(error);
@@ -94,7 +97,7 @@ export async function waitFor(w: Waiting): Promise<Fields> {
       } else if (performance.now() - seen > w.patience) {
         throw new UnavailableError(w.patience, error);
       }
-      if (w.wait !== Infinity && performance.now() > end + w.patience) {
+      if (performance.now() > end + w.patience) {
         throw new UnavailableError(w.patience, error);
       }
     }
