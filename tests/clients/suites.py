@@ -314,7 +314,8 @@ ALL = (
     Java('spring-data-redis', 'SpringSuite'),
     SemelGo('semel-go', '^Test[^G]'),
     SemelGo('semel-go-newest', '^Test[^G]', 'newest.mod'),
-    SemelNode('semel-node', 'once', 'identity', 'results', 'options', 'attack', 'patterns'),
+    SemelNode('semel-node', 'once', 'identity', 'results', 'attack', 'patterns'),
+    SemelNode('semel-node-stories', 'options', 'stories'),
 )
 
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { json, notKept, restored, stored, type Codec } from './codec.js';
 import { driverOf, type AnyClient, type Driver, type Word } from './drivers.js';
 import * as errors from './errors.js';
+import { exactly, giveBack, reclaim } from './giveback.js';
 import { Held, type KnownPolicy, type Work } from './held.js';
 import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { Lock } from './lock.js';
@@ -9,7 +10,7 @@ import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
 import { checked, fingerprintWords, merged, ms, policyWords, unixTime, type CallOptions,
   type Policy } from './options.js';
-import { Fields, insist, isAnswer } from './wire.js';
+import { Fields, insist, isAnswer, unlessAborted } from './wire.js';
 import { waitFor } from './wait.js';
 
 /** Work that is done, by this call or by an earlier one. */
@@ -36,7 +37,6 @@ export interface ClaimsOptions extends Omit<CallOptions, 'signal' | 'fingerprint
 
 const defaultLease = 60_000;
 const policyAge = 60_000; // after which the policy is read again
-const tidyUpTime = 1000;
 
 /** A claim as it is asked for. */
 interface Request {
@@ -137,18 +137,18 @@ export class Claims {
   }
 
   /** The policy. One that an operator changes is seen within a minute. @internal */
-  ready(signal?: AbortSignal): Promise<KnownPolicy> {
+  ready(): Promise<KnownPolicy> {
     if (this.#policy !== undefined && performance.now() - this.#read < policyAge) {
       return this.#policy;
     }
-    const read = this.#readPolicy(signal);
+    const read = this.#readPolicy();
     this.#policy = read;
     this.#read = performance.now();
     read.catch(() => { if (this.#policy === read) this.#policy = undefined; });
     return read;
   }
 
-  async #readPolicy(signal?: AbortSignal): Promise<KnownPolicy> {
+  async #readPolicy(): Promise<KnownPolicy> {
     const patience = this.options.patience ?? 5000;
     const ask = async (...words: string[]): Promise<unknown> =>
       (await insist(this.driver, ['SEMEL.NAMESPACE', ...words], patience)).reply;
@@ -156,7 +156,6 @@ export class Claims {
       if (/^NOPERM /.test(errors.messageOf(error))) return undefined;
       throw error;
     });
-    signal?.throwIfAborted();
     const { policy } = this.options;
     const declare = policy && (() => ask('DECLARE', this.name, ...policyWords(policy)));
     if (!this.#declared) await declare?.();
@@ -188,10 +187,11 @@ export class Claims {
     const { patience } = request;
     signal?.throwIfAborted();
     let asked = performance.now();
-    let found = new Fields(await this.#claim(request));
+    let found = await this.#claim(request);
     if (found.outcome === 'in_flight' && (options.wait ?? 0) > 0) {
       found = await waitFor({ driver: this.driver, namespace: this.name, key: request.key,
-        words: request.words, wait: options.wait ?? 0, patience, signal }).catch((error) => {
+        words: this.#words(request), lease: request.lease, wait: options.wait ?? 0, patience,
+        signal }).catch((error) => {
         if (error instanceof errors.UnavailableError) this.#read = -Infinity;
         throw error;
       });
@@ -214,7 +214,7 @@ export class Claims {
     }
     const held = new Held(terms, found, asked + lease, detached ? undefined : signal);
     if (signal?.aborted) {
-      await held.release();
+      void held.release();
       throw signal.reason;
     }
     return held;
@@ -225,7 +225,7 @@ export class Claims {
     const words = fingerprintWords(options);
     if (options.firstSent !== undefined) words.push('FIRST-SENT', unixTime(options.firstSent));
     if (options.owner !== undefined) words.push('OWNER', options.owner);
-    const policy = await this.ready(options.signal);
+    const policy = await unlessAborted(options.signal, this.ready());
     const lease = options.lease ?? policy.lease;
     words.push('LEASE', ms('lease', lease));
     return { options, policy, lease, words, patience: options.patience ?? 5000,
@@ -233,25 +233,31 @@ export class Claims {
       id: randomBytes(16).toString('hex') };
   }
 
-  /** Asks once, however often that takes. */
-  async #claim({ key, id, words, patience, options }: Request): Promise<unknown> {
-    const all = ['SEMEL.CLAIM', this.name, key, 'CLAIM-ID', id, ...words];
-    const giveBack = async (reply: unknown): Promise<void> => {
-      const epoch = new Fields(reply).integer('epoch');
-      if (epoch === 0n) return;
-      await insist(this.driver, ['SEMEL.RELEASE', this.name, key, String(epoch)], tidyUpTime);
+  #words({ key, id, words }: Request): Word[] {
+    return ['SEMEL.CLAIM', this.name, key, 'CLAIM-ID', id, ...words];
+  }
+
+  /**
+   * Asks once, however often that takes. A grant that comes when nobody waits for it is given back.
+   */
+  async #claim(request: Request): Promise<Fields> {
+    const { key, patience, lease, options } = request;
+    const all = this.#words(request);
+    const claim = { driver: this.driver, namespace: this.name, key };
+    const again = (): void => void reclaim(claim, all, lease);
+    let isPending = false;
+    const unawaited = (call: Promise<unknown>): void => {
+      isPending = true;
+      call.then((reply) => exactly(this.driver, all, reply).then((found) => giveBack(claim, found)))
+        .catch(again);
     };
-    const late = (reply: unknown): void => void giveBack(reply).catch(() => {});
     try {
-      return (await insist(this.driver, all, patience, options.signal, late)).reply;
+      const { reply } = await insist(this.driver, all, patience, options.signal, unawaited);
+      return await exactly(this.driver, all, reply);
     } catch (error) {
       if (!isAnswer(error)) this.#read = -Infinity; // the node may be another one
-      if (options.signal?.aborted) {
-        // It may have been granted: with its id it is granted again, and can be given back. If that
-        // fails too, its lease ends it.
-        await insist(this.driver, all, tidyUpTime, undefined, late)
-          .then(({ reply }) => giveBack(reply)).catch(() => {});
-      }
+      const isRefused = error instanceof errors.UnavailableError && !error.uncertain;
+      if (!isPending && !isRefused && (options.signal?.aborted || !isAnswer(error))) again();
       throw error;
     }
   }

@@ -15,6 +15,11 @@ export interface Driver {
   send(words: readonly Word[]): Promise<unknown>;
   /** For a command that blocks: to the node that takes writes, with the client's options. */
   open(): Promise<Connection>;
+  /**
+   * How often it has lost a connection, after which it repeats commands by itself; undefined if it
+   * does that and cannot tell.
+   */
+  losses?(): number | undefined;
 }
 
 /** The part of ioredis' Redis. */
@@ -23,7 +28,7 @@ export interface Ioredis {
   duplicate(override?: object): Ioredis;
   connect(): Promise<void>;
   disconnect(): void;
-  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'error' | 'close', listener: (error: Error) => void): unknown;
 }
 
 /** The part of ioredis' Cluster. */
@@ -71,8 +76,22 @@ function call(client: Ioredis | IoredisCluster, words: readonly Word[]): Promise
   return client.callBuffer(String(words[0]), words.slice(1) as (string | Buffer)[]);
 }
 
+const lossesOf = new WeakMap<object, { count: number }>();
+
+/** Counts the connections that a client loses, however many drivers it has. */
+function countedLosses(client: Ioredis): { count: number } {
+  const known = lossesOf.get(client);
+  if (known !== undefined) return known;
+  const losses = { count: 0 };
+  lossesOf.set(client, losses);
+  client.on('close', () => { ++losses.count; });
+  return losses;
+}
+
 function ofIoredis(client: Ioredis | IoredisCluster): Driver {
+  const losses = 'nodes' in client ? undefined : countedLosses(client);
   return {
+    losses: () => losses?.count,
     send: (words) => call(client, words),
     async open() {
       const node = 'nodes' in client ? client.nodes('master')[0] : client;
@@ -129,6 +148,7 @@ function close(client: NodeRedis): void {
 
 function ofNodeRedis(client: NodeRedis): Driver {
   return {
+    losses: () => 0, // it repeats nothing
     send: (words) => client.sendCommand(words, { typeMapping }),
     open: () => connected(client),
   };
@@ -136,6 +156,7 @@ function ofNodeRedis(client: NodeRedis): Driver {
 
 function ofNodeRedisCluster(cluster: NodeRedisCluster): Driver {
   return {
+    losses: () => 0, // it repeats what was redirected, and nothing else
     send(words) {
       // NAMESPACE has no key, and every node knows who takes it.
       const key = words.length > 2 ? words[2] : undefined;

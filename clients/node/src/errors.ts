@@ -110,7 +110,12 @@ export class BusyError extends SemelError {
 
 /** The node did not answer within the patience of the call. */
 export class UnavailableError extends SemelError {
-  constructor(patience: number, cause: unknown) {
+  constructor(
+    patience: number,
+    cause: unknown,
+    /** The node may have got the call. What it was granted by that is given back. */
+    readonly uncertain = true,
+  ) {
     super('UNAVAILABLE', `no answer within ${patience} ms: ${messageOf(cause)}`, { cause });
   }
 }

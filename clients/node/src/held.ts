@@ -71,6 +71,11 @@ export class Held {
     if (!this.work.unprotected) this.#schedule(first);
   }
 
+  /** Whether the lease is over by this process' clock, also while no timer could run. */
+  get isOver(): boolean {
+    return !this.work.unprotected && performance.now() >= this.#until;
+  }
+
   /** Stops renewing. */
   end(): void {
     this.#ended = true;

@@ -27,13 +27,14 @@ export class Lock implements AsyncDisposable {
     return this.#held.work.signal;
   }
 
-  /** Whether the lock is known to be lost. */
+  /** Whether the lock is known to be lost, or its lease is over. */
   get isLost(): boolean {
-    return this.signal.aborted;
+    return this.signal.aborted || this.#held.isOver;
   }
 
   /**
-   * Gives the lock back. Rejects with a LeaseLostError if it was not held any more, and with an
+   * Gives the lock back. Rejects with a LeaseLostError if it was not held any more, also if another
+   * owner has come and gone, and with an
    * UnavailableError if the node did not answer: then the lease ends the lock. Repeats get what the
    * first call got.
    */
@@ -43,19 +44,22 @@ export class Lock implements AsyncDisposable {
   }
 
   async #unlock(): Promise<void> {
+    const { driver } = this.#held.terms;
     this.#held.end();
+    const losses = driver.losses?.();
     const { found, repeated } = await this.#held.call('SEMEL.RELEASE');
     if (this.#held.lostBecause) throw this.#held.lostBecause;
-    // Unknown: nobody holds it. The drivers repeat calls by themselves, and the first may have
-    // taken effect.
-    if (found.outcome !== 'ok' && found.outcome !== 'unknown' && !repeated) {
-      this.#held.lose(found.outcome);
-      throw lost(found.outcome);
-    }
+    if (found.outcome === 'ok') return;
+    // An earlier try, also one that the driver has repeated by itself, may have taken effect. While the
+    // lease runs, nobody else can have had the lock before that.
+    const again = repeated || losses === undefined || driver.losses?.() !== losses;
+    if (again && !this.#held.isOver) return;
+    this.#held.lose(found.outcome);
+    throw lost(found.outcome);
   }
 
-  /** As unlock(), but a lock that is lost already is no error. */
+  /** As unlock(), but a lock whose signal is aborted is no error: its holder knows. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.isLost) await this.unlock();
+    if (!this.signal.aborted) await this.unlock();
   }
 }

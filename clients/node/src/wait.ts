@@ -1,17 +1,16 @@
 // Waiting for another owner, on a connection of its own.
-import type { Connection, Driver, Word } from './drivers.js';
+import type { Connection, Word } from './drivers.js';
 import { UnavailableError } from './errors.js';
-import { explained, Fields, insist, isAnswer, pause, unlessAborted, within } from './wire.js';
+import { giveBack, reclaim, type Named } from './giveback.js';
+import { explained, Fields, isAnswer, pause, unlessAborted, within } from './wire.js';
 
 const tidyUpTime = 1000;
 const waitMax = 2_000_000_000; // of one command: a timer for its reply takes no more than 2^31 - 1
 
-export interface Waiting {
-  driver: Driver;
-  namespace: string;
-  key: Word;
-  /** The options of the claim, without its id. */
-  words: readonly string[];
+export interface Waiting extends Named {
+  /** The claim as it was asked for before, with its id. */
+  words: readonly Word[];
+  lease: number;
   wait: number;
   patience: number;
   signal?: AbortSignal | undefined;
@@ -19,8 +18,7 @@ export interface Waiting {
 
 /**
  * Ends a wait with CLIENT UNBLOCK, so that its reply says whether the claim was granted in that
- * moment; then it is given back. Without the right to that command the connection is closed, and
- * such a claim ends with its lease.
+ * moment; then it is given back. Rejects where that is not known.
  */
 async function leave(w: Waiting, id: string, reply: Promise<unknown>): Promise<void> {
   let ended = false;
@@ -28,21 +26,23 @@ async function leave(w: Waiting, id: string, reply: Promise<unknown>): Promise<v
   ends.catch(() => {});
   const another = await w.driver.open();
   try {
-    while (!ended) { // it may not wait yet
-      if (Number(await another.send(['CLIENT', 'UNBLOCK', id])) === 1) break;
+    do { // it may not wait yet; where the connection is lost, the node may not know that
+      const asked = another.send(['CLIENT', 'UNBLOCK', id]);
+      if (Number(await within(tidyUpTime, asked)) === 1) break;
       await pause(1);
-    }
+    } while (!ended);
   } finally {
     another.close();
   }
-  const epoch = new Fields(await ends).integer('epoch');
-  if (epoch !== 0n) {
-    await insist(w.driver, ['SEMEL.RELEASE', w.namespace, w.key, String(epoch)], tidyUpTime);
-  }
+  await giveBack(w, new Fields(await ends));
 }
 
+/** Waits whose replies are not known, and their connections at the node. */
+interface Lost { times: number; ids: string[] }
+
 /** One SEMEL.WAIT. `connected` is called when the node has answered on this connection. */
-async function blocked(w: Waiting, left: number, connected: () => void): Promise<Fields> {
+async function blocked(w: Waiting, left: number, lost: Lost,
+  connected: () => void): Promise<Fields> {
   const opening = w.driver.open();
   let own: Connection;
   try {
@@ -51,21 +51,34 @@ async function blocked(w: Waiting, left: number, connected: () => void): Promise
     opening.then((late) => late.close(), () => {});
     throw error;
   }
+  let leaving: Promise<void> | undefined;
   try {
     const id = String(await unlessAborted(w.signal,
       within(w.patience, own.send(['CLIENT', 'ID']))));
     connected();
-    const words = ['SEMEL.WAIT', String(left), w.namespace, w.key, ...w.words];
-    const reply = own.send(words);
+    for (const each of lost.ids) { // or it would be granted to a wait that nobody is at any more
+      await within(w.patience, own.send(['CLIENT', 'UNBLOCK', each])).catch((error: unknown) => {
+        if (!isAnswer(error)) throw error;
+      });
+    }
+    lost.ids = [id];
+    ++lost.times;
+    const reply = own.send(['SEMEL.WAIT', String(left), ...w.words.slice(1)]);
     reply.catch(() => {});
     try {
       return new Fields(await unlessAborted(w.signal, within(left + w.patience, reply)));
     } catch (error) {
-      if (w.signal?.aborted) await within(tidyUpTime, leave(w, id, reply)).catch(() => {});
+      // The call rejects at once; the connection is needed for a moment yet.
+      if (w.signal?.aborted) {
+        --lost.times; // leave() knows
+        leaving = within(tidyUpTime, leave(w, id, reply))
+          .catch(() => void reclaim(w, w.words, w.lease));
+      }
       throw error;
     }
   } finally {
-    own.close();
+    if (leaving === undefined) own.close();
+    else void leaving.finally(() => own.close());
   }
 }
 
@@ -73,10 +86,20 @@ async function blocked(w: Waiting, left: number, connected: () => void): Promise
  * The claim, or what has become of the work, when the other owner is gone. A connection that ends is
  * replaced. The patience counts from when the node was last known to be there.
  *
- * The call carries no CLAIM-ID: the node would keep the place in its queue for a client that does
- * not come back, and grant it the claim.
+ * A reply that is lost may have been a grant: with the id of the claim it is given again, or given
+ * back when nobody waits for it any more.
  */
 export async function waitFor(w: Waiting): Promise<Fields> {
+  const lost: Lost = { times: 0, ids: [] };
+  try {
+    return await waits(w, lost);
+  } catch (error) {
+    if (lost.times > 0 && !isAnswer(error)) void reclaim(w, w.words, w.lease);
+    throw error;
+  }
+}
+
+async function waits(w: Waiting, lost: Lost): Promise<Fields> {
   const end = performance.now() + w.wait;
   let seen = performance.now();
   let delay = 5;
@@ -84,21 +107,22 @@ export async function waitFor(w: Waiting): Promise<Fields> {
     const left = Math.min(waitMax, Math.max(1, Math.ceil(end - performance.now())));
     let here = false;
     try {
-      const found = await blocked(w, left, () => { here = true; });
+      const found = await blocked(w, left, lost, () => { here = true; });
+      [lost.times, lost.ids] = [0, []];
       if (found.outcome !== 'in_flight' || left < waitMax) return found;
       seen = performance.now(); // that was a part of a longer wait
       continue;
     } catch (error) {
       w.signal?.throwIfAborted();
-      if (isAnswer(error) && !/^MOVED /.test((error as Error).message)) throw explained(error);
+      if (isAnswer(error)) throw explained(error);
       if (here) {
         seen = performance.now();
         delay = 5;
       } else if (performance.now() - seen > w.patience) {
-        throw new UnavailableError(w.patience, error);
+        throw new UnavailableError(w.patience, error, lost.times > 0);
       }
       if (performance.now() > end + w.patience) {
-        throw new UnavailableError(w.patience, error);
+        throw new UnavailableError(w.patience, error, lost.times > 0);
       }
     }
     await pause(delay, w.signal);

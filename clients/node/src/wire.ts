@@ -38,13 +38,20 @@ export class Fields {
     return Number(this.text(name) || 0);
   }
 
+  /** Whether the driver has read an integer beyond 2^53 as a number. */
+  isRounded(name: string): boolean {
+    const value = this.#found.get(name);
+    return typeof value === 'number' && !Number.isSafeInteger(value);
+  }
+
+  /** The same fields, but for one. */
+  with(name: string, value: unknown): Fields {
+    return new Fields(new Map([...this.#found, [name, value]]));
+  }
+
   /** 0: not there. */
   integer(name: string): bigint {
-    const value = this.#found.get(name);
-    if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-      throw new SemelError('REPLY', `${name} is beyond 2^53: make the client of ioredis with `
-        + '{ stringNumbers: true } or { protocol: 2 }');
-    }
+    if (this.isRounded(name)) throw new SemelError('REPLY', `${name} is beyond 2^53`);
     return BigInt(this.text(name) || 0);
   }
 
@@ -98,12 +105,15 @@ export async function within<T>(time: number, work: Promise<T>): Promise<T> {
 
 // Errors of a server begin with a word in capitals, those of the drivers do not.
 const answers = /^[A-Z][A-Z0-9]+(?: |$)/;
-// A repeat may have an answer where these came.
-const passing = /^(?:TRYAGAIN|LOADING|CLUSTERDOWN|MASTERDOWN|UNBLOCKED)(?: |$)/;
+// Transient ones: a call is repeated while its patience lasts. The node has done nothing ..
+const refusals = /^(?:BUSY|LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|MOVED|ASK)(?: |$)/;
+// .. or may have done it.
+const doubts = /^(?:TRYAGAIN|UNBLOCKED)(?: |$)/;
 
 /** Whether the node has said this, and would say it again. */
 export function isAnswer(error: unknown): boolean {
-  return error instanceof Error && answers.test(error.message) && !passing.test(error.message);
+  return error instanceof Error && answers.test(error.message)
+    && !refusals.test(error.message) && !doubts.test(error.message);
 }
 
 export function explained(error: unknown): unknown {
@@ -118,33 +128,32 @@ export interface Asked {
 }
 
 /**
- * Repeats a call until the node has answered, the signal is aborted or the patience ends. `late` gets
- * a reply that comes when nobody waits for it.
+ * Repeats a call until the node has answered, the signal is aborted or the patience ends. `unawaited`
+ * gets a call that may still be answered when nobody waits for it.
  */
 export async function insist(driver: Driver, words: readonly Word[], patience: number,
-  signal?: AbortSignal, late: (reply: unknown) => void = () => {}): Promise<Asked> {
+  signal?: AbortSignal, unawaited: (call: Promise<unknown>) => void = () => {}): Promise<Asked> {
   const end = performance.now() + patience;
   let repeated = false;
   let last: unknown = new Late();
   for (let delay = 5; ; delay = Math.min(2 * delay, 250)) {
     signal?.throwIfAborted();
-    let waited = true;
-    const call = Promise.resolve().then(() => driver.send(words));
-    call.then((reply) => { if (!waited) late(reply); }, () => {});
+    let settled = false;
+    const call = Promise.resolve().then(() => driver.send(words)).finally(() => { settled = true; });
     try {
       const reply = await unlessAborted(signal, within(end - performance.now(), call));
       return { reply, repeated };
     } catch (error) {
-      waited = false;
+      if (!settled) unawaited(call);
       signal?.throwIfAborted();
       if (isAnswer(error)) throw explained(error);
       last = error;
-      repeated = true;
+      repeated ||= !refusals.test(messageOf(error));
     }
     if (last instanceof Late || performance.now() + delay > end) break;
     await pause(delay, signal);
   }
-  throw new UnavailableError(patience, last);
+  throw new UnavailableError(patience, last, repeated);
 }
 
 export function lost(outcome: string): LeaseLostError {

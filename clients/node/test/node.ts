@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, type TestContext } from 'node:test';
@@ -11,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { Redis, Cluster } from 'ioredis';
 import { createClient, createCluster } from 'redis';
 import type { AnyClient } from '../src/index.js';
+import { Proxy } from './proxy.js';
 
 const patience = 20_000; // of these tests; nothing takes as long
 
@@ -116,8 +116,21 @@ export class Node {
     return client;
   }
 
+  /** Called when the test ends, before the node is killed. */
+  onEnd(closer: () => unknown): void {
+    this.#closers.push(closer);
+  }
+
   call(...words: string[]): Promise<unknown> {
     return this.#control.call(words[0] as string, words.slice(1));
+  }
+
+  /** Another connection, closed when the test ends. */
+  second(): Redis {
+    const client = new Redis({ port: this.port, protocol: 2, retryStrategy: () => null });
+    client.on('error', () => {});
+    this.#closers.push(() => client.disconnect());
+    return client;
   }
 
   advance(milliseconds: number): Promise<unknown> {
@@ -145,60 +158,6 @@ export class Node {
     await proxy.listen();
     this.#closers.push(() => proxy.close());
     return proxy;
-  }
-}
-
-/** Passes requests on, and closes the connection instead of passing the reply, once for each cut. */
-export class Proxy {
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-  #word = '';
-  #left = 0;
-
-  constructor(port: number) {
-    this.#server = createServer((client) => {
-      const server = connect(port);
-      let dropping = false;
-      for (const each of [client, server]) {
-        this.#sockets.add(each);
-        each.on('error', () => {});
-        each.on('close', () => {
-          this.#sockets.delete(each);
-          client.destroy();
-          server.destroy();
-        });
-      }
-      client.on('data', (data) => {
-        if (this.#left > 0 && data.toString('latin1').toUpperCase().includes(`${this.#word}\r\n`)) {
-          --this.#left;
-          dropping = true;
-        }
-        server.write(data);
-      });
-      server.on('data', (data) => {
-        if (dropping) client.destroy(); // the node has answered
-        else client.write(data);
-      });
-    });
-  }
-
-  async listen(): Promise<void> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  cut(word: string, times: number): void {
-    this.#word = word;
-    this.#left = times;
-  }
-
-  close(): void {
-    this.#server.close();
-    for (const each of this.#sockets) each.destroy();
   }
 }
 

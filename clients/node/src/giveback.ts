@@ -1,0 +1,77 @@
+// What is granted when nobody waits for it any more is given back.
+import type { Driver, Word } from './drivers.js';
+import { Fields, insist, isAnswer } from './wire.js';
+
+const tidyUpTime = 1000;
+const longest = 600_000;
+const atOnceMax = 10_000; // beyond it claims end with their leases
+let running = 0;
+
+/** A claim, as it is named in calls. */
+export interface Named {
+  driver: Driver;
+  namespace: string;
+  key: Word;
+}
+
+/**
+ * The fields of a reply to `words`, a claim with an id. ioredis rounds an epoch beyond 2^53 in RESP3; a
+ * connection of its own, which does not, is then asked for it.
+ */
+export async function exactly(driver: Driver, words: readonly Word[],
+  reply: unknown): Promise<Fields> {
+  const found = new Fields(reply);
+  if (!found.isRounded('epoch')) return found;
+  const own = await driver.open();
+  try {
+    return found.with('epoch', new Fields(await own.send(words)).text('epoch'));
+  } finally {
+    own.close();
+  }
+}
+
+/** Releases the claim, if it was granted. */
+export async function giveBack(claim: Named, found: Fields): Promise<void> {
+  const epoch = found.integer('epoch');
+  if (epoch === 0n) return;
+  await insist(claim.driver, ['SEMEL.RELEASE', claim.namespace, claim.key, String(epoch)],
+    tidyUpTime);
+}
+
+/** A pause that does not keep the process alive. */
+function idle(time: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, time).unref());
+}
+
+/** Whether the key is held, perhaps by this claim. What is free is not claimed to give it back. */
+async function isHeld({ driver, namespace, key }: Named): Promise<boolean> {
+  try {
+    return new Fields(await driver.send(['SEMEL.GETCLAIM', namespace, key])).text('state') === 'held';
+  } catch (error) {
+    if (isAnswer(error)) return true; // without the right to look
+    throw error;
+  }
+}
+
+/**
+ * Gives back what a claim may have been granted whose reply did not come. With its id it is granted
+ * again. Goes on until the node answers, or its lease would have ended. Never rejects.
+ */
+export async function reclaim(claim: Named, words: readonly Word[], lease: number): Promise<void> {
+  if (running >= atOnceMax) return;
+  ++running;
+  const end = performance.now() + Math.min(lease, longest);
+  for (let delay = 20; performance.now() < end; delay = Math.min(2 * delay, 1000)) {
+    try {
+      if (await isHeld(claim)) {
+        const reply = await claim.driver.send(words);
+        await giveBack(claim, await exactly(claim.driver, words, reply));
+      }
+      break;
+    } catch (error) {
+      if (isAnswer(error)) break;
+    }
+    await idle(delay);
+  }
+  --running;
+}
