@@ -278,7 +278,8 @@ class Starter(Suite):
                  self.module, '--also-make', 'clean', 'package',
                  'dependency:copy-dependencies', '-DoutputDirectory=target/packages'], place)
 
-        sources = files('clients/java', ROOT) + files('tests/clients/starter', ROOT)
+        sources = (files('clients/java', ROOT) + files('tests/clients/starter', ROOT)
+                   + files('tests/identity', ROOT))
         once(folder, sources, build, ROOT)
         target = place / self.module / 'target'
         return [program, '-XX:TieredStopAtLevel=1', '-cp', f'{target}/classes:{target}/packages/*',

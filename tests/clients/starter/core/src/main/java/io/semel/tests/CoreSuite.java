@@ -337,6 +337,7 @@ public final class CoreSuite {
     for (String driver : new String[] {"Lettuce", "Jedis", "Redisson"}) {
       new CoreSuite(driver).run();
     }
+    IdentitySuite.run();
     StoriesSuite.run();
     Report.end();
   }

@@ -13,9 +13,16 @@ public final class Child implements AutoCloseable {
   private final BufferedReader lines;
 
   public Child(Class<?> main, String... arguments) throws IOException {
-    List<String> command = new ArrayList<>(List.of(System.getProperty("java.home") + "/bin/java",
-        "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-cp",
-        System.getProperty("java.class.path"), main.getName()));
+    this(System.getProperty("java.home"), List.of(), main, arguments);
+  }
+
+  /** In another Java, with options of its own. */
+  public Child(String home, List<String> options, Class<?> main, String... arguments)
+      throws IOException {
+    List<String> command = new ArrayList<>(List.of(home + "/bin/java",
+        "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m"));
+    command.addAll(options);
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
     command.addAll(List.of(arguments));
     process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
     lines = new BufferedReader(new InputStreamReader(process.getInputStream()));
