@@ -29,6 +29,11 @@ public interface Link extends AutoCloseable {
    */
   Object callBound(List<byte[]> words, long timeoutMs);
 
+  /** Whether callAlone() and callBound() can be used. */
+  default boolean hasOwnConnections() {
+    return true;
+  }
+
   /** Grows when a connection was opened again: the node may have forgotten what it was told. */
   long generation();
 

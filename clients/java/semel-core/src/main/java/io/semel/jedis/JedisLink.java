@@ -6,7 +6,12 @@ import io.semel.Unreachable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import redis.clients.jedis.Jedis;
@@ -27,6 +32,7 @@ public final class JedisLink implements Link {
     Object send(byte[] key, ProtocolCommand command, byte[]... arguments);
   }
 
+  private static final int CONNECT_MS_MAX = 10_000;
   private final Cluster cluster;
   private final Supplier<Jedis> pool;
   private final IntFunction<Jedis> own;
@@ -113,14 +119,50 @@ public final class JedisLink implements Link {
     if (own == null) throw new UnsupportedOperationException("no way to open a connection");
   }
 
+  /** In a thread of its own, as a socket that is read does not hear of an interrupted caller. */
   @Override
   public Object callAlone(List<byte[]> words, long timeoutMs) {
     needsOwn();
-    try (Jedis jedis = own.apply((int) Math.min(timeoutMs, Integer.MAX_VALUE))) {
-      return send(jedis, words);
-    } catch (JedisException error) {
-      throw told(error);
+    AtomicReference<Jedis> open = new AtomicReference<>();
+    FutureTask<Object> task = new FutureTask<>(() -> {
+      try (Jedis jedis = own.apply((int) Math.min(timeoutMs, Integer.MAX_VALUE))) {
+        open.set(jedis);
+        return send(jedis, words);
+      }
+    });
+    Thread thread = new Thread(task, "semel-wait");
+    thread.setDaemon(true);
+    thread.start();
+    try {
+      return task.get(timeoutMs + CONNECT_MS_MAX, TimeUnit.MILLISECONDS);
+    } catch (ExecutionException error) {
+      if (error.getCause() instanceof JedisException) throw told((JedisException) error.getCause());
+      if (error.getCause() instanceof RuntimeException) throw (RuntimeException) error.getCause();
+      throw new Unreachable("no reply: " + error.getCause(), error.getCause());
+    } catch (TimeoutException late) {
+      disconnect(task, open.get());
+      throw new Unreachable("no reply after " + timeoutMs + " ms", late);
+    } catch (InterruptedException interrupted) {
+      disconnect(task, open.get());
+      Thread.currentThread().interrupt();
+      throw new Unreachable("interrupted", interrupted);
     }
+  }
+
+  /** The node forgets the waiter with its connection. */
+  private static void disconnect(FutureTask<?> task, Jedis jedis) {
+    task.cancel(true);
+    if (jedis == null) return;
+    try {
+      jedis.disconnect();
+    } catch (JedisException closed) {
+      return;
+    }
+  }
+
+  @Override
+  public boolean hasOwnConnections() {
+    return own != null;
   }
 
   @Override

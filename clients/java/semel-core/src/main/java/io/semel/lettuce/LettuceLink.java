@@ -1,10 +1,12 @@
 package io.semel.lettuce;
 
+import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisChannelHandler;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisConnectionStateAdapter;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.codec.ByteArrayCodec;
@@ -15,6 +17,7 @@ import io.lettuce.core.protocol.ProtocolKeyword;
 import io.semel.Link;
 import io.semel.ServerError;
 import io.semel.Unreachable;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -35,10 +38,12 @@ import java.util.function.Supplier;
  */
 public final class LettuceLink implements Link {
   private static final int IDLE_MAX = 8;
+  private static final byte[] WAIT = {'S', 'E', 'M', 'E', 'L', '.', 'W', 'A', 'I', 'T'};
   private static final long REFRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private final Supplier<? extends StatefulConnection<byte[], byte[]>> opener;
   private final Runnable unlisten;
   private final RedisClusterClient cluster;
+  private final RedisClient client;
   private final AtomicLong refreshed = new AtomicLong(System.nanoTime());
   private final Map<AsyncCommand<byte[], byte[], Object>, Object> pending =
       new ConcurrentHashMap<>();
@@ -65,12 +70,16 @@ public final class LettuceLink implements Link {
 
     StatefulConnection<byte[], byte[]> get(long timeoutMs) {
       StatefulConnection<byte[], byte[]> open = connection;
-      if (open != null) return open;
+      if (open != null && !isOver(open)) return open;
       boolean mine = false;
       try {
         // Others do not queue behind a connect that hangs.
         mine = lock.tryLock(timeoutMs, TimeUnit.MILLISECONDS);
         if (!mine) throw new Unreachable("no connection after " + timeoutMs + " ms", null);
+        if (connection != null && isOver(connection)) {
+          connection.closeAsync();
+          connection = null;
+        }
         if (connection == null) connection = connect();
         return connection;
       } catch (InterruptedException interrupted) {
@@ -97,6 +106,7 @@ public final class LettuceLink implements Link {
     opener = uri == null ? () -> client.connect(ByteArrayCodec.INSTANCE)
         : () -> client.connect(ByteArrayCodec.INSTANCE, uri);
     cluster = null;
+    this.client = client;
     client.addListener(listener);
     unlisten = () -> client.removeListener(listener);
   }
@@ -109,7 +119,13 @@ public final class LettuceLink implements Link {
   public LettuceLink(RedisClusterClient client) {
     opener = () -> client.connect(ByteArrayCodec.INSTANCE);
     cluster = client;
+    this.client = null;
     unlisten = () -> {};
+  }
+
+  /** With the option autoReconnect off, Lettuce never opens it again. */
+  private boolean isOver(StatefulConnection<byte[], byte[]> connection) {
+    return client != null && !connection.isOpen() && !client.getOptions().isAutoReconnect();
   }
 
   private StatefulConnection<byte[], byte[]> connect() {
@@ -212,6 +228,11 @@ public final class LettuceLink implements Link {
       own = idle.poll();
     }
     if (own == null) own = connect();
+    if (!own.isOpen()) {
+      own.closeAsync();
+      own = connect();
+    }
+    setTimeout(own, timeoutMs);
     boolean answered = false;
     try {
       Object reply = send(own, words, timeoutMs);
@@ -223,6 +244,22 @@ public final class LettuceLink implements Link {
     } finally {
       release(own, answered);
     }
+  }
+
+  /** TimeoutOptions, which Spring sets, would end a wait after the time of a short command. */
+  private void setTimeout(StatefulConnection<byte[], byte[]> own, long timeoutMs) {
+    ClientOptions options = own.getOptions();
+    TimeoutOptions timeouts = options == null ? null : options.getTimeoutOptions();
+    if (timeouts == null || !timeouts.isTimeoutCommands()) return;
+    if (timeouts.isApplyConnectionTimeout()) {
+      own.setTimeout(Duration.ofMillis(timeoutMs));
+      return;
+    }
+    TimeoutOptions.TimeoutSource source = timeouts.getSource();
+    long fixed = source.getTimeout(new Command<>(keyword(WAIT), new ReplyOutput()));
+    if (fixed <= 0 || source.getTimeUnit().toMillis(fixed) >= timeoutMs) return;
+    release(own, true);
+    throw new UnsupportedOperationException("TimeoutOptions end each command too early for a wait");
   }
 
   /** A connection without its reply may get it later: it is not used again. */

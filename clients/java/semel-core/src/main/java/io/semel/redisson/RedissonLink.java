@@ -37,8 +37,18 @@ public final class RedissonLink implements Link {
 
   /** `own`: how connections that wait are opened; null: calls that wait poll instead. */
   public RedissonLink(RedissonClient redisson, RedisClientConfig own) {
+    if (!(redisson instanceof Redisson)) {
+      throw new IllegalArgumentException("not a Redisson of its own kind, but a "
+          + redisson.getClass().getName());
+    }
     this.redisson = (Redisson) redisson;
     this.own = own;
+    RedissonOptions.check(this.redisson.getConfig(), own);
+  }
+
+  @Override
+  public boolean hasOwnConnections() {
+    return own != null;
   }
 
   private static RedisCommand<Object> command(List<byte[]> words) {

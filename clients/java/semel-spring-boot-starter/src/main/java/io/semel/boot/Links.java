@@ -80,7 +80,9 @@ final class Links {
       if (factory == null) return null;
       return factory.isRedisClusterAware()
           ? new JedisLink((key, command, arguments) -> clustered(factory, key, command, arguments))
-          : new JedisLink(() -> pooled(factory), ms -> own(factory, ms));
+          : new JedisLink(() -> pooled(factory),
+              // Of a sentinel's node there is no address of its own: waits poll.
+              factory.isRedisSentinelAware() ? null : ms -> own(factory, ms));
     }
 
     private static Object clustered(JedisConnectionFactory factory, byte[] key,
