@@ -216,6 +216,17 @@ final class Beans {
     }
   }
 
+  /** One of a record. */
+  static Property component(Class<?> type, Field field) {
+    try {
+      Method reader = type.getMethod(field.getName());
+      open(reader);
+      return new Property(field.getName(), reader, false);
+    } catch (NoSuchMethodException impossible) {
+      throw new IllegalStateException(impossible);
+    }
+  }
+
   private static boolean isRecord(Class<?> type) {
     return type.getSuperclass() != null
         && type.getSuperclass().getName().equals("java.lang.Record");

@@ -1,78 +1,164 @@
 package io.semel;
 
 import java.time.Duration;
+import java.time.Instant;
 
 /** One guarded call: its key and how it is guarded. Immutable; each method answers a changed copy. */
 public final class Call {
+  private static final long LEASE_MS_MIN = 30;
+  /** A driver's timeout is an int. */
+  private static final long WAIT_MS_MAX = Integer.MAX_VALUE - 60_000L;
+
   final String namespace;
   final String key;
-  final Terms terms;
-  final String operation;
-  final String fingerprint;
-  final long leaseMs;
-  final long waitMs;
-  final OnException onException;
-  final Duplicate duplicate;
+  Terms terms = Terms.as("call");
+  String operation = "";
+  long leaseMs = 60_000;
+  long waitMs;
+  OnException onException = OnException.RELEASE;
+  Duplicate duplicate = Duplicate.REPLAY;
+  Instant firstSent;
+  private String tenant;
+  private String user;
+  private boolean hasPayload;
+  private Object payload;
+  private Identity identity;
 
-  private Call(String namespace, String key, Terms terms, String operation, String fingerprint,
-      long leaseMs, long waitMs, OnException onException, Duplicate duplicate) {
+  private Call(String namespace, String key) {
     this.namespace = namespace;
     this.key = key;
-    this.terms = terms;
-    this.operation = operation;
-    this.fingerprint = fingerprint;
-    this.leaseMs = leaseMs;
-    this.waitMs = waitMs;
-    this.onException = onException;
-    this.duplicate = duplicate;
+  }
+
+  private Call copy() {
+    Call made = new Call(namespace, key);
+    made.terms = terms;
+    made.operation = operation;
+    made.leaseMs = leaseMs;
+    made.waitMs = waitMs;
+    made.onException = onException;
+    made.duplicate = duplicate;
+    made.firstSent = firstSent;
+    made.tenant = tenant;
+    made.user = user;
+    made.hasPayload = hasPayload;
+    made.payload = payload;
+    made.identity = identity;
+    return made;
   }
 
   /** A call of policy `call` with a lease of 60 s that waits for nobody. */
   public static Call of(String namespace, String key) {
-    return new Call(namespace, key, Terms.as("call"), "", null, 60_000, 0, OnException.RELEASE,
-        Duplicate.REPLAY);
+    return new Call(namespace, key);
+  }
+
+  /** A call whose key is that of its identity. */
+  public static Call of(String namespace, Identity identity) {
+    return new Call(namespace, identity.key()).identity(identity);
   }
 
   /** The policy with which the namespace is declared. */
   public Call terms(Terms value) {
-    return new Call(namespace, key, value, operation, fingerprint, leaseMs, waitMs, onException,
-        duplicate);
+    Call made = copy();
+    made.terms = value;
+    return made;
   }
 
   /** What does the work, such as Orders.pay: another one under the same key is a mismatch. */
   public Call operation(String value) {
-    return new Call(namespace, key, terms, value.replaceAll("[\\r\\n]", " "), fingerprint, leaseMs,
-        waitMs, onException, duplicate);
+    if (!value.isEmpty()) Identity.checkOperation(value);
+    Call made = copy();
+    made.operation = value;
+    return made;
   }
 
-  /** A text of which equal payloads have equal ones; another one is a mismatch. Null: not compared. */
-  public Call payload(String canonical) {
-    String digest = canonical == null ? null : CanonicalJson.digest(canonical).substring(0, 32);
-    return new Call(namespace, key, terms, operation, digest, leaseMs, waitMs, onException,
-        duplicate);
+  /** For whom it is done; null: no part of it. Needs an operation. */
+  public Call scope(String tenantOrNull, String userOrNull) {
+    Call made = copy();
+    made.tenant = tenantOrNull;
+    made.user = userOrNull;
+    return made;
+  }
+
+  /**
+   * What is worked on, by its canonical form (docs/identity.md): another value under the same key is
+   * a mismatch. Null: not compared.
+   *
+   * @throws InvalidKey that names what has no canonical form
+   */
+  public Call payload(Object value) {
+    Call made = copy();
+    made.hasPayload = value != null;
+    made.payload = value == null ? null : new JsonTree().of(value);
+    return made;
+  }
+
+  /** payload() of a JSON text. */
+  public Call json(String text) {
+    Call made = copy();
+    made.hasPayload = true;
+    made.payload = JsonParser.parse(text);
+    return made;
+  }
+
+  /** Operation, scope and payload as they were made one text elsewhere. */
+  public Call identity(Identity value) {
+    Call made = copy();
+    made.identity = value;
+    return made;
   }
 
   /** How long the owner may be silent; it is renewed while the work runs. At least 30 ms. */
   public Call lease(Duration time) {
-    if (time.toMillis() < 30) throw new IllegalArgumentException("a lease is 30 ms or more");
-    return new Call(namespace, key, terms, operation, fingerprint, time.toMillis(), waitMs,
-        onException, duplicate);
+    Call made = copy();
+    made.leaseMs = Times.ms("lease", time, LEASE_MS_MIN);
+    return made;
   }
 
-  /** How long to wait for another owner's result; zero: not at all. */
+  /** How long to wait for another owner's result; zero: not at all. Longer than 24 days is 24 days. */
   public Call wait(Duration time) {
-    return new Call(namespace, key, terms, operation, fingerprint, leaseMs,
-        Math.max(0, time.toMillis()), onException, duplicate);
+    Call made = copy();
+    made.waitMs = Math.min(WAIT_MS_MAX, Times.ms("wait", time, 0));
+    return made;
+  }
+
+  /** When the work was first requested, for namespaces with a WINDOW. Null: not known. */
+  public Call firstSent(Instant time) {
+    if (time != null && time.isBefore(Instant.EPOCH)) {
+      throw new IllegalArgumentException("firstSent must be 1970 or later, not " + time);
+    }
+    Call made = copy();
+    made.firstSent = time;
+    return made;
   }
 
   public Call onException(OnException value) {
-    return new Call(namespace, key, terms, operation, fingerprint, leaseMs, waitMs, value,
-        duplicate);
+    Call made = copy();
+    made.onException = value;
+    return made;
   }
 
   public Call duplicate(Duplicate value) {
-    return new Call(namespace, key, terms, operation, fingerprint, leaseMs, waitMs, onException,
-        value);
+    Call made = copy();
+    made.duplicate = value;
+    return made;
+  }
+
+  /** Its words on the wire; none if there is nothing to compare. */
+  String[] fingerprint() {
+    if (identity != null) return words(identity.fingerprint(), Identity.ALGORITHM);
+    if (!operation.isEmpty()) {
+      return words(Identity.ofTree(operation, tenant, user, payload).fingerprint(),
+          Identity.ALGORITHM);
+    }
+    if (tenant != null || user != null) {
+      throw new IllegalStateException("the scope of " + this + " needs an operation");
+    }
+    return hasPayload ? words(Identity.payload(payload), Identity.PAYLOAD_ALGORITHM)
+        : new String[0];
+  }
+
+  private static String[] words(String digits, int algorithm) {
+    return new String[] {"FINGERPRINT", digits, "ALGORITHM", Integer.toString(algorithm)};
   }
 
   @Override

@@ -14,10 +14,12 @@ final class Claimer {
   private final Link link;
   private final Wire wire;
   private final Options options;
+  private final Abandoned abandoned;
   private final Semaphore waits;
   private final String owner;
 
-  Claimer(Semel semel, Link link, Wire wire, Options options) {
+  Claimer(Semel semel, Link link, Wire wire, Options options, Abandoned abandoned) {
+    this.abandoned = abandoned;
     this.semel = semel;
     this.link = link;
     this.wire = wire;
@@ -40,12 +42,18 @@ final class Claimer {
       throw reported(Observer.Event.REJECTED, call, started, new Rejected(Rejected.Reason.NESTED,
           call + " is run by this very thread; the inner call would wait for itself", 0));
     }
+    List<byte[]> words = words(call);
+    Wire.Way way = options.bind ? link::callBound : link::call;
     try {
-      Reply reply = ask(call, started + TimeUnit.MILLISECONDS.toNanos(call.waitMs));
+      Reply reply = ask(call, words, way, started + TimeUnit.MILLISECONDS.toNanos(call.waitMs));
       return answer(call, reply, started);
     } catch (Unreachable error) {
       semel.report(Observer.Event.UNREACHABLE, call, started);
-      if (options.whenUnreachable == Options.WhenUnreachable.REFUSE) throw error;
+      abandoned.release(call, words, way);
+      // A caller that was interrupted does not want the work to be done, not unprotected either.
+      boolean refuses = options.whenUnreachable == Options.WhenUnreachable.REFUSE
+          || Thread.currentThread().isInterrupted();
+      if (refuses) throw error;
       Wire.LOG.warning(call + " runs unprotected: " + error.getMessage());
       return Claimed.granted(new Work(semel, call, 0, 0, false, started));
     }
@@ -53,6 +61,7 @@ final class Claimer {
 
   private void checkKey(String key) {
     if (key == null || key.trim().isEmpty()) throw new InvalidKey("the key is empty");
+    CanonicalJson.checkText(key);
     int length = key.getBytes(StandardCharsets.UTF_8).length;
     if (length > options.keyBytesMax) {
       throw new InvalidKey("the key has " + length + " bytes; the limit is " + options.keyBytesMax);
@@ -60,22 +69,20 @@ final class Claimer {
   }
 
   /** Each try has the same id, so that a lost reply costs no lease. */
-  private List<byte[]> words(Call call, String... front) {
-    List<byte[]> words = new ArrayList<>(Wire.words(front));
+  private List<byte[]> words(Call call) {
+    List<byte[]> words = new ArrayList<>(Wire.words("SEMEL.CLAIM"));
     words.addAll(Wire.words(call.namespace, call.key, "LEASE", Long.toString(call.leaseMs),
         "CLAIM-ID", UUID.randomUUID().toString()));
-    if (call.fingerprint != null) words.addAll(Wire.words("FINGERPRINT", call.fingerprint));
+    words.addAll(Wire.words(call.fingerprint()));
+    if (call.firstSent != null) {
+      words.addAll(Wire.words("FIRST-SENT", Long.toString(call.firstSent.toEpochMilli())));
+    }
     if (!owner.isEmpty()) words.addAll(Wire.words("OWNER", owner));
+    if (options.bind) words.addAll(Wire.words("BIND"));
     return words;
   }
 
-  private Reply ask(Call call, long endNanos) {
-    List<byte[]> words = words(call, "SEMEL.CLAIM");
-    Wire.Way way = link::call;
-    if (options.bind) {
-      words.addAll(Wire.words("BIND"));
-      way = link::callBound;
-    }
+  private Reply ask(Call call, List<byte[]> words, Wire.Way way, long endNanos) {
     boolean alone = !options.bind;
     for (long seen = 0;; ++seen) {
       Reply reply = new Reply(wire.persistently(declared(call, way), words, options.callTimeoutMs,
@@ -151,7 +158,7 @@ final class Claimer {
             Math.max(1, reply.number("retry_after_ms"))));
       case "mismatch":
         return reported(Observer.Event.MISMATCH, call, started,
-            new Mismatch(call + " was used for another payload"));
+            new Mismatch(call + " was used for another payload or by another operation"));
       case "in_doubt":
         return reported(Observer.Event.IN_DOUBT, call, started, new InDoubt(call
             + " has an unknown outcome: its owner went silent, or said so; SEMEL.RESOLVE decides"));

@@ -32,17 +32,45 @@ public final class Consumer {
     return consume(semel, Call.of(namespace, id).terms(terms).lease(lease), attemptsMax, handler);
   }
 
+  /** consume() of a handler that answers by a verdict; null is none, so it is as if it had thrown. */
+  public Verdict decide(String id, Fn<Verdict, ?> handler) {
+    return consume(id, () -> {
+      Verdict given = handler.run();
+      if (given == null) throw new IllegalStateException("the handler answered null, not a verdict");
+      return given;
+    });
+  }
+
   private static Verdict unguarded(Fn<?, ?> handler) {
     Wire.LOG.warning("a message without an id is handled unguarded");
     try {
-      handler.run();
-      return Verdict.ack(true);
+      Verdict given = judged(handler.run());
+      return given == null || given.isAck() ? Verdict.ack(true) : given;
     } catch (Exception thrown) {
       return Verdict.later(RETRY_MS, thrown);
     }
   }
 
-  /** Never throws exceptions: each becomes a verdict. An Error is passed on. */
+  /**
+   * The verdict that a handler returned, or null if it just ended. No other type is a verdict: a flag
+   * or a number of 0 may well say that it failed, so it is as if the handler had thrown.
+   */
+  private static Verdict judged(Object value) {
+    if (value instanceof Verdict) return (Verdict) value;
+    Lazy.check(value);
+    boolean isNo = value instanceof Boolean && !(Boolean) value
+        || value instanceof Number && ((Number) value).doubleValue() == 0;
+    if (isNo) {
+      throw new IllegalStateException("the handler answered " + value
+          + ", which is no verdict: return a Verdict, or throw");
+    }
+    return null;
+  }
+
+  /**
+   * Never throws exceptions: each becomes a verdict. An Error is passed on. A Verdict that the handler
+   * returns is obeyed, a future or stream, false and 0 are as if it had thrown, all else is an end.
+   */
   public static Verdict consume(Semel semel, Call call, int attemptsMax, Fn<?, ?> handler) {
     Claimed claimed;
     try {
@@ -57,14 +85,16 @@ public final class Consumer {
     }
     if (!claimed.isGranted()) return Verdict.duplicate();
     Work work = claimed.work();
+    Verdict given;
     try {
-      work.run(handler);
+      given = judged(work.run(handler));
     } catch (Exception thrown) {
       return failed(work, attemptsMax, thrown);
     } catch (Error thrown) {
       work.failed(thrown);
       throw thrown;
     }
+    if (given != null && !given.isAck()) return obeyed(work, attemptsMax, given);
     try {
       work.complete(new byte[0]);
       return Verdict.ack(false);
@@ -72,6 +102,14 @@ public final class Consumer {
       // Another consumer has it; its verdict counts.
       return Verdict.later(RETRY_MS, lost);
     }
+  }
+
+  private static Verdict obeyed(Work work, int attemptsMax, Verdict given) {
+    boolean last = work.attempt() >= attemptsMax;
+    boolean isDead = given.kind() == Verdict.Kind.DEAD_LETTER || last;
+    work.fail("the handler answered " + given.kind(),
+        isDead ? OnException.KEEP : OnException.RELEASE);
+    return isDead ? Verdict.deadLetter(given.cause()) : given;
   }
 
   private static Verdict failed(Work work, int attemptsMax, Exception thrown) {

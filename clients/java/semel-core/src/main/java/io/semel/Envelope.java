@@ -27,6 +27,7 @@ public final class Envelope {
   private final Map<String, List<String>> headers = new LinkedHashMap<>();
   private int status;
   private String dropped;
+  private String form = "";
 
   public Envelope(String operation, byte[] body) {
     this.operation = operation;
@@ -51,6 +52,21 @@ public final class Envelope {
   /** Why the result was not kept, or null. */
   public String dropped() {
     return dropped;
+  }
+
+  /** Whether the value is null; no codec's bytes say that. */
+  public boolean isNull() {
+    return form.equals("null");
+  }
+
+  /** Whether it is to be read without a type, as it was written for a caller over HTTP. */
+  public boolean isDocument() {
+    return form.equals("document");
+  }
+
+  Envelope form(String word) {
+    form = word;
+    return this;
   }
 
   /** 0 if there is none. */
@@ -81,6 +97,7 @@ public final class Envelope {
   public byte[] encode() {
     StringBuilder head = new StringBuilder("semel/1 ").append(oneLine(operation)).append('\n');
     if (status != 0) head.append("status: ").append(status).append('\n');
+    if (!form.isEmpty()) head.append("form: ").append(form).append('\n');
     if (dropped != null) head.append("dropped: ").append(dropped).append('\n');
     for (Map.Entry<String, List<String>> each : headers.entrySet()) {
       for (String value : each.getValue()) {
@@ -110,6 +127,7 @@ public final class Envelope {
       String value = lines[i].substring(colon + 2);
       if (lines[i].startsWith("status: ")) made.status = Integer.parseInt(value);
       if (lines[i].startsWith("dropped: ")) made.dropped = value;
+      if (lines[i].startsWith("form: ")) made.form = value;
       int second = value.indexOf(": ");
       if (lines[i].startsWith("header: ") && second > 0) {
         made.header(value.substring(0, second), value.substring(second + 2));

@@ -42,7 +42,7 @@ public final class Identity {
     return ofTree(operation, tenant, user, JsonParser.parse(json));
   }
 
-  private static Identity ofTree(String operation, String tenant, String user, Object tree) {
+  static Identity ofTree(String operation, String tenant, String user, Object tree) {
     checkOperation(operation);
     Map<String, Object> scope = new TreeMap<>();
     put(scope, "tenant", tenant);

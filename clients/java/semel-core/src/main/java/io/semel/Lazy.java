@@ -29,11 +29,18 @@ public final class Lazy {
       "io.vertx.core.Future", "scala.concurrent.Future",
       "kotlin.Function", "kotlin.sequences.Sequence", "kotlin.coroutines.Continuation",
       "kotlinx.coroutines.flow.Flow", "kotlinx.coroutines.Job", "groovy.lang.Closure"};
+  /** Of those interfaces too, but what they hold is there: an upload, a page (a Supplier), a sort. */
+  private static final String[] THERE = {"org.springframework.web.multipart.MultipartFile",
+      "org.springframework.data.domain.Slice", "org.springframework.data.domain.Sort",
+      "org.springframework.data.domain.Window"};
   private static final int DEPTH_MAX = 8;
 
   private static final ClassValue<String> KNOWN = new ClassValue<String>() {
     @Override
     protected String computeValue(Class<?> type) {
+      for (String each : THERE) {
+        if (isOf(type, each)) return "";
+      }
       for (String each : NAMES) {
         if (isOf(type, each)) return "a " + each;
       }
@@ -69,8 +76,6 @@ public final class Lazy {
 
   /** What values of this type are, such as `a java.util.concurrent.Future`; null: not lazy. */
   public static String why(Class<?> type) {
-    // An upload can be read again.
-    if (isOf(type, "org.springframework.web.multipart.MultipartFile")) return null;
     String known = KNOWN.get(type);
     return known.isEmpty() ? null : known;
   }
@@ -83,6 +88,19 @@ public final class Lazy {
   /** why() of a value or of what is in a collection, a map, an array or an entity. */
   public static String inside(Object value) {
     return inside(value, 0);
+  }
+
+  /**
+   * To be asked of what a function returned, before its claim is completed.
+   *
+   * @throws LazyResult if it is work that is still to be done
+   */
+  public static void check(Object value) {
+    String lazy = inside(value);
+    if (lazy != null) {
+      throw new LazyResult("the function returned " + lazy + " (" + value.getClass().getName()
+          + "): what it stands for has not run, and cannot be recorded");
+    }
   }
 
   private static String inside(Object value, int depth) {

@@ -26,44 +26,47 @@ public final class Options {
 
   /** How long one command may take. Default 1 s. */
   public Options callTimeout(Duration time) {
-    callTimeoutMs = atLeast(time, 10);
+    callTimeoutMs = Times.ms("callTimeout", time, 10);
     return this;
   }
 
   /** How long a claim is asked for again when the node does not answer. Default 3 s. */
   public Options patience(Duration time) {
-    patienceMs = atLeast(time, 0);
+    patienceMs = Times.ms("patience", time, 0);
     return this;
   }
 
   /** How long the caller is held up while finished work cannot be recorded. Default 5 s. */
   public Options recordPatience(Duration time) {
-    recordPatienceMs = atLeast(time, 0);
+    recordPatienceMs = Times.ms("recordPatience", time, 0);
     return this;
   }
 
   /** How long a lease is renewed at most: work that hangs keeps its key no longer. Default 1 h. */
   public Options renewFor(Duration time) {
-    renewForMs = atLeast(time, 0);
+    renewForMs = Times.ms("renewFor", time, 0);
     return this;
   }
 
   /** Connections that wait for other owners at a time; further calls poll instead. Default 8. */
   public Options waitsMax(int most) {
-    if (most < 0) throw new IllegalArgumentException("waitsMax must be 0 or more");
+    if (most < 0) throw new IllegalArgumentException("waitsMax must be 0 or more, not " + most);
     waitsMax = most;
     return this;
   }
 
   /** Larger results are not kept: the work is done, and repeats are told so. Default 1 MiB. */
   public Options resultBytesMax(int most) {
+    if (most < 1) throw new IllegalArgumentException("resultBytesMax must be 1 or more, not " + most);
     resultBytesMax = most;
     return this;
   }
 
   /** Longer keys are refused. Default 1024; a node takes 65,536 with the namespace. */
   public Options keyBytesMax(int most) {
-    if (most < 1 || most > 65_000) throw new IllegalArgumentException("1..65000 bytes of a key");
+    if (most < 1 || most > 65_000) {
+      throw new IllegalArgumentException("keyBytesMax must be 1..65000, not " + most);
+    }
     keyBytesMax = most;
     return this;
   }
@@ -89,10 +92,5 @@ public final class Options {
   public Options whenUnreachable(WhenUnreachable value) {
     whenUnreachable = value;
     return this;
-  }
-
-  private static long atLeast(Duration time, long least) {
-    if (time.toMillis() < least) throw new IllegalArgumentException("at least " + least + " ms");
-    return time.toMillis();
   }
 }

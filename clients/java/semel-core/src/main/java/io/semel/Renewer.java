@@ -8,7 +8,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 
 /**
- * Renews leases every third of their length, until they are ended, lost or too old. After a renewal
+ * Renews leases every third of their length, until they are ended, lost or too old. The work is told
+ * of a lease that has ended. After a renewal
  * without an answer the next one comes soon: a lease outlives an outage of two thirds of its length.
  */
 final class Renewer {
@@ -42,6 +43,8 @@ final class Renewer {
         System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(options.renewForMs);
     private ScheduledFuture<?> scheduled;
     private boolean stopped;
+    /** Before the last renewal that succeeded was sent: its lease lasts at least from then on. */
+    private volatile long sinceNanos = System.nanoTime();
 
     Lease(Work work) {
       Call call = work.call();
@@ -68,21 +71,39 @@ final class Renewer {
     @Override
     public void run() {
       long began = System.nanoTime();
-      if (began - endNanos >= 0) return;
-      long wanted = renew();
+      long leftMs = work.call().leaseMs
+          - TimeUnit.NANOSECONDS.toMillis(began - sinceNanos);
+      if (leftMs <= 0) {
+        lost("it has ended without a renewal");
+        return;
+      }
+      if (began - endNanos >= 0) {
+        next(leftMs);
+        return;
+      }
+      long wanted = renew(began);
       if (wanted == 0) return;
       next(wanted - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
     }
 
+    private void lost(String why) {
+      synchronized (this) {
+        if (stopped) return;
+      }
+      Wire.LOG.log(Level.WARNING, "the lease of {0} is lost: {1}", new Object[] {work.call(), why});
+      work.lose();
+    }
+
     /** After how many ms to renew again, counted from the beginning of this; 0: never. */
-    private long renew() {
+    private long renew(long began) {
       try {
         String outcome = new Reply(link.call(words, Math.min(options.callTimeoutMs, periodMs)))
             .outcome();
-        if (outcome.equals("ok")) return periodMs;
-        Wire.LOG.log(Level.WARNING, "the lease of {0} is lost: {1}",
-            new Object[] {work.call(), outcome});
-        work.lose();
+        if (outcome.equals("ok")) {
+          sinceNanos = began;
+          return periodMs;
+        }
+        lost(outcome);
         return 0;
       } catch (RuntimeException error) {
         Wire.LOG.log(Level.FINE, "a renewal failed", error);

@@ -24,12 +24,15 @@ import java.util.logging.Level;
  * All methods may be called from several threads. Errors: those of claim().
  */
 public final class Semel implements AutoCloseable {
+  private static final int WHY_CHARS_MAX = 300;
   private final Link link;
   private final Options options;
   private final Wire wire;
   private final Claimer claimer;
+  private final Abandoned abandoned;
   private final Renewer renewer;
   private final Codec codec;
+  private final Results results;
   private final List<Observer> observers = new CopyOnWriteArrayList<>();
   private final ExecutorService ends;
 
@@ -43,9 +46,15 @@ public final class Semel implements AutoCloseable {
     this.link = link;
     this.options = options;
     this.codec = codec;
+    results = new Results(codec);
     wire = new Wire(link, options);
     renewer = new Renewer(link, options);
-    claimer = new Claimer(this, link, wire, options);
+    if (options.bind && !link.hasOwnConnections()) {
+      throw new IllegalArgumentException("bind: this " + link.getClass().getSimpleName()
+          + " was made without a way to open connections of its own");
+    }
+    abandoned = new Abandoned(link, options);
+    claimer = new Claimer(this, link, wire, options, abandoned);
     ends = new ThreadPoolExecutor(0, 16, 10, TimeUnit.SECONDS, new SynchronousQueue<Runnable>(),
         task -> {
           Thread thread = new Thread(task, "semel-ends");
@@ -84,6 +93,8 @@ public final class Semel implements AutoCloseable {
    * it throws is passed on, and the key is free again, as Call.onException says. See claim().
    *
    * @throws LeaseLost if another owner took over while it ran
+   * @throws ResultNotKept if it ran, but repeats cannot be given what it returned
+   * @throws LazyResult if it returned a future, a stream or the like: that is a failure
    */
   public <T, X extends Exception> T once(Call call, Class<T> type, Fn<T, X> fn) throws X {
     return type.isPrimitive() ? onceOf(call, type, fn) : type.cast(onceOf(call, type, fn));
@@ -104,17 +115,19 @@ public final class Semel implements AutoCloseable {
   /** once() for results of a generic type. */
   @SuppressWarnings("unchecked")
   public <T, X extends Exception> T onceOf(Call call, Type type, Fn<T, X> fn) throws X {
+    Results.check(type);
     Claimed claimed = claim(call);
     if (!claimed.isGranted()) return (T) replayed(call, claimed, type);
     Work work = claimed.work();
     T value;
     try {
       value = work.run(fn);
+      Lazy.check(value);
     } catch (Throwable thrown) {
       work.failed(thrown);
       throw thrown;
     }
-    finish(work, value);
+    finish(work, value, type);
     return value;
   }
 
@@ -125,6 +138,7 @@ public final class Semel implements AutoCloseable {
   @SuppressWarnings("unchecked")
   public <T> CompletableFuture<T> onceAsync(Call call, Type type,
       Fn<? extends CompletionStage<T>, ? extends Exception> fn) {
+    Results.check(type);
     CompletableFuture<T> answer = new CompletableFuture<>();
     Claimed claimed;
     try {
@@ -139,9 +153,9 @@ public final class Semel implements AutoCloseable {
     Work work = claimed.work();
     try {
       CompletionStage<T> stage = work.run(fn);
-      if (stage == null) throw new NullPointerException("the work returned no stage");
+      if (stage == null) throw new LazyResult("the function returned no stage, but null");
       // Not in the thread that completes it: that may be one which must not block.
-      stage.whenCompleteAsync((value, thrown) -> endAsync(work, value, thrown, answer), ends);
+      stage.whenCompleteAsync((value, thrown) -> endAsync(work, type, value, thrown, answer), ends);
     } catch (Throwable thrown) {
       work.failed(thrown);
       answer.completeExceptionally(thrown);
@@ -149,40 +163,101 @@ public final class Semel implements AutoCloseable {
     return answer;
   }
 
-  private <T> void endAsync(Work work, T value, Throwable thrown, CompletableFuture<T> answer) {
+  private <T> void endAsync(Work work, Type type, T value, Throwable thrown,
+      CompletableFuture<T> answer) {
     try {
       if (thrown == null) {
-        finish(work, value);
+        Lazy.check(value);
+        finish(work, value, type);
         answer.complete(value);
       } else {
         work.failed(thrown);
         answer.completeExceptionally(thrown);
       }
     } catch (Throwable late) {
+      work.failed(late);  // without effect if it was completed
       answer.completeExceptionally(late);
     }
   }
 
   /** Encodes and completes. Work that ran is done even if its result cannot be kept. */
-  private void finish(Work work, Object value) {
-    work.complete(envelope(work, value).encode());
+  private void finish(Work work, Object value, Type type) {
+    Envelope envelope = envelope(work, value, type);
+    work.complete(envelope.encode());
+    told(work, envelope, value);
   }
 
-  /** `value` as it is stored, or why it is not. */
-  public Envelope envelope(Work work, Object value) {
+  /**
+   * To be called after work.complete().
+   *
+   * @throws ResultNotKept if `envelope` has not the value
+   */
+  public void told(Work work, Envelope envelope, Object value) {
+    if (!work.isProtected() || envelope.dropped() == null) return;
+    throw new ResultNotKept(work.call() + " is done, but repeats will not get its result: "
+        + envelope.dropped(), value);
+  }
+
+  /** How a result is kept. */
+  private interface Keeping {
+    Envelope keep() throws Exception;
+  }
+
+  /** `value` as it is stored: read as `type` it is an equal one. Or why it is not kept. */
+  public Envelope envelope(Work work, Object value, Type type) {
+    return kept(work, () -> {
+      Envelope made = typed(work, value, type);
+      boolean same = type == void.class || type == Void.class || made.isNull()
+          || results.same(value, codec.decode(made.body(), type));
+      return same ? made : null;
+    });
+  }
+
+  /**
+   * envelope() for a caller over HTTP, who gets JSON: what is read from it is the same JSON. With
+   * `isErased` any value will do that has it, as nobody casts it.
+   */
+  public Envelope document(Work work, Object value, Type type, boolean isErased) {
+    return kept(work, () -> {
+      try {
+        Envelope made = type == Object.class && isErased ? null : typed(work, value, type);
+        if (made != null && (made.isNull()
+            || results.sameDocument(value, codec.decode(made.body(), type)))) {
+          return made;
+        }
+      } catch (Exception | StackOverflowError | NoClassDefFoundError unreadable) {
+        if (!isErased) throw unreadable;
+      }
+      if (!isErased) return null;
+      byte[] body = codec.document(value);
+      return results.sameDocument(value, codec.decode(body, Object.class))
+          ? new Envelope(work.call().operation, body).form("document") : null;
+    });
+  }
+
+  private Envelope typed(Work work, Object value, Type type) throws Exception {
+    Envelope made = new Envelope(work.call().operation, codec.encode(value, type));
+    return value == null ? made.form("null") : made;
+  }
+
+  private Envelope kept(Work work, Keeping keeping) {
     String operation = work.call().operation;
+    // Nothing of it is recorded.
+    if (!work.isProtected()) return Envelope.dropped(operation, "unprotected");
     String why;
     try {
-      byte[] body = codec.encode(value);
-      if (body.length <= options.resultBytesMax) return new Envelope(operation, body);
-      why = body.length + " bytes; the limit is " + options.resultBytesMax;
+      Envelope made = keeping.keep();
+      if (made != null && made.body().length <= options.resultBytesMax) return made;
+      why = made == null ? "what is read from it is another value"
+          : made.body().length + " bytes; the limit is " + options.resultBytesMax;
     } catch (Exception | StackOverflowError | NoClassDefFoundError error) {
       why = error.toString();
     }
+    why = why.length() > WHY_CHARS_MAX ? why.substring(0, WHY_CHARS_MAX) : why;
     Wire.LOG.log(Level.WARNING, "the result of {0} is not kept: {1}",
-        new Object[] {work.call(), why.length() > 300 ? why.substring(0, 300) : why});
+        new Object[] {work.call(), why});
     report(Observer.Event.RESULT_DROPPED, work);
-    return Envelope.dropped(operation, why.length() > 300 ? why.substring(0, 300) : why);
+    return Envelope.dropped(operation, why);
   }
 
   private Object replayed(Call call, Claimed claimed, Type type) {
@@ -202,18 +277,25 @@ public final class Semel implements AutoCloseable {
     if (claimed.result() == null) throw gone(call, "its time is over");
     Envelope envelope = Envelope.decode(claimed.result());
     if (!envelope.operation().isEmpty() && !call.operation.isEmpty()
-        && !envelope.operation().equals(call.operation)) {
+        && !isSame(call.operation, envelope.operation())) {
       throw new Mismatch(call + " was used by " + envelope.operation());
     }
     if (envelope.dropped() != null) throw gone(call, envelope.dropped());
     return envelope;
   }
 
+  /** Before operations were part of the fingerprint, results had the short name of a method. */
+  private static boolean isSame(String operation, String stored) {
+    String plain = operation.replaceAll("[\\r\\n]+", " ");
+    return stored.equals(plain)
+        || stored.equals(plain.replaceFirst("\\(.*", "").replaceFirst("^.*[.$](?=[^.]+\\.)", ""));
+  }
+
   /** The value in it, or Rejected if it cannot be read as `type`. */
   public Object value(Call call, Envelope envelope, Type type) {
-    if (type == void.class || type == Void.class) return null;
+    if (type == void.class || type == Void.class || envelope.isNull()) return null;
     try {
-      return codec.decode(envelope.body(), type);
+      return codec.decode(envelope.body(), envelope.isDocument() ? Object.class : type);
     } catch (Exception error) {
       throw gone(call, "it cannot be read: " + error);
     }
@@ -235,16 +317,17 @@ public final class Semel implements AutoCloseable {
     words.add(result);
     String outcome;
     try {
-      outcome = new Reply(wire.persistently(link::call, words, options.callTimeoutMs,
+      outcome = new Reply(wire.toTheEnd(link::call, words, options.callTimeoutMs,
           options.recordPatienceMs)).outcome();
     } catch (SemelException error) {
       // An exception here would hide from the caller that its work is done, and make it repeat it.
       outcome = error.toString();
     }
+    boolean isGone = outcome.equals("stale_owner") || outcome.equals("refused")
+        || outcome.equals("conflict");
     if (outcome.equals("ok")) {
       report(Observer.Event.RAN, work);
-    } else if (outcome.equals("stale_owner") || outcome.equals("refused")
-        || outcome.equals("conflict")) {
+    } else if (isGone || outcome.equals("unknown") && work.isLost()) {
       report(Observer.Event.LEASE_LOST, work);
       throw new LeaseLost("the lease of " + call + " was lost while it ran (" + outcome
           + "); another owner's result counts");
@@ -255,10 +338,33 @@ public final class Semel implements AutoCloseable {
     }
   }
 
+  void release(Work work) {
+    Call call = work.call();
+    List<byte[]> words = Wire.words("SEMEL.RELEASE", call.namespace, call.key,
+        Long.toString(work.epoch()));
+    int[] tries = new int[1];
+    String outcome;
+    try {
+      outcome = new Reply(wire.toTheEnd((same, timeoutMs) -> {
+        ++tries[0];
+        return link.call(same, timeoutMs);
+      }, words, options.callTimeoutMs, Math.min(options.patienceMs, options.recordPatienceMs)))
+          .outcome();
+    } catch (SemelException error) {
+      Wire.LOG.log(Level.WARNING, "{0} ends with its lease: {1}", new Object[] {call, error});
+      return;
+    }
+    // After a lost reply it may be gone by this very call.
+    if (outcome.equals("ok") || outcome.equals("unknown") && tries[0] > 1 && !work.isLost()) return;
+    report(Observer.Event.LEASE_LOST, work);
+    throw new LeaseLost("the lease of " + call + " was lost before it was released (" + outcome
+        + "): another owner may have been in");
+  }
+
   /** Tries for as long as a claim does: a group may be without a leader for a second. */
   void endQuietly(Work work, List<byte[]> words) {
     try {
-      wire.persistently(link::call, words, options.callTimeoutMs,
+      wire.toTheEnd(link::call, words, options.callTimeoutMs,
           Math.min(options.patienceMs, options.recordPatienceMs));
     } catch (RuntimeException error) {
       Wire.LOG.log(Level.WARNING, "{0} ends with its lease: {1}",
@@ -309,6 +415,7 @@ public final class Semel implements AutoCloseable {
   @Override
   public void close() {
     renewer.close();
+    abandoned.close();
     ends.shutdown();
     link.close();
   }

@@ -1,20 +1,25 @@
 package io.semel;
 
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+
 /** An error reply. */
 public class ServerError extends SemelException {
   private static final long serialVersionUID = 1L;
+  private static final Set<String> TRANSIENT = new HashSet<>(Arrays.asList("BUSY", "TRYAGAIN",
+      "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "MOVED", "ASK", "MISCONF", "OOM"));
 
   public ServerError(String message) {
     super(message);
   }
 
-  /** Whether the same call may succeed later: the node starts, changes its leader or has no room. */
+  /**
+   * Whether the same call may succeed later: a script runs, the node starts, changes its leader or has
+   * no room. The one list of this library.
+   */
   public boolean isTransient() {
-    String text = getMessage();
-    for (String word : new String[] {"TRYAGAIN", "LOADING", "BUSY", "MISCONF", "OOM", "CLUSTERDOWN",
-        "READONLY", "MASTERDOWN", "MOVED"}) {
-      if (text.startsWith(word + " ")) return true;
-    }
-    return false;
+    String word = String.valueOf(getMessage()).split(" ", 2)[0];
+    return TRANSIENT.contains(word);
   }
 }

@@ -67,8 +67,7 @@ public final class Terms {
   }
 
   private Terms with(String name, Duration time) {
-    if (time.toMillis() < 1) throw new IllegalArgumentException(name + " must be 1 ms or more");
-    return with(name, Long.toString(time.toMillis()));
+    return with(name, Long.toString(Times.ms(name, time, 1)));
   }
 
   String policy() {

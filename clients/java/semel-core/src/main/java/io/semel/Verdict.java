@@ -26,6 +26,16 @@ public final class Verdict {
     this.cause = cause;
   }
 
+  /** Of a handler that answers by a verdict: it was handled. */
+  public static Verdict ack() {
+    return ack(false);
+  }
+
+  /** Of a handler: deliver it again, at the earliest after this time. */
+  public static Verdict retryLater(java.time.Duration after) {
+    return later(Times.ms("retryLater", after, 0), null);
+  }
+
   static Verdict ack(boolean unguarded) {
     return new Verdict(Kind.ACK, 0, unguarded, null);
   }

@@ -45,8 +45,8 @@ final class Wire {
   }
 
   /**
-   * The reply, asked for again until `patienceMs` have passed. Each command that is sent by this has
-   * the same effect when it is sent twice.
+   * The reply, asked for again until `patienceMs` have passed, or the thread is interrupted. Each
+   * command that is sent by this has the same effect when it is sent twice.
    */
   Object persistently(Way way, List<byte[]> words, long timeoutMs, long patienceMs) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patienceMs);
@@ -64,6 +64,28 @@ final class Wire {
         throw failed instanceof Unreachable ? failed
             : new Unreachable("the node takes no claims: " + failed.getMessage(), failed);
       }
+    }
+  }
+
+  /**
+   * persistently() of what an owner says of its work. An interrupted thread sends it as well: the work
+   * is done, and would be repeated if nobody wrote that down. It stays interrupted.
+   */
+  Object toTheEnd(Way way, List<byte[]> words, long timeoutMs, long patienceMs) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patienceMs);
+    boolean interrupted = false;
+    try {
+      while (true) {
+        interrupted |= Thread.interrupted();
+        long leftMs = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+        try {
+          return persistently(way, words, timeoutMs, Math.max(0, leftMs));
+        } catch (Unreachable error) {
+          if (!Thread.currentThread().isInterrupted() || System.nanoTime() - end >= 0) throw error;
+        }
+      }
+    } finally {
+      if (interrupted) Thread.currentThread().interrupt();
     }
   }
 

@@ -85,8 +85,12 @@ public final class Work {
 
   /** Called once, from another thread, when the lease is lost. */
   public void whenLost(Runnable listener) {
-    whenLost = listener;
-    if (lost) listener.run();
+    synchronized (this) {
+      whenLost = listener;
+      if (!lost) return;
+      whenLost = null;
+    }
+    listener.run();
   }
 
   Call call() {
@@ -98,8 +102,12 @@ public final class Work {
   }
 
   void lose() {
-    lost = true;
-    Runnable listener = whenLost;
+    Runnable listener;
+    synchronized (this) {
+      lost = true;
+      listener = whenLost;
+      whenLost = null;
+    }
     if (listener == null) return;
     try {
       listener.run();
@@ -122,6 +130,18 @@ public final class Work {
     } finally {
       stopRenewal.run();
     }
+  }
+
+  /**
+   * Gives the key back as if it had never been claimed, as an unlock does. If the node cannot be
+   * asked, the lease ends the claim.
+   *
+   * @throws LeaseLost if the lease was lost meanwhile, also to an owner that has come and gone
+   */
+  public void release() {
+    if (!ended.compareAndSet(false, true)) return;
+    stopRenewal.run();
+    if (epoch != 0) semel.release(this);
   }
 
   /** The work failed; does not throw. If the node cannot be asked, the lease ends the claim. */

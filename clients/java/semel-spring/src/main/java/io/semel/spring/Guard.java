@@ -1,12 +1,17 @@
 package io.semel.spring;
 
 import io.semel.CanonicalJson;
+import io.semel.Lazy;
 import io.semel.Terms;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.TimeUnit;
+import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.expression.Expression;
@@ -16,20 +21,16 @@ import org.springframework.util.ClassUtils;
 /** One guarded method: its annotation, checked when the application starts. Immutable. */
 final class Guard {
   private static final int NAMESPACE_MAX = 64;
+  private static final int OPERATION_BYTES_MAX = 512;
   private static final long KEY_TIMEOUT_MS = 3_600_000;
-  private static final String[] REFUSED = {"org.reactivestreams.Publisher",
-      "org.springframework.web.context.request.async.DeferredResult",
-      "org.springframework.web.context.request.async.WebAsyncTask",
-      "org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter",
-      "org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody",
-      "org.springframework.web.servlet.ModelAndView", "org.springframework.core.io.Resource",
-      "java.util.concurrent.Callable", "java.util.stream.BaseStream", "java.io.InputStream",
-      "java.util.Iterator"};
-
   final Idempotent annotation;
   final IdempotentTypeEnum type;
   final String namespace;
+  /** Of its class and method, for people. */
+  final String name;
+  /** What is in the fingerprint and in the key of type PARAM. */
   final String operation;
+  final Set<String> leftOut;
   final Terms terms;
   final Expression key;
   final Expression fingerprint;
@@ -43,7 +44,13 @@ final class Guard {
 
   Guard(Method method, Class<?> target, Idempotent annotation, Settings settings) {
     this.annotation = annotation;
-    operation = ClassUtils.getUserClass(target).getSimpleName() + "." + method.getName();
+    name = ClassUtils.getUserClass(target).getSimpleName() + "." + method.getName();
+    operation = annotation.operation().isEmpty() ? operation(method, target)
+        : annotation.operation();
+    if (operation.getBytes(StandardCharsets.UTF_8).length > OPERATION_BYTES_MAX) {
+      throw refused("the operation has more than " + OPERATION_BYTES_MAX + " bytes");
+    }
+    leftOut = leftOut(method, annotation.leaveOut());
     isMq = annotation.scene() == IdempotentSceneEnum.MQ;
     String text = one("key", annotation.key(), annotation.expression(), annotation.spEL());
     type = annotation.type() != IdempotentTypeEnum.AUTO ? annotation.type()
@@ -53,12 +60,12 @@ final class Guard {
     fingerprint = comparesAll || annotation.fingerprint().equals("none") ? null
         : new SpelExpressionParser().parseExpression(annotation.fingerprint());
     message = one("message", annotation.message(), annotation.info());
-    wait = Duration.ofMillis(annotation.timeUnit().toMillis(annotation.waitTime()));
+    wait = Duration.ofMillis(annotation.waitTime() == 0 ? 0 : ms(annotation.waitTime(), -1));
     String prefix = one("prefix", annotation.prefix(), annotation.uniqueKeyPrefix());
     if (settings.application().isEmpty()) {
       throw refused("no application name: set spring.application.name or semel.application");
     }
-    String last = type == IdempotentTypeEnum.TOKEN ? "token" : prefix.isEmpty() ? operation : prefix;
+    String last = type == IdempotentTypeEnum.TOKEN ? "token" : prefix.isEmpty() ? name : prefix;
     namespace = namespaceOf(settings.application() + "." + last);
     terms = type == IdempotentTypeEnum.TOKEN ? tokenTerms(settings) : ownTerms();
     ResolvableType returned = ResolvableType.forMethodReturnType(method, target);
@@ -67,11 +74,38 @@ final class Guard {
     isEntity = returned.toClass().getName().equals("org.springframework.http.ResponseEntity");
     isController = hasAnnotation(target, "org.springframework.stereotype.Controller");
     if (isEntity) returned = returned.getGeneric(0);
-    checkReturn(returned.toClass(), method.getReturnType());
-    Type body = returned.getType();
-    bodyType = returned.resolve() == null ? Object.class : body;
-    if (annotation.leaseMs() < 30) throw refused("leaseMs must be 30 or more");
+    bodyType = Types.of(returned);
+    checkReturn(method);
+    if (annotation.leaseMs() < 30) {
+      throw refused("leaseMs must be 30 or more, not " + annotation.leaseMs());
+    }
     if (annotation.attempts() < 1) throw refused("attempts must be 1 or more");
+  }
+
+  /** Class, method and types of its parameters: overloads are other work. */
+  private String operation(Method method, Class<?> target) {
+    StringBuilder made = new StringBuilder(ClassUtils.getUserClass(target).getName()).append('.')
+        .append(method.getName()).append('(');
+    String before = "";
+    for (Class<?> each : method.getParameterTypes()) {
+      made.append(before).append(each.getTypeName());
+      before = ",";
+    }
+    String whole = made.append(')').toString();
+    if (whole.getBytes(StandardCharsets.UTF_8).length <= OPERATION_BYTES_MAX) return whole;
+    String plain = whole.replaceAll("[^\\x20-\\x7e]", "?");
+    return plain.substring(0, OPERATION_BYTES_MAX - 65) + "-" + CanonicalJson.digest(whole);
+  }
+
+  private Set<String> leftOut(Method method, String[] names) {
+    Set<String> all = new HashSet<>(Arrays.asList(names));
+    if (all.isEmpty()) return all;
+    String[] known = new DefaultParameterNameDiscoverer().getParameterNames(method);
+    if (known == null) throw refused("leaveOut needs the names of parameters: javac -parameters");
+    for (String each : names) {
+      if (!Arrays.asList(known).contains(each)) throw refused("it has no parameter " + each);
+    }
+    return all;
   }
 
   static boolean hasAnnotation(Class<?> type, String name) {
@@ -106,10 +140,13 @@ final class Guard {
   }
 
   private long ms(long value, long otherwise) {
-    if (value == -1) return otherwise;
+    if (value == -1 && otherwise >= 0) return otherwise;
     if (value < 1) throw refused("a time must be 1 or more, not " + value);
-    return annotation.timeUnit().toMillis(value) < 1 ? TimeUnit.MILLISECONDS.toMillis(1)
-        : annotation.timeUnit().toMillis(value);
+    long ms = annotation.timeUnit().toMillis(value);
+    if (ms < 1) {
+      throw refused("a time must be 1 ms or more, not " + value + " " + annotation.timeUnit());
+    }
+    return ms;
   }
 
   private Expression keyExpression(String text) {
@@ -146,31 +183,31 @@ final class Guard {
     return found;
   }
 
-  private void checkReturn(Class<?> value, Class<?> whole) {
-    for (Class<?> each : new Class<?>[] {value, whole}) {
-      for (String name : REFUSED) {
-        if (isOf(each, name)) {
-          throw refused("it returns " + each.getName() + ", which cannot be kept; supported are "
-              + "values, void, ResponseEntity and CompletionStage");
-        }
-      }
-      if (java.util.concurrent.Future.class.isAssignableFrom(each) && !isAsync) {
-        throw refused("it returns " + each.getName() + "; return a CompletableFuture");
-      }
-    }
+  private void checkReturn(Method method) {
+    checkType(bodyType);
     if (isAsync && isMq) throw refused("a listener of a broker must end before it returns");
+    Class<?>[] takes = method.getParameterTypes();
+    boolean suspends = takes.length > 0
+        && Lazy.isOf(takes[takes.length - 1], "kotlin.coroutines.Continuation");
+    if (suspends) throw refused("it is a suspend function: it returns before it has run");
   }
 
-  private static boolean isOf(Class<?> type, String name) {
-    if (type == null) return false;
-    if (type.getName().equals(name)) return true;
-    for (Class<?> each : type.getInterfaces()) {
-      if (isOf(each, name)) return true;
+  /** Also in what it holds, such as the elements of a list. */
+  private void checkType(Type type) {
+    ResolvableType known = ResolvableType.forType(type);
+    for (ResolvableType each = known; each.isArray(); each = each.getComponentType()) {
+      known = each.getComponentType();
     }
-    return isOf(type.getSuperclass(), name);
+    String lazy = Lazy.why(known.toClass());
+    if (lazy != null) {
+      throw refused("it returns " + known.toClass().getName() + ", " + lazy + ", which has not run "
+          + "when it is returned and cannot be kept; supported are values, void, ResponseEntity and "
+          + "CompletionStage");
+    }
+    for (ResolvableType each : known.getGenerics()) checkType(each.getType());
   }
 
   private IllegalStateException refused(String why) {
-    return new IllegalStateException("@Idempotent on " + operation + ": " + why);
+    return new IllegalStateException("@Idempotent on " + name + ": " + why);
   }
 }

@@ -40,8 +40,8 @@ final class Guards {
   private Guard checked(Guard guard) {
     Guard other = namespaces.putIfAbsent(guard.namespace, guard);
     if (other != null && !other.terms.equals(guard.terms)) {
-      throw new IllegalStateException("@Idempotent on " + guard.operation + " and on "
-          + other.operation + " share the keys of " + guard.namespace + " but not their terms: "
+      throw new IllegalStateException("@Idempotent on " + guard.name + " and on "
+          + other.name + " share the keys of " + guard.namespace + " but not their terms: "
           + guard.terms + " and " + other.terms + "; give one of them another prefix");
     }
     return guard;

@@ -86,6 +86,15 @@ public @interface Idempotent {
   /** SpEL for what must be equal in repeats; empty: all arguments (not for MQ); none: nothing. */
   String fingerprint() default "";
 
+  /**
+   * Names what does the work, so that a renamed method or class still finds its records; empty: its
+   * class, name and types of parameters. Another operation under the same key is a Mismatch.
+   */
+  String operation() default "";
+
+  /** Names of parameters that are no part of the payload, besides those of docs/identity.md. */
+  String[] leaveOut() default {};
+
   /** MQ: after so many tries a message is a dead letter. */
   int attempts() default 16;
 }

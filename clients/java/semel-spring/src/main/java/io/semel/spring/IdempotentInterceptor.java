@@ -3,9 +3,10 @@ package io.semel.spring;
 import io.semel.Call;
 import io.semel.Claimed;
 import io.semel.Consumer;
+import io.semel.Envelope;
 import io.semel.Fn;
 import io.semel.InvalidKey;
-import io.semel.OnException;
+import io.semel.Lazy;
 import io.semel.Rejected;
 import io.semel.Semel;
 import io.semel.Verdict;
@@ -49,7 +50,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
     Parts made = parts;
     if (made == null) {
       Semel semel = beans.getBean(Semel.class);
-      made = new Parts(semel, new Keys(semel.codec(), guards.settings(), beans));
+      made = new Parts(semel, new Keys(guards.settings(), beans));
       parts = made;
     }
     return made;
@@ -82,10 +83,10 @@ final class IdempotentInterceptor implements MethodInterceptor {
     if (key == null || key.trim().isEmpty()) {
       if (!guard.annotation.mandatory()) return invocation.proceed();
       throw new InvalidKey("no key: " + (guard.type == IdempotentTypeEnum.TOKEN
-          ? "the token is missing" : guard.operation + "'s expression gives nothing"));
+          ? "the token is missing" : guard.name + "'s expression gives nothing"));
     }
     Call call = Call.of(guard.namespace, key).terms(guard.terms).operation(guard.operation)
-        .payload(parts.keys.fingerprint(guard, target, method, arguments, web))
+        .identity(parts.keys.identity(guard, target, method, arguments, web))
         .lease(Duration.ofMillis(guard.annotation.leaseMs())).wait(guard.wait)
         .onException(guard.annotation.onException()).duplicate(guard.annotation.duplicate());
     if (guard.isMq) return consumed(parts, guard, call, method, invocation);
@@ -116,26 +117,32 @@ final class IdempotentInterceptor implements MethodInterceptor {
     }
     Work work = claimed.work();
     Object value;
-    byte[] stored;
+    Envelope stored;
     try {
       Set<String> before = Replies.before(guard, web);
       value = work.run((Fn<Object, Exception>) () -> proceed(invocation));
-      stored = parts.replies.stored(guard, work, value, web, before);
+      Lazy.check(value);
+      stored = isKept(guard, value) ? parts.replies.stored(guard, work, value, web, before) : null;
     } catch (Throwable thrown) {
       work.failed(thrown);
       throw thrown;
     }
-    end(guard, work, value, stored);
+    end(parts, guard, work, value, stored);
     return value;
   }
 
-  private static void end(Guard guard, Work work, Object value, byte[] stored) {
+  private static boolean isKept(Guard guard, Object value) {
+    return !guard.annotation.delKey() && !Replies.isFailure(guard, value);
+  }
+
+  private static void end(Parts parts, Guard guard, Work work, Object value, Envelope stored) {
     if (Replies.isFailure(guard, value)) {
       work.fail("answered with a server error", guard.annotation.onException());
     } else if (guard.annotation.delKey()) {
-      work.fail("delKey", OnException.RELEASE);
+      work.release();
     } else {
-      Transactions.complete(work, stored);
+      Transactions.complete(work, stored.encode());
+      parts.semel.told(work, stored, value);
     }
   }
 
@@ -150,7 +157,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
     CompletionStage<?> stage;
     try {
       stage = (CompletionStage<?>) work.run((Fn<Object, Exception>) () -> proceed(invocation));
-      if (stage == null) throw new NullPointerException(guard.operation + " returned null");
+      if (stage == null) throw new NullPointerException(guard.name + " returned null");
     } catch (Throwable thrown) {
       work.failed(thrown);
       throw thrown;
@@ -163,8 +170,10 @@ final class IdempotentInterceptor implements MethodInterceptor {
           answer.completeExceptionally(thrown);
           return;
         }
-        byte[] stored = parts.replies.stored(guard, work, value, null, null);
-        end(guard, work, value, stored);
+        Lazy.check(value);
+        Envelope stored =
+            isKept(guard, value) ? parts.replies.stored(guard, work, value, null, null) : null;
+        end(parts, guard, work, value, stored);
         answer.complete(value);
       } catch (Throwable late) {
         work.failed(late);
@@ -179,7 +188,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
     Object[] value = new Object[1];
     Verdict verdict = Consumer.consume(parts.semel, call, guard.annotation.attempts(), () -> {
       value[0] = proceed(invocation);
-      return null;
+      return Brokers.judged(method, value[0]);
     });
     return Brokers.answer(verdict, method, value[0]);
   }

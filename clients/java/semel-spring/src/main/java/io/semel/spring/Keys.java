@@ -1,16 +1,14 @@
 package io.semel.spring;
 
-import io.semel.CanonicalJson;
-import io.semel.Codec;
+import io.semel.Identity;
 import io.semel.InvalidKey;
+import io.semel.KeyText;
 import java.lang.reflect.Method;
-import java.security.Principal;
 import java.util.AbstractMap;
-import java.util.ArrayList;
 import java.util.Collections;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.context.expression.BeanFactoryResolver;
 import org.springframework.context.expression.MethodBasedEvaluationContext;
@@ -21,13 +19,15 @@ import org.springframework.util.ReflectionUtils;
 
 /** Keys and fingerprints of calls. */
 final class Keys {
+  private static final Method COMPOSITE =
+      ReflectionUtils.findMethod(KeyText.class, "composite", Object[].class);
+  private static final Method FORMAT =
+      ReflectionUtils.findMethod(KeyText.class, "format", String.class, Map.class);
   private final ParameterNameDiscoverer names = new DefaultParameterNameDiscoverer();
-  private final Codec codec;
   private final Settings settings;
   private final BeanFactory beans;
 
-  Keys(Codec codec, Settings settings, BeanFactory beans) {
-    this.codec = codec;
+  Keys(Settings settings, BeanFactory beans) {
     this.settings = settings;
     this.beans = beans;
   }
@@ -62,15 +62,15 @@ final class Keys {
       case TOKEN:
         return token(guard, web);
       case SPEL:
-        return plain(evaluate(guard.key, target, method, arguments, web));
+        return KeyText.of(evaluate(guard.key, target, method, arguments, web));
       default:
-        return parameters(guard, arguments, web);
+        return parameters(guard, method, arguments, web).key();
     }
   }
 
   private String token(Guard guard, WebCall web) {
     if (web == null) {
-      throw new InvalidKey(guard.operation + " needs a token, but no request is being answered");
+      throw new InvalidKey(guard.name + " needs a token, but no request is being answered");
     }
     String name = guard.annotation.headerName();
     if (name.isEmpty()) name = settings.tokenHeader();
@@ -85,29 +85,26 @@ final class Keys {
           new MethodBasedEvaluationContext(target, method, arguments, names);
       if (beans != null) context.setBeanResolver(new BeanFactoryResolver(beans));
       context.setVariable("header", new Headers(web));
-      return expression.getValue(context);
+      context.registerFunction("compositeKey", COMPOSITE);
+      context.registerFunction("formatKey", FORMAT);
+      return Joined.value(expression, context);
+    } catch (InvalidKey refused) {
+      throw refused;
     } catch (RuntimeException error) {
+      for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+        if (cause instanceof InvalidKey) throw (InvalidKey) cause;
+      }
       throw new InvalidKey("'" + expression.getExpressionString() + "' cannot be evaluated ("
           + error.getMessage() + "); names of parameters need javac -parameters", error);
     }
   }
 
-  /** A value that has no text of its own becomes a digest: Object.toString() never repeats. */
-  private String plain(Object value) {
-    if (value == null) return null;
-    boolean hasText = value instanceof CharSequence || value instanceof Number
-        || value instanceof Boolean || value instanceof Character || value instanceof Enum
-        || value instanceof java.util.UUID
-        || value.getClass().getName().startsWith("java.time.");
-    return hasText ? value.toString() : CanonicalJson.digest(canonical(value));
-  }
-
-  private String parameters(Guard guard, Object[] arguments, WebCall web) {
-    List<Object> parts = new ArrayList<>();
-    parts.add(web == null || !guard.isController ? guard.operation : web.line());
-    parts.add(web == null ? null : user(web));
-    parts.add(payload(arguments));
-    return CanonicalJson.digest(CanonicalJson.of(parts));
+  /** Of the method, the user and all arguments; of a controller also the path. */
+  private Identity parameters(Guard guard, Method method, Object[] arguments, WebCall web) {
+    Map<String, Object> named = arguments(guard, method, arguments);
+    // No parameter has such a name. A part of the path need not be an argument.
+    if (web != null && guard.isController) named.put("@request", web.line());
+    return Identity.of(guard.operation, null, web == null ? null : user(web), named);
   }
 
   private String user(WebCall web) {
@@ -118,63 +115,30 @@ final class Keys {
       throw new InvalidKey("nobody is logged in, and all callers would share one key: provide a "
           + "UserResolver, or set semel.param.anonymous");
     }
-    return user;
+    return user == null || user.isEmpty() ? null : user;
   }
 
-  /** A text that is equal for equal payloads; null: not to be compared. */
-  String fingerprint(Guard guard, Object target, Method method, Object[] arguments, WebCall web) {
-    if (guard.type == IdempotentTypeEnum.PARAM && guard.fingerprint == null) return null;
+  /** What repeats are compared by; the operation is always a part of it. */
+  Identity identity(Guard guard, Object target, Method method, Object[] arguments, WebCall web) {
     if (guard.fingerprint != null) {
-      return canonical(evaluate(guard.fingerprint, target, method, arguments, web));
+      return Identity.of(guard.operation,
+          evaluate(guard.fingerprint, target, method, arguments, web));
     }
-    if (guard.isMq || guard.annotation.fingerprint().equals("none")) return null;
-    return payload(arguments);
+    if (guard.type == IdempotentTypeEnum.PARAM) return parameters(guard, method, arguments, web);
+    boolean comparesNothing = guard.isMq || guard.annotation.fingerprint().equals("none");
+    return Identity.of(guard.operation,
+        comparesNothing ? null : arguments(guard, method, arguments));
   }
 
-  private String payload(Object[] arguments) {
-    List<Object> kept = new ArrayList<>();
-    for (Object each : arguments) {
-      if (isUpload(each)) {
-        kept.add(ReflectionUtils.invokeMethod(
-            ReflectionUtils.findMethod(each.getClass(), "getBytes"), each));
-      } else if (!isInfrastructure(each)) {
-        kept.add(each);
-      }
+  private Map<String, Object> arguments(Guard guard, Method method, Object[] arguments) {
+    String[] known = names.getParameterNames(method);
+    Map<String, Object> named = new TreeMap<>();
+    for (int i = 0; i < arguments.length; ++i) {
+      String name = known == null ? "arg" + i : known[i];
+      boolean isLeftOut = guard.leftOut.contains(name)
+          || LeftOut.is(method.getParameterTypes()[i], arguments[i], guard.isController);
+      if (!isLeftOut) named.put(name, arguments[i]);
     }
-    return canonical(kept);
-  }
-
-  private String canonical(Object value) {
-    try {
-      return CanonicalJson.of(codec.decode(codec.encode(value), Object.class));
-    } catch (Exception | StackOverflowError error) {
-      throw new InvalidKey("the arguments are no JSON (" + error + "); name what matters: "
-          + "fingerprint = \"#order.id\", or fingerprint = \"none\"", error);
-    }
-  }
-
-  private static boolean isUpload(Object value) {
-    return value != null && ReflectionUtils.findMethod(value.getClass(), "getOriginalFilename")
-        != null;
-  }
-
-  /** Requests, responses, binding results and the like say nothing of the payload. */
-  private static boolean isInfrastructure(Object value) {
-    if (value == null) return false;
-    if (value instanceof Principal || value instanceof java.io.Closeable) return true;
-    for (Class<?> type = value.getClass(); type != null; type = type.getSuperclass()) {
-      if (isFramework(type)) return true;
-      for (Class<?> each : type.getInterfaces()) {
-        if (isFramework(each)) return true;
-      }
-    }
-    return false;
-  }
-
-  private static boolean isFramework(Class<?> type) {
-    String name = type.getName();
-    return name.startsWith("javax.servlet.") || name.startsWith("jakarta.servlet.")
-        || name.startsWith("org.springframework.") || name.startsWith("com.rabbitmq.")
-        || name.startsWith("org.apache.kafka.clients.");
+    return named;
   }
 }

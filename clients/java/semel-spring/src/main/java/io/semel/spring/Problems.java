@@ -6,6 +6,7 @@ import io.semel.KeptFailure;
 import io.semel.LeaseLost;
 import io.semel.Mismatch;
 import io.semel.Rejected;
+import io.semel.ResultNotKept;
 import io.semel.SemelException;
 import io.semel.Unreachable;
 import io.semel.UnknownToken;
@@ -67,6 +68,7 @@ public class Problems {
     if (error instanceof InDoubt) return "The outcome is unknown";
     if (error instanceof KeptFailure) return "It failed for good";
     if (error instanceof LeaseLost) return "Another owner took over";
+    if (error instanceof ResultNotKept) return "It is done, but its result was not kept";
     if (error instanceof UnknownToken) return "The token was not issued, or has ended";
     return "The node refused the request";
   }

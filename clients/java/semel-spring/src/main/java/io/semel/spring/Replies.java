@@ -34,9 +34,14 @@ final class Replies {
     return guard.isEntity && value != null && Entities.status(value) >= 500;
   }
 
-  byte[] stored(Guard guard, Work work, Object value, WebCall web, Set<String> before) {
+  Envelope stored(Guard guard, Work work, Object value, WebCall web, Set<String> before) {
     boolean entity = guard.isEntity && value != null;
-    Envelope envelope = semel.envelope(work, entity ? Entities.body(value) : value);
+    Object body = entity ? Entities.body(value) : value;
+    // The caller of a controller is sent JSON; what is in an entity or a future, nobody casts.
+    Envelope envelope = guard.isController
+        ? semel.document(work, body, guard.bodyType, guard.isEntity || guard.isAsync)
+        : semel.envelope(work, body, guard.bodyType);
+    if (guard.isEntity && value == null) return envelope;
     if (entity) {
       envelope.status(Entities.status(value));
       Entities.copyHeaders(value, envelope);
@@ -49,12 +54,13 @@ final class Replies {
         for (Object each : web.headers(name)) envelope.header(name, String.valueOf(each));
       }
     }
-    return envelope.encode();
+    return envelope;
   }
 
   Object replayed(Guard guard, Call call, Envelope envelope, WebCall web) {
     Object body = semel.value(call, envelope, guard.bodyType);
-    if (guard.isEntity) return Entities.made(envelope, body);
+    // Without a status it was no entity, but null.
+    if (guard.isEntity) return envelope.status() == 0 ? null : Entities.made(envelope, body);
     if (web != null && guard.isController) {
       if (envelope.status() != 0) web.status(envelope.status());
       for (Map.Entry<String, List<String>> each : envelope.headers().entrySet()) {

@@ -118,7 +118,7 @@ final class BeanSuite {
     return made;
   }
 
-  private static AnnotationConfigApplicationContext plain(Node node, Class<?>... more) {
+  static AnnotationConfigApplicationContext plain(Node node, Class<?>... more) {
     Beans.Plain.link = new LettuceLink(
         RedisClient.create(RedisURI.create("127.0.0.1", node.port())));
     AnnotationConfigApplicationContext made = new AnnotationConfigApplicationContext();
@@ -196,6 +196,7 @@ final class BeanSuite {
     Report.check("listeners" + boot, BeanSuite::listeners);
     Report.check("RocketMQ" + boot, BeanSuite::rocket);
     context.close();
+    CallSuite.run(node, boot);
     Report.check("Spring without Boot" + boot, () -> withoutBoot(node));
     Report.check("refused at the start" + boot, () -> refusedAtStart(node));
     Report.check("over Spring's Jedis" + boot, () -> overJedis(node));
