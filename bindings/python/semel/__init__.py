@@ -5,7 +5,7 @@
     with semel.Engine() as engine:
         orders = engine.claims('orders', 'call')
 
-        @semel.idempotent(orders, 'order-{order}')
+        @semel.idempotent(orders, 'order:{order}')
         def charge(order, cents):
             return bank.charge(order, cents)    # runs once; later calls get its result
 
@@ -15,16 +15,18 @@ in _ms is whole milliseconds. Source: docs/python.md
 """
 
 from ._claims import Claims
-from ._codecs import BYTES, JSON, PICKLE, TEXT, Codec
+from ._codecs import BYTES, JSON, PICKLE, TEXT, Codec, codec_for
 from ._debounce import Debounce, Debounced
 from ._engine import KEEP_TTL, Engine, composite_key
 from ._errors import (AlreadyDone, Busy, Closed, Code, Conflict, Error, Expired, Failed, Forked,
-                      Full, InDoubt, InFlight, KeptFailure, Mismatch, NoResult, NotHeld,
-                      NotRecorded, NotTaken, OutcomeUnknown, Rejected, RunFailed, SemelError,
-                      StaleOwner, StorageError, Superseded, TimedOut, TooNew, TooOld, UnknownKey,
-                      WrongKind)
-from ._guarded import guarded, idempotent
-from ._holding import Holding, Keeper
+                      Full, InDoubt, InFlight, InvalidKey, InvalidType, KeptFailure, Mismatch,
+                      NoResult, NotCanonical, NotHeld, NotRecorded, NotTaken, OutcomeUnknown,
+                      Rejected, ResultNotKept, RunFailed, SemelError, StaleOwner, StorageError,
+                      Superseded, TimedOut, TooNew, TooOld, Unfinished, UnknownKey, WrongKind)
+from ._guarded import ARGUMENTS, guarded, idempotent
+from ._holding import Holding
+from ._identity import Identity, identity
+from ._keeping import Keeper
 from ._library import library as _loaded
 from ._locks import Lock
 from ._numbers import OutOfRange
@@ -41,16 +43,17 @@ from ._types import (Answer, Call, Claim, CompareResult, Consumed, Decision, Dec
 __version__: str = _loaded.version().decode()
 
 __all__ = [
-    'BYTES', 'IN_DOUBT', 'JSON', 'KEEP', 'KEEP_TTL', 'PICKLE', 'RELEASE', 'TEXT',
+    'ARGUMENTS', 'BYTES', 'IN_DOUBT', 'JSON', 'KEEP', 'KEEP_TTL', 'PICKLE', 'RELEASE', 'TEXT',
     'AlreadyDone', 'Answer', 'Busy', 'Call', 'Claim', 'ClaimSteps', 'Claims', 'Closed', 'Code',
     'Codec', 'CompareResult', 'Conflict', 'Consumed', 'Debounce', 'Debounced', 'Decision',
     'DecrementResult', 'Engine', 'Error', 'Expired', 'Failed', 'Fingerprint', 'Forked', 'Full',
-    'Holding', 'InDoubt', 'InFlight', 'Keeper', 'KeptFailure', 'Lock', 'Mismatch', 'NoResult',
-    'NotHeld', 'NotRecorded', 'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown',
-    'Owned', 'OwnerAnswer', 'PerProcess', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed',
-    'RunFailed',
+    'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',
+    'KeptFailure', 'Lock', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld', 'NotRecorded',
+    'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown', 'Owned', 'OwnerAnswer',
+    'PerProcess', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed', 'ResultNotKept', 'RunFailed',
     'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps', 'StorageError', 'Superseded',
-    'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult', 'UnknownKey',
-    'Verdict', 'Versioned', 'View', 'Work', 'WrongKind',
-    'composite_key', 'fingerprint', 'guarded', 'idempotent', 'signature_of',
+    'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult', 'Unfinished',
+    'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work', 'WrongKind',
+    'codec_for', 'composite_key', 'fingerprint', 'guarded', 'idempotent', 'identity',
+    'signature_of',
 ]

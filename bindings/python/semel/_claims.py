@@ -2,19 +2,23 @@
 
 from ctypes import byref, c_int, c_size_t, c_void_p
 from datetime import datetime
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from . import _library as c
 from ._codecs import BYTES, Codec
 from ._engine import Engine
-from ._errors import NoResult
-from ._holding import Holding, Keeper
+from ._errors import Code, InvalidKey, NoResult
+from ._holding import Holding
+from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
+from ._keys import key_bytes
+from ._lazy import refuse_lazy
 from ._library import Text, library, raw, take
 from ._locks import Lock
-from ._numbers import Duration, number, span
+from ._numbers import Duration, Ms, number, span
 from ._policy import Policy
-from ._requests import (Fingerprint, _claim, _error, _owned, _owner_call, _refuse, _request)
-from ._runs import Ending, Run, consumed_of, invoke, nothing_but_no, once_of
+from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request, flag)
+from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
+                    verdict_of)
 from ._steps import ClaimSteps
 from ._types import (Answer, Call, Claim, Consumed, Decision, Once, Owned, State, View)
 from ._waits import Wait
@@ -32,14 +36,16 @@ class Claims:
         engine._do(library.claims_open, engine._handle, name.encode(),
                    None if wanted is None else byref(wanted), byref(handle))
         self._handle = handle.value
+        self._kept: Dict[int, int] = {}  # leases that can be renewed, and by which terms
 
     # --- one piece of work ------------------------------------------------------------------
 
     def claim(self, key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
               payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
               lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-              first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-              first_sent_unix_ms: int = 0, remote_owner: bool = False) -> Claim:
+              first_sent: Optional[datetime] = None, lease_ms: Ms = None,
+              wait_ms: Ms = None, first_sent_unix_ms: Ms = None,
+              remote_owner: bool = False) -> Claim:
         """Asks to be the one who does the work. `owner`: a label for people. `claim_id`: 16 bytes,
         the same when a lost reply is asked for again. `payload` or its `fingerprint` tells another
         payload under the same key. `wait`: for another that has it. `first_sent`: when the work was
@@ -83,23 +89,26 @@ class Claims:
     def fail(self, key: Text, epoch: int, failure: Text = b'', *,
              keep: Optional[bool] = None, in_doubt: bool = False) -> Owned:
         """`in_doubt`: how it ended is unknown, and it must not run again before resolve()."""
+        doubt, kept = flag('in_doubt', in_doubt), 0 if keep is None else 1 + flag('keep', keep)
+        if doubt and kept:
+            raise TypeError('keep or in_doubt, not both')
         return self._owner(library.fail, key, epoch, payload=failure,
-                           on_failure=3 if in_doubt else 0 if keep is None else 1 + int(keep))
+                           on_failure=3 if doubt else kept)
 
     def renew(self, key: Text, epoch: int, *, lease: Optional[Duration] = None,
-              lease_ms: int = 0) -> Owned:
+              lease_ms: Ms = None) -> Owned:
         """Moves the lease on; refused for one that has ended."""
         return self._owner(library.renew, key, epoch, lease_ms=span('lease', lease_ms, lease))
 
     def release(self, key: Text, epoch: int) -> Owned:
         return self._owner(library.release, key, epoch)
 
-    def issue(self, key: Text, *, ttl: Optional[Duration] = None, ttl_ms: int = 0) -> bool:
+    def issue(self, key: Text, *, ttl: Optional[Duration] = None, ttl_ms: Ms = None) -> bool:
         """Where keys are issued: makes this one that can be claimed. False: it is known."""
         return self._flag(library.issue, key, span('ttl', ttl_ms, ttl))
 
     def get(self, key: Text) -> View:
-        view, name = c.ClaimView(), raw(key)
+        view, name = c.ClaimView(), key_bytes(key)
         self.engine._do(library.claim_get, self._handle, name, len(name), byref(view))
         return View(State(view.state), take(view.result), take(view.owner),
                     bool(view.result_expired), bool(view.poison), view.attempts, view.epoch,
@@ -116,7 +125,7 @@ class Claims:
     def explain(self, key: Text, count: int = 8) -> List[Decision]:
         """What was lately decided about the key and why, from old to new: of an engine that was
         opened with decision_log_bytes. Raises SemelError (BAD_OPTION) for any other."""
-        wanted, name = number('count', count), raw(key)
+        wanted, name = number('count', count), key_bytes(key)
         found = c_size_t()
         decisions = (c.Decision * wanted)(*(c.Decision() for _ in range(wanted)))
         self.engine._do(library.explain, self._handle, name, len(name), decisions, wanted,
@@ -125,25 +134,27 @@ class Claims:
 
     def steps(self, key: Text, epoch: int) -> ClaimSteps:
         """The steps of a claim that the caller holds with this epoch."""
-        return ClaimSteps(self, key, epoch)
+        return ClaimSteps(self, key_bytes(key), epoch)
 
     def keep(self, key: Text, epoch: int, *, lease: Optional[Duration] = None,
-             lease_ms: int = 0) -> Keeper:
-        """Renews the lease of a claim from a thread of the engine, until the keeper is closed.
-        Raises SemelError (BAD_OPTION) for a lease of less than 200 ms."""
-        return Keeper(self, key, epoch, span('lease', lease_ms, lease))
+             lease_ms: Ms = None, work_max: Duration = WORK_MAX) -> Keeper:
+        """Renews the lease of a claim from a thread of the engine, until the keeper is closed or
+        `work_max` is over. Raises SemelError (BAD_OPTION) for a lease of less than 200 ms."""
+        return Keeper(self, key_bytes(key), epoch, span('lease', lease_ms, lease), work_max)
 
     # --- many at once -----------------------------------------------------------------------
 
     def claim_batch(self, keys: Sequence[Text], *, owner: Text = b'',
-                    lease: Optional[Duration] = None, lease_ms: int = 0,
-                    first_sent: Optional[datetime] = None, first_sent_unix_ms: int = 0,
-                    payloads: Optional[Sequence[Optional[Text]]] = None, wait_ms: int = 0,
+                    lease: Optional[Duration] = None, lease_ms: Ms = None,
+                    first_sent: Optional[datetime] = None, first_sent_unix_ms: Ms = None,
+                    payloads: Optional[Sequence[Optional[Text]]] = None, wait_ms: Ms = None,
                     remote_owner: bool = False) -> List[Claim]:
         """An answer each; a key that comes twice folds onto the first. `payloads`: one a key.
         There is no waiting: a `wait_ms` is refused."""
         if payloads is not None and len(payloads) != len(keys):
             raise ValueError(f'{len(payloads)} payloads for {len(keys)} keys')
+        for key in keys:
+            self._check_length(key)
         requests = (c.Request * len(keys))(*(
             _request(key, owner=owner, lease=lease, lease_ms=lease_ms, first_sent=first_sent,
                      first_sent_unix_ms=first_sent_unix_ms, wait_ms=wait_ms,
@@ -153,8 +164,18 @@ class Claims:
         self.engine._do(library.claim_batch, self._handle, requests, outcomes, len(keys))
         return [_claim(outcome) for outcome in outcomes]
 
+    def _check_length(self, key: Text) -> None:
+        """Before any of several is claimed."""
+        most = self.engine._key_bytes_max - len(self.name.encode()) - 1
+        length = len(key_bytes(key))
+        if length > most:
+            raise InvalidKey(Code.KEY_TOO_LONG, f'key of {length} bytes, at most {most} in '
+                                                f'{self.name!r}')
+
     def complete_batch(self, done: Sequence[Tuple[Text, int, Text]]) -> List[Owned]:
         """(key, epoch, result) each."""
+        for key, _, _ in done:
+            self._check_length(key)
         calls = (c.OwnerCall * len(done))(*(_owner_call(key, epoch, payload=result)
                                             for key, epoch, result in done))
         outcomes = (c.OwnerOutcome * len(done))(*(c.OwnerOutcome() for _ in done))
@@ -169,39 +190,52 @@ class Claims:
              claim_id: Optional[bytes] = None,
              payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
              lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-             first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-             first_sent_unix_ms: int = 0, remote_owner: bool = False,
-             keep_lease: bool = False, without_key: bool = False) -> 'Once[Any]':
+             first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
+             first_sent_unix_ms: Ms = None, remote_owner: bool = False,
+             keep_lease: bool = True, work_max: Duration = WORK_MAX,
+             without_key: bool = False) -> 'Once[Any]':
         """Runs `function` unless it has run or is running under this key; its result, made bytes by
         `codec` (or `encode` and `decode`), is kept and replayed. It may take a Work. If it raises
         Failed or Rejected the outcome says so. What any other exception means, which goes on, and
         OutcomeUnknown, which does not, is said by the namespace's on_exception: RELEASE, KEEP, or
         IN_DOUBT (as of 'payment'): it is not run again before resolve(). A result that cannot be
-        kept (encode raises, it is too long) does not undo the work: the outcome is RAN with its
-        value and the error RESULT_NOT_KEPT, and repeats are EXPIRED. `keep_lease`: renewed while it
-        runs. `without_key`: an empty key runs unguarded. All else: as of claim()."""
+        kept as it is (encode raises, decoded it is another value, it is too long) does not undo the
+        work: the outcome is RAN with its value and the error RESULT_NOT_KEPT, which require()
+        raises as ResultNotKept, and repeats are EXPIRED. What returns a coroutine, generator,
+        future or iterator has not run: Unfinished, as after an exception. The lease is renewed
+        while it runs, for `work_max` in total, unless `keep_lease` is False. `without_key`: an
+        empty key runs unguarded. All else: as of claim()."""
         request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
                            fingerprint=fingerprint, lease=lease,
                            wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
                            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
-                           keep_lease=keep_lease, without_key=without_key)
-        encode, decode = encode or codec.encode, decode or codec.decode
-        outcome: 'Once[Any]' = self.engine._call(self._once, key, request, function, encode,
-                                                 decode)
+                           without_key=without_key)
+        refuse_lazy(function, 'once')
+        kept_by = codec_with(codec, encode, decode)
+        kept = self._keeping(request, keep_lease, work_max)
+        outcome: 'Once[Any]' = self.engine._call(self._once, key, request, function, kept_by, kept)
         return outcome
 
-    def _once(self, key: Text, request: c.Request, function: Callable[..., Any], encode: Any,
-              decode: Any) -> 'Once[Any]':
+    def _keeping(self, request: c.Request, keep_lease: bool, work_max: Duration) -> Kept:
+        """What is renewed, if anything is: looked at before a claim is made."""
+        total = work_max_ms(work_max)
+        if not flag('keep_lease', keep_lease):
+            return None
+        check_can_keep(self, request.lease_ms)
+        return request.lease_ms, total / 1000
+
+    def _once(self, key: Text, request: c.Request, function: Callable[..., Any],
+              codec: 'Codec[Any]', kept: Kept) -> 'Once[Any]':
         wait = self._begin(request)
         run = None
         try:
             if request.wait_ms != 0:
                 wait.sleep()
-            run = Run.once(self.engine, wait)
-            ending, outcome = Ending(encode), c.OnceOutcome()
+            run = Run.once(self, wait, kept)
+            ending, outcome = Ending(codec), c.OnceOutcome()
             _run(run, ending, function)
             error = run.finish(ending, outcome)
-            return once_of(key, ending, outcome, error, decode)
+            return once_of(key, ending, outcome, error)
         finally:
             (run or wait).abandon()
 
@@ -209,41 +243,46 @@ class Claims:
                      owner: Text = b'', claim_id: Optional[bytes] = None,
                      payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
                      lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-                     first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-                     first_sent_unix_ms: int = 0, remote_owner: bool = False,
-                     keep_lease: bool = False, without_key: bool = False) -> Consumed:
+                     first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
+                     first_sent_unix_ms: Ms = None, remote_owner: bool = False,
+                     keep_lease: bool = True, work_max: Duration = WORK_MAX,
+                     without_key: bool = False) -> Consumed:
         """Runs `handler` if this message was not handled yet, and returns the broker's
-        verdict. It has failed if it returns False or raises Failed; Rejected makes a dead letter;
+        verdict. It returns None, True or Verdict.ACK; it has failed if it returns False or
+        RETRY_LATER or raises Failed; DEAD_LETTER and Rejected make a dead letter; any other answer
+        is an error;
         what any other exception means, which goes on, and OutcomeUnknown, which does not, is said
         by the namespace's on_exception, as in once(). A message never waits for its turn."""
         request = _request(message_id, owner=owner, claim_id=claim_id, payload=payload,
                            fingerprint=fingerprint, lease=lease,
                            wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
                            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
-                           keep_lease=keep_lease, without_key=without_key)
-        consumed: Consumed = self.engine._call(self._consume, request, handler)
+                           without_key=without_key)
+        refuse_lazy(handler, 'consume_once')
+        kept = self._keeping(request, keep_lease, work_max)
+        consumed: Consumed = self.engine._call(self._consume, request, handler, kept)
         return consumed
 
     def hold(self, key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
              payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
              lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-             first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-             first_sent_unix_ms: int = 0, remote_owner: bool = False,
-             keep_lease: bool = False) -> Holding:
+             first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
+             first_sent_unix_ms: Ms = None, remote_owner: bool = False,
+             keep_lease: bool = True, work_max: Duration = WORK_MAX) -> Holding:
         """The work as a block: `with orders.hold('order-1') as work: ...; work.result = b'paid'`.
         As once(): a block that ends well is done, one that raises ends as on_exception says.
         Raises what is no grant: InFlight, AlreadyDone (with outcome.value), Mismatch .."""
         request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
                            fingerprint=fingerprint, lease=lease,
                            wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
-                           first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
-                           keep_lease=keep_lease)
+                           first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner)
+        kept = self._keeping(request, keep_lease, work_max)
         place = self._begin(request)
         run = None
         try:
             if request.wait_ms != 0:
                 place.sleep()
-            run = Run.once(self.engine, place)
+            run = Run.once(self, place, kept)
             return self._holding(key, run)
         except BaseException:
             (run or place).abandon()
@@ -252,25 +291,26 @@ class Claims:
     def _holding(self, key: Text, run: Run) -> Holding:
         if run.work is not None:
             return Holding(self, key, run, run.work)
-        ending, outcome = Ending(BYTES.encode), c.OnceOutcome()
-        raise NoResult(once_of(key, ending, outcome, run.finish(ending, outcome), BYTES.decode))
+        ending, outcome = Ending(BYTES), c.OnceOutcome()
+        raise NoResult(once_of(key, ending, outcome, run.finish(ending, outcome)))
 
-    def _consume(self, request: c.Request, handler: Callable[..., Any]) -> Consumed:
-        run = Run.message(self.engine, self._handle, request)
+    def _consume(self, request: c.Request, handler: Callable[..., Any], kept: Kept) -> Consumed:
+        run = Run.message(self, request, kept)
         try:
-            ending, consumed = Ending(nothing_but_no), c.Consumed()
+            ending, consumed = Ending(NOTHING, verdict_of), c.Consumed()
             _run(run, ending, handler)
             return consumed_of(ending, consumed, run.finish(ending, consumed))
         finally:
             run.abandon()
 
     def lock(self, key: Text, *, owner: Text = b'', wait: Optional[Duration] = None,
-             lease: Optional[Duration] = None, wait_ms: int = 0, lease_ms: int = 0,
-             keep_lease: bool = False) -> Lock:
-        """An owner of the lock; `with` takes it and waits up to `wait`, else raises NotTaken.
-        `keep_lease`: a thread of the engine renews the lease."""
-        return Lock(self, key, span('wait', wait_ms, wait), owner,
-                    span('lease', lease_ms, lease), keep_lease)
+             lease: Optional[Duration] = None, wait_ms: Ms = None, lease_ms: Ms = None,
+             keep_lease: bool = True, work_max: Duration = WORK_MAX) -> Lock:
+        """A lock: `with` takes it and waits up to `wait`, else raises NotTaken. Each thread that
+        takes it is an owner of its own. A thread of the engine renews the lease, for `work_max` in
+        total, unless `keep_lease` is False."""
+        return Lock(self, key, span('wait', wait_ms, wait, least=0), owner,
+                    span('lease', lease_ms, lease), keep_lease, work_max)
 
     def _owner(self, function: Any, key: Text, epoch: int, payload: Text = b'',
                lease_ms: int = 0, on_failure: int = 0) -> Owned:
@@ -281,9 +321,9 @@ class Claims:
         return _owned(outcome)
 
     def _flag(self, function: Any, key: Text, *arguments: Any) -> bool:
-        flag, name = c_int(), raw(key)
-        self.engine._do(function, self._handle, name, len(name), *arguments, byref(flag))
-        return bool(flag)
+        is_so, name = c_int(), key_bytes(key)
+        self.engine._do(function, self._handle, name, len(name), *arguments, byref(is_so))
+        return bool(is_so)
 
 
 def _run(run: Run, ending: Ending, function: Callable[..., Any]) -> None:

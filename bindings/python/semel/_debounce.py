@@ -15,11 +15,13 @@ from typing import Any, Callable, Optional
 
 from . import _library as c
 from ._claims import Claims
-from ._errors import Closed, SemelError
-from ._holding import Keeper
-from ._library import Text, library, raw
-from ._numbers import Duration, milliseconds
-from ._requests import _owner_call
+from ._errors import Closed, Code, InvalidType, SemelError
+from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
+from ._keys import key_bytes
+from ._lazy import finished, refuse_lazy
+from ._library import Text, library
+from ._numbers import Duration, span
+from ._requests import _owner_call, flag
 from ._types import Answer, OwnerAnswer, State
 
 _MARK_MS = 86_400_000  # longer than a run takes
@@ -38,22 +40,28 @@ class Debounce:
 
     remove_on_finish, remove_on_error: the next may run as soon as this one has ended well, or has
     failed. run_once_more_after: a call during a run is not lost: there is one more run after it,
-    for
-    all such calls; runs then do not wait for the interval. keep_lease: what lasts longer than the
-    interval is not joined by another run (without it, it may be)."""
+    for all such calls; runs then do not wait for the interval. What lasts longer than the interval
+    is not joined by another run, for `work_max` in total, unless keep_lease is False."""
 
     def __init__(self, claims: Claims, *, interval: Duration = 45, remove_on_finish: bool = False,
                  remove_on_error: bool = False, run_once_more_after: bool = False,
-                 keep_lease: bool = False) -> None:
+                 keep_lease: bool = True, work_max: Duration = WORK_MAX) -> None:
         self.claims = claims
-        self._interval_ms = max(1, milliseconds('interval', interval))
-        self._on_finish, self._on_error = bool(remove_on_finish), bool(remove_on_error)
-        self._more, self._keeps = bool(run_once_more_after), bool(keep_lease)
+        self._interval_ms = span('interval', None, interval)
+        self._on_finish = flag('remove_on_finish', remove_on_finish)
+        self._on_error = flag('remove_on_error', remove_on_error)
+        self._more = flag('run_once_more_after', run_once_more_after)
+        self._keeps = flag('keep_lease', keep_lease)
+        self._work_max = work_max_ms(work_max) / 1000
+        if self._keeps:
+            check_can_keep(claims, self._interval_ms)
 
     def run(self, key: Text, function: Callable[[], Any]) -> Debounced:
-        """One that raises has failed; with run_once_more_after it is run once more for the calls
-        that were promised it, and the first exception goes on after that. Raises SemelError where
-        nothing could be asked (Full ..)."""
+        """A function that returns None or True has run, one that returns False has failed, and any
+        other answer is an error, as what it raises is. One that raises has failed; with
+        run_once_more_after it is run once more for the calls that were promised it, and the first
+        exception goes on after that. Raises SemelError where nothing could be asked (Full ..)."""
+        refuse_lazy(function, 'Debounce.run')
         answer: Debounced = self.claims.engine._call(self._run, key, function)
         return answer
 
@@ -62,7 +70,7 @@ class Debounce:
         try:
             while turn.runs:
                 try:
-                    ok = function() is not False
+                    ok = said(function())
                 except BaseException as raised:
                     turn.threw(raised)
                 else:
@@ -77,11 +85,20 @@ class Debounce:
         return view.lease_remaining_ms if view.state is State.HELD else 0
 
 
+def said(answer: Any) -> bool:
+    """Whether a function says that it has run. What is neither yes nor no is not taken for one."""
+    if answer is None or answer is True or answer is False:
+        return answer is not False
+    finished(answer)
+    raise InvalidType(Code.BAD_OPTION,
+                      f'a debounced function returns None, True or False, not {answer!r:.80}')
+
+
 class Turn:
     """One call: the claim, and whether other calls came meanwhile."""
 
     def __init__(self, debounce: Debounce, key: Text) -> None:
-        self._of, self._key = debounce, raw(key)
+        self._of, self._key = debounce, key_bytes(key)
         self._engine = debounce.claims.engine
         self._mark = b'asked/' + debounce.claims.name.encode() + b':' + self._key
         self._seen = 0
@@ -119,7 +136,8 @@ class Turn:
             self._seen = 0 if found is None else found.version
         if self._of._keeps:
             self._keeper = self._of.claims.keep(self._key, self._epoch,
-                                                lease_ms=self._of._interval_ms)
+                                                lease_ms=self._of._interval_ms,
+                                                work_max=self._of._work_max)
 
     def ended(self, ok: bool) -> None:
         self._stop()
@@ -139,6 +157,12 @@ class Turn:
         if self._raised is None or not isinstance(raised, Exception):
             self._raised = raised
         self.ended(False)
+
+    def give_up(self) -> None:
+        """Before the function was called: as if there had been no call."""
+        if self.runs:
+            self._stop()
+            self._release()
 
     def leave(self) -> None:
         """Whatever has gone wrong: nothing is kept beyond its interval."""

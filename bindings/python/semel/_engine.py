@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Tuple
 from . import _library as c
 from ._errors import Code, SemelError, last_error
 from ._library import Text, library, list_of, raw, take
-from ._numbers import Duration, number, span
+from ._keys import key_bytes
+from ._numbers import Duration, Ms, OutOfRange, number, span
 from ._policy import Policy
 from ._types import CompareResult, DecrementResult, SetResult, TransitionResult, Versioned
 
@@ -19,35 +20,38 @@ if TYPE_CHECKING:
 _DURABILITY = {'usual': 0, 'memory': 1, 'logged': 2, 'synced': 3}
 _DROP_RULES = {'unused': 0, 'finished': 1, 'all': 2}
 KEEP_TTL = -1
+_KEY_BYTES_MAX = 64 * 1024
 
 
 class Engine:
     """One table with its claims. All threads may use it at once; calls run without the
     interpreter's lock. With `storage` what was done is there again after a restart.
 
-    `ttl_ms` everywhere: 0 does not end, KEEP_TTL as it was,
-    else so long from now on. `ttl` says the
-    same as a timedelta or in seconds.
+    `ttl_ms` everywhere: None does not end, KEEP_TTL as it was, else so long from now on. `ttl` is
+    the same as a timedelta or in seconds. An option that is None is as in semel.h; 0 never is.
     """
 
     def __init__(self, storage: 'Optional[Union[str, os.PathLike[str]]]' = None, *,
-                 memory_bytes: int = 0, durability: str = 'usual', sync_every_ms: int = 0,
-                 log_bytes: int = 0, key_bytes_max: int = 0, value_bytes_max: int = 0,
-                 background_ms: int = 0, decision_log_bytes: int = 0,
+                 memory_bytes: Optional[int] = None, durability: str = 'usual',
+                 sync_every_ms: Ms = None, log_bytes: Optional[int] = None,
+                 key_bytes_max: Optional[int] = None, value_bytes_max: Optional[int] = None,
+                 background_ms: Ms = None, decision_log_bytes: int = 0,
                  manual_clock: bool = False) -> None:
         self._handle: Optional[int] = None
+        self._terms = 0  # how often the terms of a namespace were changed
+        self._key_bytes_max = key_bytes_max or _KEY_BYTES_MAX
         self._process = os.getpid()
         self._calls: Dict[object, int] = {}  # under way, each with its thread
         self._ender: Optional[int] = None  # the thread that has ended what is owned
         self._owned: Dict[object, Tuple[Any, ...]] = {}  # end before this
         self._on_close: Dict[object, Callable[[], None]] = {}  # who waits without a call
         options = c.Options(
-            memory_bytes=number('memory_bytes', memory_bytes), durability=_DURABILITY[durability],
-            log_bytes=number('log_bytes', log_bytes),
-            sync_every_ms=number('sync_every_ms', sync_every_ms),
-            key_bytes_max=number('key_bytes_max', key_bytes_max),
-            value_bytes_max=number('value_bytes_max', value_bytes_max),
-            background_ms=number('background_ms', background_ms),
+            memory_bytes=_said('memory_bytes', memory_bytes), durability=_DURABILITY[durability],
+            log_bytes=_said('log_bytes', log_bytes),
+            sync_every_ms=_said('sync_every_ms', sync_every_ms),
+            key_bytes_max=_said('key_bytes_max', key_bytes_max),
+            value_bytes_max=_said('value_bytes_max', value_bytes_max),
+            background_ms=_said('background_ms', background_ms),
             decision_log_bytes=number('decision_log_bytes', decision_log_bytes),
             manual_clock=int(bool(manual_clock)),
             storage_directory=None if storage is None else os.fsencode(storage))
@@ -146,7 +150,7 @@ class Engine:
             raise last_error(code)
 
     def _keyed(self, function: Any, key: Text, *arguments: Any) -> None:
-        name = raw(key)
+        name = key_bytes(key)
         self._do(function, self._handle, name, len(name), *arguments)
 
     def claims(self, name: str, policy: Union[str, Policy, None] = None, *,
@@ -154,9 +158,9 @@ class Engine:
                unique_ttl: Optional[Duration] = None, failure_ttl: Optional[Duration] = None,
                attempts_ttl: Optional[Duration] = None, window: Optional[Duration] = None,
                ahead: Optional[Duration] = None, retry_after_max: Optional[Duration] = None,
-               lease_ms: Optional[int] = None, result_ttl_ms: Optional[int] = None,
-               unique_ttl_ms: Optional[int] = None, failure_ttl_ms: Optional[int] = None,
-               attempts_ttl_ms: Optional[int] = None, window_ms: Optional[int] = None,
+               lease_ms: Ms = None, result_ttl_ms: Ms = None,
+               unique_ttl_ms: Ms = None, failure_ttl_ms: Ms = None,
+               attempts_ttl_ms: Ms = None, window_ms: Ms = None,
                ahead_ms: Optional[int] = None, retry_after_max_ms: Optional[int] = None,
                attempts_max: Optional[int] = None, on_lease_end: Optional[int] = None,
                on_failure: Optional[int] = None, on_exception: Optional[int] = None,
@@ -183,9 +187,9 @@ class Engine:
                       unique_ttl: Optional[Duration] = None, failure_ttl: Optional[Duration] = None,
                       attempts_ttl: Optional[Duration] = None, window: Optional[Duration] = None,
                       ahead: Optional[Duration] = None, retry_after_max: Optional[Duration] = None,
-                      lease_ms: Optional[int] = None, result_ttl_ms: Optional[int] = None,
-                      unique_ttl_ms: Optional[int] = None, failure_ttl_ms: Optional[int] = None,
-                      attempts_ttl_ms: Optional[int] = None, window_ms: Optional[int] = None,
+                      lease_ms: Ms = None, result_ttl_ms: Ms = None,
+                      unique_ttl_ms: Ms = None, failure_ttl_ms: Ms = None,
+                      attempts_ttl_ms: Ms = None, window_ms: Ms = None,
                       ahead_ms: Optional[int] = None, retry_after_max_ms: Optional[int] = None,
                       attempts_max: Optional[int] = None, on_lease_end: Optional[int] = None,
                       on_failure: Optional[int] = None, on_exception: Optional[int] = None,
@@ -203,8 +207,12 @@ class Engine:
             on_lease_end=on_lease_end, on_failure=on_failure, on_exception=on_exception,
             strict=strict, fail_open=fail_open, issued=issued, fair=fair, db=db))
         changed = c.Buffer()
-        self._do(library.claims_change, self._handle, name.encode(), byref(wanted._struct()),
-                 byref(changed))
+        self._terms += 1
+        try:
+            self._do(library.claims_change, self._handle, name.encode(), byref(wanted._struct()),
+                     byref(changed))
+        finally:
+            self._terms += 1  # what was looked at meanwhile is looked at again
         return (take(changed) or b'').decode()
 
     def drop_claims(self, name: str, rule: str = 'unused') -> int:
@@ -212,6 +220,7 @@ class Engine:
         it: 'unused' none, 'finished' those that are not held, 'all' held ones too. Refused with
         NAMESPACE_IN_USE while there are others."""
         gone = c_uint64()
+        self._terms += 1
         self._do(library.claims_drop, self._handle, name.encode(), _DROP_RULES[rule], byref(gone))
         return gone.value
 
@@ -236,7 +245,7 @@ class Engine:
 
     # --- store ------------------------------------------------------------------------------
 
-    def set(self, key: Text, value: Text, *, ttl: Optional[Duration] = None, ttl_ms: int = 0,
+    def set(self, key: Text, value: Text, *, ttl: Optional[Duration] = None, ttl_ms: Ms = None,
             if_absent: bool = False, if_present: bool = False, if_equal: Optional[Text] = None,
             if_version: Optional[int] = None, get: bool = False) -> SetResult:
         """Sets it, under one condition at most. `get`: the outcome has what was there before."""
@@ -280,11 +289,11 @@ class Engine:
         return remaining.value
 
     def compare_and_set(self, key: Text, version: int, value: Text, *,
-                        ttl_ms: int = KEEP_TTL) -> CompareResult:
+                        ttl_ms: Ms = KEEP_TTL) -> CompareResult:
         """Sets `key` if nothing has changed it since it had `version` (0: there was none)."""
         stored, current, data = c_int(), c.Value(), raw(value)
         self._keyed(library.compare_and_set, key, number('version', version), data, len(data),
-                    number('ttl_ms', ttl_ms), byref(stored), byref(current))
+                    span('ttl', ttl_ms, None), byref(stored), byref(current))
         return CompareResult(bool(stored), _versioned(current))
 
     def decrement_if_at_least(self, key: Text, amount: int, floor: int = 0) -> DecrementResult:
@@ -294,21 +303,21 @@ class Engine:
         return DecrementResult(bool(taken), left.value)
 
     def transition(self, key: Text, source: Text, target: Text, *,
-                   ttl_ms: int = KEEP_TTL) -> TransitionResult:
+                   ttl_ms: Ms = KEEP_TTL) -> TransitionResult:
         """Moves a state; an empty `source`: there must be none yet."""
         moved, state = c_int(), c.Buffer()
         before, after = raw(source), raw(target)
         self._keyed(library.transition, key, before, len(before), after, len(after),
-                    number('ttl_ms', ttl_ms), byref(moved), byref(state))
+                    span('ttl', ttl_ms, None), byref(moved), byref(state))
         return TransitionResult(bool(moved), take(state) or b'')
 
     def first_seen(self, name: str, *fields: Text, window: Optional[Duration] = None,
-                   window_ms: int = 0) -> bool:
+                   window_ms: Ms = None) -> bool:
         """True for the first of any number of callers with these fields within the window."""
         first = c_int()
         if window is not None:
             window_ms = span('window', window_ms, window)
-        self._do(library.first_seen, self._handle, name.encode(), list_of(fields), len(fields),
+        self._do(library.first_seen, self._handle, name.encode(), _fields(fields), len(fields),
                  number('first_seen.window_ms', window_ms), byref(first))
         return bool(first)
 
@@ -316,6 +325,15 @@ class Engine:
         flag = c_int()
         self._keyed(function, key, *arguments, byref(flag))
         return bool(flag)
+
+
+def _said(name: str, value: Optional[int]) -> int:
+    """In semel.h 0 is the usual value; here what is not said is."""
+    if value is None:
+        return 0
+    if number(name, value) == 0:
+        raise OutOfRange(Code.BAD_OPTION, f'{name} = 0, say None for the usual value')
+    return value
 
 
 def _policy_of(policy: Union[str, Policy, None], figures: Policy) -> Policy:
@@ -328,10 +346,14 @@ def _versioned(value: c.Value) -> Optional[Versioned]:
     return None if held is None else Versioned(held, value.version)
 
 
+def _fields(fields: Tuple[Text, ...]) -> Any:
+    return list_of(tuple(key_bytes(one, 'a field', may_be_empty=True) for one in fields))
+
+
 def composite_key(*fields: Text) -> bytes:
     """The fields as one key that no other list of fields gives."""
     key = c.Buffer()
-    code = library.composite_key(list_of(fields), len(fields), byref(key))
+    code = library.composite_key(_fields(fields), len(fields), byref(key))
     if code != Code.OK:
         raise last_error(code)
     return take(key) or b''

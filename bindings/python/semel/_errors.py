@@ -4,10 +4,14 @@
       SemelError               a call failed: `code`, `text`, `detail`
         Full                   no room: memory, waiters or the log; later it may work
         TimedOut  Closed  Forked  StorageError  WrongKind  OutOfRange
+        InvalidKey             a key that is empty or too long, or its format; a ValueError as well
+        InvalidType            a value of a type that is not taken; a TypeError as well
+          NotCanonical         an argument that cannot be part of an identity
+          Unfinished           work that was handed over instead of being done
         StaleOwner             it is not yours, or no longer: NotHeld, Conflict
       NoResult                 a call under a key has no result to give: `outcome` says why
         InFlight  Mismatch  InDoubt  KeptFailure  RunFailed  AlreadyDone (Expired)  TooOld
-        TooNew  UnknownKey  Busy  Superseded  NotRecorded
+        TooNew  UnknownKey  Busy  Superseded  NotRecorded  ResultNotKept
       NotTaken                 another has the lock; a TimeoutError as well
 
 Failed, Rejected and OutcomeUnknown go the other way: a function that runs once raises them.
@@ -103,6 +107,30 @@ class WrongKind(SemelError):
     """The key holds something else."""
 
 
+class InvalidKey(SemelError, ValueError):
+    """A key that is empty or too long, or a format that cannot make one: a mistake of the caller,
+    which no repetition helps."""
+
+
+class InvalidType(SemelError, TypeError):
+    """A value of a type that is not taken. Nothing was claimed, unless it is an answer of the
+    function that ran."""
+
+    def __init__(self, code: int, detail: str = '') -> None:
+        super().__init__(code, detail)
+        self.args = (detail,)  # says all
+
+
+class NotCanonical(InvalidType, ValueError):
+    """An argument that has no canonical form, by its type or as NaN by its value; named with the
+    path to the part in question."""
+
+
+class Unfinished(InvalidType):
+    """A coroutine, generator, future, iterator or function in place of work that is done: given as
+    a function that would not be run to its end, or returned by one."""
+
+
 class StaleOwner(SemelError):
     """The claim has another owner by now, or none: do not act on it. `result` is what a newer
     owner completed it with, if that is known."""
@@ -122,6 +150,7 @@ for _code, _class in ((Code.MEMORY_FULL, Full), (Code.WAITERS_FULL, Full), (Code
                       (Code.TIMED_OUT, TimedOut), (Code.CLOSING, Closed), (Code.FORKED, Forked),
                       (Code.STORAGE_FAILED, StorageError), (Code.STORAGE_DAMAGED, StorageError),
                       (Code.STORAGE_IN_USE, StorageError), (Code.STORAGE_NEWER, StorageError),
+                      (Code.KEY_EMPTY, InvalidKey), (Code.KEY_TOO_LONG, InvalidKey),
                       (Code.WRONG_KIND, WrongKind), (Code.WRONG_TYPE, WrongKind),
                       (Code.NOT_OWNER, StaleOwner)):
     SemelError._of[_code] = _class
@@ -158,8 +187,9 @@ class NoResult(Error):
     def __init__(self, outcome: Any) -> None:
         self.outcome = outcome
         self.retry_after_ms: int = outcome.retry_after_ms
-        why = getattr(outcome, 'failure', None)
+        why = getattr(outcome, 'failure', None) or outcome.error
         super().__init__(f'{outcome.answer.name}: {why}' if why else outcome.answer.name)
+        self.__cause__ = outcome.error
 
     def __init_subclass__(cls, answers: Tuple[str, ...] = (), **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -220,6 +250,15 @@ class Superseded(NoResult, answers=('SUPERSEDED',)):
 
 class NotRecorded(NoResult, answers=('UNRECORDED',)):
     """It ran, but that could not be written down."""
+
+
+class ResultNotKept(NoResult, answers=('RAN',)):
+    """It ran and is done, but its result cannot be kept as it is: `value` has it, repeats get
+    Expired. `outcome.error` says why."""
+
+    @property
+    def value(self) -> Any:
+        return self.outcome.value
 
 
 class NotTaken(Error, TimeoutError):

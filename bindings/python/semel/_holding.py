@@ -1,53 +1,17 @@
-"""Leases that are kept, and work as a context manager."""
+"""Work as a context manager."""
 
-from ctypes import byref, c_int
+from ctypes import byref
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _library as c
-from ._errors import Code, NoResult, last_error
-from ._library import Text, library, raw
-from ._numbers import number
+from ._codecs import BYTES
+from ._errors import Code, NoResult, SemelError
+from ._library import Text, library
 from ._runs import Ending, Run, once_of
 from ._types import Once, OnceAnswer, Work
-from ._waits import Held
 
 if TYPE_CHECKING:
     from ._claims import Claims
-
-
-class Keeper(Held):
-    """The engine's own thread renews the lease of a claim when a third of it has passed, until this
-    is closed. Thread-safe."""
-
-    def __init__(self, claims: 'Claims', key: Text, epoch: int, lease_ms: int) -> None:
-        super().__init__(claims.engine, library.keep_end)
-        name = raw(key)
-        self._engine._call(self._start, library.keep_begin, claims._handle, name, len(name),
-                           number('epoch', epoch), lease_ms)
-
-    @property
-    def lost(self) -> bool:
-        """Whether another may have the work by now."""
-        return bool(self._engine._call(self._lost))
-
-    def _lost(self) -> int:
-        if self._mark not in self._engine._owned:
-            raise ValueError('the keeper is closed')
-        lost = c_int()
-        code = library.keep_lost(self._handle, byref(lost))
-        if code != Code.OK:
-            raise last_error(code)
-        return lost.value
-
-    def close(self) -> None:
-        """No renewal comes after it."""
-        self.abandon()
-
-    def __enter__(self) -> 'Keeper':
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
 
 
 class Holding:
@@ -59,6 +23,7 @@ class Holding:
         self.result: Text = b''
         self.work = work
         self._claims, self._key, self._run = claims, key, run
+        self._entered = False
         self.outcome: 'Optional[Once[bytes]]' = None  # there when the block has ended
 
     @property
@@ -67,7 +32,14 @@ class Holding:
         return self.work.epoch
 
     def __enter__(self) -> 'Holding':
+        if self._entered:
+            raise SemelError(Code.NOT_OWNER, f'the block of {self._key!r} was entered before: each '
+                                             'asks with a hold() of its own')
+        self._entered = True
         return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError('a Holding cannot be copied or pickled: the work is done once')
 
     def __exit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
         try:
@@ -77,7 +49,7 @@ class Holding:
             self._run.abandon()
 
     def _finish(self, raised: Optional[BaseException]) -> None:
-        ending, outcome = Ending(raw), c.OnceOutcome()
+        ending, outcome = Ending(BYTES), c.OnceOutcome()
         if raised is None:
             ending.returned(self.result)
         else:
@@ -88,7 +60,7 @@ class Holding:
             for buffer in (outcome.value, outcome.failure):
                 library.buffer_free(byref(buffer))
             return  # what the block raised is the news
-        self.outcome = once_of(self._key, ending, outcome, error, bytes)
-        if raised is None and self.outcome.answer in (OnceAnswer.SUPERSEDED,
-                                                      OnceAnswer.UNRECORDED):
-            raise NoResult(self.outcome)
+        self.outcome = made = once_of(self._key, ending, outcome, error)
+        if raised is None and (made.error is not None and made.error.code == Code.RESULT_NOT_KEPT
+                               or made.answer in (OnceAnswer.SUPERSEDED, OnceAnswer.UNRECORDED)):
+            raise NoResult(made)

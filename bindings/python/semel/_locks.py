@@ -1,12 +1,17 @@
 """Locks with a lease."""
 
+import threading
+import weakref
 from ctypes import byref, c_int, c_uint64
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _library as c
-from ._errors import Code, NotTaken, last_error
+from ._errors import Code, Forked, NotHeld, NotTaken, last_error
+from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
+from ._keys import key_bytes
 from ._library import Text, library, raw
-from ._numbers import number
+from ._numbers import Duration, number
+from ._requests import flag
 from ._types import Answer
 from ._waits import Held, Wait
 
@@ -14,46 +19,32 @@ if TYPE_CHECKING:
     from ._claims import Claims
 
 
-class Lock(Held):
-    """One owner of a lock with a lease. For one thread at a time."""
+class Acquisition(Held):
+    """One owner of a lock, who may take it more than once. For one thread or task."""
 
-    def __init__(self, claims: 'Claims', key: Text, wait_ms: int, owner: Text, lease_ms: int,
-                 keep_lease: bool) -> None:
-        super().__init__(claims.engine, library.lock_close)
-        self._claims, self._key = claims, key
-        self._wait_ms, self._lease_ms = number('wait_ms', wait_ms), number('lease_ms', lease_ms)
-        name, label = raw(key), raw(owner)
-        options = c.LockOptions(owner=label, owner_length=len(label), lease_ms=self._lease_ms,
-                                keep_lease=int(bool(keep_lease)))
-        self._engine._call(self._start, library.lock_open, claims._handle, name, len(name),
-                           byref(options))
+    _keeper: Optional[Keeper] = None  # a signal's handler may raise before it is made
 
-    def take(self, wait_ms: Optional[int] = None) -> bool:
-        """Takes it, or takes it once more. False: another has it. A signal's handler that raises
-        ends the wait, and what was granted in that moment is given back."""
-        longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
-        if longest == 0:
-            return self._take_now()
-        wait = self.begin(longest)
-        try:
-            wait.sleep()
-            return self.end(wait)
-        finally:
-            wait.abandon()
+    def __init__(self, lock: 'LockOf') -> None:
+        super().__init__(lock._claims.engine, library.lock_close)
+        self.depth = 0  # how often it was taken and not given
+        self._claims, self._key, self._lease_ms = lock._claims, lock._key, lock._lease_ms
+        self._kept = lock._kept
+        options = c.LockOptions(owner=lock._owner, owner_length=len(lock._owner),
+                                lease_ms=lock._lease_ms)
+        self._engine._call(self._start, library.lock_open, lock._claims._handle, lock._key,
+                           len(lock._key), byref(options))
 
-    def _take_now(self) -> bool:
+    def take_now(self) -> bool:
         token = c_uint64()
         try:
             self._do(library.lock_take, 0, byref(token))
-            return token.value != 0
+            return token.value != 0 and self._taken()
         except BaseException:
-            if token.value != 0:
-                self.give()
+            self._not_taken(token.value != 0)
             raise
 
     def begin(self, wait_ms: int, fd: int = -1) -> Wait:
-        """A place in the line for it. For semel.aio."""
-        self._check()
+        """A place in the line for it."""
         return Wait(self._engine, library.lock_begin, self._handle, wait_ms, fd=fd)
 
     def end(self, wait: Wait) -> bool:
@@ -65,48 +56,176 @@ class Lock(Held):
             library.buffer_free(byref(outcome.result))
             if code != Code.OK:
                 raise last_error(code)
-            return bool(outcome.answer == Answer.GRANTED)
+            return bool(outcome.answer == Answer.GRANTED) and self._taken()
         except BaseException:
-            if outcome.answer == Answer.GRANTED:
-                self.give()
+            self._not_taken(outcome.answer == Answer.GRANTED)
             raise
+
+    def _taken(self) -> bool:
+        """It is this owner's, and its lease is renewed from now on."""
+        self.depth += 1
+        try:
+            if self._kept is not None and self._keeper is None:
+                self._keeper = Keeper(self._claims, self._key, self.token(), *self._kept)
+        except BaseException:
+            self.depth -= 1
+            raise
+        return True
+
+    def _not_taken(self, granted: bool) -> None:
+        """The caller gets an exception, so it does not have it."""
+        if granted:
+            self.depth += 1
+            self.give()
+        elif self.depth and not self.token():  # it was lost, and this call has found out
+            self.depth = 0
+            self._stop_keeping()
 
     def give(self) -> bool:
         """Gives it back, after as many calls as it was taken. False: it was lost before."""
+        self.depth = max(0, self.depth - 1)
+        if self.depth == 0:
+            self._stop_keeping()
         held = c_int()
         self._do(library.lock_give, byref(held))
         return bool(held)
 
-    @property
     def token(self) -> int:
-        """The fencing token while this owner has the lock and its lease runs, else 0."""
-        return int(self._engine._call(self._token))
+        """0: it is not held."""
+        return int(self._engine._call(lambda: library.lock_token(self._handle)))
 
-    def _token(self) -> int:
-        self._check()
-        return int(library.lock_token(self._handle))
+    def abandon(self) -> None:
+        self._stop_keeping()
+        super().abandon()
 
-    def renew(self) -> bool:
-        token = self.token
-        return bool(token) and self._claims.renew(self._key, token, lease_ms=self._lease_ms).ok
-
-    def close(self) -> None:
-        """Gives it back if it is held; nothing can be done with it then."""
-        self.abandon()
-
-    def _check(self) -> None:
-        if self._mark not in self._engine._owned and self._engine._handle is not None:
-            raise ValueError('the lock is closed')
+    def _stop_keeping(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
 
     def _do(self, function: Any, *arguments: Any) -> None:
-        self._check()
         self._engine._do(function, self._handle, *arguments)
+
+
+class LockOf:
+    """A lock whose owners are acquisitions: one for each thread, or each task."""
+
+    def __init__(self, claims: 'Claims', key: Text, wait_ms: int, owner: Text, lease_ms: int,
+                 keep_lease: bool, work_max: Duration) -> None:
+        self._claims, self._key, self._owner = claims, key_bytes(key), raw(owner)
+        self._name, self._wait_ms, self._lease_ms = key, wait_ms, lease_ms
+        total = work_max_ms(work_max) / 1000
+        self._kept = (lease_ms, total) if flag('keep_lease', keep_lease) else None
+        self._all: 'weakref.WeakSet[Acquisition]' = weakref.WeakSet()
+        self._closed = False
+
+    def _found(self) -> Optional[Acquisition]:
+        """That of this thread or task."""
+        raise NotImplementedError
+
+    def _set(self, mine: Acquisition) -> None:
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        if not self._claims.engine.is_here:
+            raise Forked(Code.FORKED)  # the owner is in the parent
+        if self._closed and self._claims.engine._handle is not None:
+            raise ValueError('the lock is closed')
+
+    def _mine(self) -> Acquisition:
+        self._check()
+        mine = self._found()
+        if mine is None:
+            mine = Acquisition(self)
+            self._all.add(mine)
+            self._set(mine)
+        if self._kept is not None and mine.depth == 0:
+            check_can_keep(self._claims, self._lease_ms)
+        return mine
+
+    def _given(self) -> Optional[Acquisition]:
+        """What is to be given back; None: there is nothing. Raises NotHeld for what another has."""
+        self._check()
+        mine = self._found()
+        if mine is not None and mine.depth:
+            return mine
+        if any(one.depth for one in list(self._all)):
+            raise NotHeld(Code.NOT_OWNER, f'the lock {self._name!r} was taken by another '
+                                          'thread or task, which gives it back')
+        return None
+
+    @property
+    def token(self) -> Optional[int]:
+        """The fencing token while this thread or task has the lock and its lease runs, else
+        None."""
+        if not self._claims.engine.is_here:
+            return None
+        self._check()
+        mine = self._found()
+        return None if mine is None else mine.token() or None
+
+    def _renew_of(self, token: Optional[int]) -> bool:
+        return token is not None and self._claims.renew(
+            self._key, token, lease_ms=self._lease_ms or None).ok
+
+    def close(self) -> None:
+        """Gives it back if it is held, whoever has it; nothing can be done with it then."""
+        self._closed = True
+        for one in list(self._all):
+            one.abandon()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f'the lock {self._name!r} cannot be copied or pickled: a copy would own '
+                        'nothing')
+
+    def _refused(self) -> NotTaken:
+        return NotTaken(f'another has the lock {self._name!r}')
+
+
+class Lock(LockOf):
+    """A lock with a lease. A thread that takes it is its owner, may take it once more, and gives it
+    back; other threads that take it by the same object wait, as those of other processes do. What a
+    thread has when it ends is given back."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._own = threading.local()
+        self._mine()
+
+    def _found(self) -> Optional[Acquisition]:
+        return getattr(self._own, 'acquisition', None)
+
+    def _set(self, mine: Acquisition) -> None:
+        self._own.acquisition = mine
+
+    def take(self, wait_ms: Optional[int] = None) -> bool:
+        """Takes it, or takes it once more. False: another has it. A signal's handler that raises
+        ends the wait, and what was granted in that moment is given back."""
+        longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
+        mine = self._mine()
+        if longest == 0:
+            return mine.take_now()
+        wait = mine.begin(longest)
+        try:
+            wait.sleep()
+            return mine.end(wait)
+        finally:
+            wait.abandon()
+
+    def give(self) -> bool:
+        """Gives it back, after as many calls as it was taken. False: it was lost before. Raises
+        NotHeld if another thread has it by this object."""
+        mine = self._given()
+        return mine is not None and mine.give()
+
+    def renew(self) -> bool:
+        return self._renew_of(self.token)
 
     def __enter__(self) -> 'Lock':
         if not self.take():
-            raise NotTaken(f'another has the lock {self._key!r}')
+            raise self._refused()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self._engine.is_here:
+        if self._claims.engine.is_here:
             self.give()

@@ -9,6 +9,7 @@ from typing import Any, Dict, Optional, Tuple, Union
 from ._errors import Code, SemelError
 
 Duration = Union[timedelta, float, int]  # a number is seconds
+Ms = Optional[int]  # whole milliseconds; None: not said
 
 TTL_MAX_MS = 100 * 366 * 24 * 3600 * 1000  # a hundred years, as in semel/limits.hpp
 _INT = (-1 << 31, (1 << 31) - 1)
@@ -20,7 +21,7 @@ _MS = (0, TTL_MAX_MS)
 RANGES: Dict[str, Tuple[int, int]] = {
     'ttl_ms': (-1, TTL_MAX_MS),
     'by': _INT64, 'amount': (1, _INT64[1]), 'floor': _INT64, 'first_sent_unix_ms': _INT64,
-    'epoch': _UINT64, 'version': _UINT64, 'if_version': _UINT64,
+    'algorithm': (1, 255), 'epoch': _UINT64, 'version': _UINT64, 'if_version': _UINT64,
     'memory_bytes': _UINT64, 'log_bytes': _UINT64, 'key_bytes_max': _UINT64,
     'value_bytes_max': _UINT64, 'decision_log_bytes': (0, 1 << 30), 'count': (1, 8),
     'background_ms': (-1, 1000), 'attempts_max': (0, (1 << 32) - 1),
@@ -56,11 +57,12 @@ def number(name: str, value: Any) -> int:
 
 
 def milliseconds(name: str, value: Duration) -> int:
-    """A duration in whole milliseconds, rounded up, so that a short wait does not become none. What
-    is longer than a hundred years is a hundred years. Raises OutOfRange for less than 0 and NaN,
-    TypeError for what is no duration."""
+    """A duration in whole milliseconds, rounded up. What is longer than a hundred years, as
+    infinity is, is a hundred years. Raises OutOfRange for less than 0, for NaN, and for what is
+    above 0 and below 1 ms, TypeError for what is no duration."""
     if isinstance(value, timedelta):
         whole, rest = divmod(value, timedelta(milliseconds=1))
+        short = whole == 0 and bool(rest)
         whole += bool(rest)
         negative = value < timedelta(0)
     elif isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -68,17 +70,26 @@ def milliseconds(name: str, value: Duration) -> int:
     else:
         negative = not value >= 0  # NaN as well
         # A float may be near the largest there is, so it is not multiplied before it is small.
+        short = 0 < value < 0.001
         large = negative or value > TTL_MAX_MS // 1000
         whole = TTL_MAX_MS if large else math.ceil(round(value * 1000, 6))
     if negative:
         raise OutOfRange(Code.BAD_OPTION, f'{name} = {value}, a duration is not less than 0')
+    if short:
+        raise OutOfRange(Code.BAD_OPTION, f'{name} = {value}, 1 ms is the shortest there is')
     return min(whole, TTL_MAX_MS)
 
 
-def span(name: str, ms: int, duration: Optional[Duration]) -> int:
-    """What was said as `name` (a duration) or as `name`_ms (a number)."""
-    if duration is None:
-        return number(f'{name}_ms', ms)
-    if ms != 0:
+def span(name: str, ms: Optional[int], duration: Optional[Duration], *, least: int = 1) -> int:
+    """What was said as `name` (a duration) or as `name`_ms (a number), of `least` at least; 0:
+    neither was. A duration above 0 and below 1 ms is refused."""
+    if duration is None and ms is None:
+        return 0
+    if duration is not None and ms is not None:
         raise TypeError(f'{name} or {name}_ms, not both')
-    return milliseconds(name, duration)
+    said, made = (ms, number(f'{name}_ms', ms)) if duration is None else (
+        duration, milliseconds(name, duration))
+    shown = name if ms is None else f'{name}_ms'
+    if 0 <= made < least:
+        raise OutOfRange(Code.BAD_OPTION, f'{shown} = {said}, at least {least} ms')
+    return made

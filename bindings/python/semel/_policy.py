@@ -8,7 +8,7 @@ from typing import Optional
 from . import _library as c
 from ._errors import Code, last_error
 from ._library import library
-from ._numbers import Duration, milliseconds, number
+from ._numbers import Duration, OutOfRange, milliseconds, number
 
 RELEASE, KEEP, IN_DOUBT = 0, 1, 2  # what a failure or an exception means
 RETRY = 0  # what the end of a lease means, or IN_DOUBT_AT_LEASE_END
@@ -69,12 +69,21 @@ class Policy:
             if value is None or field.name == 'name':
                 continue
             if field.name in figures:
-                setattr(wanted, field.name, number(field.name, value))
+                setattr(wanted, field.name, _figure(field.name, number(field.name, value)))
                 continue
             if getattr(self, field.name + '_ms') is not None:
                 raise TypeError(f'{field.name} or {field.name}_ms, not both')
-            setattr(wanted, field.name + '_ms', milliseconds(field.name, value))
+            setattr(wanted, field.name + '_ms',
+                    _figure(field.name + '_ms', milliseconds(field.name, value)))
         return wanted
+
+
+def _figure(name: str, value: int) -> int:
+    """In semel.h 0 is the usual value of these; here what is not said is."""
+    if value == 0 and name in ('lease_ms', 'result_ttl_ms', 'failure_ttl_ms', 'attempts_ttl_ms',
+                               'retry_after_max_ms'):
+        raise OutOfRange(Code.BAD_OPTION, f'{name} = 0, at least 1 ms')
+    return value
 
 
 _PLAIN = Policy()

@@ -6,6 +6,7 @@ import weakref
 from typing import Callable, Optional
 
 from ._engine import Engine
+from ._lazy import refuse_lazy
 
 
 class PerProcess:
@@ -20,6 +21,7 @@ class PerProcess:
     StorageError (STORAGE_IN_USE): several workers share a node, not a directory."""
 
     def __init__(self, open: Callable[[], Engine]) -> None:
+        refuse_lazy(open, 'PerProcess')
         self._open = open
         self._engine: Optional[Engine] = None
         self._mutex = threading.Lock()

@@ -17,8 +17,9 @@ from urllib.parse import quote
 
 from ._engine import Engine
 from ._errors import Code, Forked
+from ._lazy import refuse_lazy
 from ._library import Text, raw
-from ._numbers import Duration, milliseconds
+from ._numbers import Duration, span
 from ._types import Answer
 
 CALLER_BYTES_MAX, NONCE_BYTES_MAX, PARAMETERS_MAX = 256, 256, 1024
@@ -66,8 +67,10 @@ class ReplayGuard:
                  secrets: Union[Sequence[Text], Callable[[bytes], Sequence[Text]]],
                  window: Duration = 60, ahead: Duration = 60, name: str = 'nonce',
                  clocks: Optional[Callable[[], Tuple[int, int]]] = None) -> None:
-        self._window = max(1, milliseconds('window', window))
-        self._ahead = milliseconds('ahead', ahead)
+        self._window = span('window', None, window)
+        self._ahead = span('ahead', None, ahead, least=0)
+        if callable(secrets):
+            refuse_lazy(secrets, 'secrets')
         self._secrets = secrets
         self._clocks = clocks or _clocks
         self._lead: Optional[int] = None

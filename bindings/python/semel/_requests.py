@@ -1,21 +1,23 @@
 """From the words of a call to the structs of semel.h."""
 
 import hashlib
-import json
 from ctypes import byref
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Optional, Union
 
 from . import _library as c
-from ._errors import Code, SemelError, last_error
+from ._canonical import canonical_json
+from ._errors import Code, InvalidType, SemelError, last_error
+from ._identity import json_of
+from ._keys import key_bytes
 from ._library import Text, library, raw
-from ._numbers import Duration, number, span
+from ._numbers import Duration, Ms, number, span
 from ._types import Claim, Answer, Owned, OwnerAnswer
 from ._library import take
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-SHA256_BYTES, SHA256_JSON = 2, 4
+SHA256_BYTES, XXH3_JSON, SHA256_JSON, XXH3_IDENTITY, SHA256_IDENTITY = 2, 6, 7, 8, 9
 
 
 @dataclass(frozen=True)
@@ -23,27 +25,39 @@ class Fingerprint:
     """What tells one payload from another under the same key. Those of different algorithms (their
     numbers are in docs/keys.md) are never compared."""
 
-    algorithm: int
-    digest: bytes
+    algorithm: int  # 1 to 255
+    digest: bytes  # 16 of them
+
+    def __post_init__(self) -> None:
+        number('algorithm', self.algorithm)
+        if not isinstance(self.digest, bytes):
+            raise InvalidType(Code.BAD_OPTION, 'a digest of bytes, not '
+                              f'{type(self.digest).__name__}')
+        if len(self.digest) != 16:
+            raise SemelError(Code.BAD_OPTION, f'a digest of {len(self.digest)} bytes, not 16')
 
 
 def fingerprint(payload: Any, *, json_text: bool = False, sha256: bool = False) -> Fingerprint:
     """Of bytes or text as they are; with `json_text` of the JSON in them, whatever its order and
-    blanks and ways to write numbers (RFC 8785); of anything else, e.g. a dict, as JSON. XXH3 finds
-    mistakes; say `sha256` where a client could gain from two payloads with one fingerprint (then
-    JSON has to be sorted already: it is hashed as text). Raises SemelError (SYNTAX), TypeError."""
+    blanks and ways to write numbers; of anything else, e.g. a dict or a dataclass, as the JSON that
+    docs/identity.md says. XXH3 finds mistakes; say `sha256` where a client could gain from two
+    payloads with one fingerprint. Raises SemelError (SYNTAX), NotCanonical."""
     if not isinstance(payload, (str, bytes, bytearray, memoryview)):
-        payload, json_text = json.dumps(payload, sort_keys=True, allow_nan=False), True
-    data = raw(payload)
+        payload, json_text = json_of(payload, 'payload'), True
+    data, number_of = raw(payload), SHA256_BYTES
+    if json_text:
+        try:
+            data = canonical_json(data.decode()).encode()
+        except UnicodeDecodeError as wrong:
+            raise SemelError(Code.SYNTAX, str(wrong)) from None
+        number_of = SHA256_JSON
     if sha256:
-        return Fingerprint(SHA256_JSON if json_text else SHA256_BYTES,
-                           hashlib.sha256(data).digest()[:16])
+        return Fingerprint(number_of, hashlib.sha256(data).digest()[:16])
     made = c.Fingerprint()
-    code = (library.fingerprint_json if json_text else library.fingerprint_of)(
-        data, len(data), byref(made))
+    code = library.fingerprint_of(data, len(data), byref(made))
     if code != Code.OK:
         raise last_error(code)
-    return Fingerprint(made.algorithm, bytes(made.digest))
+    return Fingerprint(XXH3_JSON if json_text else made.algorithm, bytes(made.digest))
 
 
 def unix_ms(moment: Union[datetime, int]) -> int:
@@ -58,44 +72,52 @@ def unix_ms(moment: Union[datetime, int]) -> int:
 def _request(key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
              payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
              lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-             first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-             first_sent_unix_ms: int = 0, remote_owner: bool = False, keep_lease: bool = False,
-             without_key: bool = False) -> c.Request:
+             first_sent: Optional[datetime] = None, lease_ms: Ms = None,
+             wait_ms: Ms = None, first_sent_unix_ms: Ms = None,
+             remote_owner: bool = False, without_key: bool = False) -> c.Request:
     if claim_id is not None:
         claim_id = raw(claim_id)
         if len(claim_id) != 16:
             raise SemelError(Code.BAD_OPTION, f'claim_id has {len(claim_id)} bytes, not 16')
-    sent = number('first_sent_unix_ms', first_sent_unix_ms)
-    if first_sent is not None:
-        if sent:
-            raise TypeError('first_sent or first_sent_unix_ms, not both')
-        sent = unix_ms(first_sent)
-    name, label = raw(key), raw(owner)
+    sent = 0
+    if first_sent is not None and first_sent_unix_ms is not None:
+        raise TypeError('first_sent or first_sent_unix_ms, not both')
+    moment = first_sent if first_sent_unix_ms is None else first_sent_unix_ms
+    if moment is not None:
+        sent = unix_ms(moment) or 1  # in semel.h 0 is none: the millisecond after it is as old
+    no_key = flag('without_key', without_key)
+    name, label = key_bytes(key, may_be_empty=bool(no_key)), raw(owner)
     request = c.Request(key=name, key_length=len(name), owner=label, owner_length=len(label),
                         claim_id=claim_id, lease_ms=span('lease', lease_ms, lease),
-                        wait_ms=span('wait', wait_ms, wait), first_sent_unix_ms=sent,
-                        remote_owner=int(bool(remote_owner)), keep_lease=int(bool(keep_lease)),
-                        without_key=int(bool(without_key)))
+                        wait_ms=span('wait', wait_ms, wait, least=0), first_sent_unix_ms=sent,
+                        remote_owner=flag('remote_owner', remote_owner), without_key=no_key)
     if payload is not None:
         if fingerprint is not None:
             raise TypeError('payload or fingerprint, not both')
         data = raw(payload)
         library.fingerprint_of(data, len(data), byref(request.fingerprint))
     elif fingerprint is not None:
-        if len(fingerprint.digest) != 16:
-            raise SemelError(Code.BAD_OPTION,
-                             f'a digest of {len(fingerprint.digest)} bytes, not 16')
+        if not isinstance(fingerprint, Fingerprint):
+            raise InvalidType(Code.BAD_OPTION,
+                              f'fingerprint: a Fingerprint, not {type(fingerprint).__name__}')
         request.fingerprint.algorithm = fingerprint.algorithm
         request.fingerprint.digest[:] = fingerprint.digest
     return request
 
 
+def flag(name: str, value: Any) -> int:
+    """0 or 1. Nothing becomes a flag by whether it is true."""
+    if value is True or value is False:
+        return int(value)
+    raise InvalidType(Code.BAD_OPTION, f'{name}: True or False, not {value!r:.40}')
+
+
 def _owner_call(key: Text, epoch: int, *, payload: Text = b'', lease_ms: int = 0,
                 on_failure: int = 0) -> c.OwnerCall:
-    name, data = raw(key), raw(payload)
+    name, data = key_bytes(key), raw(payload)
     return c.OwnerCall(key=name, key_length=len(name), epoch=number('epoch', epoch),
                        payload=data, payload_length=len(data),
-                       lease_ms=number('lease_ms', lease_ms), on_failure=on_failure)
+                       lease_ms=lease_ms, on_failure=on_failure)
 
 
 def _refuse(code: int, shown: int) -> None:

@@ -3,51 +3,98 @@ that run once have in common."""
 
 import inspect
 from ctypes import POINTER, byref, string_at
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
 
 from . import _library as c
+from ._codecs import Codec
 from ._engine import Engine
-from ._errors import Code, Failed, OutcomeUnknown, Rejected, SemelError, last_error
+from ._errors import Code, Failed, InvalidType, OutcomeUnknown, Rejected, SemelError, last_error
+from ._keeping import Keeper
+from ._lazy import finished
 from ._library import Text, library, raw, take
+from ._numbers import Duration
 from ._steps import RunSteps
+from ._typed_json import same
 from ._types import Consumed, Once, OnceAnswer, Verdict, Work
 from ._waits import Held, Wait, closed
 
+if TYPE_CHECKING:
+    from ._claims import Claims
+
+Kept = Optional[Tuple[int, Duration]]  # the lease that is renewed, in ms, and how long in total
 _DONE, _FAILED, _REJECTED, _ABANDONED, _UNKNOWN, _DONE_WITHOUT = range(6)
 
 
-def nothing_but_no(value: Any) -> bytes:
-    if value is False:
+def verdict_of(value: Any) -> None:
+    """What a handler says by its answer. Nothing else is one: 0 is no failure, -1 no success."""
+    if value is None or value is True or value is Verdict.ACK:
+        return
+    if value is False or value is Verdict.RETRY_LATER:
         raise Failed('the handler said no')
-    return b''
+    if value is Verdict.DEAD_LETTER:
+        raise Rejected('the handler said no')
+    finished(value)
+    raise InvalidType(Code.BAD_OPTION, 'a handler returns None, True, False, or ACK, RETRY_LATER '
+                                       f'or DEAD_LETTER of Verdict, not {value!r:.80}')
+
+
+NOTHING: 'Codec[Any]' = Codec(lambda answer: b'', lambda data: None, decoded=True)
+
+
+def codec_with(codec: 'Codec[Any]', encode: Optional[Callable[[Any], Text]],
+               decode: Optional[Callable[[bytes], Any]]) -> 'Codec[Any]':
+    """A codec, or what is said in place of its halves."""
+    if encode is None and decode is None:
+        return codec
+    return Codec(encode or codec.encode, decode or codec.decode)
 
 
 class Ending:
-    """How the work went: said to the library first, raised afterwards."""
+    """How the work went: said to the library first, raised afterwards. `check` raises for a result
+    that is none."""
 
-    def __init__(self, encode: Callable[[Any], Text]) -> None:
+    def __init__(self, codec: 'Codec[Any]',
+                 check: Callable[[Any], Any] = finished) -> None:
         self.ran = False
-        self.unkept = False
+        self.unkept: Optional[str] = None  # why the result of work that is done is not kept
+        self.cause: Optional[BaseException] = None
         self.result: Any = None
         self.raised: Optional[BaseException] = None
         self.how = _ABANDONED
         self.data = b''
-        self._encode = encode
+        self.codec, self._check = codec, check
 
     def returned(self, result: Any) -> None:
         """What goes wrong with the result must not make the work run again."""
         self.ran, self.result = True, result
         try:
-            self.data, self.how = raw(self._encode(result)), _DONE
+            self._check(result)
+        except (Failed, InvalidType) as none:
+            return self.threw(none)
+        try:
+            self.data, self.how = self._encoded(result), _DONE
             return
         except Failed as failed:
             return self.threw(failed)
         except BaseException as wrong:
-            why = f'{type(wrong).__name__}: {wrong}'
+            self.unkept, self.cause = f'{type(wrong).__name__}: {wrong}', wrong
             if not isinstance(wrong, Exception):
                 self.raised = wrong  # Ctrl-C: goes on, after the work is written down
-        self.unkept = True
-        self.data, self.how = why.encode(errors='replace'), _DONE_WITHOUT
+        self.data, self.how = self.unkept.encode(errors='replace'), _DONE_WITHOUT
+
+    def _encoded(self, result: Any) -> bytes:
+        """The bytes to keep. Raises where a repeat would not get what the first caller has."""
+        data = raw(self.codec.encode(result))
+        back = self.codec.decode(data)
+        if self.codec.decoded:
+            self.result = back
+            return data
+        equal = same(result, back)
+        if equal is None:  # no equality of its own: by its bytes
+            equal = raw(self.codec.encode(back)) == data
+        if not equal:
+            raise ValueError(f'decoded it is {back!r:.100}, not {result!r:.100}')
+        return data
 
     def threw(self, why: BaseException) -> None:
         self.ran = True
@@ -67,23 +114,62 @@ class Ending:
 class Run(Held):
     """The right to do some work, from semel_once_begin or semel_consume_begin."""
 
+    _keeper: Optional[Keeper] = None  # a signal's handler may raise before it is made
+
     def __init__(self, engine: Engine, end: Any) -> None:
         super().__init__(engine, end, _ABANDONED, None, 0, None)
         self._say = end
         self.work: Optional[Work] = None  # None: there is none to do
         self.steps: Optional[RunSteps] = None
+        self._claims: 'Optional[Claims]' = None
 
     @classmethod
-    def once(cls, engine: Engine, wait: Wait) -> 'Run':
-        run = cls(engine, library.once_end)
-        engine._call(run._begin_once, wait)
-        return run
+    def once(cls, claims: 'Claims', wait: Wait, kept: Kept) -> 'Run':
+        run = cls(claims.engine, library.once_end)
+        run._claims = claims
+        claims.engine._call(run._begin_once, wait)
+        return run._keep(kept)
 
     @classmethod
-    def message(cls, engine: Engine, claims: Any, request: c.Request) -> 'Run':
-        run = cls(engine, library.consume_end)
-        engine._call(run._begin, library.consume_begin, claims, byref(request))
-        return run
+    def message(cls, claims: 'Claims', request: c.Request, kept: Kept) -> 'Run':
+        run = cls(claims.engine, library.consume_end)
+        run._claims = claims
+        claims.engine._call(run._begin, library.consume_begin, claims._handle, byref(request))
+        return run._keep(kept)
+
+    def _keep(self, kept: Kept) -> 'Run':
+        """Renews the lease from now on, as far as there is one."""
+        try:
+            if kept is not None and self.work is not None and self.work.epoch:
+                assert self._claims is not None
+                self._keeper = Keeper(self._claims, self.work.key, self.work.epoch, *kept)
+        except BaseException:
+            self.give_up()
+            raise
+        return self
+
+    def give_up(self) -> None:
+        """Before the function was called: as if there had been no claim. The attempts before it
+        stay counted."""
+        claims, work = self._claims, self.work
+        if claims is not None and work is not None and work.epoch:
+            try:
+                if work.attempt > 1:  # a release forgets the attempts before
+                    claims.fail(work.key, work.epoch, keep=False)
+                else:
+                    claims.release(work.key, work.epoch)
+            except SemelError:
+                pass  # it ends with the engine, or with its lease
+        self.abandon()
+
+    def abandon(self) -> None:
+        self._stop_keeping()
+        super().abandon()
+
+    def _stop_keeping(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
 
     def _begin_once(self, wait: Wait) -> int:
         def begin(*places: Any) -> int:
@@ -103,11 +189,12 @@ class Run(Held):
             if granted.epoch:  # memos are the claim's
                 self.steps = RunSteps(self._engine, self)
             self.work = Work(key, granted.epoch, granted.attempt, bool(granted.takeover),
-                             self.steps)
+                             self.steps, self._claims)
         return Code.OK
 
     def finish(self, ending: Ending, outcome: Any) -> Optional[SemelError]:
         error: Optional[SemelError] = None
+        self._stop_keeping()
         if self.steps is not None:
             self.steps.end()
 
@@ -142,13 +229,17 @@ def _wants_work(function: Callable[..., Any]) -> bool:
         return True
 
 
-def once_of(key: Any, ending: Ending, outcome: c.OnceOutcome, error: Optional[SemelError],
-            decode: Callable[[bytes], Any]) -> 'Once[Any]':
+def once_of(key: Any, ending: Ending, outcome: c.OnceOutcome,
+            error: Optional[SemelError]) -> 'Once[Any]':
     value, failure = take(outcome.value), take(outcome.failure)
     ending.reraise()
     unkept = error is not None and error.code == Code.RESULT_NOT_KEPT
-    if error is not None and outcome.answer == OnceAnswer.RAN and not unkept:
+    if error is not None and (_is_mistake(ending, error) or (
+            outcome.answer == OnceAnswer.RAN and not unkept)):
         raise error  # there is no outcome
+    if unkept and ending.unkept:
+        error = SemelError(Code.RESULT_NOT_KEPT, ending.unkept)
+        error.__cause__ = ending.cause
     read = None
     if ending.unkept and outcome.answer != OnceAnswer.SUPERSEDED:
         read, value = ending.result, b''
@@ -156,7 +247,7 @@ def once_of(key: Any, ending: Ending, outcome: c.OnceOutcome, error: Optional[Se
         read = ending.result
     elif value is not None:
         try:
-            read = decode(value)
+            read = ending.codec.decode(value)
         except ValueError as wrong:
             raise SemelError(Code.BAD_ENCODING, f'result of {key!r}') from wrong
     return Once(OnceAnswer(outcome.answer), read, value is not None, text_of(failure), error,
@@ -167,11 +258,16 @@ def once_of(key: Any, ending: Ending, outcome: c.OnceOutcome, error: Optional[Se
 def consumed_of(ending: Ending, consumed: c.Consumed, error: Optional[SemelError]) -> Consumed:
     failure = take(consumed.failure)
     ending.reraise()
-    if error is not None and consumed.answer == OnceAnswer.RAN:
+    if error is not None and (_is_mistake(ending, error) or consumed.answer == OnceAnswer.RAN):
         raise error  # there is no outcome
     return Consumed(Verdict(consumed.verdict), OnceAnswer(consumed.answer), text_of(failure),
                     error, bool(consumed.unguarded), consumed.attempts, consumed.epoch,
                     consumed.retry_after_ms)
+
+
+def _is_mistake(ending: Ending, error: SemelError) -> bool:
+    """Of the caller, such as an empty key: nothing ran, and no repetition helps."""
+    return not ending.ran and 100 <= error.code < 200
 
 
 def text_of(failure: Optional[bytes]) -> Optional[str]:

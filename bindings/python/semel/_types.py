@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 from ._errors import Code, Conflict, NoResult, NotHeld, SemelError, StaleOwner
 
 if TYPE_CHECKING:
+    from ._claims import Claims
     from ._steps import Steps
 
 T = TypeVar('T')
@@ -157,6 +158,17 @@ class Work:
     attempt: int
     takeover: bool
     steps: 'Optional[Steps]' = field(default=None, compare=False, repr=False)
+    _claims: 'Optional[Claims]' = field(default=None, compare=False, repr=False)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease has ended, so that another may have the work by now: look before an
+        effect that must not be there twice. False for a run that is not guarded."""
+        if self._claims is None or not self.epoch:
+            return False
+        view = self._claims.get(self.key)
+        return not (view.state is State.HELD and view.epoch == self.epoch
+                    and view.lease_remaining_ms > 0)
 
 
 @dataclass(frozen=True)
@@ -174,8 +186,11 @@ class Once(Generic[T]):
 
     def require(self) -> T:
         """The value, which ran now or is replayed; else raises what the answer is: InFlight,
-        Mismatch, InDoubt, KeptFailure, Expired .. A run without a guard has its value too."""
-        if self.has_value:
+        Mismatch, InDoubt, KeptFailure, Expired .. A run without a guard has its value too. Where
+        repeats will not get the value: ResultNotKept or NotRecorded, which carry it."""
+        kept = self.error is None or self.error.code != Code.RESULT_NOT_KEPT
+        if self.has_value and (kept or self.answer is OnceAnswer.UNGUARDED) and (
+                self.answer is not OnceAnswer.UNRECORDED):
             return self.value  # type: ignore[return-value]
         raise NoResult(self)
 

@@ -41,6 +41,16 @@ class Held:
             self.abandon()
             raise
 
+    def _probe(self, begin: Callable[..., int], *arguments: Any) -> None:
+        """Begins it and ends it."""
+        self._engine._call(self._start, begin, *arguments)
+        self.abandon()
+
+    def __reduce__(self) -> Any:
+        """A copy would end what it does not own."""
+        raise TypeError(f'a {type(self).__name__} cannot be copied or pickled: what it holds is '
+                        'held once')
+
     def _ended_by(self, call: Callable[..., int], *more: Any) -> Optional[int]:
         """Ends it by `call(handle, *more)`; None: it has ended. What leaves the books is in
         the library a moment later, without a bytecode between: a signal's handler that raises there
@@ -63,6 +73,10 @@ class Held:
                 self._engine._end(self._abandon)
             except SemelError:
                 self._engine._await_end()  # it ends this as well
+
+    def give_up(self) -> None:
+        """Ends it before anything was done with it."""
+        self.abandon()
 
     def _abandon(self) -> int:
         self._ended_by(self._end, *self._more)

@@ -20,22 +20,27 @@ import inspect
 import os
 import weakref
 from datetime import datetime
-from typing import Any, Callable, Dict, Optional, Tuple, TypeVar, Union, cast
+from typing import (Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar, Union,
+                    cast)
 
 from . import _library as c
 from ._claims import Claims
-from ._codecs import BYTES, JSON, Codec
-from ._debounce import Debounce, Debounced, Turn
+from ._codecs import BYTES, JSON, Codec, codec_of_result
+from ._debounce import Debounce, Debounced, Turn, said
 from ._engine import Engine
-from ._errors import NotTaken, SemelError
-from ._guarded import key_of
+from ._errors import Code, SemelError
+from ._guarded import ARGUMENTS, Payload, Plan
 from ._holding import Holding
-from ._library import Text, raw
-from ._locks import Lock
-from ._numbers import Duration, number, span
+from ._keeping import WORK_MAX, work_max_ms
+from ._keys import KeyOf
+from ._lazy import finished, refuse_lazy
+from ._library import Text
+from ._locks import Acquisition, LockOf
+from ._numbers import Duration, Ms, number, span
 from ._replay import Parameters, ReplayGuard, Replayed
-from ._requests import Fingerprint, _request
-from ._runs import Ending, Run, consumed_of, invoke, nothing_but_no, once_of
+from ._requests import Fingerprint, _request, flag
+from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
+                    verdict_of)
 from ._steps import Steps
 from ._types import Claim, Consumed, Once, Work
 from ._waits import Held, Wait
@@ -137,8 +142,8 @@ async def _off_loop(engine: Engine, function: Callable[..., Any], *arguments: An
     cancelled = await _ended(call)
     if cancelled is not None:
         made = None if call.exception() is not None else call.result()
-        if isinstance(made, Held):
-            await _off_loop(engine, made.abandon)
+        if isinstance(made, (Held, Turn)):  # what was granted meanwhile
+            await _off_loop(engine, made.give_up)
         raise cancelled
     return call.result()
 
@@ -160,8 +165,8 @@ async def _wait(claims: Claims, request: c.Request, bell: _Notifier, fd: int) ->
 async def claim(claims: Claims, key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
                 payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
                 lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-                first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-                first_sent_unix_ms: int = 0, remote_owner: bool = False) -> Claim:
+                first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
+                first_sent_unix_ms: Ms = None, remote_owner: bool = False) -> Claim:
     """As Claims.claim()."""
     request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
                        fingerprint=fingerprint, lease=lease, wait=wait, first_sent=first_sent,
@@ -182,9 +187,10 @@ async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
                owner: Text = b'', claim_id: Optional[bytes] = None,
                payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
                lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-               first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-               first_sent_unix_ms: int = 0, remote_owner: bool = False,
-               keep_lease: bool = False, without_key: bool = False) -> 'Once[Any]':
+               first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
+               first_sent_unix_ms: Ms = None, remote_owner: bool = False,
+               keep_lease: bool = True, work_max: Duration = WORK_MAX,
+               without_key: bool = False) -> 'Once[Any]':
     """As Claims.once(), of a function whose result may be awaited. `thread`: of a function that
     blocks; it runs on the loop's default executor. A task that is cancelled then waits for the
     thread, since its work cannot be stopped: it is written down as done, and CancelledError goes on
@@ -193,25 +199,26 @@ async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
                        fingerprint=fingerprint, lease=lease,
                        wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
                        first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
-                       keep_lease=keep_lease, without_key=without_key)
-    encode, decode = encode or codec.encode, decode or codec.decode
-    held = await _begin(claims, request)
+                       without_key=without_key)
+    refuse_lazy(function, 'once', may_await=not flag('thread', thread))
+    kept_by = codec_with(codec, encode, decode)
+    held = await _begin(claims, request, claims._keeping(request, keep_lease, work_max))
     try:
-        ending, outcome = Ending(encode), c.OnceOutcome()
+        ending, outcome = Ending(kept_by), c.OnceOutcome()
         await _work(held, ending, function, thread)
         error = await _finish(claims.engine, held, ending, outcome)
-        return once_of(key, ending, outcome, error, decode)
+        return once_of(key, ending, outcome, error)
     finally:
         held.abandon()
 
 
-async def _begin(claims: Claims, request: c.Request) -> Run:
+async def _begin(claims: Claims, request: c.Request, kept: Kept) -> Run:
     """A run, after a wait."""
     bell = _Notifier.here()
     with bell as fd:
         wait = await _wait(claims, request, bell, fd)
         try:
-            return Run.once(claims.engine, wait)
+            return Run.once(claims, wait, kept)
         finally:
             wait.abandon()  # it does nothing once the run has it
 
@@ -220,19 +227,23 @@ async def consume_once(claims: Claims, message_id: Text, handler: Callable[..., 
                        thread: bool = False, owner: Text = b'', claim_id: Optional[bytes] = None,
                        payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
                        lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-                       first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-                       first_sent_unix_ms: int = 0, remote_owner: bool = False,
-                       keep_lease: bool = False, without_key: bool = False) -> Consumed:
+                       first_sent: Optional[datetime] = None, lease_ms: Ms = None,
+                       wait_ms: Ms = None, first_sent_unix_ms: Ms = None,
+                       remote_owner: bool = False,
+                       keep_lease: bool = True, work_max: Duration = WORK_MAX,
+                       without_key: bool = False) -> Consumed:
     """As Claims.consume_once(), of a handler whose result may be awaited. `thread`: as in
     once()."""
     request = _request(message_id, owner=owner, claim_id=claim_id, payload=payload,
                        fingerprint=fingerprint, lease=lease,
                        wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
                        first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
-                       keep_lease=keep_lease, without_key=without_key)
-    run = await _off_loop(claims.engine, Run.message, claims.engine, claims._handle, request)
+                       without_key=without_key)
+    refuse_lazy(handler, 'consume_once', may_await=not flag('thread', thread))
+    kept = claims._keeping(request, keep_lease, work_max)
+    run = await _off_loop(claims.engine, Run.message, claims, request, kept)
     try:
-        ending, consumed = Ending(nothing_but_no), c.Consumed()
+        ending, consumed = Ending(NOTHING, verdict_of), c.Consumed()
         await _work(run, ending, handler, thread)
         error = await _finish(claims.engine, run, ending, consumed)
         return consumed_of(ending, consumed, error)
@@ -242,26 +253,32 @@ async def consume_once(claims: Claims, message_id: Text, handler: Callable[..., 
 
 class hold:
     """As Claims.hold(): `async with aio.hold(orders, 'order-1', wait=5) as work: ..`. A block that
-    is cancelled has ended as the namespace's on_exception says."""
+    is cancelled has ended as the namespace's on_exception says. For one block."""
 
     def __init__(self, claims: Claims, key: Text, *, owner: Text = b'',
                  claim_id: Optional[bytes] = None,
                  payload: Optional[Text] = None, fingerprint: Optional[Fingerprint] = None,
                  lease: Optional[Duration] = None, wait: Optional[Duration] = None,
-                 first_sent: Optional[datetime] = None, lease_ms: int = 0, wait_ms: int = 0,
-                 first_sent_unix_ms: int = 0, remote_owner: bool = False,
-                 keep_lease: bool = False) -> None:
+                 first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
+                 first_sent_unix_ms: Ms = None, remote_owner: bool = False,
+                 keep_lease: bool = True, work_max: Duration = WORK_MAX) -> None:
         self._claims, self._key = claims, key
         self._request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
                                  fingerprint=fingerprint, lease=lease,
                                  wait=wait, first_sent=first_sent, lease_ms=lease_ms,
                                  wait_ms=wait_ms,
-                                 first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
-                                 keep_lease=keep_lease)
+                                 first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner)
+        self._keeps = flag('keep_lease', keep_lease), work_max_ms(work_max) / 1000
+        self._entered = False
         self._holding: Optional[Holding] = None
 
     async def __aenter__(self) -> Holding:
-        run = await _begin(self._claims, self._request)
+        if self._entered:
+            raise SemelError(Code.NOT_OWNER, f'the block of {self._key!r} was entered before: each '
+                                             'asks with a hold() of its own')
+        self._entered = True
+        kept = self._claims._keeping(self._request, bool(self._keeps[0]), self._keeps[1])
+        run = await _begin(self._claims, self._request, kept)
         try:
             self._holding = self._claims._holding(self._key, run)
         except BaseException:
@@ -277,18 +294,22 @@ class hold:
             return
         await _off_loop(self._claims.engine, holding.__exit__, kind, raised, trace)
 
+    def __reduce__(self) -> Any:
+        raise TypeError('a hold cannot be copied or pickled: the work is done once')
+
 
 async def step(steps: Steps, name: Text, function: Callable[[], Any], *,
                codec: 'Codec[Any]' = JSON) -> Any:
     """As Steps.run(), of a function whose result may be awaited."""
     engine = steps._engine
+    refuse_lazy(function, 'step', may_await=True)
     memo = await _off_loop(engine, steps.recall, name)
     if memo is not None:
         return steps._read(name, memo, codec)
     made = function()
     if inspect.isawaitable(made):
         made = await made
-    await _off_loop(engine, steps.remember, name, codec.encode(made))
+    await _off_loop(engine, steps.remember, name, codec.encode(finished(made)))
     return made
 
 
@@ -296,6 +317,7 @@ async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> D
     """As Debounce.run(), of a function whose result may be awaited. One that is cancelled has
     failed."""
     engine = guard.claims.engine
+    refuse_lazy(function, 'debounce', may_await=True)
     turn: Turn = await _off_loop(engine, Turn, guard, key)
     try:
         while turn.runs:
@@ -303,12 +325,13 @@ async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> D
                 ok = function()
                 if inspect.isawaitable(ok):
                     ok = await ok
+                ok = said(ok)
             except GeneratorExit as raised:
                 turn.threw(raised)
             except BaseException as raised:
                 await _off_loop(engine, turn.threw, raised)
             else:
-                await _off_loop(engine, turn.ended, ok is not False)
+                await _off_loop(engine, turn.ended, ok)
     finally:
         turn.leave()
     return turn.result()
@@ -370,25 +393,32 @@ async def _finish(engine: Engine, run: Run, ending: Ending, outcome: Any) -> Any
     return await _off_loop(engine, run.finish, ending, outcome)
 
 
-def idempotent(claims: Claims, key: Union[str, Callable[..., Text]], *,
-               codec: 'Codec[Any]' = JSON, encode: Optional[Callable[[Any], Text]] = None,
+def idempotent(claims: Claims, key: Union[str, KeyOf, None] = None, *,
+               operation: Optional[str] = None, payload: Payload = ARGUMENTS,
+               ignore: Sequence[str] = (),
+               scope: Optional[Callable[..., Mapping[str, str]]] = None,
+               codec: 'Optional[Codec[Any]]' = None,
+               encode: Optional[Callable[[Any], Text]] = None,
                decode: Optional[Callable[[bytes], Any]] = None, owner: Text = b'',
-               payload: Optional[Callable[..., Text]] = None, lease: Optional[Duration] = None,
-               wait: Optional[Duration] = None, lease_ms: int = 0, wait_ms: int = 0,
-               remote_owner: bool = False, keep_lease: bool = False) -> Callable[[F], F]:
+               lease: Optional[Duration] = None,
+               wait: Optional[Duration] = None, lease_ms: Ms = None, wait_ms: Ms = None,
+               remote_owner: bool = False, keep_lease: bool = True,
+               work_max: Duration = WORK_MAX) -> Callable[[F], F]:
     """As semel.idempotent, for coroutine functions."""
 
     def decorate(function: F) -> F:
-        name_of = key_of(function, key)
+        refuse_lazy(function, 'idempotent', may_await=True)
+        plan = Plan(function, key, operation=operation, payload=payload, ignore=ignore, scope=scope)
+        kept_by = codec or codec_of_result(function)
 
         @functools.wraps(function)
         async def call(*arguments: Any, **named: Any) -> Any:
+            name, fingerprint = plan.of(arguments, named)
             outcome = await once(
-                claims, name_of(*arguments, **named), lambda: function(*arguments, **named),
-                codec=codec, encode=encode, decode=decode, owner=owner,
-                payload=None if payload is None else raw(payload(*arguments, **named)),
-                lease=lease, wait=wait, lease_ms=lease_ms, wait_ms=wait_ms,
-                remote_owner=remote_owner, keep_lease=keep_lease)
+                claims, name, lambda: function(*arguments, **named), codec=kept_by, encode=encode,
+                decode=decode, owner=owner, fingerprint=fingerprint, lease=lease, wait=wait,
+                lease_ms=lease_ms, wait_ms=wait_ms, remote_owner=remote_owner,
+                keep_lease=keep_lease, work_max=work_max)
             return outcome.require()
 
         return cast(F, call)
@@ -399,27 +429,36 @@ def idempotent(claims: Claims, key: Union[str, Callable[..., Text]], *,
 guarded = idempotent
 
 
-class lock:
+class lock(LockOf):
     """`async with` takes the lock of Claims.lock() and waits up to `wait`, else raises NotTaken; or
-    take() and give()."""
+    take() and give(). A task that takes it is its owner, may take it once more, and gives it back;
+    other tasks that take it by the same object wait. What a task has when it is gone is given
+    back."""
 
     def __init__(self, claims: Claims, key: Text, *, owner: Text = b'',
                  wait: Optional[Duration] = None, lease: Optional[Duration] = None,
-                 wait_ms: int = 0, lease_ms: int = 0, keep_lease: bool = False) -> None:
-        self._wait_ms = span('wait', wait_ms, wait)
+                 wait_ms: Ms = None, lease_ms: Ms = None, keep_lease: bool = True,
+                 work_max: Duration = WORK_MAX) -> None:
+        super().__init__(claims, key, span('wait', wait_ms, wait, least=0), owner,
+                         span('lease', lease_ms, lease), keep_lease, work_max)
         self._engine = claims.engine
-        self._key = key
-        self._lock: Lock = claims.lock(key, owner=owner, lease=lease, lease_ms=lease_ms,
-                                       keep_lease=keep_lease)
+        self._own: 'weakref.WeakKeyDictionary[Any, Acquisition]' = weakref.WeakKeyDictionary()
+
+    def _found(self) -> Optional[Acquisition]:
+        return self._own.get(asyncio.current_task())
+
+    def _set(self, mine: Acquisition) -> None:
+        self._own[asyncio.current_task()] = mine
 
     async def take(self, wait_ms: Optional[int] = None) -> bool:
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
+        mine = self._mine()
         bell = _Notifier.here()
         with bell as fd:
-            wait = await _off_loop(self._engine, self._lock.begin, longest, fd)
+            wait = await _off_loop(self._engine, mine.begin, longest, fd)
             try:
                 await bell.answered(self._engine, wait, longest)
-                return self._lock.end(wait)
+                return mine.end(wait)
             except asyncio.CancelledError:
                 await _off_loop(self._engine, wait.abandon)
                 raise
@@ -427,19 +466,15 @@ class lock:
                 wait.abandon()
 
     async def give(self) -> bool:
-        return bool(await _off_loop(self._engine, self._lock.give))
-
-    @property
-    def token(self) -> int:
-        """As Lock.token."""
-        return self._lock.token
+        mine = self._given()
+        return mine is not None and bool(await _off_loop(self._engine, mine.give))
 
     async def renew(self) -> bool:
-        return bool(await _off_loop(self._engine, self._lock.renew))
+        return bool(await _off_loop(self._engine, self._renew_of, self.token))
 
     async def __aenter__(self) -> 'lock':
         if not await self.take():
-            raise NotTaken(f'another has the lock {self._key!r}')
+            raise self._refused()
         return self
 
     async def __aexit__(self, *_: Any) -> None:

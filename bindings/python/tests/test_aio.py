@@ -299,7 +299,7 @@ class LockTest(Case):
                 task.cancel()  # granted, and does not know
                 with self.assertRaises(asyncio.CancelledError):
                     await task
-                self.assertEqual(other.token, 0)
+                self.assertIsNone(other.token)
                 self.assertTrue(await held.take())
 
         self.run_it(main())

@@ -39,13 +39,14 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 said = []
 def interrupted(call):
+    before = set(engine._owned)  # locks, and what keeps their leases
     threading.Thread(target=interrupt, daemon=True).start()
     try:
         call()
     except KeyboardInterrupt:
         took = time.monotonic() - said[0]
         assert engine.stats()['waiters'] == 0, 'a place in the line is left'
-        assert not engine._owned.keys() - {owner._mark, other._mark}, 'a handle'
+        assert not engine._owned.keys() - before, 'a handle'
         assert not engine._calls, 'a call'
         print('took', took)
     else:
@@ -211,7 +212,7 @@ class InterruptTest(unittest.TestCase):
                     signal.setitimer(signal.ITIMER_REAL, random.random() * 0.0004 + 1e-6)
                     (hold, once, consume)[i % 3](f'k{i}')
                     signal.setitimer(signal.ITIMER_REAL, 0)
-                except Now:
+                except (Now, semel.ResultNotKept):  # it came while the result became bytes
                     hits += 1
                 while True:
                     try:
@@ -334,6 +335,7 @@ class HalfMadeTest(unittest.TestCase):
         owner = locks.lock('k')
         owner.take()
         calls.claim('k')
+        before = list(engine._owned)  # the lock, and what keeps its lease
         wait = semel._claims._request('k', wait_ms=600_000)
         for call in (lambda: locks.lock('k'), lambda: calls.once('k', self.fail, wait_ms=0),
                      lambda: calls._begin(wait)):
@@ -342,7 +344,7 @@ class HalfMadeTest(unittest.TestCase):
                 line += 1
                 self.assertEqual(said, [])
                 self.assertEqual(engine.stats()['waiters'], 0)
-                self.assertEqual(list(engine._owned), [owner._mark])
+                self.assertEqual(list(engine._owned), before)
             self.assertGreater(line, 5)
 
 
@@ -367,7 +369,7 @@ class ForkTest(unittest.TestCase):
             forked(owner.take, 600_000)
             forked(lambda: list(engine.namespaces()))
             forked(lambda: asyncio.run(aio.claim(calls, 'k', wait_ms=600_000)))
-            assert inner.token == 0
+            assert inner.token is None
             with semel.Engine(memory_bytes=16 << 20) as mine:
                 assert mine.claims('c', 'call').once('k', lambda: b'').answer == 0
         def after():

@@ -320,8 +320,10 @@ class HoldTest(Case):
         self.assertIn('no such card', str(raised.exception))
 
     def test_a_result_of_another_type_is_done_without_it(self):
-        with self.calls.hold('k') as work:
-            work.result = 7
+        with self.assertRaises(semel.ResultNotKept) as raised:
+            with self.calls.hold('k') as work:
+                work.result = 7
+        self.assertEqual(raised.exception.value, 7)
         self.assertEqual(work.outcome.error.code, Code.RESULT_NOT_KEPT)
         with self.assertRaises(semel.Expired):
             self.calls.hold('k')

@@ -70,15 +70,16 @@ class SurfaceTest(unittest.TestCase):
 
 class DurationTest(unittest.TestCase):
     def test_what_is_a_duration(self):
-        for value, ms in ((0, 0), (1, 1000), (0.5, 500), (0.0001, 1), (timedelta(0), 0),
-                          (timedelta(microseconds=1), 1), (timedelta(milliseconds=3), 3),
+        for value, ms in ((0, 0), (1, 1000), (0.5, 500), (0.0011, 2), (timedelta(0), 0),
+                          (timedelta(microseconds=1001), 2), (timedelta(milliseconds=3), 3),
                           (0.1, 100), (2.3, 2300), (1e300, TTL_MAX_MS), (10**400, TTL_MAX_MS),
                           (float('inf'), TTL_MAX_MS), (timedelta.max, TTL_MAX_MS),
                           (TTL_MAX_MS / 1000, TTL_MAX_MS)):
             self.assertEqual(milliseconds('wait', value), ms, value)
 
     def test_what_is_not(self):
-        for value in (-1, -0.001, float('nan'), float('-inf'), timedelta(microseconds=-1)):
+        for value in (-1, -0.001, float('nan'), float('-inf'), timedelta(microseconds=-1),
+                      1e-10, 0.0009, timedelta(microseconds=1)):
             with self.assertRaisesRegex(semel.OutOfRange, 'wait'):
                 milliseconds('wait', value)
         for value in (True, '5', b'5', None, [1]):
