@@ -19,10 +19,11 @@ from ._codecs import BYTES, JSON, PICKLE, TEXT, Codec, codec_for
 from ._debounce import Debounce, Debounced
 from ._engine import KEEP_TTL, Engine, composite_key
 from ._errors import (AlreadyDone, Busy, Closed, Code, Conflict, Error, Expired, Failed, Forked,
-                      Full, InDoubt, InFlight, InvalidKey, InvalidType, KeptFailure, Mismatch,
-                      NoResult, NotCanonical, NotHeld, NotRecorded, NotTaken, OutcomeUnknown,
-                      Rejected, ResultNotKept, RunFailed, SemelError, StaleOwner, StorageError,
-                      Superseded, TimedOut, TooNew, TooOld, Unfinished, UnknownKey, WrongKind)
+                      Full, InDoubt, InFlight, InvalidKey, InvalidType, KeptFailure, LeaseLost,
+                      Mismatch, NoResult, NotCanonical, NotHeld, NotRecorded, NotTaken,
+                      OutcomeUnknown, Rejected, ResultNotKept, RunFailed, SemelError, StaleOwner,
+                      StorageError, Superseded, TimedOut, TooNew, TooOld, Unfinished, UnknownKey,
+                      WrongKind)
 from ._guarded import ARGUMENTS, guarded, idempotent
 from ._holding import Holding
 from ._identity import Identity, identity
@@ -48,12 +49,12 @@ __all__ = [
     'Codec', 'CompareResult', 'Conflict', 'Consumed', 'Debounce', 'Debounced', 'Decision',
     'DecrementResult', 'Engine', 'Error', 'Expired', 'Failed', 'Fingerprint', 'Forked', 'Full',
     'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',
-    'KeptFailure', 'Lock', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld', 'NotRecorded',
-    'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown', 'Owned', 'OwnerAnswer',
-    'PerProcess', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed', 'ResultNotKept', 'RunFailed',
-    'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps', 'StorageError', 'Superseded',
-    'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult', 'Unfinished',
-    'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work', 'WrongKind',
+    'KeptFailure', 'LeaseLost', 'Lock', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld',
+    'NotRecorded', 'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown', 'Owned',
+    'OwnerAnswer', 'PerProcess', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed', 'ResultNotKept',
+    'RunFailed', 'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps', 'StorageError',
+    'Superseded', 'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult',
+    'Unfinished', 'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work', 'WrongKind',
     'codec_for', 'composite_key', 'fingerprint', 'guarded', 'idempotent', 'identity',
     'signature_of',
 ]

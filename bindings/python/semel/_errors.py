@@ -8,7 +8,7 @@
         InvalidType            a value of a type that is not taken; a TypeError as well
           NotCanonical         an argument that cannot be part of an identity
           Unfinished           work that was handed over instead of being done
-        StaleOwner             it is not yours, or no longer: NotHeld, Conflict
+        StaleOwner             it is not yours, or no longer: NotHeld, LeaseLost, Conflict
       NoResult                 a call under a key has no result to give: `outcome` says why
         InFlight  Mismatch  InDoubt  KeptFailure  RunFailed  AlreadyDone (Expired)  TooOld
         TooNew  UnknownKey  Busy  Superseded  NotRecorded  ResultNotKept
@@ -140,6 +140,10 @@ class StaleOwner(SemelError):
 
 class NotHeld(StaleOwner):
     """The claim is not held: it was given back, forgotten, or was never there."""
+
+
+class LeaseLost(StaleOwner):
+    """A lock's lease has ended while it was thought to be held: another may have had it."""
 
 
 class Conflict(StaleOwner):

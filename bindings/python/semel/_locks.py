@@ -3,10 +3,10 @@
 import threading
 import weakref
 from ctypes import byref, c_int, c_uint64
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from . import _library as c
-from ._errors import Code, Forked, NotHeld, NotTaken, last_error
+from ._errors import Code, Forked, LeaseLost, NotHeld, NotTaken, last_error
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._library import Text, library, raw
@@ -116,15 +116,31 @@ class LockOf:
         self._name, self._wait_ms, self._lease_ms = key, wait_ms, lease_ms
         total = work_max_ms(work_max) / 1000
         self._kept = (lease_ms, total) if flag('keep_lease', keep_lease) else None
-        self._all: 'weakref.WeakSet[Acquisition]' = weakref.WeakSet()
+        self._owners: 'Dict[Acquisition, weakref.ref[Any]]' = {}
         self._closed = False
+
+    def _me(self) -> Any:
+        """The thread or task that calls."""
+        raise NotImplementedError
+
+    def _is_gone(self, owner: Any) -> bool:
+        raise NotImplementedError
 
     def _found(self) -> Optional[Acquisition]:
         """That of this thread or task."""
-        raise NotImplementedError
+        me = self._me()
+        for one, owner in list(self._owners.items()):
+            if owner() is me:
+                return one
+        return None
 
-    def _set(self, mine: Acquisition) -> None:
-        raise NotImplementedError
+    def _left(self) -> Optional[Acquisition]:
+        """What a thread or task that has ended still holds, such as that of a wait_for(): it is for
+        any other to give back."""
+        for one, owner in list(self._owners.items()):
+            if one.depth and self._is_gone(owner()):
+                return one
+        return None
 
     def _check(self) -> None:
         if not self._claims.engine.is_here:
@@ -136,9 +152,11 @@ class LockOf:
         self._check()
         mine = self._found()
         if mine is None:
+            for one, owner in list(self._owners.items()):
+                if not one.depth and self._is_gone(owner()):
+                    del self._owners[one]
             mine = Acquisition(self)
-            self._all.add(mine)
-            self._set(mine)
+            self._owners[mine] = weakref.ref(self._me())
         if self._kept is not None and mine.depth == 0:
             check_can_keep(self._claims, self._lease_ms)
         return mine
@@ -147,9 +165,11 @@ class LockOf:
         """What is to be given back; None: there is nothing. Raises NotHeld for what another has."""
         self._check()
         mine = self._found()
-        if mine is not None and mine.depth:
+        if mine is None or not mine.depth:
+            mine = self._left()
+        if mine is not None:
             return mine
-        if any(one.depth for one in list(self._all)):
+        if any(one.depth for one in list(self._owners)):
             raise NotHeld(Code.NOT_OWNER, f'the lock {self._name!r} was taken by another '
                                           'thread or task, which gives it back')
         return None
@@ -162,6 +182,8 @@ class LockOf:
             return None
         self._check()
         mine = self._found()
+        if mine is None or not mine.depth:
+            mine = self._left()
         return None if mine is None else mine.token() or None
 
     def _renew_of(self, token: Optional[int]) -> bool:
@@ -171,12 +193,18 @@ class LockOf:
     def close(self) -> None:
         """Gives it back if it is held, whoever has it; nothing can be done with it then."""
         self._closed = True
-        for one in list(self._all):
+        for one in list(self._owners):
             one.abandon()
 
     def __reduce__(self) -> Any:
         raise TypeError(f'the lock {self._name!r} cannot be copied or pickled: a copy would own '
                         'nothing')
+
+    def _was_held(self, held: bool) -> bool:
+        if not held:
+            raise LeaseLost(Code.NOT_OWNER, f'the lock {self._name!r} was lost before it was given '
+                                            'back')
+        return True
 
     def _refused(self) -> NotTaken:
         return NotTaken(f'another has the lock {self._name!r}')
@@ -184,19 +212,17 @@ class LockOf:
 
 class Lock(LockOf):
     """A lock with a lease. A thread that takes it is its owner, may take it once more, and gives it
-    back; other threads that take it by the same object wait, as those of other processes do. What a
-    thread has when it ends is given back."""
+    back; other threads that take it by the same object wait, as those of other processes do."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._own = threading.local()
         self._mine()
 
-    def _found(self) -> Optional[Acquisition]:
-        return getattr(self._own, 'acquisition', None)
+    def _me(self) -> Any:
+        return threading.current_thread()
 
-    def _set(self, mine: Acquisition) -> None:
-        self._own.acquisition = mine
+    def _is_gone(self, owner: Any) -> bool:
+        return owner is None or not owner.is_alive()
 
     def take(self, wait_ms: Optional[int] = None) -> bool:
         """Takes it, or takes it once more. False: another has it. A signal's handler that raises
@@ -213,10 +239,11 @@ class Lock(LockOf):
             wait.abandon()
 
     def give(self) -> bool:
-        """Gives it back, after as many calls as it was taken. False: it was lost before. Raises
-        NotHeld if another thread has it by this object."""
+        """Gives it back, after as many calls as it was taken. False: this thread has not taken it.
+        Raises LeaseLost if it was lost before, also to an owner that has come and gone, and NotHeld
+        if another thread has it by this object."""
         mine = self._given()
-        return mine is not None and mine.give()
+        return mine is not None and self._was_held(mine.give())
 
     def renew(self) -> bool:
         return self._renew_of(self.token)
@@ -226,6 +253,12 @@ class Lock(LockOf):
             raise self._refused()
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        if self._claims.engine.is_here:
+    def __exit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
+        """Raises LeaseLost, unless the block raises, which is the news."""
+        if not self._claims.engine.is_here:
+            return
+        try:
             self.give()
+        except LeaseLost:
+            if raised is None:
+                raise

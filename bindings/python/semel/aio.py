@@ -28,14 +28,14 @@ from ._claims import Claims
 from ._codecs import BYTES, JSON, Codec, codec_of_result
 from ._debounce import Debounce, Debounced, Turn, said
 from ._engine import Engine
-from ._errors import Code, SemelError
+from ._errors import Code, LeaseLost, SemelError
 from ._guarded import ARGUMENTS, Payload, Plan
 from ._holding import Holding
 from ._keeping import WORK_MAX, work_max_ms
 from ._keys import KeyOf
 from ._lazy import finished, refuse_lazy
 from ._library import Text
-from ._locks import Acquisition, LockOf
+from ._locks import LockOf
 from ._numbers import Duration, Ms, number, span
 from ._replay import Parameters, ReplayGuard, Replayed
 from ._requests import Fingerprint, _request, flag
@@ -432,8 +432,7 @@ guarded = idempotent
 class lock(LockOf):
     """`async with` takes the lock of Claims.lock() and waits up to `wait`, else raises NotTaken; or
     take() and give(). A task that takes it is its owner, may take it once more, and gives it back;
-    other tasks that take it by the same object wait. What a task has when it is gone is given
-    back."""
+    other tasks that take it by the same object wait."""
 
     def __init__(self, claims: Claims, key: Text, *, owner: Text = b'',
                  wait: Optional[Duration] = None, lease: Optional[Duration] = None,
@@ -442,13 +441,12 @@ class lock(LockOf):
         super().__init__(claims, key, span('wait', wait_ms, wait, least=0), owner,
                          span('lease', lease_ms, lease), keep_lease, work_max)
         self._engine = claims.engine
-        self._own: 'weakref.WeakKeyDictionary[Any, Acquisition]' = weakref.WeakKeyDictionary()
 
-    def _found(self) -> Optional[Acquisition]:
-        return self._own.get(asyncio.current_task())
+    def _me(self) -> Any:
+        return asyncio.current_task()
 
-    def _set(self, mine: Acquisition) -> None:
-        self._own[asyncio.current_task()] = mine
+    def _is_gone(self, owner: Any) -> bool:
+        return owner is None or bool(owner.done())
 
     async def take(self, wait_ms: Optional[int] = None) -> bool:
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
@@ -466,8 +464,9 @@ class lock(LockOf):
                 wait.abandon()
 
     async def give(self) -> bool:
+        """As Lock.give(), of a task."""
         mine = self._given()
-        return mine is not None and bool(await _off_loop(self._engine, mine.give))
+        return mine is not None and self._was_held(await _off_loop(self._engine, mine.give))
 
     async def renew(self) -> bool:
         return bool(await _off_loop(self._engine, self._renew_of, self.token))
@@ -477,6 +476,12 @@ class lock(LockOf):
             raise self._refused()
         return self
 
-    async def __aexit__(self, *_: Any) -> None:
-        if self._engine.is_here:
+    async def __aexit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
+        """Raises LeaseLost, unless the block raises, which is the news."""
+        if not self._engine.is_here:
+            return
+        try:
             await self.give()
+        except LeaseLost:
+            if raised is None:
+                raise

@@ -264,7 +264,7 @@ class LockTest(Case):
         first = locks.lock('l', owner='first', keep_lease=False)  # the clock is set by hand
         second = locks.lock('l', keep_lease=False)
         self.assertIsNone(first.token)
-        with first:
+        with self.assertRaises(semel.LeaseLost), first:
             token = first.token
             self.assertGreater(token, 0)
             self.assertFalse(second.take())
