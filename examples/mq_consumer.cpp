@@ -141,6 +141,7 @@ class Broker {
         newest_ = tag;
         if (++gathered_ == acks_max) acknowledge();
         return;
+      case semel::Verdict::unanswered:   // never of a call
       case semel::Verdict::retry_later:  // at once; for a pause, a queue with a time to live
         return check(amqp_basic_nack(connection_, 1, tag, /*multiple*/ 0, /*requeue*/ 1));
       case semel::Verdict::dead_letter:
@@ -168,7 +169,7 @@ class Broker {
 };
 
 void consume(Bank& bank, int port, const char* queue, bool naive) {
-  static constexpr const char* verdicts[] = {"ack", "retry", "duplicate", "dead"};
+  static constexpr const char* verdicts[] = {"none", "ack", "retry", "duplicate", "dead"};
   Broker broker{port, queue};
   std::printf("ready\n");
   while (ends == 0) {

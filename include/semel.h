@@ -23,6 +23,7 @@
  *            with length 0 is empty. What is too long is refused before any of it is read: keys and
  *            values as their errors say, labels over 64 bytes, 65536 fields, anything else over
  *            256 GiB. A const char* is a text that ends with a zero byte.
+ * Answers    Zero is none: an outcome that no call has filled is SEMEL_UNANSWERED.
  * Structs    SEMEL_INIT(s) makes all of it zero but its first member, which is its size. In a
  *            struct that is handed in, zero is the usual value of every field. Later releases add
  *            fields at the end only; a struct of an earlier release works as before, and one of a
@@ -380,20 +381,23 @@ typedef struct semel_request {
   int without_key;                /* an empty key: run unguarded, not refused */
 } semel_request;
 
+/* The zero of every answer, verdict and word about work: none was given. */
+enum { SEMEL_UNANSWERED = 0 };
+
 /* Answers to a claim. */
 enum {
-  SEMEL_GRANTED = 0,
-  SEMEL_REGRANTED = 1,
-  SEMEL_IN_FLIGHT = 2,
-  SEMEL_REPLAY = 3,
-  SEMEL_KEPT_FAILURE = 4,
-  SEMEL_MISMATCH = 5,
-  SEMEL_IN_DOUBT = 6,
-  SEMEL_TOO_OLD = 7,
-  SEMEL_BUSY = 8,
-  SEMEL_UNPROTECTED = 9,
-  SEMEL_TOO_NEW = 10,
-  SEMEL_UNKNOWN = 11
+  SEMEL_GRANTED = 1,
+  SEMEL_REGRANTED = 2,
+  SEMEL_IN_FLIGHT = 3,
+  SEMEL_REPLAY = 4,
+  SEMEL_KEPT_FAILURE = 5,
+  SEMEL_MISMATCH = 6,
+  SEMEL_IN_DOUBT = 7,
+  SEMEL_TOO_OLD = 8,
+  SEMEL_BUSY = 9,
+  SEMEL_UNPROTECTED = 10,
+  SEMEL_TOO_NEW = 11,
+  SEMEL_UNKNOWN = 12
 };
 
 typedef struct semel_claim_outcome {
@@ -436,12 +440,12 @@ typedef struct semel_owner_call {
 
 /* Answers to an owner. */
 enum {
-  SEMEL_OWNER_OK = 0,
-  SEMEL_OWNER_STALE = 1,
-  SEMEL_OWNER_CONFLICT = 2,
-  SEMEL_OWNER_NOT_OWNER = 3,
-  SEMEL_OWNER_UNKNOWN = 4,
-  SEMEL_OWNER_REFUSED = 5
+  SEMEL_OWNER_OK = 1,
+  SEMEL_OWNER_STALE = 2,
+  SEMEL_OWNER_CONFLICT = 3,
+  SEMEL_OWNER_NOT_OWNER = 4,
+  SEMEL_OWNER_UNKNOWN = 5,
+  SEMEL_OWNER_REFUSED = 6
 };
 
 typedef struct semel_owner_outcome {
@@ -575,36 +579,37 @@ SEMEL_API int semel_out_write(semel_out* out, const void* data, size_t length);
 
 /* What a function returns. */
 enum {
-  SEMEL_WORK_DONE = 0,        /* semel_once: what it has written is the result */
-  SEMEL_WORK_FAILED = 1,      /* given back or kept, as the policy says; it has written why */
-  SEMEL_WORK_REJECTED = 2,    /* no other try will help: kept whatever the policy says */
-  SEMEL_WORK_ABANDONED = 3,   /* nothing is known, as when a function of C++ throws */
-  SEMEL_WORK_UNKNOWN = 4,     /* it does not know its outcome; it has written what is known */
-  SEMEL_WORK_DONE_WITHOUT = 5 /* done, with a result that cannot be kept; it has written why */
+  SEMEL_WORK_DONE = 1,        /* semel_once: what it has written is the result */
+  SEMEL_WORK_FAILED = 2,      /* given back or kept, as the policy says; it has written why */
+  SEMEL_WORK_REJECTED = 3,    /* no other try will help: kept whatever the policy says */
+  SEMEL_WORK_ABANDONED = 4,   /* nothing is known, as when a function of C++ throws */
+  SEMEL_WORK_UNKNOWN = 5,     /* it does not know its outcome; it has written what is known */
+  SEMEL_WORK_DONE_WITHOUT = 6 /* done, with a result that cannot be kept; it has written why */
 };
 /* What is abandoned or unknown becomes what semel_policy::on_exception says: given back, kept, or
- * in doubt until semel_resolve(). Other numbers are SEMEL_WORK_FAILED. The function runs on the
- * thread of the call and may use the engine. */
+ * in doubt until semel_resolve(). Any other number, 0 among them, is SEMEL_WORK_UNKNOWN: that the
+ * work is done has to be said. The function runs on the thread of the call and may use the
+ * engine. */
 typedef int (*semel_function)(void* context, const semel_work* work, semel_out* out);
 
 /* Answers of semel_once, and reasons of semel_consume_once. */
 enum {
-  SEMEL_ONCE_RAN = 0,
-  SEMEL_ONCE_REPLAYED = 1,
-  SEMEL_ONCE_EXPIRED = 2,
-  SEMEL_ONCE_IN_FLIGHT = 3,
-  SEMEL_ONCE_FAILED = 4, /* also: abandoned */
-  SEMEL_ONCE_KEPT_FAILURE = 5,
-  SEMEL_ONCE_MISMATCH = 6,
-  SEMEL_ONCE_IN_DOUBT = 7,
-  SEMEL_ONCE_TOO_OLD = 8,
-  SEMEL_ONCE_TOO_NEW = 9,
-  SEMEL_ONCE_UNKNOWN = 10,
-  SEMEL_ONCE_BUSY = 11,
-  SEMEL_ONCE_REFUSED = 12,
-  SEMEL_ONCE_SUPERSEDED = 13,
-  SEMEL_ONCE_UNRECORDED = 14,
-  SEMEL_ONCE_UNGUARDED = 15
+  SEMEL_ONCE_RAN = 1,
+  SEMEL_ONCE_REPLAYED = 2,
+  SEMEL_ONCE_EXPIRED = 3,
+  SEMEL_ONCE_IN_FLIGHT = 4,
+  SEMEL_ONCE_FAILED = 5, /* also: abandoned */
+  SEMEL_ONCE_KEPT_FAILURE = 6,
+  SEMEL_ONCE_MISMATCH = 7,
+  SEMEL_ONCE_IN_DOUBT = 8,
+  SEMEL_ONCE_TOO_OLD = 9,
+  SEMEL_ONCE_TOO_NEW = 10,
+  SEMEL_ONCE_UNKNOWN = 11,
+  SEMEL_ONCE_BUSY = 12,
+  SEMEL_ONCE_REFUSED = 13,
+  SEMEL_ONCE_SUPERSEDED = 14,
+  SEMEL_ONCE_UNRECORDED = 15,
+  SEMEL_ONCE_UNGUARDED = 16
 };
 
 typedef struct semel_once_outcome {
@@ -628,7 +633,7 @@ SEMEL_API int semel_once(semel_claims* claims, const semel_request* request,
                          semel_function function, void* context, semel_once_outcome* outcome);
 
 /* What is to be said to the broker. */
-enum { SEMEL_ACK = 0, SEMEL_RETRY_LATER = 1, SEMEL_ACK_DUPLICATE = 2, SEMEL_DEAD_LETTER = 3 };
+enum { SEMEL_ACK = 1, SEMEL_RETRY_LATER = 2, SEMEL_ACK_DUPLICATE = 3, SEMEL_DEAD_LETTER = 4 };
 
 typedef struct semel_consumed {
   size_t size;
@@ -712,8 +717,8 @@ typedef struct semel_run semel_run;
  * semel_once_end(). After SEMEL_BAD_OPTION the wait goes on. */
 SEMEL_API int semel_once_begin(semel_wait* wait, const semel_work** work, semel_run** run);
 /* Says what became of the work (SEMEL_WORK_..), with its result or why it failed, and ends the run;
- * without work both are not looked at. Returns what semel_once would. After SEMEL_BAD_OPTION and
- * SEMEL_FORKED the run goes on. `run` NULL is fine. */
+ * without work both are not looked at. Returns what semel_once would. After SEMEL_BAD_OPTION (also:
+ * `how` is none of SEMEL_WORK_..) and SEMEL_FORKED the run goes on. `run` NULL is fine. */
 SEMEL_API int semel_once_end(semel_run* run, int how, const void* data, size_t length,
                              semel_once_outcome* outcome);
 /* The same for a message, which never waits for its turn. */

@@ -81,6 +81,7 @@ Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOp
     guard({});
   } else {
     consumed_.verdict = Verdict::dead_letter;
+    consumed_.answer = OnceAnswer::refused;
     consumed_.error = {ErrorCode::key_empty, "the message has no id"};
   }
   started_ = runs();

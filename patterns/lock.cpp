@@ -44,6 +44,7 @@ ClaimRequest Lock::request() const noexcept {
 
 bool Lock::refuse(ErrorCode code, std::string why) {
   outcome_ = {};
+  outcome_.answer = ClaimAnswer::busy;
   outcome_.error = code;
   error_ = {code, std::move(why)};
   return false;

@@ -133,6 +133,7 @@ void GuardedRun::answer(ClaimOutcome& claim) {
       report_.answer = OnceAnswer::unknown;
       return;
     case ClaimAnswer::busy:
+    case ClaimAnswer::unanswered:
       report_.answer = is_busy(claim.error) ? OnceAnswer::busy : OnceAnswer::refused;
       report_.error = {claim.error, {}};
       return;
@@ -187,6 +188,7 @@ void GuardedRun::complete(Bytes result, ResultKeeping keeping) {
       return;
     case OwnerAnswer::refused:  // strict and late: no other owner, and nothing recorded
     case OwnerAnswer::unknown:  // it ended, or was taken away by an operator
+    case OwnerAnswer::unanswered:
       report_.answer = OnceAnswer::unrecorded;
       return;
     case OwnerAnswer::stale_owner:

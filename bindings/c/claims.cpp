@@ -8,6 +8,7 @@ using namespace semel;
 
 // The numbers of semel.h are those of the C++ headers.
 #define SEMEL_SAME(number, value) static_assert((number) == static_cast<int>(value))
+SEMEL_SAME(SEMEL_UNANSWERED, ClaimAnswer::unanswered);
 SEMEL_SAME(SEMEL_GRANTED, ClaimAnswer::granted);
 SEMEL_SAME(SEMEL_REGRANTED, ClaimAnswer::regranted);
 SEMEL_SAME(SEMEL_IN_FLIGHT, ClaimAnswer::in_flight);

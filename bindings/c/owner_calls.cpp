@@ -6,6 +6,7 @@
 
 using namespace semel;
 
+static_assert(SEMEL_UNANSWERED == static_cast<int>(OwnerAnswer::unanswered));
 static_assert(SEMEL_OWNER_OK == static_cast<int>(OwnerAnswer::ok));
 static_assert(SEMEL_OWNER_STALE == static_cast<int>(OwnerAnswer::stale_owner));
 static_assert(SEMEL_OWNER_CONFLICT == static_cast<int>(OwnerAnswer::conflict));

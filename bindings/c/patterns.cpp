@@ -5,6 +5,8 @@
 using namespace semel;
 
 #define SEMEL_SAME(number, value) static_assert((number) == static_cast<int>(value))
+SEMEL_SAME(SEMEL_UNANSWERED, OnceAnswer::unanswered);
+SEMEL_SAME(SEMEL_UNANSWERED, Verdict::unanswered);
 SEMEL_SAME(SEMEL_ONCE_RAN, OnceAnswer::ran);
 SEMEL_SAME(SEMEL_ONCE_REPLAYED, OnceAnswer::replayed);
 SEMEL_SAME(SEMEL_ONCE_EXPIRED, OnceAnswer::expired);
@@ -98,12 +100,15 @@ void fill(Answer<semel_consumed>& to, const Consumed& from) noexcept {
 
 OnceReport forked_report() {
   OnceReport report;
+  report.answer = OnceAnswer::refused;
   report.error = {ErrorCode::forked, {}};
   return report;
 }
 
 Consumed forked_message() {
   Consumed consumed;
+  consumed.verdict = Verdict::retry_later;
+  consumed.answer = OnceAnswer::refused;
   consumed.error = {ErrorCode::forked, {}};
   return consumed;
 }
@@ -159,10 +164,15 @@ void finish(detail::Consumption& run, int how, std::string&& bytes) {
 
 namespace {
 
-/// Calls the function of C.
+/// Calls the function of C. Of a number that is none of SEMEL_WORK_.. nothing follows, least of all
+/// that the work is done.
 [[nodiscard]] int call(semel_function function, void* context, const Work& work, semel_out& out) {
   const semel_work c_work = c::c_work_of(work);
-  return c::work_of(function(context, &c_work, &out));
+  const int how = function(context, &c_work, &out);
+  if (c::is_work(how)) return how;
+  const std::string says = "the function returned " + std::to_string(how) + ", no SEMEL_WORK_..";
+  out.bytes = out.bytes.empty() ? says : says + ": " + out.bytes;
+  return SEMEL_WORK_UNKNOWN;
 }
 
 }  // namespace

@@ -54,13 +54,15 @@ int deliver(std::unique_ptr<semel_run>&& made, bool runs, Work* work, semel_run*
 }
 
 /// What has to be right before a run ends; else it goes on.
-[[nodiscard]] int check_end(const semel_run& run, bool is_its_kind, const void* data,
-                            std::size_t length) noexcept {
+[[nodiscard]] int check_end(const semel_run& run, bool is_its_kind, bool has_work, int how,
+                            const void* data, std::size_t length) noexcept {
   if (const int error = c::check_process(*run.claims.engine)) return error;
   if (const int error = c::check_bytes(data, length, "data")) return error;
-  if (is_its_kind) return SEMEL_OK;
-  return c::guarded(
-      [] { return c::say(ErrorCode::bad_option, "the run was begun by another function"); });
+  return c::guarded([&] {
+    if (!is_its_kind) return c::say(ErrorCode::bad_option, "the run was begun by another function");
+    if (!has_work || c::is_work(how)) return int{SEMEL_OK};
+    return c::say(ErrorCode::bad_option, "how = " + std::to_string(how) + ", no SEMEL_WORK_..");
+  });
 }
 
 }  // namespace
@@ -92,15 +94,17 @@ int semel_once_begin(semel_wait* wait, const semel_work** work, semel_run** run)
 int semel_once_end(semel_run* run, int how, const void* data, size_t length,
                    semel_once_outcome* outcome) {
   if (run == nullptr) return SEMEL_OK;
-  if (const int error = check_end(*run, run->once.has_value(), data, length)) return error;
+  const bool has_work = run->once && run->once->runs();
+  if (const int error = check_end(*run, run->once.has_value(), has_work, how, data, length)) {
+    return error;
+  }
   c::Answer answer{outcome};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
     std::string bytes{c::bytes_of(data, length)};
     const std::unique_ptr<semel_run> ends{run};
     detail::GuardedRun& once = *run->once;
-    const bool has_value =
-        once.runs() && c::finish(run->claims.claims.policy(), once, c::work_of(how), bytes);
+    const bool has_value = once.runs() && c::finish(run->claims.claims.policy(), once, how, bytes);
     if (has_value) answer.set(answer->value, bytes);
     if (once.stored()) answer.set(answer->value, *once.stored());
     c::fill(answer, once.report());
@@ -136,14 +140,17 @@ int semel_consume_begin(semel_claims* claims, const semel_request* request, cons
 int semel_consume_end(semel_run* run, int how, const void* data, size_t length,
                       semel_consumed* consumed) {
   if (run == nullptr) return SEMEL_OK;
-  if (const int error = check_end(*run, run->handling.has_value(), data, length)) return error;
+  const bool has_work = run->handling && run->handling->runs();
+  if (const int error = check_end(*run, run->handling.has_value(), has_work, how, data, length)) {
+    return error;
+  }
   c::Answer answer{consumed};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
     std::string bytes{c::bytes_of(data, length)};
     const std::unique_ptr<semel_run> ends{run};
     detail::Consumption& handling = *run->handling;
-    if (handling.runs()) c::finish(handling, c::work_of(how), std::move(bytes));
+    if (handling.runs()) c::finish(handling, how, std::move(bytes));
     c::fill(answer, handling.consumed());
     return answer.deliver(
         c::say_report(handling.consumed().error, *run->claims.engine, run->wait->given.key_length));

@@ -14,9 +14,9 @@ namespace semel::c {
 [[nodiscard]] constexpr bool is_unknown(int how) noexcept {
   return how == SEMEL_WORK_ABANDONED || how == SEMEL_WORK_UNKNOWN;
 }
-/// Whatever else a function returns has failed.
-[[nodiscard]] constexpr int work_of(int how) noexcept {
-  return how >= SEMEL_WORK_DONE && how <= SEMEL_WORK_DONE_WITHOUT ? how : SEMEL_WORK_FAILED;
+/// One of SEMEL_WORK_..: of any other number it is not known what it means.
+[[nodiscard]] constexpr bool is_work(int how) noexcept {
+  return how >= SEMEL_WORK_DONE && how <= SEMEL_WORK_DONE_WITHOUT;
 }
 
 [[nodiscard]] semel_work c_work_of(const Work& work) noexcept;

@@ -156,6 +156,7 @@ int semel_wait_begin(semel_claims* claims, const semel_request* request, int not
     const Millis lease = asked.lease.value_or(claims->claims.policy().lease);
     if (given.keep_lease != 0 && !claims->engine->keeper().can_keep(lease)) {
       ClaimOutcome refused;
+      refused.answer = ClaimAnswer::busy;
       refused.error = ErrorCode::bad_option;
       made->answer_at_once(std::move(refused));
     } else {

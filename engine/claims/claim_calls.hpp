@@ -21,6 +21,7 @@ namespace semel::engine {
 
 inline void refuse(ClaimOutcome& outcome, ErrorCode why) {
   outcome = {};
+  outcome.answer = ClaimAnswer::busy;
   outcome.error = why;
 }
 

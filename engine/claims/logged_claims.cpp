@@ -85,7 +85,7 @@ Command command_of(Bytes name, const ClaimRequest& request) {
 
 ClaimOutcome outcome_of(Result<Answer>&& answer) {
   ClaimOutcome outcome;
-  outcome.error = ErrorCode::bad_encoding;
+  refuse(outcome, ErrorCode::bad_encoding);
   if (!answer.ok()) {
     outcome.error = answer.error().code;
   } else if (auto* const found = std::get_if<std::vector<ClaimOutcome>>(&answer->what)) {

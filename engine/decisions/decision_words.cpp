@@ -44,6 +44,8 @@ std::string_view of_claim(const DecisionFacts& facts) noexcept {
       return "too_new";
     case ClaimAnswer::unknown:
       return "unknown";
+    case ClaimAnswer::unanswered:
+      break;
   }
   return "busy";
 }
@@ -61,6 +63,7 @@ std::string_view of_owner(const DecisionFacts& facts) noexcept {
     case OwnerAnswer::unknown:
       return "unknown";
     case OwnerAnswer::refused:
+    case OwnerAnswer::unanswered:
       break;
   }
   return "refused";
@@ -116,6 +119,7 @@ std::string why_claim(const DecisionFacts& facts) {
     case ClaimAnswer::unprotected:
       return "there was no room for a record, and the namespace fails open";
     case ClaimAnswer::busy:
+    case ClaimAnswer::unanswered:
       break;
   }
   return std::string{sentence_of(facts.error)};
@@ -152,6 +156,7 @@ std::string why_owner(const DecisionFacts& facts) {
     case OwnerAnswer::unknown:
       return "there is no claim with this epoch, and none is made of it";
     case OwnerAnswer::refused:
+    case OwnerAnswer::unanswered:
       break;
   }
   return how_it_ended(facts) + ", and a lost lease is not revived";

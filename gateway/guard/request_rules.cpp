@@ -202,6 +202,7 @@ Admission admission_of(Work& work, ClaimOutcome&& outcome) {
       }
       return {.outcome = Outcome::replayed, .reply = *std::move(reply)};
     }
+    case ClaimAnswer::unanswered:
     case ClaimAnswer::too_old:
     case ClaimAnswer::too_new:
     case ClaimAnswer::busy:
@@ -230,6 +231,7 @@ std::optional<Refusal> nonce_refusal(const Route& route, ReplayAnswer answer,
       return Refusal{Outcome::nonce_reused, "Semel-Nonce was used before; sign a repeat anew"};
     case ReplayAnswer::malformed:
       return Refusal{Outcome::signature_invalid, "a part of the signature is out of its range"};
+    case ReplayAnswer::unanswered:
     case ReplayAnswer::busy:
       break;
   }

@@ -104,6 +104,7 @@ struct ClaimRequest {
 };
 
 enum class ClaimAnswer : std::uint8_t {
+  unanswered,  ///< the zero of every answer: no call has filled this one
   granted,
   regranted,
   in_flight,
@@ -120,7 +121,7 @@ enum class ClaimAnswer : std::uint8_t {
 
 /// Answer to a claim. Which fields are meant is said per answer in docs/semantics.md.
 struct ClaimOutcome {
-  ClaimAnswer answer = ClaimAnswer::busy;
+  ClaimAnswer answer = ClaimAnswer::unanswered;
   ErrorCode error = ErrorCode::ok;  ///< busy: which limit; other values: the call was not valid
   bool takeover = false;            ///< granted over a lease that ended or an owner that died
   bool result_expired = false;      ///< replay: still unique, the bytes are gone
@@ -138,6 +139,7 @@ struct ClaimOutcome {
 };
 
 enum class OwnerAnswer : std::uint8_t {
+  unanswered,
   ok,
   stale_owner,  ///< a newer epoch holds or finished the work; nothing was touched
   conflict,     ///< already finished otherwise
@@ -147,7 +149,7 @@ enum class OwnerAnswer : std::uint8_t {
 };
 
 struct OwnerOutcome {
-  OwnerAnswer answer = OwnerAnswer::unknown;
+  OwnerAnswer answer = OwnerAnswer::unanswered;
   ErrorCode error = ErrorCode::ok;  ///< not ok: nothing was changed
   bool late = false;                ///< ok, but the lease had ended
   ErrorCode dropped =

@@ -217,6 +217,7 @@ void write_claim_fields(RespWriter& reply, const ClaimOutcome& outcome, std::siz
         all.word<"outcome", "too_old">();
         all.integer<"window_start_ms">(outcome.window_start_unix_ms.value_or(0));
       });
+    case ClaimAnswer::unanswered:
     case ClaimAnswer::busy:
       return fields(2, [&](Fields& all) {
         all.word<"outcome", "busy">().bulk<"reason">(name_of(outcome.error));
@@ -253,6 +254,7 @@ void write_owner_fields(RespWriter& reply, const OwnerOutcome& outcome) {
     case OwnerAnswer::unknown:
       Fields{reply, 1}.word<"outcome", "unknown">();
       return;
+    case OwnerAnswer::unanswered:
     case OwnerAnswer::refused:
       Fields{reply, 1}.word<"outcome", "refused">();
       return;

@@ -68,6 +68,12 @@ Error bad_option(const char* what) {
   return {ErrorCode::bad_option, what};
 }
 
+OwnerOutcome unknown() {
+  OwnerOutcome outcome;
+  outcome.answer = OwnerAnswer::unknown;
+  return outcome;
+}
+
 Millis remembered(const Policy& policy) {
   return std::max(policy.unique_ttl, policy.result_ttl);
 }
@@ -197,14 +203,14 @@ TokenOutcome SignedTokens::reserve(Bytes token, Bytes subject,
 
 OwnerOutcome SignedTokens::spend(Bytes token, Epoch epoch, Bytes result) {
   const auto key = Impl::key_of(token);
-  if (!key) return {};
+  if (!key) return unknown();
   return impl_->claims().complete(
       {.key = *key, .epoch = epoch, .payload = result, .keeping = ResultKeeping::optional});
 }
 
 OwnerOutcome SignedTokens::give_back(Bytes token, Epoch epoch) {
   const auto key = Impl::key_of(token);
-  if (!key) return {};
+  if (!key) return unknown();
   return impl_->claims().fail(
       {.key = *key, .epoch = epoch, .on_failure = Policy::OnFailure::release});
 }

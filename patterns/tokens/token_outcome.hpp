@@ -29,6 +29,7 @@ namespace semel::patterns {
     case ClaimAnswer::too_new:
     case ClaimAnswer::unprotected:
     case ClaimAnswer::busy:
+    case ClaimAnswer::unanswered:
       break;
   }
   return TokenAnswer::busy;

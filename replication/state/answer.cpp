@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "base/assert.hpp"
 #include "replication/state/fields.hpp"
 
 namespace semel::replication {
@@ -67,6 +68,16 @@ void error(Fields& fields, ErrorCode& code) {
   code = static_cast<ErrorCode>(number);
 }
 
+/// In the log and between nodes the first answer is 0. The zero of the enumeration, which no call
+/// answers, has no number there.
+template <class Fields, class Kind>
+void answered(Fields& fields, Kind& answer, Kind last) {
+  SEMEL_ASSERT(answer != Kind::unanswered || (std::is_same_v<Fields, FieldReader>));
+  auto number = static_cast<std::uint8_t>(static_cast<std::uint8_t>(answer) - 1);
+  fields.small(number, static_cast<std::uint8_t>(static_cast<std::uint8_t>(last) - 1));
+  answer = static_cast<Kind>(number + 1);
+}
+
 void text(FieldWriter& fields, const std::string& value) {
   fields.bytes(value);
 }
@@ -103,7 +114,7 @@ void all(Fields& fields, StoreOutcome& answer) {
 
 template <class Fields>
 void all(Fields& fields, ClaimOutcome& answer) {
-  choice(fields, answer.answer, ClaimAnswer::unknown);
+  answered(fields, answer.answer, ClaimAnswer::unknown);
   error(fields, answer.error);
   fields.flag(answer.takeover);
   fields.flag(answer.result_expired);
@@ -127,7 +138,7 @@ void all(Fields& fields, ClaimOutcome& answer) {
 
 template <class Fields>
 void all(Fields& fields, OwnerOutcome& answer) {
-  choice(fields, answer.answer, OwnerAnswer::refused);
+  answered(fields, answer.answer, OwnerAnswer::refused);
   error(fields, answer.error);
   fields.flag(answer.late);
   error(fields, answer.dropped);

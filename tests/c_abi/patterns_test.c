@@ -25,6 +25,7 @@ static int run_job(void* context, const semel_work* work, semel_out* out) {
     SEMEL_INIT(inner);
     memset(&other, 0, sizeof other);
     other.says = "newer";
+    other.returns = SEMEL_WORK_DONE;
     CHECK_OK(semel_once(mine->claims, &request, run_job, &other, &inner));
     mine->inner_answer = inner.answer;
     semel_buffer_free(&inner.value);
@@ -86,7 +87,8 @@ static void test_once_fails(semel_engine* engine) {
   int returns;
   SEMEL_INIT(outcome);
   SEMEL_INIT(policy);
-  for (returns = 77; returns != 0; returns = returns == 77 ? SEMEL_WORK_ABANDONED : 0) {
+  for (returns = SEMEL_WORK_FAILED; returns != 0;
+       returns = returns == SEMEL_WORK_FAILED ? SEMEL_WORK_ABANDONED : 0) {
     fails.returns = returns; /* given back each time */
     CHECK_OK(semel_once(calls, &request, run_job, &fails, &outcome));
     CHECK(outcome.answer == SEMEL_ONCE_FAILED && HOLDS(outcome.failure, "the bank is slow"));
@@ -112,6 +114,34 @@ static void test_once_fails(semel_engine* engine) {
   CHECK(fails.runs == 5);
   semel_buffer_free(&outcome.value);
   semel_buffer_free(&outcome.failure);
+}
+
+/* once-again-9: what a function has not said is not done, and zero is no answer. */
+static void test_numbers_without_a_meaning(semel_engine* engine) {
+  static const int odd[] = {SEMEL_UNANSWERED, -1, 7, 77, SEMEL_STORAGE_FAILED};
+  static const char* const keys[] = {"0", "-1", "7", "77", "304"};
+  semel_claims* payments = open_claims(engine, "odd", "payment");
+  semel_once_outcome outcome;
+  semel_consumed consumed;
+  size_t i;
+  SEMEL_INIT(outcome);
+  SEMEL_INIT(consumed);
+  CHECK(outcome.answer == SEMEL_UNANSWERED && outcome.answer != SEMEL_ONCE_RAN);
+  CHECK(consumed.verdict == SEMEL_UNANSWERED && consumed.verdict != SEMEL_ACK);
+  for (i = 0; i < sizeof odd / sizeof *odd; ++i) {
+    semel_request request = request_for(keys[i]);
+    job says = new_job(odd[i], "a word");
+    CHECK_OK(semel_once(payments, &request, run_job, &says, &outcome));
+    CHECK(outcome.answer == SEMEL_ONCE_IN_DOUBT && says.runs == 1);
+    CHECK(strstr(outcome.failure.data, "no SEMEL_WORK_..: a word") != NULL);
+    request = request_for("message");
+    request.key_length = i + 1;
+    CHECK_OK(semel_consume_once(payments, &request, run_job, &says, &consumed));
+    CHECK(consumed.verdict == SEMEL_RETRY_LATER && consumed.answer == SEMEL_ONCE_IN_DOUBT);
+  }
+  semel_buffer_free(&outcome.value);
+  semel_buffer_free(&outcome.failure);
+  semel_buffer_free(&consumed.failure);
 }
 
 /* A reason that no value can hold: the work stays rejected, without its reason. */
@@ -206,6 +236,7 @@ void test_patterns(void) {
   semel_engine* engine = open_engine(NULL);
   test_once(engine);
   test_once_fails(engine);
+  test_numbers_without_a_meaning(engine);
   test_once_rejects_at_length(engine);
   test_once_is_slow(engine);
   test_consume(engine);

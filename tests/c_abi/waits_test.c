@@ -168,6 +168,9 @@ static void test_runs(semel_engine* engine) {
   CHECK(outcome.answer == SEMEL_ONCE_IN_FLIGHT);
   CHECK(semel_once_end(run, SEMEL_WORK_DONE, NULL, 3, &outcome) == SEMEL_BAD_OPTION);
   CHECK(semel_consume_end(run, SEMEL_WORK_DONE, NULL, 0, &consumed) == SEMEL_BAD_OPTION);
+  CHECK(semel_once_end(run, 0, TEXT("paid"), &outcome) == SEMEL_BAD_OPTION);
+  CHECK(semel_once_end(run, SEMEL_WORK_DONE_WITHOUT + 1, TEXT("paid"), &outcome) ==
+        SEMEL_BAD_OPTION);
   CHECK_OK(semel_once_end(run, SEMEL_WORK_DONE, TEXT("paid"), &outcome));
   CHECK(outcome.answer == SEMEL_ONCE_RAN && HOLDS(outcome.value, "paid"));
   run = begin_once(claims, "k", &work);

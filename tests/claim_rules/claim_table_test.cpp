@@ -26,13 +26,15 @@ struct Variant {
 };
 
 const std::string& name_of(ClaimAnswer answer) {
-  static const Words names{"granted",  "regranted", "in_flight", "replay", "kept_failure",
-                           "mismatch", "in_doubt",  "too_old",   "busy",   "unprotected"};
+  static const Words names{"unanswered", "granted",      "regranted",  "in_flight",
+                           "replay",     "kept_failure", "mismatch",   "in_doubt",
+                           "too_old",    "busy",         "unprotected"};
   return names.at(static_cast<std::size_t>(answer));
 }
 
 const std::string& name_of(OwnerAnswer answer) {
-  static const Words names{"ok", "stale_owner", "conflict", "not_owner", "unknown", "refused"};
+  static const Words names{"unanswered", "ok",      "stale_owner", "conflict",
+                           "not_owner",  "unknown", "refused"};
   return names.at(static_cast<std::size_t>(answer));
 }
 

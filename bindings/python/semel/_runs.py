@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._claims import Claims
 
 Kept = Optional[Tuple[int, Duration]]  # the lease that is renewed, in ms, and how long in total
-_DONE, _FAILED, _REJECTED, _ABANDONED, _UNKNOWN, _DONE_WITHOUT = range(6)
+_DONE, _FAILED, _REJECTED, _ABANDONED, _UNKNOWN, _DONE_WITHOUT = range(1, 7)
 
 
 def verdict_of(value: Any) -> None:

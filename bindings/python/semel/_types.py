@@ -14,27 +14,29 @@ T = TypeVar('T')
 
 
 class Answer(enum.IntEnum):
-    GRANTED = 0
-    REGRANTED = 1
-    IN_FLIGHT = 2
-    REPLAY = 3
-    KEPT_FAILURE = 4
-    MISMATCH = 5
-    IN_DOUBT = 6
-    TOO_OLD = 7
-    BUSY = 8
-    UNPROTECTED = 9
-    TOO_NEW = 10
-    UNKNOWN = 11
+    UNANSWERED = 0
+    GRANTED = 1
+    REGRANTED = 2
+    IN_FLIGHT = 3
+    REPLAY = 4
+    KEPT_FAILURE = 5
+    MISMATCH = 6
+    IN_DOUBT = 7
+    TOO_OLD = 8
+    BUSY = 9
+    UNPROTECTED = 10
+    TOO_NEW = 11
+    UNKNOWN = 12
 
 
 class OwnerAnswer(enum.IntEnum):
-    OK = 0
-    STALE = 1
-    CONFLICT = 2
-    NOT_OWNER = 3
-    UNKNOWN = 4
-    REFUSED = 5
+    UNANSWERED = 0
+    OK = 1
+    STALE = 2
+    CONFLICT = 3
+    NOT_OWNER = 4
+    UNKNOWN = 5
+    REFUSED = 6
 
 
 class State(enum.IntEnum):
@@ -47,29 +49,31 @@ class State(enum.IntEnum):
 
 
 class OnceAnswer(enum.IntEnum):
-    RAN = 0
-    REPLAYED = 1
-    EXPIRED = 2
-    IN_FLIGHT = 3
-    FAILED = 4
-    KEPT_FAILURE = 5
-    MISMATCH = 6
-    IN_DOUBT = 7
-    TOO_OLD = 8
-    TOO_NEW = 9
-    UNKNOWN = 10
-    BUSY = 11
-    REFUSED = 12
-    SUPERSEDED = 13
-    UNRECORDED = 14
-    UNGUARDED = 15
+    UNANSWERED = 0
+    RAN = 1
+    REPLAYED = 2
+    EXPIRED = 3
+    IN_FLIGHT = 4
+    FAILED = 5
+    KEPT_FAILURE = 6
+    MISMATCH = 7
+    IN_DOUBT = 8
+    TOO_OLD = 9
+    TOO_NEW = 10
+    UNKNOWN = 11
+    BUSY = 12
+    REFUSED = 13
+    SUPERSEDED = 14
+    UNRECORDED = 15
+    UNGUARDED = 16
 
 
 class Verdict(enum.IntEnum):
-    ACK = 0
-    RETRY_LATER = 1
-    ACK_DUPLICATE = 2
-    DEAD_LETTER = 3
+    UNANSWERED = 0
+    ACK = 1
+    RETRY_LATER = 2
+    ACK_DUPLICATE = 3
+    DEAD_LETTER = 4
 
 
 class TokenState(enum.Enum):

@@ -7,6 +7,7 @@
 //     case Verdict::ack_duplicate: broker.ack(message); break;
 //     case Verdict::retry_later: broker.requeue(message, consumed.retry_after); break;
 //     case Verdict::dead_letter: broker.reject(message); break;
+//     case Verdict::unanswered: break;    // of a Consumed that no call has filled
 //   }
 //
 // A crash at any point leaves the message to the broker, which delivers it again: the claim then
@@ -26,11 +27,13 @@
 #include <vector>
 
 #include "semel/patterns/once.hpp"
+#include "semel/patterns/returns.hpp"
 
 namespace semel {
 
 /// The answer to the broker.
 enum class Verdict : std::uint8_t {
+  unanswered,     ///< of an object that no call has filled: say nothing to the broker
   ack,            ///< it was handled by this call
   retry_later,    ///< another handles it, it failed, or there is no room: deliver it again
   ack_duplicate,  ///< it was handled before
@@ -52,8 +55,8 @@ struct ConsumeOptions {
 };
 
 struct Consumed {
-  Verdict verdict = Verdict::retry_later;
-  OnceAnswer answer = OnceAnswer::refused;  ///< why
+  Verdict verdict = Verdict::unanswered;
+  OnceAnswer answer = OnceAnswer::unanswered;  ///< why
   bool unguarded = false;      ///< the handler ran without protection: no id, or fail-open
   std::uint32_t attempts = 0;  ///< how often it was tried, this one included
   Epoch epoch = 0;
@@ -70,14 +73,14 @@ struct Rejected {
 
 namespace detail {
 
-enum class Handled : std::uint8_t { ok, failed, rejected, unknown };
+enum class Handled : std::uint8_t { unanswered, ok, failed, rejected, unknown };
 struct Handling {
-  Handled how = Handled::ok;
+  Handled how = Handled::unanswered;
   std::string reason;
 };
 
 inline Handling handling_of(const Status& status) {
-  if (status) return {};
+  if (status) return {Handled::ok, {}};
   // outcome_unknown: the effect may be there.
   const bool known = retry_of(status.error().code) != Retry::read_first;
   return {known ? Handled::failed : Handled::unknown, status.error().message()};
@@ -88,16 +91,33 @@ inline Handling handling_of(bool ok) {
 inline Handling handling_of(Rejected&& rejected) {
   return {Handled::rejected, std::move(rejected.reason)};
 }
-inline Handling handling_of(std::optional<Rejected>&& rejected) {
-  return rejected ? handling_of(*std::move(rejected)) : Handling{};
+template <class T>
+Handling handling_of(const Result<T>& result) {
+  return result.ok() ? Handling{Handled::ok, {}} : handling_of(Status{result.error()});
 }
+inline Handling handling_of(std::optional<Rejected>&& rejected) {
+  return rejected ? handling_of(*std::move(rejected)) : Handling{Handled::ok, {}};
+}
+
+/// What a handler may return. A conversion to bool is no verdict.
+template <class T>
+concept HandlerAnswer =
+    SaysWhetherDone<T> || std::is_same_v<T, Rejected> || std::is_same_v<T, std::optional<Rejected>>;
 
 template <class Handler, class... Arguments>
 Handling call_handler(Handler& handler, Arguments&&... arguments) {
-  using Plain = decltype(handler(std::forward<Arguments>(arguments)...));
-  if constexpr (std::is_void_v<Plain>) {
-    handler(std::forward<Arguments>(arguments)...);
+  using Plain = std::remove_cvref_t<decltype(handler(std::forward<Arguments>(arguments)...))>;
+  static_assert(!is_lazy<Plain>,
+                "the handler returns work that is still to be done (a future, a coroutine, a "
+                "callable, a lazy range): wait for it or call it, and return what became of it");
+  static_assert(is_lazy<Plain> || HandlerAnswer<Plain>,
+                "a handler returns nothing, bool, Status, a Result, Rejected or "
+                "std::optional<Rejected>: of another type it is not known which value is success");
+  if constexpr (is_lazy<Plain> || !HandlerAnswer<Plain>) {
     return {};
+  } else if constexpr (std::is_void_v<Plain>) {
+    handler(std::forward<Arguments>(arguments)...);
+    return {Handled::ok, {}};
   } else {
     return handling_of(handler(std::forward<Arguments>(arguments)...));
   }
@@ -153,9 +173,10 @@ class Consumption {
 }  // namespace detail
 
 /// Runs `handler` if this message was not handled yet, and returns what to answer to the broker.
-/// The handler may take a Work&, and return nothing, a bool, a Status, Rejected, or
-/// std::optional<Rejected>. A Status of outcome_unknown says "I don't know": it ends as the
-/// policy's on_exception says, and so does a handler that throws; its exception goes on.
+/// The handler may take a Work&, and return nothing, a bool, a Status, a Result, whose value is
+/// dropped, Rejected, or std::optional<Rejected>; nothing else compiles. A Status of
+/// outcome_unknown says "I don't know": it ends as the policy's on_exception says, and so does a
+/// handler that throws; its exception goes on.
 ///   on_exception   the claim            verdict
 ///   release        given back           retry_later
 ///   keep           failed for good      dead_letter

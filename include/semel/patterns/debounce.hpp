@@ -15,10 +15,12 @@
 #include <type_traits>
 
 #include "semel/patterns/once.hpp"
+#include "semel/patterns/returns.hpp"
 
 namespace semel {
 
 enum class DebounceAnswer : std::uint8_t {
+  unanswered,
   ran,
   suppressed,      ///< it ran, or runs, within the interval
   will_run_again,  ///< it runs, and will be run once more when it ends
@@ -44,9 +46,9 @@ class Debounce {
       : engine_(&engine), claims_(claims), options_(options) {}
 
   /// Runs `function` unless it ran within the interval. It may return nothing, a bool, a Status or
-  /// a Result. One that throws has failed; with run_once_more_after it is run once more for the
-  /// calls that were promised it, and the first exception goes on after that. Progress: that of the
-  /// function; waits for the journal.
+  /// a Result; nothing else compiles. One that throws has failed; with run_once_more_after it is
+  /// run once more for the calls that were promised it, and the first exception goes on after that.
+  /// Progress: that of the function; waits for the journal.
   template <class Function>
   DebounceAnswer run(Bytes key, Function&& function);
 
@@ -87,19 +89,29 @@ class Debounce::Turn {
   Epoch epoch_ = 0;
   Version seen_ = 0;
   bool runs_ = false;
-  DebounceAnswer answer_ = DebounceAnswer::refused;
+  DebounceAnswer answer_ = DebounceAnswer::unanswered;
 };
 
 namespace detail {
 
 template <class Function>
 bool succeeds(Function& function) {
-  using Plain = decltype(function());
-  if constexpr (std::is_void_v<Plain>) {
+  using Plain = std::remove_cvref_t<decltype(function())>;
+  static_assert(!is_lazy<Plain>,
+                "the function returns work that is still to be done (a future, a coroutine, a "
+                "callable, a lazy range): wait for it or call it, and return what became of it");
+  static_assert(is_lazy<Plain> || SaysWhetherDone<Plain>,
+                "the function returns nothing, bool, Status or a Result: of another type it is not "
+                "known which value is success");
+  if constexpr (is_lazy<Plain> || !SaysWhetherDone<Plain>) {
+    return false;
+  } else if constexpr (std::is_void_v<Plain>) {
     function();
     return true;
+  } else if constexpr (std::is_same_v<Plain, bool>) {
+    return function();
   } else {
-    return static_cast<bool>(function());
+    return function().ok();
   }
 }
 

@@ -77,6 +77,7 @@ class Guarded {
     using Outcome = decltype(once(std::declval<Claims&>(), call, run));
     if (!key) {
       Outcome refused;
+      refused.answer = OnceAnswer::refused;
       refused.error = key.error();
       return refused;
     }

@@ -20,6 +20,7 @@
 #include "semel/claims.hpp"
 #include "semel/codec.hpp"
 #include "semel/engine.hpp"
+#include "semel/patterns/returns.hpp"
 #include "semel/patterns/steps.hpp"
 #include "semel/patterns/watchdog.hpp"
 #include "semel/policies.hpp"
@@ -27,6 +28,7 @@
 namespace semel {
 
 enum class OnceAnswer : std::uint8_t {
+  unanswered,
   ran,           ///< the function ran, its result is kept; error result_not_kept: it is done, but
                  ///< the result could not be kept (too long, no memory, encode() threw)
   replayed,      ///< it had run; the value is that result
@@ -67,7 +69,7 @@ struct OnceCall {
 
 /// What happened, apart from the value.
 struct OnceReport {
-  OnceAnswer answer = OnceAnswer::refused;
+  OnceAnswer answer = OnceAnswer::unanswered;
   bool takeover = false;  ///< an earlier owner went silent: its effect may be there
   bool late =
       false;  ///< the lease had ended before the result came, but no other owner had the key
@@ -127,6 +129,7 @@ namespace detail {
   if (call.watchdog != nullptr &&
       !call.watchdog->can_keep(call.lease.value_or(claims.policy().lease))) {
     ClaimOutcome refused;
+    refused.answer = ClaimAnswer::busy;
     refused.error = ErrorCode::bad_option;
     return refused;
   }
@@ -226,6 +229,42 @@ auto run_guarded(Function& function, Work& work) {
   }
 }
 
+/// See semel::once().
+template <class Value, class Outcome, class Function>
+OnceOutcome<Value> run_once(Claims& claims, const OnceCall& call, Function& function) {
+  OnceOutcome<Value> done;
+  ClaimOutcome claim = ask(claims, call);
+  if (claim.answer == ClaimAnswer::replay && !claim.result_expired) {  // most of what is asked
+    done.answer = OnceAnswer::replayed;
+    done.attempt = claim.attempt;
+    if constexpr (std::is_same_v<Value, std::string>) {
+      done.value.emplace(std::move(claim.result));
+    } else {
+      done.value = Codec<Value>::decode(claim.result);
+    }
+    if (!done.value) done.error = not_readable(call.key);
+    return done;
+  }
+  GuardedRun run{claims, call, std::move(claim)};
+  std::optional<Value> value;
+  if (run.runs()) {
+    Outcome outcome = run_guarded(function, run.work());
+    if (outcome.ok()) {
+      complete_run(run, *outcome);
+      if (run.report().answer != OnceAnswer::superseded) value.emplace(*std::move(outcome));
+    } else {
+      run.fail(Error{outcome.error()});
+    }
+  }
+  if (run.stored()) {
+    value = Codec<Value>::decode(*run.stored());
+    if (!value) run.report().error = not_readable(call.key);
+  }
+  static_cast<OnceReport&>(done) = std::move(run.report());
+  done.value = std::move(value);
+  return done;
+}
+
 }  // namespace detail
 
 /// Runs `function` unless it has run, or is running, under this key. It may take a Work&, and
@@ -238,39 +277,16 @@ template <class Function>
 auto once(Claims& claims, const OnceCall& call, Function&& function) {
   using Outcome = decltype(detail::run_guarded(function, std::declval<Work&>()));
   using Value = std::remove_cvref_t<decltype(*std::declval<Outcome&>())>;
-  static_assert(Encodable<Value>, "give the result's type encode() and decode(), or a Codec");
-
-  OnceOutcome<Value> done;
-  ClaimOutcome claim = detail::ask(claims, call);
-  if (claim.answer == ClaimAnswer::replay && !claim.result_expired) {  // most of what is asked
-    done.answer = OnceAnswer::replayed;
-    done.attempt = claim.attempt;
-    if constexpr (std::is_same_v<Value, std::string>) {
-      done.value.emplace(std::move(claim.result));
-    } else {
-      done.value = Codec<Value>::decode(claim.result);
-    }
-    if (!done.value) done.error = detail::not_readable(call.key);
-    return done;
+  static_assert(!detail::is_lazy<Value>,
+                "the function returns work that is still to be done (a future, a coroutine, a "
+                "callable, a lazy range): wait for it or call it, and return its value");
+  static_assert(detail::is_lazy<Value> || Encodable<Value>,
+                "give the result's type encode() and decode(), or a Codec");
+  if constexpr (detail::is_lazy<Value> || !Encodable<Value>) {
+    return OnceOutcome<Nothing>{};
+  } else {
+    return detail::run_once<Value, Outcome>(claims, call, function);
   }
-  detail::GuardedRun run{claims, call, std::move(claim)};
-  std::optional<Value> value;
-  if (run.runs()) {
-    Outcome outcome = detail::run_guarded(function, run.work());
-    if (outcome.ok()) {
-      detail::complete_run(run, *outcome);
-      if (run.report().answer != OnceAnswer::superseded) value.emplace(*std::move(outcome));
-    } else {
-      run.fail(Error{outcome.error()});
-    }
-  }
-  if (run.stored()) {
-    value = Codec<Value>::decode(*run.stored());
-    if (!value) run.report().error = detail::not_readable(call.key);
-  }
-  static_cast<OnceReport&>(done) = std::move(run.report());
-  done.value = std::move(value);
-  return done;
 }
 
 template <class Function>
@@ -284,6 +300,7 @@ auto once(Engine& engine, const NamedPolicy& named, const OnceCall& call, Functi
   Result<Claims> claims = engine.claims(named.name, named.policy);
   if (claims) return once(*claims, call, std::forward<Function>(function));
   decltype(once(*claims, call, function)) refused;
+  refused.answer = OnceAnswer::refused;
   refused.error = claims.error();
   return refused;
 }

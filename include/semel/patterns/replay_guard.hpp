@@ -31,6 +31,7 @@ struct ReplayGuardOptions {
 };
 
 enum class ReplayAnswer : std::uint8_t {
+  unanswered,
   accepted,       ///< signed, in time, and the first with its nonce
   bad_signature,  ///< by none of the caller's secrets
   too_old,        ///< signed `window` ago or longer
@@ -41,7 +42,7 @@ enum class ReplayAnswer : std::uint8_t {
 };
 
 struct ReplayOutcome {
-  ReplayAnswer answer = ReplayAnswer::busy;
+  ReplayAnswer answer = ReplayAnswer::unanswered;
   ErrorCode error = ErrorCode::ok;  ///< busy: why
 };
 

@@ -18,6 +18,7 @@
 #include "semel/claims.hpp"
 #include "semel/codec.hpp"
 #include "semel/engine.hpp"
+#include "semel/patterns/returns.hpp"
 
 namespace semel {
 
@@ -101,7 +102,11 @@ template <class Step>
 auto Steps::run(Bytes name, Step&& step) {
   using Outcome = decltype(detail::call_for_result(step));
   using Value = std::remove_cvref_t<decltype(*std::declval<Outcome&>())>;
-  static_assert(Encodable<Value>, "give the result's type encode() and decode(), or a Codec");
+  static_assert(!detail::is_lazy<Value>,
+                "the step returns work that is still to be done (a future, a coroutine, a "
+                "callable, a lazy range): wait for it or call it, and return its value");
+  static_assert(detail::is_lazy<Value> || Encodable<Value>,
+                "give the result's type encode() and decode(), or a Codec");
   Result<std::optional<std::string>> memo = recall(name);
   if (!memo.ok()) return Outcome{memo.error()};
   if (*memo) {

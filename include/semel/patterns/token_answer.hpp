@@ -12,6 +12,7 @@
 namespace semel {
 
 enum class TokenAnswer : std::uint8_t {
+  unanswered,
   reserved,   ///< it is yours: do the work, then spend it or give it back with the epoch
   regranted,  ///< it was yours already, by the claim id; the same epoch
   in_flight,  ///< another caller has it reserved; perhaps again after retry_after
@@ -23,7 +24,7 @@ enum class TokenAnswer : std::uint8_t {
 };
 
 struct TokenOutcome {
-  TokenAnswer answer = TokenAnswer::busy;
+  TokenAnswer answer = TokenAnswer::unanswered;
   Epoch epoch = 0;                  ///< reserved, regranted: the right to spend it
   std::uint32_t attempt = 0;        ///< reserved: 1 for the first; others: attempts so far
   std::string result{};             ///< spent, exhausted
