@@ -1,8 +1,10 @@
-"""Runs every test of a fault that an attack from outside once found: run.py --build DIR.
+"""Runs every test of a fault that attacks from outside once found: run.py --build DIR.
 
-These are the Catch2 tests tagged [attack][fault-N] in all suites of the build, and the programs
-fault_NN_name.py beside this file. Prints a table of the faults; the last line is the figure. Fails
-if a test fails, or if one of the faults 1..23 has no test that ran.
+The first attack: Catch2 tests tagged [attack][fault-N] in all suites of the build, and the programs
+fault_NN_name.py beside this file. The second one: tests tagged [once-again-N], the programs
+once_again_NN_name.py, and those of our clients with "once-again-N" in their names (clients.py), for
+which --program names the node and --clients a folder for what is built. Prints a table of the
+faults; the last line is the figure. Fails if a test fails, or if a fault has no test that passed.
 """
 
 import argparse
@@ -14,8 +16,13 @@ import subprocess
 import sys
 import xml.etree.ElementTree as tree
 
+import clients
+
 HERE = pathlib.Path(__file__).resolve().parent
-FAULTS = range(1, 24)
+# By the name of an attack: its tag, its programs, its faults.
+ATTACKS = {"fault": range(1, 24), "once-again": range(1, 28)}
+TAG = re.compile(r"\[(fault|once-again)-(\d+)\]")
+SCRIPT = re.compile(r"(fault|once_again)_(\d+)_")
 SKIPPED = 77
 SUITE_SECONDS = 900
 PROGRAM_SECONDS = 120
@@ -30,7 +37,12 @@ def suites(build):
 
 
 def faults_of(tags):
-    return [int(number) for number in re.findall(r"\[fault-(\d+)\]", tags)]
+    return [(attack, int(number)) for attack, number in TAG.findall(tags)]
+
+
+# Catch2 has no patterns within a tag: all of them are named.
+SELECTION = ",".join(f"[{attack}-{number}]~[.]"
+                     for attack, numbers in ATTACKS.items() for number in numbers)
 
 
 def run_catch(suite, selection):
@@ -42,7 +54,7 @@ def run_catch(suite, selection):
 
 def cases_of(suite):
     """Names and tags of the suite's attacks."""
-    done = subprocess.run([str(suite), "[attack]~[.]", "--list-tests"],
+    done = subprocess.run([str(suite), SELECTION, "--list-tests"],
                           capture_output=True, timeout=60, check=False)
     text = done.stdout.decode(errors="replace")
     cases = []
@@ -64,25 +76,26 @@ def results_of(suite):
     expected = cases_of(suite)
     if not expected:
         return
-    code, out, errors = run_catch(suite, "[attack]~[.]")
+    code, out, errors = run_catch(suite, SELECTION)
     try:
         root = tree.fromstring(out[out.find("<?xml"):])  # a suite prints its seed before
     except tree.ParseError:
         for name, tags in expected:
-            for fault in faults_of(tags) or [0]:
+            for fault in faults_of(tags) or [("fault", 0)]:
                 yield Result(fault, f"{suite.name}: {name}", "failed",
                              f"the suite ended with {code}: {errors[-2000:]}{out[-2000:]}")
         return
     for case in root.iter("TestCase"):
         passed = case.find("OverallResult").get("success") == "true"
         detail = "" if passed else tree.tostring(case, encoding="unicode")[:4000]
-        for fault in faults_of(case.get("tags", "")) or [0]:
+        for fault in faults_of(case.get("tags", "")) or [("fault", 0)]:
             yield Result(fault, f"{suite.name}: {case.get('name')}",
                          "passed" if passed else "failed", detail)
 
 
 def result_of(script, program, build):
-    fault = int(re.match(r"fault_(\d+)_", script.name).group(1))
+    attack, number = SCRIPT.match(script.name).groups()
+    fault = attack.replace("_", "-"), int(number)
     try:
         done = subprocess.run([sys.executable, str(script), "--program", str(program)],
                               capture_output=True, timeout=PROGRAM_SECONDS, check=False,
@@ -95,35 +108,49 @@ def result_of(script, program, build):
 
 
 def table(results):
-    print("fault  tests  passed  failed  skipped")
-    for fault in sorted({*FAULTS, *(each.fault for each in results)}):
+    print("fault           tests  passed  failed  skipped")
+    wanted = {(attack, number) for attack, numbers in ATTACKS.items() for number in numbers}
+    for fault in sorted(wanted | {each.fault for each in results}):
         own = [each.verdict for each in results if each.fault == fault]
-        print(f"{fault:5}  {len(own):5}  {own.count('passed'):6}  {own.count('failed'):6}"
+        name = f"{fault[0]} {fault[1]}"
+        print(f"{name:14}  {len(own):5}  {own.count('passed'):6}  {own.count('failed'):6}"
               f"  {own.count('skipped'):7}{'' if 'passed' in own else '   no test passed'}")
+    return [fault for fault in sorted(wanted)
+            if not any(each.fault == fault and each.verdict == "passed" for each in results)]
+
+
+def all_results(build, program, folder):
+    for suite in suites(build):
+        yield from results_of(suite)
+    for script in sorted(HERE.glob("*.py")):
+        if SCRIPT.match(script.name):
+            yield result_of(script, build / "tools" / "semel" / "semel", build)
+    for number, name, verdict, detail in clients.results(build, program, folder):
+        yield Result(("once-again", number), name, verdict, detail)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True,
                         help="a whole build, as build/dev")
-    build = parser.parse_args().build.resolve()
-    results = []
-    for suite in suites(build):
-        results.extend(results_of(suite))
-    for script in sorted(HERE.glob("fault_*.py")):
-        results.append(result_of(script, build / "tools" / "semel" / "semel", build))
+    parser.add_argument("--program", type=pathlib.Path, help="for the clients; else that of the build")
+    parser.add_argument("--clients", type=pathlib.Path, help="else without our clients' tests")
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+    program = (arguments.program or build / "tools" / "semel" / "semel").resolve()
+    folder = arguments.clients and arguments.clients.resolve()
+    results = list(all_results(build, program, folder))
     for each in results:
         if each.verdict != "passed":
-            print(f"--- fault {each.fault}: {each.name}: {each.verdict}\n{each.detail}")
-    table(results)
+            print(f"--- {each.fault[0]} {each.fault[1]}: {each.name}: {each.verdict}\n{each.detail}")
+    untested = table(results)
     failed = sum(each.verdict == "failed" for each in results)
     skipped = sum(each.verdict == "skipped" for each in results)
-    untested = [fault for fault in FAULTS
-                if not any(each.fault == fault and each.verdict == "passed" for each in results)]
     if untested:
-        print("without a test that passed:", *untested)
+        print("without a test that passed:", *(f"{name} {number}" for name, number in untested))
     tests = len({each.name for each in results})
-    print(f"attacks: {len(FAULTS) - len(untested)} of {len(FAULTS)} faults, {tests} tests, "
+    faults = sum(map(len, ATTACKS.values()))
+    print(f"attacks: {faults - len(untested)} of {faults} faults, {tests} tests, "
           f"{failed} failed, {skipped} skipped")
     sys.exit(1 if failed or untested else 0)
 
