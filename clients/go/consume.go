@@ -3,17 +3,18 @@ package semel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Verdict is the answer to a broker.
+// Verdict is the answer to a broker. The zero of it is no answer.
 type Verdict int
 
 const (
 	// Retry: deliver the message again, after RetryAfter.
-	Retry Verdict = iota
+	Retry Verdict = iota + 1
 	// Ack: it is handled.
 	Ack
 	// DeadLetter: it is not to be tried again.
@@ -21,7 +22,17 @@ const (
 )
 
 func (v Verdict) String() string {
-	return [...]string{"retry", "ack", "dead letter"}[v]
+	switch v {
+	case 0:
+		return "not answered"
+	case Retry:
+		return "retry"
+	case Ack:
+		return "ack"
+	case DeadLetter:
+		return "dead letter"
+	}
+	return fmt.Sprintf("Verdict(%d)", int(v))
 }
 
 // Consumed is what became of a message.

@@ -192,8 +192,8 @@ func (h *held) renew(ctx context.Context) {
 	defer close(h.done)
 	deadline := time.Now().Add(h.s.runMax)
 	delay := min(time.Until(h.until)/3, h.lease/3)
-	for pause(ctx, delay) == nil {
-		if time.Now().After(deadline) {
+	for pause(ctx, min(delay, time.Until(deadline))) == nil {
+		if !time.Now().Before(deadline) {
 			h.lose(fmt.Sprintf("the work ran longer than %v", h.s.runMax))
 			return
 		}

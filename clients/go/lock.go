@@ -6,13 +6,26 @@ import (
 	"sync"
 )
 
-// Lock is a lock that this process holds. Its lease is renewed until Unlock, until it is lost, or
-// for the time of WithRunMax.
+// Lock is a lock that this process holds: one acquisition, which several goroutines may share. Its
+// lease is renewed until Unlock, until it is lost, or for the time of WithRunMax. A copy of it, and
+// &Lock{}, own nothing.
 type Lock struct {
 	held   *held
+	self   *Lock // a copy has another address
 	unlock sync.Once
 	err    error
 }
+
+var errNoLock = errors.New("semel: a copy of a lock, or a zero one, owns nothing")
+
+var endedContext = func() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errNoLock)
+	return ctx
+}()
+
+// own: it is the lock that was given out.
+func (l *Lock) own() bool { return l != nil && l.held != nil && l.self == l }
 
 // Lock waits for a lock until ctx ends, or for the time of WithWait; then the error is ErrInFlight.
 // ctx is for getting the lock: one that ends later does not unlock it.
@@ -20,7 +33,7 @@ type Lock struct {
 // Declare the namespace as "lock", or as "fair-lock" for locks in the order of arrival.
 func (c *Claims) Lock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	s := c.settings(options)
-	if s.wait == 0 {
+	if !s.waitGiven {
 		s.wait = Forever
 	}
 	return c.lock(ctx, key, s)
@@ -46,22 +59,38 @@ func (c *Claims) lock(ctx context.Context, key string, s settings) (*Lock, error
 		found.held.end()
 		return nil, &BusyError{"the namespace fails open, which is no lock"}
 	}
-	return &Lock{held: found.held}, nil
+	lock := &Lock{held: found.held}
+	lock.self = lock
+	return lock, nil
 }
 
 // Token is the fencing token: it grows with each holder. What the holder writes to should refuse a
-// token smaller than one it has seen.
-func (l *Lock) Token() int64 { return l.held.work.Epoch }
+// token smaller than one it has seen. 0, of a copy, is nobody's.
+func (l *Lock) Token() int64 {
+	if !l.own() {
+		return 0
+	}
+	return l.held.work.Epoch
+}
 
 // Context ends when the lock is lost or unlocked; context.Cause says ErrLeaseLost if lost.
-func (l *Lock) Context() context.Context { return l.held.ctx }
+func (l *Lock) Context() context.Context {
+	if !l.own() {
+		return endedContext
+	}
+	return l.held.ctx
+}
 
 // Lost says whether the lock is known to be lost. Context tells of it as it happens.
-func (l *Lock) Lost() bool { return l.held.isLost.Load() }
+func (l *Lock) Lost() bool { return l.own() && l.held.isLost.Load() }
 
-// Unlock gives the lock back. ErrLeaseLost: it was not held any more. ErrUnavailable: the node did
-// not answer, and the lease ends the lock. A second call returns what the first one did.
+// Unlock gives the lock back. ErrLeaseLost: it was not held any more, also if another owner has come
+// and gone. ErrUnavailable: the node did not answer; the lock is given back as soon as it does, or
+// its lease ends it. A second call returns what the first one did.
 func (l *Lock) Unlock() error {
+	if !l.own() {
+		return errNoLock
+	}
 	l.unlock.Do(func() {
 		h := l.held
 		h.stop()

@@ -7,9 +7,12 @@ import (
 	"reflect"
 )
 
-// Done is work that is done, by this call or by an earlier one.
+// Done is work that is done, by this call or by an earlier one. In a zero Done nothing is: neither
+// Ran nor Replayed.
 type Done[T any] struct {
 	Value T
+	// Ran: fn ran in this call, and has returned.
+	Ran bool
 	// Replayed: an earlier call ran it, and Value is its result.
 	Replayed bool
 	// Late: the lease had ended when the work was recorded, but nobody had taken over.
@@ -53,6 +56,7 @@ func Once[T any](ctx context.Context, c *Claims, key string,
 	defer h.end()
 	done := Done[T]{Epoch: h.work.Epoch, Attempt: h.work.Attempt, Unprotected: h.work.Unprotected}
 	value, err := run(h, fn)
+	done.Ran = true
 	if err != nil {
 		return done, failed(h, err)
 	}

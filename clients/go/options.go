@@ -21,7 +21,8 @@ const (
 
 func wordOf(text string) Ending { return Ending(strings.ToUpper(text)) }
 
-// Policy is what a namespace is declared with. A zero field is left to As, or to the default.
+// Policy is what a namespace is declared with. A zero field is left to As, or to the default; Off is
+// the time 0 where As has another. Other times are at least 1 ms.
 type Policy struct {
 	As            string // call, debounce, dedup, fair-lock, lock, message, nonce, payment, token
 	Lease         time.Duration
@@ -42,6 +43,17 @@ type Policy struct {
 	Fair          bool
 }
 
+type namedTime struct {
+	name  string
+	value time.Duration
+}
+
+func (p *Policy) times() []namedTime {
+	return []namedTime{{"LEASE", p.Lease}, {"RESULT-TTL", p.ResultTTL}, {"UNIQUE-TTL", p.UniqueTTL},
+		{"FAILURE-TTL", p.FailureTTL}, {"ATTEMPTS-TTL", p.AttemptsTTL}, {"WINDOW", p.Window},
+		{"AHEAD", p.Ahead}, {"RETRY-AFTER-MAX", p.RetryAfterMax}}
+}
+
 func (p *Policy) words() []any {
 	var words []any
 	text := func(name, value string) {
@@ -50,14 +62,10 @@ func (p *Policy) words() []any {
 		}
 	}
 	text("AS", p.As)
-	times := []struct {
-		name  string
-		value time.Duration
-	}{{"LEASE", p.Lease}, {"RESULT-TTL", p.ResultTTL}, {"UNIQUE-TTL", p.UniqueTTL},
-		{"FAILURE-TTL", p.FailureTTL}, {"ATTEMPTS-TTL", p.AttemptsTTL}, {"WINDOW", p.Window},
-		{"AHEAD", p.Ahead}, {"RETRY-AFTER-MAX", p.RetryAfterMax}}
-	for _, each := range times {
-		if each.value != 0 {
+	for _, each := range p.times() {
+		if each.value == Off {
+			words = append(words, each.name, 0)
+		} else if each.value != 0 {
 			words = append(words, each.name, milliseconds(each.value))
 		}
 	}
@@ -92,6 +100,7 @@ type settings struct {
 	policy    *Policy
 	lease     time.Duration
 	wait      time.Duration
+	waitGiven bool
 	payload   *payload
 	operation *string
 	scope     *Scope
@@ -114,24 +123,55 @@ func (s *settings) apply(options []Option) {
 	}
 }
 
+// wrong keeps the first thing that is wrong with the options.
+func (s *settings) wrong(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("semel: "+format, args...)
+	}
+}
+
+// isTime checks an option that is a time of at least 1 ms.
+func (s *settings) isTime(name string, d time.Duration) {
+	if d < time.Millisecond || d > waitMax {
+		s.wrong("%s(%v): it is 1ms to %v", name, d, time.Duration(waitMax))
+	}
+}
+
 // WithPolicy declares the namespace at the first call. If it exists with other terms, the calls
-// fail and the error names the differences. For New.
-func WithPolicy(p Policy) Option { return func(s *settings) { s.policy = &p } }
+// fail and the error names the differences. Only for New.
+func WithPolicy(p Policy) Option {
+	return func(s *settings) {
+		for _, each := range p.times() {
+			if each.value != 0 && each.value != Off {
+				s.isTime("the policy's "+each.name, each.value)
+			}
+		}
+		if p.AttemptsMax < 0 {
+			s.wrong("the policy's ATTEMPTS-MAX is %d", p.AttemptsMax)
+		}
+		s.policy = &p
+	}
+}
 
 // WithLease is how long the owner may be silent before others take over, at least 1 ms; by default
 // the namespace's. It is renewed at each third of it while the work runs.
 func WithLease(d time.Duration) Option {
 	return func(s *settings) {
-		if d < time.Millisecond {
-			s.err = fmt.Errorf("semel: a lease of %v; the least is 1ms", d)
-		}
+		s.isTime("WithLease", d)
 		s.lease = d
 	}
 }
 
-// WithWait is how long to wait while another owner does the work; by default not at all. Forever
-// waits until the context ends.
-func WithWait(d time.Duration) Option { return func(s *settings) { s.wait = d } }
+// WithWait is how long to wait while another owner does the work; by default not at all, which 0
+// is too. Forever waits until the context ends.
+func WithWait(d time.Duration) Option {
+	return func(s *settings) {
+		if d != 0 && d != Forever && d < time.Millisecond {
+			s.wrong("WithWait(%v): it is 0, at least 1ms, or Forever", d)
+		}
+		s.wait, s.waitGiven = d, true
+	}
+}
 
 // payload is what a fingerprint is made of.
 type payload struct {
@@ -150,7 +190,7 @@ func WithFingerprint(bytes []byte) Option {
 func WithFingerprintOf(value any) Option {
 	text, err := CanonicalArguments(value)
 	if err != nil {
-		return func(s *settings) { s.err = fmt.Errorf("WithFingerprintOf: %w", err) }
+		return func(s *settings) { s.wrong("WithFingerprintOf: %w", err) }
 	}
 	return func(s *settings) { s.payload = &payload{canonical: text} }
 }
@@ -196,7 +236,7 @@ func (s *settings) fingerprint() (hex string, algorithm int, err error) {
 func WithFirstSent(t time.Time) Option {
 	return func(s *settings) {
 		if t.IsZero() {
-			s.err = errors.New("semel: WithFirstSent(time.Time{}): no time")
+			s.wrong("WithFirstSent(time.Time{}) is no time")
 		}
 		s.firstSent = &t
 	}
@@ -206,21 +246,48 @@ func WithFirstSent(t time.Time) Option {
 func WithOwner(label string) Option { return func(s *settings) { s.owner = label } }
 
 // WithCodec says how results become bytes; by default JSON.
-func WithCodec(codec Codec) Option { return func(s *settings) { s.codec = codec } }
+func WithCodec(codec Codec) Option {
+	return func(s *settings) {
+		if codec == nil {
+			s.wrong("WithCodec(nil)")
+		}
+		s.codec = codec
+	}
+}
 
 // WithFailure says what becomes of the claim when the function returns an error or panics. Without
 // it the namespace's ON-FAILURE decides about errors, and its ON-EXCEPTION about panics, about
 // ErrOutcomeUnknown and about errors of a context that ended.
-func WithFailure(ending Ending) Option { return func(s *settings) { s.failure = ending } }
+func WithFailure(ending Ending) Option {
+	return func(s *settings) {
+		if ending != Release && ending != Keep && ending != InDoubt {
+			s.wrong("WithFailure(%q): it is Release, Keep or InDoubt", string(ending))
+		}
+		s.failure = ending
+	}
+}
 
-// WithRunMax is how long the lease of one claim is renewed at most, by default an hour. Then the
-// function's context ends and the lease runs out, so that work which never ends does not hold its
-// key for ever.
-func WithRunMax(d time.Duration) Option { return func(s *settings) { s.runMax = d } }
+// WithRunMax is how long the lease of one claim is renewed at most, by default an hour; 0: never.
+// Then the function's context ends and the lease runs out, so that work which never ends does not
+// hold its key for ever.
+func WithRunMax(d time.Duration) Option {
+	return func(s *settings) {
+		if d != 0 {
+			s.isTime("WithRunMax", d)
+		}
+		s.runMax = d
+	}
+}
 
-// WithPatience is how long a call is repeated while the node does not answer, by default 5 s.
-// Repeating is safe: each claim has an id, and a node answers a repeat as it did the first time.
-func WithPatience(d time.Duration) Option { return func(s *settings) { s.patience = d } }
+// WithPatience is how long a call is repeated while the node does not answer, at least 1 ms, by
+// default 5 s. Repeating is safe: each claim has an id, and a node answers a repeat as it did the
+// first time.
+func WithPatience(d time.Duration) Option {
+	return func(s *settings) {
+		s.isTime("WithPatience", d)
+		s.patience = d
+	}
+}
 
 // milliseconds rounds up: what is positive stays so.
 func milliseconds(d time.Duration) int64 {

@@ -162,7 +162,7 @@ func TestATokenIsUsedOnce(t *testing.T) {
 		is(t, tokens.Consume(ctx, token), semel.ErrTokenUsed)
 		is(t, tokens.Consume(ctx, "forged"), semel.ErrTokenUnknown)
 		is(t, tokens.Consume(ctx, ""), semel.ErrKey)
-		other, err := tokens.Issue(ctx, 0)
+		other, err := tokens.Issue(ctx, semel.Default)
 		is(t, err, nil)
 		same(t, other != token, true)
 

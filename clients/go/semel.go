@@ -12,15 +12,24 @@ package semel
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Forever is a wait that only the context ends.
-const Forever time.Duration = -1
+// Times with a meaning of their own; 0 is always 0.
+const (
+	// Forever is a wait that only the context ends.
+	Forever time.Duration = -1
+	// Default is the namespace's own time, for Tokens.Issue and IssueAs.
+	Default time.Duration = math.MinInt64
+	// Off is the time 0 in a Policy, where a field without a value is left to As.
+	Off time.Duration = math.MinInt64 + 1
+)
 
 const (
 	defaultLease    = time.Minute
@@ -50,12 +59,19 @@ type Claims struct {
 // New names a namespace. It asks nothing: the first call declares the namespace if there is a
 // WithPolicy, and reads its policy. The other options are defaults of all calls.
 //
-// rdb is a *redis.Client or *redis.ClusterClient. It stays the caller's, who closes it.
+// rdb is a *redis.Client or *redis.ClusterClient. It stays the caller's, who closes it. A wrong option
+// is what every call returns, and Err.
 func New(rdb redis.UniversalClient, namespace string, options ...Option) *Claims {
 	s := settings{patience: defaultPatience, runMax: defaultRunMax, codec: JSON}
 	s.apply(options)
+	if _, ring := rdb.(*redis.Ring); ring || rdb == nil {
+		s.wrong("a client of type %T cannot keep what claims promise", rdb)
+	}
 	return &Claims{rdb: rdb, name: namespace, defaults: s}
 }
+
+// Err is what is wrong with the options of New, without asking the node. Each call says so as well.
+func (c *Claims) Err() error { return c.defaults.err }
 
 // Name is the name of the namespace.
 func (c *Claims) Name() string { return c.name }
@@ -63,12 +79,18 @@ func (c *Claims) Name() string { return c.name }
 func (c *Claims) settings(options []Option) settings {
 	s := c.defaults
 	s.apply(options)
+	if s.policy != c.defaults.policy && s.err == nil {
+		s.err = errors.New("semel: WithPolicy is an option of New, not of a call")
+	}
 	return s
 }
 
 // ready gives the policy, declared if it has to be. A policy that an operator changes is seen within
 // a minute. A node without a storage forgets its namespaces when it ends: they are declared again.
 func (c *Claims) ready(ctx context.Context) (policy, error) {
+	if c.defaults.err != nil {
+		return policy{}, c.defaults.err
+	}
 	c.mu.Lock()
 	declared, known, fresh := c.declared, c.policy, time.Since(c.read) < policyAge && !c.read.IsZero()
 	c.mu.Unlock()

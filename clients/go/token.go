@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -25,9 +26,10 @@ func NewTokens(claims *Claims) *Tokens {
 	return &Tokens{claims}
 }
 
-// Issue makes a token, good for ttl; 0: for the namespace's ATTEMPTS-TTL. It is text for URLs.
+// Issue makes a token, good for ttl, at least 1 ms; Default: for the namespace's ATTEMPTS-TTL. It is
+// text for URLs.
 func (t *Tokens) Issue(ctx context.Context, ttl time.Duration) (string, error) {
-	if ttl == 0 {
+	if ttl == Default {
 		known, err := t.claims.ready(ctx)
 		if err != nil {
 			return "", err
@@ -38,21 +40,30 @@ func (t *Tokens) Issue(ctx context.Context, ttl time.Duration) (string, error) {
 	_, _ = rand.Read(bytes[:16]) // it never fails
 	binary.BigEndian.PutUint64(bytes[16:], uint64(time.Now().Add(ttl).UnixMilli()))
 	token := base64.RawURLEncoding.EncodeToString(bytes)
-	_, err := t.IssueAs(ctx, token, ttl)
-	return token, err
+	if _, err := t.IssueAs(ctx, token, ttl); err != nil {
+		return "", err
+	}
+	return token, nil
 }
 
 // IssueAs issues a token that the caller chose; false: it is known already, used or not. A repeat
 // after a lost reply may answer false for a token that it issued.
 func (t *Tokens) IssueAs(ctx context.Context, token string, ttl time.Duration) (bool, error) {
 	if token == "" {
-		return false, ErrKey
+		return false, fmt.Errorf("%w: the token is empty", ErrKey)
+	}
+	check := t.claims.settings(nil)
+	if ttl != Default {
+		check.isTime("the time of a token", ttl)
+	}
+	if check.err != nil {
+		return false, check.err
 	}
 	if _, err := t.claims.ready(ctx); err != nil {
 		return false, err
 	}
 	args := []any{"SEMEL.ISSUE", t.claims.name, token}
-	if ttl != 0 {
+	if ttl != Default {
 		args = append(args, "TTL", milliseconds(ttl))
 	}
 	reply, err := t.claims.ask(ctx, t.claims.defaults.patience, args)
