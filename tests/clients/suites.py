@@ -317,6 +317,7 @@ ALL = (
     SemelGo('semel-go-newest', '^Test[^G]', 'newest.mod'),
     SemelNode('semel-node', 'once', 'identity', 'results', 'attack', 'patterns'),
     SemelNode('semel-node-stories', 'options', 'stories'),
+    SemelNode('semel-node-drivers', 'drivers'),
 )
 
 

@@ -5,11 +5,11 @@ import * as semel from '../src/index.js';
 import { Claims, Tokens } from '../src/index.js';
 import { clusters } from './node.js';
 
-for (const { name, open } of clusters()) {
-  test(`a group, ${name}`, async () => {
+for (const [i, { name, open }] of clusters().entries()) {
+  test(`once-again-25: a group, ${name}`, async () => {
     const [client, close] = await open();
     try {
-      const orders = new Claims(client, `group-${name.slice(0, 4)}`, { policy: { as: 'call' } });
+      const orders = new Claims(client, `group-${i}`, { policy: { as: 'call' } });
       let ran = 0;
       await Promise.all(Array.from({ length: 8 }, async () => {
         for (let key = 0; key < 20; ++key) {
@@ -22,7 +22,7 @@ for (const { name, open } of clusters()) {
       await assert.rejects(orders.tryLock('lock'), semel.InFlightError);
       await lock.unlock();
       await (await waiting).unlock();
-      const tokens = new Tokens(client, `tokens-${name.slice(0, 4)}`);
+      const tokens = new Tokens(client, `tokens-${i}`);
       const token = await tokens.issue(60_000);
       await tokens.consume(token);
       await assert.rejects(tokens.consume(token), semel.TokenUsedError);

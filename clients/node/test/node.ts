@@ -180,27 +180,31 @@ export function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Clients of a group, if the runner has one. */
+/** Clients of a group, if the runner has one, with each option that says where calls go. */
 export function clusters(): { name: string; open: () => Promise<[AnyClient, () => unknown]> }[] {
   const ports = (process.env['SEMEL_TEST_NODES'] ?? '').split(' ').filter(Boolean).map(Number);
   if (ports.length === 0) return [];
-  return [{
-    name: 'ioredis, cluster',
-    async open() {
+  const ioredis = [{}, { enableAutoPipelining: true }, { scaleReads: 'all' }, { scaleReads: 'slave' },
+    { redisOptions: { protocol: 2, stringNumbers: true } }];
+  const nodeRedis = [{}, { useReplicas: true }, { minimizeConnections: true }, { RESP: 2 },
+    { defaults: { disableOfflineQueue: true } }];
+  return [...ioredis.map((options) => ({
+    name: `ioredis, cluster ${JSON.stringify(options)}`,
+    async open(): Promise<[AnyClient, () => unknown]> {
       const client = new Cluster(ports.map((port) => ({ host: '127.0.0.1', port })),
-        { clusterRetryStrategy: () => 20 });
+        { clusterRetryStrategy: () => 20, ...options as object });
       client.on('error', () => {});
       await client.ping();
       return [client, () => client.disconnect()];
     },
-  }, {
-    name: 'node-redis, cluster',
-    async open() {
-      const client = createCluster({
+  })), ...nodeRedis.map((options) => ({
+    name: `node-redis, cluster ${JSON.stringify(options)}`,
+    async open(): Promise<[AnyClient, () => unknown]> {
+      const client = createCluster({ ...options as object,
         rootNodes: ports.map((port) => ({ socket: { host: '127.0.0.1', port } })) });
       client.on('error', () => {});
       await client.connect();
-      return [client, () => client.destroy()];
+      return [client as unknown as AnyClient, () => client.destroy()];
     },
-  }];
+  }))];
 }
