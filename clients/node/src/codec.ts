@@ -1,5 +1,6 @@
 // How results become bytes, and how those are stored.
 import { isDeepStrictEqual, types } from 'node:util';
+import { canonicalJson, Digits, Members, numberText, write, type Tree } from './canonical.js';
 import { NoResultError } from './errors.js';
 import { isPlain, kindOf } from './identity.js';
 
@@ -21,7 +22,7 @@ export const json: Codec = {
     return Buffer.from(text);
   },
   decode(bytes) {
-    return bytes.length === 0 ? undefined : JSON.parse(bytes.toString());
+    return bytes.length === 0 ? undefined : parsed(bytes.toString());
   },
 };
 
@@ -36,7 +37,7 @@ export const typed: Codec = {
       : Buffer.from(JSON.stringify(tagged(value, '$', new Set())));
   },
   decode(bytes) {
-    return bytes.length === 0 ? undefined : untagged(JSON.parse(bytes.toString()));
+    return bytes.length === 0 ? undefined : untagged(parsed(bytes.toString()));
   },
 };
 
@@ -48,6 +49,20 @@ export const bytes: Codec = {
   },
   decode: (found) => found,
 };
+
+/** JSON.parse(), but a number that it would round, as another language may have written, is an error. */
+function parsed(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (!/\d{16}/.test(text)) return value;
+  const tree = (each: unknown): Tree => {
+    if (typeof each === 'number') return new Digits(numberText(String(each)));
+    if (typeof each !== 'object' || each === null) return each as Tree;
+    if (Array.isArray(each)) return each.map(tree);
+    return new Members(Object.entries(each).map(([name, inside]) => [name, tree(inside)]));
+  };
+  if (write(tree(value)) === canonicalJson(text)) return value;
+  throw new TypeError('the result has a number that JavaScript would round');
+}
 
 function tag(name: string, value: unknown): object {
   return { [`$${name}`]: value };

@@ -194,6 +194,14 @@ test('once-again-23: records of earlier releases are read, or there is no result
     assert.deepEqual(await reads(typed, '{"a":[1]}'), { a: [1] });
     assert.deepEqual(await reads(bytes, 'paid'), Buffer.from('paid'));
     assert.deepEqual(await reads(bytes, '{"a":[1]}'), Buffer.from('{"a":[1]}'));
+    // Numbers of other languages are not rounded; those of JavaScript are read.
+    for (const codec of [json, typed]) {
+      assert.deepEqual(await reads(codec, `[${2 ** 60},${2 ** 70},0.1,1234567890123456]`),
+        [2 ** 60, 2 ** 70, 0.1, 1234567890123456]);
+      for (const text of ['{"id":9007199254740993}', '[18446744073709551615]']) {
+        assert.ok(await reads(codec, text) instanceof TypeError, text);
+      }
+    }
     for (const codec of [json, typed, bytes]) {
       assert.ok(await reads(codec, '\0') instanceof semel.NoResultError);
     }
@@ -228,7 +236,8 @@ test('once-again-27: a codec may be asynchronous, and one that fails leaves noth
       assert.equal(await n.state('orders', name), 'done');
     }
     for (const codec of [{}, { encode: json.encode }, 'json'] as unknown as Codec[]) {
-      await assert.rejects(new Claims(client, 'orders', { codec }).once('none', never), TypeError);
+      assert.throws(() => new Claims(client, 'orders', { codec }), TypeError);
+      await assert.rejects(new Claims(client, 'orders').once('none', never, { codec }), TypeError);
     }
     assert.equal(await n.state('orders', 'none'), 'absent');
   });
