@@ -30,15 +30,16 @@ engine = semel.PerProcess(lambda: semel.Engine(HOME / 'semel'))
 
 
 def once_task(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A task that gets a semel.Work as its first argument."""
+    """A task that gets a semel.Work as its first argument. What it returns is not kept."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         @app.task(bind=True, max_retries=None, **options)  # type: ignore[untyped-decorator]
         @functools.wraps(function)
         def run(task: Any, *arguments: Any, **named: Any) -> Any:
-            done = engine().claims('tasks', 'message').consume_once(
-                task.request.id, lambda work: function(work, *arguments, **named),
-                keep_lease=True)
+            def handle(work: semel.Work) -> None:
+                function(work, *arguments, **named)
+
+            done = engine().claims('tasks', 'message').consume_once(task.request.id, handle)
             if done.verdict is semel.Verdict.RETRY_LATER:
                 raise task.retry(countdown=max(0.1, done.retry_after_ms / 1000),
                                  exc=semel.Failed(done.failure or done.answer.name))

@@ -73,7 +73,7 @@ class IdempotencyMiddleware:
         name = semel.composite_key(user, request.method or '', request.path, key)
         try:
             response: HttpResponseBase = engine().claims('http', 'call').once(
-                name, run, codec=self.codec, keep_lease=True,
+                name, run, codec=self.codec,
                 fingerprint=semel.fingerprint(request.body, sha256=True)).require()
             return response
         except semel.RunFailed:

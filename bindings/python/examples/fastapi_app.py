@@ -40,7 +40,7 @@ class Once:
     async def run(self, work: Callable[[], Awaitable[Any]]) -> Any:
         try:
             outcome = await aio.once(self.claims, self.key, work, codec=semel.JSON,
-                                     fingerprint=self.fingerprint, keep_lease=True, wait=5)
+                                     fingerprint=self.fingerprint, wait=5)
             return outcome.require()
         except semel.Mismatch as wrong:
             raise HTTPException(422, 'this key was used with another request') from wrong

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Dict, Optional, Tuple
 
 from ._errors import Code, SemelError, last_error
 from ._library import Text, library, raw
-from ._numbers import Duration, milliseconds, number
+from ._numbers import Duration, OutOfRange, milliseconds, number
 from ._waits import Held
 
 if TYPE_CHECKING:
     from ._claims import Claims
 
-WORK_MAX = 3600.0  # seconds: a function that hangs does not keep its key for ever
+WORK_MAX = 3600.0  # seconds, of the engine as well: what hangs does not keep its key for ever
 
 
 class Keeper(Held):
@@ -69,7 +69,10 @@ class Keeper(Held):
 def work_max_ms(work_max: Duration) -> int:
     total = milliseconds('work_max', work_max)
     if total == 0:
-        raise SemelError(Code.BAD_OPTION, 'work_max = 0, say keep_lease=False')
+        raise OutOfRange(Code.BAD_OPTION, 'work_max = 0, say keep_lease=False')
+    if total > WORK_MAX * 1000:
+        raise OutOfRange(Code.BAD_OPTION, f'work_max = {work_max}, an hour is the most that the '
+                                          'engine renews: say a longer lease and keep_lease=False')
     return total
 
 

@@ -16,6 +16,7 @@ from . import _library as c
 from ._codecs import JSON, Codec
 from ._engine import Engine
 from ._errors import Code, SemelError, last_error
+from ._lazy import finished, refuse_lazy
 from ._library import Text, library, raw, take
 from ._numbers import number
 from ._requests import _owned, _owner_call, _refuse
@@ -46,13 +47,13 @@ class Steps:
         self._do(self._remember, raw(name), raw(memo))
 
     def run(self, name: Text, step: Callable[[], T], *, codec: 'Codec[T]' = JSON) -> T:
-        """The result of `step`, from its memo if there is one, else it runs. What it raises is not
-        remembered."""
+        """The result of `step` as its memo has it: from the memo if there is one, else it runs.
+        What it raises is not remembered."""
+        refuse_lazy(step, 'step')
         memo = self.recall(name)
         if memo is None:
-            made = step()
-            self.remember(name, codec.encode(made))
-            return made
+            memo = raw(codec.encode(finished(step())))
+            self.remember(name, memo)
         return self._read(name, memo, codec)
 
     def _read(self, name: Text, memo: bytes, codec: 'Codec[T]') -> T:

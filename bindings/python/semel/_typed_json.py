@@ -211,13 +211,13 @@ _DECODERS: Dict[str, Callable[[Any], Any]] = {
 
 
 def same(one: Any, other: Any) -> Optional[bool]:
-    """Whether two values are equal, and of the same types at every depth. None: one of the types
-    has no equality."""
+    """Whether two values are equal, and of the same types at every depth. None: a type has no
+    equality of its own."""
     kind = type(one)
+    if one is None or other is None:
+        return one is other
     if kind is not type(other):
-        return False
-    if one is None:
-        return True
+        return None if _is_bare(kind) and _is_bare(type(other)) else False
     if kind in (list, tuple):
         return len(one) == len(other) and _all(same(a, b) for a, b in zip(one, other))
     if issubclass(kind, dict):

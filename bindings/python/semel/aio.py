@@ -34,7 +34,7 @@ from ._holding import Holding
 from ._keeping import WORK_MAX, work_max_ms
 from ._keys import KeyOf
 from ._lazy import finished, refuse_lazy
-from ._library import Text
+from ._library import Text, raw
 from ._locks import LockOf
 from ._numbers import Duration, Ms, number, span
 from ._replay import Parameters, ReplayGuard, Replayed
@@ -304,13 +304,13 @@ async def step(steps: Steps, name: Text, function: Callable[[], Any], *,
     engine = steps._engine
     refuse_lazy(function, 'step', may_await=True)
     memo = await _off_loop(engine, steps.recall, name)
-    if memo is not None:
-        return steps._read(name, memo, codec)
-    made = function()
-    if inspect.isawaitable(made):
-        made = await made
-    await _off_loop(engine, steps.remember, name, codec.encode(finished(made)))
-    return made
+    if memo is None:
+        made = function()
+        if inspect.isawaitable(made):
+            made = await made
+        memo = raw(codec.encode(finished(made)))
+        await _off_loop(engine, steps.remember, name, memo)
+    return steps._read(name, memo, codec)
 
 
 async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> Debounced:

@@ -179,6 +179,25 @@ class LazyTest(Case):
                 work.result = coroutine_function()
         self.assertIsNot(self.calls.get('h').state, State.DONE)
 
+    def test_once_again_7_a_step_is_no_work_that_is_still_to_be_done(self):
+        claim = self.calls.claim('k')
+        steps = self.calls.steps('k', claim.epoch)
+        for step in (generator_function, coroutine_function, lambda: coroutine_function(),
+                     lambda: generator_function()):
+            with self.assertRaises(semel.Unfinished):
+                steps.run('s', step)
+            if step not in (coroutine_function,):
+                with self.assertRaises(semel.Unfinished):
+                    self.run_it(aio.step(steps, 's', lambda: step() if step is generator_function
+                                         else self.of(step)))
+        self.assertIsNone(steps.recall('s'))
+        for i, made in enumerate(((1, 2), {1: Decimal('1.50')})):
+            twice = [steps.run(f's{i}', lambda: made) for _ in range(2)]
+            self.assertEqual(twice, [made, made])
+
+    async def of(self, made):
+        return made()
+
     def test_once_again_7_a_coroutine_that_returns_work_has_not_run(self):
         async def of(made):
             return made()
@@ -465,6 +484,8 @@ class NoneTest(Case):
                          lambda: semel.ReplayGuard(engine, secrets=['s'], window=wrong),
                          lambda: calls.once('q', declared_nothing, work_max=wrong)):
                 self.assertRaises((semel.SemelError, TypeError), call)
+        with self.assertRaises(semel.OutOfRange):
+            calls.once('q', declared_nothing, work_max=3600.001)
         for name in ('memory_bytes', 'log_bytes', 'key_bytes_max', 'value_bytes_max',
                      'sync_every_ms', 'background_ms'):
             with self.assertRaises(semel.OutOfRange):
