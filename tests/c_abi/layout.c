@@ -29,5 +29,6 @@ int main(void) {
   LAYOUT(semel_once_outcome, retry_after_ms);
   LAYOUT(semel_consumed, retry_after_ms);
   LAYOUT(semel_lock_options, remote_owner);
+  LAYOUT(semel_call_identity, arguments_length);
   return 0;
 }

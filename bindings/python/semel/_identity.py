@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 from uuid import UUID
 
-from ._canonical import LEVELS_MAX, VALUES_MAX, bytes_json, canonical_identity, canonical_json
+from ._canonical import LEVELS_MAX, VALUES_MAX, bytes_json, canonical_call, canonical_json
 from ._errors import Code, NotCanonical, SemelError
 from ._lazy import kind_of_value
 
@@ -53,21 +53,16 @@ def identity(operation: str, arguments: Any, *, tenant: Optional[str] = None,
     try:
         return Identity(canonical_call(operation, scope or None, text))
     except SemelError as wrong:
-        if wrong.code != Code.SYNTAX:
+        if wrong.code not in (Code.SYNTAX, Code.VALUE_TOO_LONG):
             raise
         raise _named(parts, wrong) from None
-
-
-def canonical_call(operation: str, scope: Optional[Mapping[str, str]], arguments: str) -> bytes:
-    """The canonical text of a call; a scope is of somebody."""
-    return canonical_identity(operation, scope, arguments).encode()
 
 
 def _named(parts: Dict[str, str], whole: SemelError) -> NotCanonical:
     """Which argument it is that has no canonical form."""
     for name, text in parts.items():
         try:
-            canonical_json(text)
+            canonical_json(text.encode())
         except SemelError as wrong:
             return NotCanonical(Code.SYNTAX, f"the argument '{name}': {wrong.detail}")
     return NotCanonical(Code.SYNTAX, f'the arguments: {whole.detail}')

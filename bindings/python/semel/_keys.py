@@ -52,7 +52,7 @@ def field_text(name: str, value: Any) -> str:
             raise NotCanonical(Code.BAD_ENCODING,
                                f"the argument '{name}' has half of a character") from None
         return text
-    text = canonical_json(json_of(value, name))
+    text = canonical_json(json_of(value, name).encode()).decode()
     if text[0] == '{':
         raise InvalidType(Code.BAD_OPTION, f"the argument '{name}' is no field of a key: {value!r}")
     return str(json.loads(text)) if text[0] == '"' else text

@@ -153,6 +153,12 @@ class Consumed(Sized):
                 ('retry_after_ms', c_int64)]
 
 
+class CallIdentity(Sized):
+    _fields_ = [('size', c_size_t), ('operation', c_char_p), ('operation_length', c_size_t),
+                ('tenant', c_char_p), ('tenant_length', c_size_t), ('user', c_char_p),
+                ('user_length', c_size_t), ('arguments', c_char_p), ('arguments_length', c_size_t)]
+
+
 class LockOptions(Sized):
     _fields_ = [('size', c_size_t), ('owner', c_char_p), ('owner_length', c_size_t),
                 ('lease_ms', c_int64), ('keep_lease', c_int), ('remote_owner', c_int)]
@@ -223,6 +229,10 @@ _SIGNATURES = {
     'keep_end': (None, [c_void_p]),
     'fingerprint_json': (c_int, [c_char_p, c_size_t, POINTER(Fingerprint)]),
     'fingerprint_of': (c_int, [c_char_p, c_size_t, POINTER(Fingerprint)]),
+    'format_key': (c_int, [c_char_p, c_size_t, POINTER(Bytes), POINTER(Bytes), c_size_t,
+                           POINTER(Buffer)]),
+    'identity_json': (c_int, [c_char_p, c_size_t, POINTER(Buffer)]),
+    'identity_text': (c_int, [POINTER(CallIdentity), POINTER(Buffer)]),
 }
 
 

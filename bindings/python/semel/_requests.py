@@ -17,7 +17,7 @@ from ._types import Claim, Answer, Owned, OwnerAnswer
 from ._library import take
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-SHA256_BYTES, XXH3_JSON, SHA256_JSON, XXH3_IDENTITY, SHA256_IDENTITY = 2, 6, 7, 8, 9
+SHA256_BYTES, SHA256_JSON, SHA256_IDENTITY = 2, 7, 9
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,17 @@ def fingerprint(payload: Any, *, json_text: bool = False, sha256: bool = False) 
     payloads with one fingerprint. Raises SemelError (SYNTAX), NotCanonical."""
     if not isinstance(payload, (str, bytes, bytearray, memoryview)):
         payload, json_text = json_of(payload, 'payload'), True
-    data, number_of = raw(payload), SHA256_BYTES
-    if json_text:
-        try:
-            data = canonical_json(data.decode()).encode()
-        except UnicodeDecodeError as wrong:
-            raise SemelError(Code.SYNTAX, str(wrong)) from None
-        number_of = SHA256_JSON
+    data = raw(payload)
     if sha256:
-        return Fingerprint(number_of, hashlib.sha256(data).digest()[:16])
+        text = canonical_json(data) if json_text else data
+        return Fingerprint(SHA256_JSON if json_text else SHA256_BYTES,
+                           hashlib.sha256(text).digest()[:16])
     made = c.Fingerprint()
-    code = library.fingerprint_of(data, len(data), byref(made))
+    code = (library.fingerprint_json if json_text else library.fingerprint_of)(
+        data, len(data), byref(made))
     if code != Code.OK:
         raise last_error(code)
-    return Fingerprint(XXH3_JSON if json_text else made.algorithm, bytes(made.digest))
+    return Fingerprint(made.algorithm, bytes(made.digest))
 
 
 def unix_ms(moment: Union[datetime, int]) -> int:

@@ -19,7 +19,7 @@ from decimal import Decimal
 
 import semel
 from semel import Code, Engine, aio
-from semel import _identity, _keys
+from semel import _canonical, _identity, _keys
 
 TABLE = json.loads((pathlib.Path(__file__).resolve().parents[3] / 'tests' / 'identity'
                     / 'cases.json').read_text(encoding='utf-8'))
@@ -99,8 +99,8 @@ class TableTest(unittest.TestCase):
 
         def make():
             if case['scope'] == {}:
-                return _identity.canonical_call(case['operation'], {}, case['arguments'])
-            return _identity.canonical_call(case['operation'], scope or None, case['arguments'])
+                return _canonical.canonical_call(case['operation'], {}, case['arguments'])
+            return _canonical.canonical_call(case['operation'], scope or None, case['arguments'])
 
         if 'error' in case:
             with self.assertRaises(semel.SemelError) as raised:
@@ -236,7 +236,8 @@ class TypesTest(unittest.TestCase):
         self.addCleanup(coroutine.close)
         for value, why in (
                 ({'a': [1, {2, Opaque}]}, 'type'), (Opaque(), 'Opaque'), (money, 'currency'),
-                (twice, 'twice'), (deep, 'levels'), (10**10000, 'digit'), (float('nan'), 'nan'),
+                (twice, 'twice'), (deep, 'levels'), (10**10000, 'out of range'),
+                (float('nan'), 'nan'),
                 (Decimal('sNaN'), 'sNaN'), (time(1, tzinfo=timezone.utc), 'time zone'),
                 (coroutine, 'coroutine'), (iter([]), 'iterator'), (lambda: 1, 'function'),
                 (range(3), 'range'), (collections.deque(), 'deque'), (1j, 'complex'),
@@ -261,6 +262,10 @@ class TypesTest(unittest.TestCase):
         self.assertNotEqual(semel.fingerprint({'id': 2**53 + 1}), semel.fingerprint({'id': 2**53}))
         self.assertEqual(semel.fingerprint(' {"b":1, "a":2.0}', json_text=True, sha256=True),
                          semel.fingerprint({'a': 2, 'b': 1}, sha256=True))
+
+
+def by_nobody(a):
+    raise AssertionError('ran')
 
 
 def types_of(lines):
@@ -418,6 +423,12 @@ class DecoratedTest(unittest.TestCase):
             with self.assertRaises(semel.SemelError) as raised:
                 run(1, nobody)
             self.assertEqual(raised.exception.code, Code.KEY_EMPTY)
+
+        for scope in ({'tenant': 5}, {'user': b'x'}, {'tenant': '\ud800'}, {'other': 'x'}):
+            with self.assertRaises(TypeError):
+                semel.idempotent(self.calls, 'k', scope=lambda a: scope)(by_nobody)(1)
+        with self.assertRaises(TypeError):
+            semel.identity('\ud800', {})
 
         @semel.idempotent(self.calls)
         def by_identity(a):
