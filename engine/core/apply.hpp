@@ -12,6 +12,7 @@ inline void reset(StoreOutcome& outcome) noexcept {
   outcome.error = ErrorCode::ok;
   outcome.found = outcome.applied = outcome.has_value = false;
   outcome.kind = Kind::string;
+  outcome.raw = false;
   outcome.number = outcome.second = 0;
   outcome.due = no_end;
   outcome.version = 0;

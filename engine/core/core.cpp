@@ -189,7 +189,8 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
     // Other threads cannot see a change inside a section before its group has been appended.
     const bool pending = options_.journal != nullptr && sink == nullptr;
     fresh = make_entry(
-        context, {decision.kind, location.stored_db, decision.due, fresh_version, pending},
+        context,
+        {decision.kind, location.stored_db, decision.due, fresh_version, pending, decision.raw},
         change.key, decision.value, precious ? Region::Use::structure : Region::Use::record);
     if (fresh == nullptr) [[unlikely]]
       return ErrorCode::memory_full;

@@ -172,7 +172,7 @@ ErrorCode Core::decide_at(Operation& operation, KeyLocation location, KeyRef key
                   .floor = old != nullptr ? old->version() : probe.floor,
                   .sink = sink};
     RecordView view;
-    if (live) view = {old->kind(), old->value(), old->due(), change.floor};
+    if (live) view = {old->kind(), old->value(), old->due(), change.floor, old->is_raw()};
     if (old == nullptr && options_.cold != nullptr) [[unlikely]] {
       const ColdAnswer answer = ask_cold(operation, location, key, beyond, sink != nullptr);
       if (answer == ColdAnswer::look_again) continue;

@@ -147,6 +147,7 @@ ErrorCode Section::Impl::copy_record(const KeyRef& from, const KeyRef& to, bool&
         if (live != nullptr) {
           value = live->value;
           copy = {engine::Action::store, live->kind, live->due, value};
+          copy.raw = live->raw;
         }
         return engine::Decision{};
       },

@@ -14,6 +14,7 @@ struct RecordView {
   Bytes value;  ///< of a string; of a claim: see claim_codec.hpp; of a hash: hash_value.hpp
   Timestamp due = no_end;
   Version version = 0;
+  bool raw = false;  ///< of a string: it grew by APPEND or SETRANGE (OBJECT ENCODING)
 };
 
 enum class Action : std::uint8_t {
@@ -33,6 +34,7 @@ struct Decision {
   bool gives_up = false;
   /// A store that changes no answer, and is no change of the record: the version stays.
   bool keeps_version = false;
+  bool raw = false;  ///< a store of a string: as RecordView::raw
 
   [[nodiscard]] bool frees() const noexcept { return action == Action::erase || gives_up; }
 };

@@ -121,7 +121,15 @@ Decision decide_getex(const RecordView* live, const StoreOp& op, Timestamp now,
   return_value(*live, outcome);
   const Timestamp due = due_of(op.expiry, live, now);
   if (due == live->due) return keep;
-  return store_or_erase(live, live->value, due, now, outcome);
+  Decision decision = store_or_erase(live, live->value, due, now, outcome);
+  decision.raw = live->raw;
+  return decision;
+}
+
+/// As Redis, which leaves a value that it changed in place without an encoding.
+Decision raw(Decision decision) noexcept {
+  decision.raw = true;
+  return decision;
 }
 
 Decision decide_append(const RecordView* live, const StoreOp& op, std::size_t value_bytes_max,
@@ -135,7 +143,7 @@ Decision decide_append(const RecordView* live, const StoreOp& op, std::size_t va
   outcome.number = static_cast<std::int64_t>(before + op.value.size());
   if (live == nullptr) return store_string(op.value, no_end);
   scratch.assign(live->value).append(op.value);
-  return store_string(scratch, live->due);
+  return raw(store_string(scratch, live->due));
 }
 
 Decision decide_setrange(const RecordView* live, const StoreOp& op, std::size_t value_bytes_max,
@@ -156,7 +164,7 @@ Decision decide_setrange(const RecordView* live, const StoreOp& op, std::size_t 
   scratch.replace(offset, op.value.size(), op.value);
   outcome.applied = true;
   outcome.number = static_cast<std::int64_t>(scratch.size());
-  return store_string(scratch, live != nullptr ? live->due : no_end);
+  return raw(store_string(scratch, live != nullptr ? live->due : no_end));
 }
 
 // --- keys -----------------------------------------------------------------------------------
@@ -167,7 +175,8 @@ Decision retime(const RecordView& live, Timestamp due) noexcept {
           .kind = live.kind,
           .due = due,
           .value = live.value,
-          .gives_up = due < live.due};
+          .gives_up = due < live.due,
+          .raw = live.raw};
 }
 
 Decision decide_del(const RecordView* live, StoreOutcome& outcome) noexcept {

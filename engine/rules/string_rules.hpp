@@ -36,6 +36,7 @@ namespace semel::engine {
   if (live != nullptr) {
     outcome.found = true;
     outcome.kind = live->kind;
+    outcome.raw = live->raw;
   }
   if (op.verb == Verb::set) return decide_set(live, op, now, outcome);
   if (op.verb == Verb::get) return decide_get(live, outcome);

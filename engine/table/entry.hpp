@@ -2,7 +2,8 @@
 // One bit is not: whether the journal has it yet.
 //
 //   word 0   bits 0..43 due in ms of the engine's clock (all ones: does not end)
-//            bits 44..46 kind, bits 47..50 database, bit 51 long form, bits 52..62 version, high
+//            bits 44..45 kind, bit 46 raw: a string that grew, bits 47..50 database, bit 51 long
+//            form, bits 52..62 version, high
 //            part, bit 63 pending: not journalled yet
 //   word 1   bits 0..47 version, low part; short form: bits 48..55 key bytes, 56..63 value bytes
 //   word 2   long form only: bits 0..31 key bytes, 32..63 value bytes
@@ -47,6 +48,7 @@ class Entry {
     Timestamp due;
     Version version;
     bool pending = false;
+    bool raw = false;  ///< of a string: what Redis keeps unencoded since an APPEND or SETRANGE
   };
   /// Writes a record of Entry::bytes() at `memory`.
   static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
@@ -57,8 +59,9 @@ class Entry {
     const bool compact = is_short(key.size(), value.size());
     const std::uint64_t word0 =
         pack_due(header.due) | (std::uint64_t{static_cast<std::uint8_t>(header.kind)} << 44) |
-        (std::uint64_t{header.db} << 47) | (std::uint64_t{!compact} << 51) |
-        ((header.version >> 48) << 52) | (std::uint64_t{header.pending} << 63);
+        (std::uint64_t{header.raw} << 46) | (std::uint64_t{header.db} << 47) |
+        (std::uint64_t{!compact} << 51) | ((header.version >> 48) << 52) |
+        (std::uint64_t{header.pending} << 63);
     entry->word0_.store(word0, std::memory_order_relaxed);  // mo: relaxed: not published yet
     entry->word1_ = header.version & low_version;
     char* bytes = reinterpret_cast<char*>(entry + 1);
@@ -94,7 +97,8 @@ class Entry {
   [[nodiscard]] bool lives_at(Timestamp now) const noexcept {
     return static_cast<std::int64_t>(word0() & due_mask) > now.time_since_epoch().count();
   }
-  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word0() >> 44) & 7); }
+  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word0() >> 44) & 3); }
+  [[nodiscard]] bool is_raw() const noexcept { return (word0() >> 46 & 1) != 0; }
   [[nodiscard]] std::uint8_t db() const noexcept {
     return static_cast<std::uint8_t>((word0() >> 47) & 15);
   }

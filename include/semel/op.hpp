@@ -154,6 +154,7 @@ struct StoreOutcome {
   bool applied = false;             ///< the operation changed (or deleted) the record
   bool has_value = false;           ///< value is meant (get, previous value, text of a float)
   Kind kind = Kind::string;         ///< of the record found
+  bool raw = false;                 ///< type: a string that grew by append or setrange
   std::int64_t number = 0;          ///< length, counter; increx: new value
   std::int64_t second = 0;          ///< increx: increment applied
   Timestamp due = no_end;           ///< expire_time: end of the record found

@@ -108,6 +108,9 @@ void reply_memory(Call& call, std::size_t value_bytes) {
 }
 
 void encoding_of_string(Call& call) {
+  StoreOutcome found;
+  call.engine.apply({.verb = Verb::type, .db = call.client.db, .key = call.args[2]}, found);
+  if (found.raw) return call.reply.bulk("raw");
   call.answer(call.store().get(call.args[2]), [&](const std::optional<std::string>& value) {
     value ? call.reply.bulk(encoding_of(*value)) : call.reply.null();
   });
