@@ -39,6 +39,7 @@ std::uint64_t Core::flush_database(std::uint8_t stored, Version below) noexcept 
     context.db_records[stored].store(0, std::memory_order_relaxed);
   });
   ThreadContext& own = threads_.context();
+  own.bump(Count::changes, count);
   own.bump(Count::records, 0 - count);
   own.bump(Count::records_flushed, count);
   databases_.raise_floor(stored, below);

@@ -205,6 +205,7 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
     return std::nullopt;
   }
   version = keeps ? fresh_version : context.version_next++;
+  if (!keeps) context.bump(Count::changes);
 #if defined(SEMEL_VERIFY)
   const char* const broken = broken_by(location, probe, change.old, fresh, version);
   if (broken != nullptr) base::assertion_failed(broken, __FILE__, __LINE__);

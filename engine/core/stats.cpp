@@ -30,6 +30,7 @@ Stats Core::stats() {
   stats.hits = threads_.sum(Count::hits);
   stats.misses = threads_.sum(Count::misses);
   stats.expired = threads_.sum(Count::expired);
+  stats.changes = threads_.sum(Count::changes);
   stats.refused = threads_.sum(Count::refused);
   stats.claims_granted = threads_.sum(Count::claims_granted);
   stats.claims_duplicate = threads_.sum(Count::claims_duplicate);

@@ -61,6 +61,7 @@ enum class Count : std::uint8_t {
   sections,
   growth_steps,
   lost_races,
+  changes,           // of records, by calls
   records,           // of these five the sum over all threads is meant: one thread adds,
   records_with_ttl,  // another takes away
   records_flushed,   // ended by a flush and still there; not counted in `records`
