@@ -30,6 +30,11 @@ Status check_range(const char* name, std::uint64_t value, std::uint64_t low, std
 Status check_options(const Options& options) {
   SEMEL_CHECK(check_range("memory_bytes", options.memory_bytes, limits::memory_bytes_min,
                           limits::memory_bytes_max));
+  if (options.memory_room_bytes > limits::memory_bytes_max) {
+    return Error{ErrorCode::bad_option,
+                 "memory_room_bytes = " + std::to_string(options.memory_room_bytes) + ", at most " +
+                     std::to_string(limits::memory_bytes_max)};
+  }
   SEMEL_CHECK(check_range("key_bytes_max", options.key_bytes_max, 1, limits::key_bytes_max));
   SEMEL_CHECK(check_range("value_bytes_max", options.value_bytes_max, 0, limits::value_bytes_max));
   SEMEL_CHECK(check_range("shard_count", options.shard_count, 1, limits::shard_count_max));
@@ -376,6 +381,22 @@ void Engine::set_client(Bytes client) noexcept {
   const std::size_t size = std::min(client.size(), own->client.size());
   std::copy_n(client.data(), size, own->client.data());
   own->client_size = static_cast<std::uint8_t>(size);
+}
+
+Status Engine::set_memory_limit(std::size_t bytes) {
+  const Options& options = impl_->core().options();
+  if (options.cold != nullptr || options.replicated) {
+    return Error{ErrorCode::bad_option,
+                 options.replicated
+                     ? "all nodes of a group have one limit, set at their start"
+                     : "the limit of an engine with a cold store is set at its open"};
+  }
+  const std::size_t most = std::max(options.memory_bytes, options.memory_room_bytes);
+  SEMEL_CHECK(check_range("memory_bytes", bytes, limits::memory_bytes_min, most));
+  if (!impl_->core().region().set_limit(bytes)) {
+    return Error{ErrorCode::bad_option, "memory_bytes = " + std::to_string(bytes)};
+  }
+  return Done{};
 }
 
 Stats Engine::stats() const {

@@ -18,8 +18,8 @@ using engine::HashOutcome;
 using engine::HashVerb;
 
 /// The error names the value and the limit.
-Error explain(const Options& options, Bytes key, std::uint8_t db, const HashOp& op,
-              const HashOutcome& out) {
+Error explain(Core& core, Bytes key, std::uint8_t db, const HashOp& op, const HashOutcome& out) {
+  const Options& options = core.options();
   const auto limit = [](auto value, auto bound) {
     return std::to_string(value) + ", limit " + std::to_string(bound);
   };
@@ -40,7 +40,7 @@ Error explain(const Options& options, Bytes key, std::uint8_t db, const HashOp& 
                                    std::to_string(limits::hash_picks_max) + ", and together " +
                                    std::to_string(limits::hash_picks_bytes_max) + " bytes"};
     case ErrorCode::memory_full:
-      return {out.error, "limit " + std::to_string(options.memory_bytes) + " bytes"};
+      return {out.error, "limit " + std::to_string(core.region().limit_bytes()) + " bytes"};
     default:
       return {out.error, {}};
   }
@@ -102,12 +102,12 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
   Core& core = impl.core();
   HashOutcome out;
   if (out.error = core.begin_call(); out.error != ErrorCode::ok) [[unlikely]]
-    return explain(core.options(), key.key, key.db, op, out);
+    return explain(core, key.key, key.db, op, out);
   const engine::LoggedCall log = impl.log_for_call();
   if (log) [[unlikely]] {
     if (op.verb >= HashVerb::set) {
       decide_logged(*log, key, op, out);
-      if (out.error != ErrorCode::ok) return explain(core.options(), key.key, key.db, op, out);
+      if (out.error != ErrorCode::ok) return explain(core, key.key, key.db, op, out);
       return read(out);
     }
     if (const Status ready = log->read(); !ready) return ready.error();
@@ -138,7 +138,7 @@ auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
     if (out.error == ErrorCode::ok) out.error = impl.confirm(own);
   }
   if (out.error != ErrorCode::ok) [[unlikely]]
-    return explain(core.options(), key.key, key.db, op, out);
+    return explain(core, key.key, key.db, op, out);
   return read(out);
 }
 

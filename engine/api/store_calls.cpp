@@ -10,7 +10,8 @@
 namespace semel::store_calls {
 
 Error explain(Engine& engine, const StoreOp& op, ErrorCode code) {
-  const Options& options = engine::impl_of(engine).core().options();
+  engine::Core& core = engine::impl_of(engine).core();
+  const Options& options = core.options();
   const auto limit = [](auto value, auto bound) {
     return std::to_string(value) + ", limit " + std::to_string(bound);
   };
@@ -32,7 +33,7 @@ Error explain(Engine& engine, const StoreOp& op, ErrorCode code) {
     case ErrorCode::bad_digest:
       return {code, "digits given = " + std::to_string(op.operand.size())};
     case ErrorCode::memory_full:
-      return {code, "limit " + std::to_string(options.memory_bytes) + " bytes"};
+      return {code, "limit " + std::to_string(core.region().limit_bytes()) + " bytes"};
     default:
       return {code, {}};
   }

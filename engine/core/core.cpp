@@ -52,7 +52,7 @@ void fill_secret(std::span<unsigned char> secret, std::optional<std::uint64_t> s
 Core::Core(const Options& options, const Clock& clock)
     : options_(options),
       clock_(clock),
-      reserved_(region_.reserve(options.memory_bytes)),
+      reserved_(region_.reserve(options.memory_bytes, options.memory_room_bytes)),
       arena_(region_),
       versions_(options.first_version, options.replicated),
       threads_(arena_, *this) {
@@ -188,6 +188,8 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
     const bool precious = change.live || sink != nullptr;
     // Other threads cannot see a change inside a section before its group has been appended.
     const bool pending = options_.journal != nullptr && sink == nullptr;
+    if (!precious && region_.is_over()) [[unlikely]]
+      return ErrorCode::memory_full;
     fresh = make_entry(
         context,
         {decision.kind, location.stored_db, decision.due, fresh_version, pending, decision.raw},

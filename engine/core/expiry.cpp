@@ -118,7 +118,7 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
 
 void Core::step_wheel_compaction(std::size_t budget) {
   // Timers of records that ended early take memory from the same limit as the records.
-  const std::size_t slack = std::clamp<std::size_t>(options_.memory_bytes >> 12, 1'024, 65'536);
+  const std::size_t slack = std::clamp<std::size_t>(region_.limit_bytes() >> 12, 1'024, 65'536);
   // Without memory for records, what they leave is all that owners have to end their work with:
   // every timer beyond one for each record is looked for, and sooner again.
   const bool is_short = region_.used_bytes() >= region_.limit_bytes(Region::Use::record);

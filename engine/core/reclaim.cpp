@@ -109,7 +109,7 @@ void Core::step_compaction(ThreadContext& context, std::size_t budget) {
   region_.trim_idle();
   const std::size_t before = idle_bytes();
   const std::size_t usual = std::max<std::size_t>(
-      held_bytes() / 8, std::min<std::size_t>(std::size_t{2} << 20, options_.memory_bytes / 16));
+      held_bytes() / 8, std::min<std::size_t>(std::size_t{2} << 20, region_.limit_bytes() / 16));
   if (!compactor_.is_running() && !compactor_.renewal_due() && !compactor_.sweeps_flushed()) {
     if (before <= usual) return;
     if (compact_pause_ != 0) {

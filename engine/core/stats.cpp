@@ -140,9 +140,9 @@ void Core::check_invariants(std::vector<std::string>& broken) {
     broken.push_back("records hold " + std::to_string(bytes) + " bytes, counted " +
                      std::to_string(threads_.sum(Count::bytes_records)));
   }
-  if (region_.used_bytes() > region_.limit_bytes() + 2 * Region::span_bytes) {
+  if (region_.used_bytes() > region_.ceiling_bytes() + 2 * Region::span_bytes) {
     broken.push_back("memory limit exceeded: " + std::to_string(region_.used_bytes()) + " of " +
-                     std::to_string(region_.limit_bytes()));
+                     std::to_string(region_.ceiling_bytes()));
   }
   wheel_->check(broken);
 }

@@ -7,14 +7,13 @@
 
 namespace semel::engine {
 
-bool Region::reserve(std::size_t limit_bytes) {
+bool Region::reserve(std::size_t limit_bytes, std::size_t room_bytes) {
   const base::MutexLock lock{mutex_};
-  limit_bytes_ = limit_bytes;
-  timer_reserve_bytes_ = std::max(limit_bytes / 128, std::size_t{4} * span_bytes);
-  reserve_bytes_ = timer_reserve_bytes_ + std::max(limit_bytes / 64, std::size_t{8} * span_bytes);
+  limit_bytes_.store(limit_bytes, std::memory_order_relaxed);  // mo: relaxed: a setting
+  room_bytes_ = std::max(limit_bytes, room_bytes);
   // Holes between runs of several spans may keep the limit from being reached within exactly its
   // own range, so the range is larger; it is only address space.
-  span_count_ = limit_bytes / span_bytes * 5 / 4 + 64;
+  span_count_ = room_bytes_ / span_bytes * 5 / 4 + 64;
   // Zeroed by the system when it is touched: the range of a large limit costs nothing.
   const std::size_t words = span_count_ / 64 + 2;
   free_.reset(static_cast<std::uint64_t*>(std::calloc(words, sizeof(std::uint64_t))));
@@ -38,6 +37,26 @@ bool Region::reserve(std::size_t limit_bytes) {
     madvise(base_ + small, span_count_ * span_bytes - small, MADV_HUGEPAGE);
   }
   return true;
+}
+
+bool Region::set_limit(std::size_t limit_bytes) noexcept {
+  if (limit_bytes > room_bytes_) return false;
+  const base::MutexLock lock{mutex_};
+  limit_bytes_.store(limit_bytes, std::memory_order_relaxed);        // mo: relaxed: a setting
+  ceiling_bytes_.store(~std::size_t{0}, std::memory_order_relaxed);  // mo: relaxed: see below
+  lower_ceiling();
+  return true;
+}
+
+/// What lives must be able to end: a claim is completed, a segment replaced, a timer kept.
+void Region::lower_ceiling() noexcept {
+  // mo: relaxed: written under mutex_; a reader that sees the one before is a moment early
+  const std::size_t present = ceiling_bytes_.load(std::memory_order_relaxed);
+  if (present == 0) return;
+  const std::size_t limit = limit_bytes();
+  const std::size_t wanted = std::min(present, used_bytes() + record_reserve(limit));
+  // mo: relaxed: as above
+  ceiling_bytes_.store(wanted > limit ? wanted : 0, std::memory_order_relaxed);
 }
 
 Region::~Region() {
@@ -119,7 +138,7 @@ void Region::touch_ahead() noexcept {
   // An engine of a few records must not cost megabytes.
   if (used < 2 * huge_page_bytes) return;
   const std::size_t limit =
-      std::min(limit_bytes_, span_count_ * span_bytes) & ~(huge_page_bytes - 1);
+      std::min(limit_bytes(), span_count_ * span_bytes) & ~(huge_page_bytes - 1);
   const std::size_t wanted = std::min(limit, (used + ahead) & ~(huge_page_bytes - 1));
   touched_ = std::max(touched_, used & ~(huge_page_bytes - 1));
   for (; touched_ < wanted; touched_ += huge_page_bytes) {
@@ -138,6 +157,7 @@ void Region::give(std::uint32_t first, std::uint32_t count) noexcept {
     dirty_[span / 64] |= std::uint64_t{1} << (span % 64);
   }
   dirty_spans_ += count;
+  lower_ceiling();
   for (std::uint32_t page = first / spans_per_page; page <= (first + count - 1) / spans_per_page;
        ++page) {
     if (page_bits(free_, page) == ~std::uint32_t{0}) give_page_back(page);
@@ -179,6 +199,7 @@ void Region::trim_idle() noexcept {
   const base::MutexLock lock{mutex_};
   idle_ = takes_ == takes_seen_ ? idle_ + 1 : 0;
   takes_seen_ = takes_;
+  lower_ceiling();
   if (idle_ >= calls) static_cast<void>(trim_runs(64));
 }
 

@@ -46,8 +46,13 @@ class Region {
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
-  /// False: the address space cannot be reserved.
-  [[nodiscard]] bool reserve(std::size_t limit_bytes);
+  /// `room_bytes`: up to where set_limit() can raise the limit later. False: the address space
+  /// cannot be reserved.
+  [[nodiscard]] bool reserve(std::size_t limit_bytes, std::size_t room_bytes = 0);
+  /// Changes the limit. Below what is used, records are refused at once, while table and timers of
+  /// those that live may take what they took before; that goes down with what is used. False: it is
+  /// more than the room. Thread-safe.
+  [[nodiscard]] bool set_limit(std::size_t limit_bytes) noexcept;
 
   /// First of `count` adjacent spans. Their content is undefined, unless `zeroed`.
   /// Progress: takes a short mutex.
@@ -102,11 +107,24 @@ class Region {
     return static_cast<std::size_t>(std::max<std::ptrdiff_t>(charged, 0));
   }
   [[nodiscard]] std::size_t used_bytes() const noexcept;
-  [[nodiscard]] std::size_t limit_bytes() const noexcept { return limit_bytes_; }
+  [[nodiscard]] std::size_t limit_bytes() const noexcept {
+    return limit_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a setting
+  }
   /// Up to where used_bytes() may grow for this use.
   [[nodiscard]] std::size_t limit_bytes(Use use) const noexcept {
-    if (use == Use::timer) return limit_bytes_;
-    return limit_bytes_ - (use == Use::record ? reserve_bytes_ : timer_reserve_bytes_);
+    const std::size_t limit = limit_bytes();
+    if (use == Use::record) return limit - record_reserve(limit);
+    const std::size_t most = ceiling_bytes();
+    return use == Use::timer ? most : most - timer_reserve(limit);
+  }
+  /// The limit was lowered below what is used, and too much is used still: no new records.
+  [[nodiscard]] bool is_over() const noexcept {
+    return ceiling_bytes_.load(std::memory_order_relaxed) != 0;  // mo: relaxed: a setting
+  }
+  /// The most that may be used: the limit, or more while it was lowered below what was used.
+  [[nodiscard]] std::size_t ceiling_bytes() const noexcept {
+    // mo: relaxed: a setting
+    return std::max(limit_bytes(), ceiling_bytes_.load(std::memory_order_relaxed));
   }
   [[nodiscard]] std::size_t span_count() const noexcept { return span_count_; }
 
@@ -120,6 +138,16 @@ class Region {
   };
   using Bits = std::unique_ptr<std::uint64_t[], Free>;
 
+  /// Of the limit, not for structure.
+  [[nodiscard]] static std::size_t timer_reserve(std::size_t limit_bytes) noexcept {
+    return std::max(limit_bytes / 128, std::size_t{4} * span_bytes);
+  }
+  /// Of the limit, not for records.
+  [[nodiscard]] static std::size_t record_reserve(std::size_t limit_bytes) noexcept {
+    return timer_reserve(limit_bytes) + std::max(limit_bytes / 64, std::size_t{8} * span_bytes);
+  }
+  void lower_ceiling() noexcept SEMEL_REQUIRES(mutex_);
+
   [[nodiscard]] std::optional<std::uint32_t> try_take(std::uint32_t count, Use use);
   [[nodiscard]] std::uint32_t find_run(std::uint32_t count) noexcept SEMEL_REQUIRES(mutex_);
   void mark_taken(std::uint32_t first, std::uint32_t count) noexcept SEMEL_REQUIRES(mutex_);
@@ -132,9 +160,9 @@ class Region {
   std::function<bool()> reclaim_;
   std::byte* base_ = nullptr;
   std::size_t span_count_ = 0;
-  std::size_t limit_bytes_ = 0;
-  std::size_t reserve_bytes_ = 0;        // not for records
-  std::size_t timer_reserve_bytes_ = 0;  // not for structure either
+  std::size_t room_bytes_ = 0;
+  std::atomic<std::size_t> limit_bytes_{0};
+  std::atomic<std::size_t> ceiling_bytes_{0};  // 0: the limit
   std::atomic<std::ptrdiff_t> charged_{0};
   std::atomic<std::size_t> used_spans_{0};
   base::Mutex mutex_;

@@ -291,6 +291,13 @@ class Engine {
   /// The same for coroutines: `Status status = co_await engine.confirmed(Durability::synced)`.
   [[nodiscard]] Confirmation confirmed(Durability level) noexcept;
 
+  /// Changes Options::memory_bytes while calls go on. Below what is held, new records are refused
+  /// with memory_full until enough has ended or is removed; what lives can be changed, completed
+  /// and removed meanwhile, and the limit then holds for that again.
+  /// Errors: bad_option (names the range, up to Options::memory_room_bytes; with a cold store; in a
+  /// replica). Progress: takes a short mutex.
+  [[nodiscard]] Status set_memory_limit(std::size_t bytes);
+
   // --- insight ----------------------------------------------------------------------------
   [[nodiscard]] Stats stats() const;
   /// How claims were answered, by namespace: the first limits::counted_namespaces_max that are

@@ -38,6 +38,8 @@ struct Options {
   unsigned spill_above = 60;     ///< percent of memory_bytes held from which on to spill; 5..90
   Millis spill_ttl_min{60'000};  ///< what ends sooner stays in memory; 0..limits::ttl_max
   std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
+  /// Address space for a limit that Engine::set_memory_limit() raises; 0: for memory_bytes only.
+  std::size_t memory_room_bytes = 0;
   std::size_t key_bytes_max = limits::key_bytes_max;
   std::size_t value_bytes_max = limits::value_bytes_default;
   /// What Claims::explain() answers from: its size, a part of memory_bytes and at most a quarter of
