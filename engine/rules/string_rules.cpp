@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include <xxhash.h>
 
+#include "base/checked.hpp"
 #include "base/hex.hpp"
 #include "engine/rules/counter_rules.hpp"
 
@@ -137,6 +139,8 @@ Decision decide_append(const RecordView* live, const StoreOp& op, std::size_t va
   if (!is_string(live)) return fail(outcome, ErrorCode::wrong_type);
   const std::size_t before = live != nullptr ? live->value.size() : 0;
   if (op.value.size() > value_bytes_max || before > value_bytes_max - op.value.size()) {
+    outcome.number = static_cast<std::int64_t>(before + op.value.size());
+    outcome.second = static_cast<std::int64_t>(value_bytes_max);
     return fail(outcome, ErrorCode::value_too_long);
   }
   outcome.applied = true;
@@ -157,6 +161,9 @@ Decision decide_setrange(const RecordView* live, const StoreOp& op, std::size_t 
   }
   const auto offset = static_cast<std::size_t>(op.amount);
   if (op.value.size() > value_bytes_max || offset > value_bytes_max - op.value.size()) {
+    outcome.number = base::checked_add(op.amount, static_cast<std::int64_t>(op.value.size()))
+                         .value_or(std::numeric_limits<std::int64_t>::max());
+    outcome.second = static_cast<std::int64_t>(value_bytes_max);
     return fail(outcome, ErrorCode::value_too_long);
   }
   scratch.assign(before);

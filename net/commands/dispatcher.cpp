@@ -287,12 +287,16 @@ bool run_single(Call& call, const Single& single, ArgumentError& error) {
 namespace {
 
 /// Of what is too long, how long it is, and what it may be at most.
-std::string sizes_of(ErrorCode code, const StoreOp& op) {
+std::string sizes_of(ErrorCode code, const StoreOp& op, const StoreOutcome& outcome) {
   const bool is_key = code == ErrorCode::key_too_long;
   if (!is_key && code != ErrorCode::value_too_long) return {};
-  const std::size_t bytes = is_key ? op.key.size() : op.value.size();
-  const std::size_t most = is_key ? limits::key_bytes_max : limits::value_bytes_max;
-  // An engine may be opened with less; and a value may have grown by a short argument.
+  const auto whole = static_cast<std::size_t>(std::max<std::int64_t>(outcome.number, 0));
+  const std::size_t bytes = is_key ? op.key.size() : std::max(op.value.size(), whole);
+  // What grew has its length and the engine's limit in the outcome.
+  const std::size_t of_values =
+      outcome.second > 0 ? static_cast<std::size_t>(outcome.second) : limits::value_bytes_max;
+  const std::size_t most = is_key ? limits::key_bytes_max : of_values;
+  // An engine may be opened with less.
   if (bytes <= most) return {};
   return ": " + std::to_string(bytes) + " bytes, at most " + std::to_string(most);
 }
@@ -308,10 +312,19 @@ std::string large_name(const StoreOp& op) {
   return name;
 }
 
-void fail_about(Call& call, ErrorCode code, const StoreOp& op) {
+/// The sentence of the error; Redis has its own for a value that would grow too long.
+std::string_view sentence_about(ErrorCode code, const StoreOp& op) {
+  const bool grows = op.verb == Verb::setrange || op.verb == Verb::append;
+  if (code == ErrorCode::value_too_long && grows) {
+    return "string exceeds maximum allowed size (proto-max-bulk-len)";
+  }
+  return sentence_of(code);
+}
+
+void fail_about(Call& call, ErrorCode code, const StoreOp& op, const StoreOutcome& outcome) {
   if (call.client.applies_log) call.client.failures.push_back(code);
   std::string text{resp_prefix_of(code)};
-  text.append(" ").append(sentence_of(code)).append(sizes_of(code, op));
+  text.append(" ").append(sentence_about(code, op)).append(sizes_of(code, op, outcome));
   call.fail(text);
 }
 
@@ -319,7 +332,7 @@ void fail_about(Call& call, ErrorCode code, const StoreOp& op) {
 
 void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome) {
   if (outcome.error != ErrorCode::ok) [[unlikely]]
-    return fail_about(call, outcome.error, op);
+    return fail_about(call, outcome.error, op, outcome);
   std::string name;
   if (outcome.value.size() >= LargeReplies::bytes_min && call.reply.large() != nullptr)
       [[unlikely]] {
