@@ -221,6 +221,12 @@ void set_number(lua_State* state, const Number& number) {
 constexpr Number log_levels[] = {
     {"LOG_DEBUG", 0}, {"LOG_VERBOSE", 1}, {"LOG_NOTICE", 2}, {"LOG_WARNING", 3}};
 
+void set_version(lua_State* state) {
+  set_number(state, {"REDIS_VERSION_NUM", version_number});
+  lua_pushstring(state, version);
+  lua_setfield(state, -2, "REDIS_VERSION");
+}
+
 }  // namespace
 
 void open_redis_library(lua_State* state, Environment environment) {
@@ -245,9 +251,7 @@ void open_redis_library(lua_State* state, Environment environment) {
     for (const Function& function : of_scripts) set_function(state, function);
   for (const Number& number : replication) set_number(state, number);
   for (const Number& number : log_levels) set_number(state, number);
-  set_number(state, {"REDIS_VERSION_NUM", version_number});
-  lua_pushstring(state, version);
-  lua_setfield(state, -2, "REDIS_VERSION");
+  set_version(state);
 }
 
 void open_loading_library(lua_State* state) {
@@ -255,6 +259,7 @@ void open_loading_library(lua_State* state) {
   set_function(state, {"register_function", register_function});
   set_function(state, {"log", log});
   for (const Number& number : log_levels) set_number(state, number);
+  set_version(state);
 }
 
 }  // namespace semel::lua

@@ -11,7 +11,9 @@
 namespace semel::lua {
 namespace {
 
-constexpr const char* too_deep = "ERR reached lua stack limit";
+constexpr const char* too_deep =
+    "ERR reached lua stack limit: tables nested 129 deep or more, at most 128";
+static_assert(Bounds{}.reply_depth == 128);
 constexpr const char* too_large = "ERR the reply of the script is too large";
 
 struct Writer {

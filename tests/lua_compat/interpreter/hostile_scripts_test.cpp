@@ -306,8 +306,14 @@ TEST_CASE("hostile: texts that are deep inside themselves", "[lua][hostile]") {
   CHECK(outcome("return loadstring(...)").starts_with("-ERR"));
 }
 
-TEST_CASE("hostile: replies are bounded in size and depth", "[lua][hostile]") {
+TEST_CASE("hostile: replies are bounded in size and depth", "[lua][hostile][once-again-21]") {
   CHECK(outcome("local t = {} t[1] = t return t").starts_with("-ERR reached lua stack limit"));
+  const auto nested = [](int depth) {
+    return outcome("local t = {} local c = t for i = 2, " + std::to_string(depth) +
+                   " do c[1] = {} c = c[1] end return t");
+  };
+  CHECK(nested(128).starts_with("*1"));
+  CHECK(nested(129).find("nested 129 deep or more, at most 128") != std::string::npos);
   CHECK(outcome("local t = {} t.map = {a = t} return t").starts_with("-ERR reached lua stack"));
   CHECK(outcome("local t = {} t.map = {[t] = 1} return t").starts_with("-ERR reached lua stack"));
   CHECK(outcome("local t = {} for i = 1, 127 do t = {t} end return t").ends_with("*1\r\n*0\r\n"));
