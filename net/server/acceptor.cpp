@@ -41,27 +41,54 @@ bool is_shortage(int error) noexcept {
 
 Acceptor::Acceptor(const ServerOptions& options, const ServerHooks& hooks,
                    std::vector<std::unique_ptr<IoThread>>& threads, std::size_t maxclients)
-    : options_(options),
-      log_(hooks),
+    : log_(hooks),
       threads_(threads),
       home_(*threads.front()),
-      maxclients_(maxclients) {}
+      maxclients_(maxclients),
+      keepalive_ms_(options.keepalive.count()) {}
 
-Status Acceptor::begin(std::vector<Listener> listeners) {
+Status Acceptor::open(const SharedListener& listener) {
+  SEMEL_TRY(watched,
+            home_.watch(listener->socket.get(), [this, listener] { accept_from(*listener); }));
+  open_.push_back({listener, watched});
+  return Done{};
+}
+
+Status Acceptor::begin(const std::vector<SharedListener>& listeners) {
   take_reserve();
-  for (Listener& listener : listeners) {
-    const std::size_t place = open_.size();
-    SEMEL_TRY(watched, home_.watch(listener.socket.get(), [this, place] {
-      if (place < open_.size()) accept_from(open_[place].listener);
-    }));
-    open_.push_back({std::move(listener), watched});
-  }
+  for (const SharedListener& listener : listeners) SEMEL_CHECK(open(listener));
   home_.on_each_tick([this] { tick(); });
   home_.on_drain([this] { close(); });
   return Done{};
 }
 
+void Acceptor::replace(const std::vector<SharedListener>& listeners) {
+  if (closed_) return;
+  std::vector<Open> stays;
+  for (Open& each : open_) {
+    const bool is_wanted =
+        std::find(listeners.begin(), listeners.end(), each.listener) != listeners.end();
+    if (is_wanted) {
+      stays.push_back(std::move(each));
+    } else {
+      home_.forget(each.watched);
+    }
+  }
+  open_ = std::move(stays);
+  for (const SharedListener& listener : listeners) {
+    const bool is_open = std::any_of(open_.begin(), open_.end(),
+                                     [&](const Open& each) { return each.listener == listener; });
+    if (is_open) continue;
+    if (const Status opened = open(listener); !opened) {
+      log_.line(LogLevel::warning, opened.error().detail, home_.now());
+    } else if (paused_) {
+      home_.set_watched(open_.back().watched, false);
+    }
+  }
+}
+
 void Acceptor::close() noexcept {
+  closed_ = true;
   for (const Open& open : open_) home_.forget(open.watched);
   open_.clear();  // a listener of a Unix socket removes its file
   reserve_.reset();
@@ -95,7 +122,10 @@ void Acceptor::welcome(Descriptor socket, Transport transport) {
   }
   std::shared_ptr<const TlsContext> context = transport == Transport::tls ? tls() : nullptr;
   if (transport == Transport::tls && context == nullptr) return;
-  if (transport != Transport::unix_socket) tune_tcp(socket.get(), options_.keepalive);
+  if (transport != Transport::unix_socket) {
+    // mo: relaxed: a setting
+    tune_tcp(socket.get(), Millis{keepalive_ms_.load(std::memory_order_relaxed)});
+  }
   accepted_.add();
   least_loaded().adopt(std::move(socket), ++last_id_, transport, std::move(context));
 }

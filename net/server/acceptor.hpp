@@ -29,7 +29,10 @@ class Acceptor {
            std::vector<std::unique_ptr<IoThread>>& threads, std::size_t maxclients);
 
   /// Before the threads start.
-  [[nodiscard]] Status begin(std::vector<Listener> listeners);
+  [[nodiscard]] Status begin(const std::vector<SharedListener>& listeners);
+  /// On the accepting thread: accepts from these from now on, and lets go of the others. After
+  /// close() it does nothing.
+  void replace(const std::vector<SharedListener>& listeners);
   /// On the accepting thread: accepts no more connections.
   void close() noexcept;
 
@@ -37,6 +40,10 @@ class Acceptor {
   void set_tls(std::shared_ptr<const TlsContext> tls);
   void set_maxclients(std::size_t maxclients) noexcept {
     maxclients_.store(maxclients, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
+  /// Of connections that are accepted from now on; 0: none.
+  void set_keepalive(Millis keepalive) noexcept {
+    keepalive_ms_.store(keepalive.count(), std::memory_order_relaxed);  // mo: relaxed: a setting
   }
   [[nodiscard]] std::size_t maxclients() const noexcept {
     return maxclients_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
@@ -46,10 +53,11 @@ class Acceptor {
 
  private:
   struct Open {
-    Listener listener;
+    SharedListener listener;
     std::size_t watched;
   };
 
+  [[nodiscard]] Status open(const SharedListener& listener);
   void accept_from(const Listener& listener);
   void welcome(Descriptor socket, Transport transport);
   void turn_away(Descriptor socket, Transport transport);
@@ -59,7 +67,6 @@ class Acceptor {
   [[nodiscard]] IoThread& least_loaded();
   [[nodiscard]] std::shared_ptr<const TlsContext> tls();
 
-  const ServerOptions& options_;
   LogGate log_;
   std::vector<std::unique_ptr<IoThread>>& threads_;
   IoThread& home_;
@@ -67,10 +74,12 @@ class Acceptor {
   Descriptor reserve_;  // closed to accept one client and send it the error
   bool paused_ = false;
   bool complained_ = false;
+  bool closed_ = false;
   Timestamp paused_until_{};
   std::size_t next_ = 0;
   std::uint64_t last_id_ = 0;
   std::atomic<std::size_t> maxclients_;
+  std::atomic<std::int64_t> keepalive_ms_;
   base::Mutex mutex_;
   std::shared_ptr<const TlsContext> tls_ SEMEL_GUARDED_BY(mutex_);
   Figure accepted_;

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -137,7 +138,8 @@ void IoThread::serve() {
     if (name == wakes_name) {
       serve_wakeups();
     } else if ((name & watched_bit) != 0) {
-      unless_full([&] { watched_[name & ~watched_bit].ready(); });
+      const Watched& watched = watched_[name & ~watched_bit];
+      if (watched.ready) unless_full([&] { watched.ready(); });
     } else if (SocketConnection* const connection = find(name); connection != nullptr) {
       attempt(*connection, [&] { connection->on_events(ready[i].events); });
       remove_if_done(static_cast<std::uint32_t>(name));
@@ -241,10 +243,14 @@ void IoThread::remove_if_done(std::size_t index) {
 }
 
 Result<std::size_t> IoThread::watch(int descriptor, std::function<void()> ready) {
-  const std::size_t index = watched_.size();
-  watched_.push_back({descriptor, std::move(ready)});
-  if (add_to(epoll_.get(), descriptor, watched_bit | index)) return index;
-  watched_.pop_back();
+  const auto free = std::find_if(watched_.begin(), watched_.end(),
+                                 [](const Watched& each) { return each.descriptor < 0; });
+  const auto index = static_cast<std::size_t>(free - watched_.begin());
+  if (free == watched_.end()) watched_.emplace_back();
+  if (add_to(epoll_.get(), descriptor, watched_bit | index)) {
+    watched_[index] = {descriptor, std::move(ready)};
+    return index;
+  }
   return Error{ErrorCode::no_thread,
                "a listener cannot be watched: " + std::string{std::strerror(errno)}};
 }
@@ -258,6 +264,7 @@ void IoThread::set_watched(std::size_t index, bool on) {
 
 void IoThread::forget(std::size_t index) noexcept {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched_[index].descriptor, nullptr);
+  watched_[index] = {};
 }
 
 void IoThread::tick() {

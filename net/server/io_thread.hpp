@@ -67,7 +67,8 @@ class IoThread {
 
   // On the thread itself, or before start().
   /// Calls `ready` each round in which `descriptor` is readable and switched on. The number is for
-  /// the two calls below. Errors: no_thread (the system watches no more descriptors, or not this).
+  /// the two calls below, and goes to another after forget(). Errors: no_thread (the system watches
+  /// no more descriptors, or not this).
   [[nodiscard]] Result<std::size_t> watch(int descriptor, std::function<void()> ready);
   void set_watched(std::size_t index, bool on);
   void forget(std::size_t index) noexcept;
@@ -87,8 +88,8 @@ class IoThread {
     std::uint32_t generation = 0;
   };
   struct Watched {
-    int descriptor;
-    std::function<void()> ready;
+    int descriptor = -1;  // less than 0: none
+    std::function<void()> ready{};
   };
 
   void run();

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
@@ -28,8 +29,22 @@ Error refused(std::string_view what, std::string_view where) {
   return listen_error(std::string{what} + ' ' + std::string{where} + ": " + std::strerror(errno));
 }
 
+/// One of `present` that listens there already.
+SharedListener found_in(const Listeners& present, const std::string& address, Transport transport,
+                        std::uint16_t port) {
+  for (const SharedListener& each : present.all) {
+    const bool is_it = each->transport == transport && each->address == address;
+    if (is_it && port != 0 && each->port == port) return each;
+  }
+  return nullptr;
+}
+
 Status listen_tcp(const ServerOptions& options, const std::string& address, Transport transport,
-                  std::uint16_t& port, Listeners& listeners) {
+                  std::uint16_t& port, const Listeners& present, Listeners& listeners) {
+  if (SharedListener open = found_in(present, address, transport, port)) {
+    listeners.all.push_back(std::move(open));
+    return Done{};
+  }
   boost::system::error_code error;
   const tcp::endpoint endpoint{boost::asio::ip::make_address(address, error), port};
   if (error) return listen_error("bind '" + address + "': not an IPv4 or IPv6 address");
@@ -46,7 +61,8 @@ Status listen_tcp(const ServerOptions& options, const std::string& address, Tran
   }
   if (::listen(socket.get(), options.backlog) != 0) return refused("listen on", where);
   port = port_of(socket.get());  // further addresses share what the first one was given
-  listeners.all.push_back({std::move(socket), transport});
+  listeners.all.push_back(std::make_shared<Listener>(Listener{
+      .socket = std::move(socket), .transport = transport, .address = address, .port = port}));
   return Done{};
 }
 
@@ -86,8 +102,26 @@ Status listen_unix(const ServerOptions& options, Listeners& listeners) {
       ::listen(socket.get(), options.backlog) != 0) {
     return refused("Unix socket", path);
   }
-  listeners.all.push_back({std::move(socket), Transport::unix_socket, std::move(file)});
+  listeners.all.push_back(std::make_shared<Listener>(Listener{
+      .socket = std::move(socket), .transport = Transport::unix_socket, .file = std::move(file)}));
   return Done{};
+}
+
+Result<Listeners> listen_on_ports(const ServerOptions& options, const Listeners& present) {
+  Listeners opened;
+  opened.port = options.port.value_or(0);
+  opened.tls_port = options.tls_port.value_or(0);
+  if (options.port) {
+    for (const std::string& address : options.addresses) {
+      SEMEL_CHECK(listen_tcp(options, address, Transport::tcp, opened.port, present, opened));
+    }
+  }
+  if (options.tls_port) {
+    for (const std::string& address : options.addresses) {
+      SEMEL_CHECK(listen_tcp(options, address, Transport::tls, opened.tls_port, present, opened));
+    }
+  }
+  return opened;
 }
 
 }  // namespace
@@ -97,22 +131,37 @@ void SocketFile::remove() noexcept {
 }
 
 Result<Listeners> open_listeners(const ServerOptions& options) {
-  Listeners opened;
-  opened.port = options.port.value_or(0);
-  opened.tls_port = options.tls_port.value_or(0);
-  if (options.port) {
-    for (const std::string& address : options.addresses) {
-      SEMEL_CHECK(listen_tcp(options, address, Transport::tcp, opened.port, opened));
-    }
-  }
-  if (options.tls_port) {
-    for (const std::string& address : options.addresses) {
-      SEMEL_CHECK(listen_tcp(options, address, Transport::tls, opened.tls_port, opened));
-    }
-  }
+  SEMEL_TRY(opened, listen_on_ports(options, {}));
   // Last, so that a refused port leaves no file behind.
   if (!options.unix_path.empty()) {
     SEMEL_CHECK(listen_unix(options, opened));
+  }
+  return opened;
+}
+
+Result<Listeners> change_listeners(const ServerOptions& options, const Listeners& present) {
+  auto opened = listen_on_ports(options, present);
+  if (!opened) {
+    // An address that goes may be in the way of one that comes, as 127.0.0.1 of all addresses of
+    // the same port. It stops listening, which resets who is not accepted yet, and listens again if
+    // that was not the reason.
+    std::vector<int> stopped;
+    for (const SharedListener& each : present.all) {
+      const bool is_tcp = each->transport != Transport::unix_socket;
+      const bool is_wanted = std::find(options.addresses.begin(), options.addresses.end(),
+                                       each->address) != options.addresses.end();
+      const auto& port = each->transport == Transport::tls ? options.tls_port : options.port;
+      if (!is_tcp || (is_wanted && port && *port == each->port)) continue;
+      if (::shutdown(each->socket.get(), SHUT_RD) == 0) stopped.push_back(each->socket.get());
+    }
+    if (!stopped.empty()) opened = listen_on_ports(options, present);
+    if (!opened) {
+      for (const int socket : stopped) static_cast<void>(::listen(socket, options.backlog));
+      return opened.error();
+    }
+  }
+  for (const SharedListener& each : present.all) {
+    if (each->transport == Transport::unix_socket) opened->all.push_back(each);
   }
   return opened;
 }

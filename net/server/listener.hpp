@@ -1,6 +1,8 @@
 // Sockets that listen.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,11 +35,14 @@ struct Listener {
   Descriptor socket;
   Transport transport;
   SocketFile file{};
+  std::string address{};   ///< empty: of a Unix socket
+  std::uint16_t port = 0;  ///< that it has
 };
+using SharedListener = std::shared_ptr<const Listener>;
 
 /// What was opened; with a port of 0, which one it became.
 struct Listeners {
-  std::vector<Listener> all{};
+  std::vector<SharedListener> all{};
   std::uint16_t port = 0;
   std::uint16_t tls_port = 0;
 };
@@ -45,5 +50,10 @@ struct Listeners {
 /// Opens one listener for each address and port, and one for the Unix socket. With an error,
 /// nothing stays open.
 [[nodiscard]] Result<Listeners> open_listeners(const ServerOptions& options);
+/// The same in the place of `present`, of which those stay open that are wanted still, and the Unix
+/// socket. With an error, those of `present` listen as before. Those that are not in the result are
+/// the caller's to close.
+[[nodiscard]] Result<Listeners> change_listeners(const ServerOptions& options,
+                                                 const Listeners& present);
 
 }  // namespace semel::net

@@ -48,11 +48,17 @@ Status Server::open() {
     SEMEL_CHECK(threads_.back()->open());
   }
   SEMEL_TRY(listeners, open_listeners(options_));
-  port_ = listeners.port;
+  port_.store(listeners.port, std::memory_order_relaxed);  // mo: relaxed: for people
   tls_port_ = listeners.tls_port;
   acceptor_ = std::make_unique<Acceptor>(options_, hooks_, threads_, options_.maxclients);
   acceptor_->set_tls(std::move(tls));
-  SEMEL_CHECK(acceptor_->begin(std::move(listeners.all)));
+  SEMEL_CHECK(acceptor_->begin(listeners.all));
+  {
+    const base::MutexLock lock{listening_};
+    listeners_ = std::move(listeners);
+    wanted_port_ = options_.port;
+    listens_ = true;
+  }
   for (const auto& thread : threads_) thread->start();
   return Done{};
 }
@@ -77,6 +83,7 @@ Status Server::fit_files() {
 }
 
 Server::~Server() {
+  forget_listeners();
   // The accepting thread stops first, so that no socket is handed to a thread that has ended.
   if (acceptor_) threads_.front()->stop();
   for (const auto& thread : threads_) thread->stop();
@@ -85,13 +92,17 @@ Server::~Server() {
 
 std::string Server::ready_text() const {
   std::string text;
-  if (options_.port) text += "port=" + std::to_string(port_) + '\n';
+  {
+    const base::MutexLock lock{listening_};
+    if (wanted_port_) text += "port=" + std::to_string(port()) + '\n';
+  }
   if (options_.tls_port) text += "tls_port=" + std::to_string(tls_port_) + '\n';
   if (!options_.unix_path.empty()) text += "unix=" + options_.unix_path + '\n';
   return text + "pid=" + std::to_string(::getpid()) + '\n';
 }
 
 std::size_t Server::drain(Millis within) {
+  forget_listeners();
   const Timestamp deadline = options_.clock->now() + within;
   const std::uint64_t cut_before = stats().ended_by(Ended::cut);
   // The first closes the listeners before it drains. What it hands to a thread that drains already
@@ -139,6 +150,36 @@ bool Server::set_maxclients(std::size_t maxclients) {
   if (raise_file_limit(wanted) < wanted) return false;
   acceptor_->set_maxclients(maxclients);
   return true;
+}
+
+void Server::set_keepalive(Millis keepalive) noexcept {
+  acceptor_->set_keepalive(keepalive);
+}
+
+void Server::forget_listeners() {
+  const base::MutexLock lock{listening_};
+  listens_ = false;
+  listeners_ = {};
+}
+
+Status Server::listen_on(const std::vector<std::string>& addresses,
+                         std::optional<std::uint16_t> port) {
+  const base::MutexLock lock{listening_};
+  if (!listens_) return Error{ErrorCode::closing, "the server is ending"};
+  ServerOptions wanted = options_;
+  wanted.addresses = addresses;
+  wanted.port = port;
+  SEMEL_CHECK(check_options(wanted));
+  // A port that the system chose stays while nothing else is asked for.
+  if (port && port == wanted_port_) wanted.port = listeners_.port;
+  if (wanted.tls_port) wanted.tls_port = listeners_.tls_port;
+  SEMEL_TRY(changed, change_listeners(wanted, listeners_));
+  listeners_ = std::move(changed);
+  wanted_port_ = port;
+  port_.store(listeners_.port, std::memory_order_relaxed);  // mo: relaxed: for people
+  // Under the lock: of two changes the later one is also the later to arrive.
+  threads_.front()->post([this, all = listeners_.all] { acceptor_->replace(all); });
+  return Done{};
 }
 
 std::size_t Server::maxclients() const noexcept {

@@ -1,15 +1,18 @@
 // The sockets of a node: listens, keeps connections within their limits, and gives each a session.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "net/server/counters.hpp"
+#include "net/server/listener.hpp"
 #include "net/server/options.hpp"
 #include "semel/result.hpp"
 
@@ -30,7 +33,10 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  /// 0: there is no such port.
+  [[nodiscard]] std::uint16_t port() const noexcept {
+    return port_.load(std::memory_order_relaxed);  // mo: relaxed: for people
+  }
   [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_; }
   [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
   /// For a ready file: lines of name=value, "port", "tls_port", "unix" and "pid".
@@ -52,6 +58,12 @@ class Server {
   /// False: the limit of open files has no room for so many; nothing changed.
   [[nodiscard]] bool set_maxclients(std::size_t maxclients);
   [[nodiscard]] std::size_t maxclients() const noexcept;
+  void set_keepalive(Millis keepalive) noexcept;
+  /// Listens on these addresses and this port (0: any that is free) in the place of the present
+  /// ones. Connections stay, and so do listeners that are wanted still. With an error, which names
+  /// the address and the reason, the present ones listen on.
+  [[nodiscard]] Status listen_on(const std::vector<std::string>& addresses,
+                                 std::optional<std::uint16_t> port);
   /// Connections accepted from now on use these files. With an error, nothing changes.
   [[nodiscard]] Status reload_tls(const TlsFiles& files);
   [[nodiscard]] ServerStats stats() const;
@@ -62,14 +74,20 @@ class Server {
   /// Lowers maxclients if the limit of open files cannot be raised.
   [[nodiscard]] Status fit_files();
   void note_drained();
+  /// Lets go of the listeners, which the accepting thread closes.
+  void forget_listeners();
 
   ServerOptions options_;
   const ServerHooks hooks_;
   const std::unique_ptr<Clock> own_clock_;
-  std::uint16_t port_ = 0;
+  std::atomic<std::uint16_t> port_{0};
   std::uint16_t tls_port_ = 0;
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::unique_ptr<Acceptor> acceptor_;
+  mutable base::Mutex listening_;
+  Listeners listeners_ SEMEL_GUARDED_BY(listening_);
+  std::optional<std::uint16_t> wanted_port_ SEMEL_GUARDED_BY(listening_);
+  bool listens_ SEMEL_GUARDED_BY(listening_) = false;
   base::Mutex mutex_;
   base::Condition drained_;
   std::size_t drained_count_ SEMEL_GUARDED_BY(mutex_) = 0;  // of threads
