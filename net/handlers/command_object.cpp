@@ -6,6 +6,8 @@
 
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/clients.hpp"
+#include "net/settings/settings.hpp"
 #include "net/stats/node_stats.hpp"
 #include "semel/hashes.hpp"
 
@@ -247,7 +249,8 @@ void memory_malloc_stats(Call& call) {
 }
 
 void memory_purge(Call& call) {
-  static_cast<void>(call.engine.advance());
+  // While writes are held back nothing is removed.
+  if (!call.services.clients.pausing()) static_cast<void>(call.engine.advance());
   call.reply.ok();
 }
 

@@ -161,7 +161,8 @@ bool Node::asks_for_password() const {
 }
 
 bool Node::tick(std::size_t budget) {
-  const bool done = sweep(budget);
+  // As in Redis: while writes are held back nothing is removed. What has ended is not read either.
+  const bool done = clients.pausing() || sweep(budget);
   const Timestamp now = engine_.clock().now();
   deadlines.poll(now);
   if (clients.pausing()) clients.unpause_after(now);
