@@ -30,11 +30,13 @@ struct BackupState {
   Stage stage = Stage::none;
   std::string name{};
   std::int64_t started_unix_ms = 0;
-  std::int64_t seconds = 0;  ///< that it took, or takes so far
-  std::string error{};       ///< of a failed one
-  std::uint64_t bytes = 0;   ///< that are in it so far
+  std::uint64_t started_changes = 0;  ///< Stats::changes before it began
+  std::int64_t seconds = 0;           ///< that it took, or takes so far
+  std::string error{};                ///< of a failed one
+  std::uint64_t bytes = 0;            ///< that are in it so far
   std::uint64_t bytes_total = 0;
   std::uint64_t done = 0;          ///< backups since the node was started
+  std::uint64_t done_changes = 0;  ///< started_changes of the last of them
   std::int64_t done_unix_ms = 0;   ///< when the last of them was done; 0: there is none
   std::int64_t last_seconds = -1;  ///< that the last one took, done or not; -1: there is none
   bool last_failed = false;        ///< the last one that ended

@@ -90,6 +90,7 @@ std::string server(Facts& facts) {
   lines.put("arch_bits", 8 * sizeof(void*));
   lines.put("monotonic_clock", "POSIX clock_gettime");
   lines.put("multiplexing_api", "epoll");
+  lines.put("atomicvar_api", "c++20-atomic");
   lines.put("gcc_version", __VERSION__);
   lines.put("process_id", facts.process.id);
   lines.put("process_supervised", "no");
@@ -106,7 +107,7 @@ std::string server(Facts& facts) {
   lines.put("lru_clock", 0);
   lines.put("executable", services.facts.executable);
   lines.put("config_file", services.facts.config_file);
-  lines.put("io_threads_active", 0);
+  lines.put("io_threads_active", services.settings.integer(Setting::io_threads) == 1 ? 0 : 1);
   return lines.take();
 }
 
@@ -154,6 +155,28 @@ void put_scripts(Lines& lines, Services& services) {
   lines.bytes("used_memory_scripts", kept);
 }
 
+/// Allocated: for records, table and timers; active: what the engine took for them; resident: all
+/// that is of no file, heaps of other parts included.
+void put_allocator(Lines& lines, const Facts& facts) {
+  const Stats& stats = facts.stats;
+  const std::uint64_t allocated =
+      std::min(stats.bytes_used, stats.bytes_records + stats.bytes_table + stats.bytes_wheel);
+  const std::uint64_t resident = facts.process.private_bytes;
+  const std::uint64_t all = facts.process.resident_bytes;
+  const auto difference = [](std::uint64_t more, std::uint64_t less) {
+    return static_cast<std::int64_t>(more) - static_cast<std::int64_t>(less);
+  };
+  lines.put("allocator_allocated", allocated);
+  lines.put("allocator_active", stats.bytes_used);
+  lines.put("allocator_resident", resident);
+  lines.put("allocator_frag_ratio", ratio(stats.bytes_used, allocated), 2);
+  lines.put("allocator_frag_bytes", difference(stats.bytes_used, allocated));
+  lines.put("allocator_rss_ratio", ratio(resident, stats.bytes_used), 2);
+  lines.put("allocator_rss_bytes", difference(resident, stats.bytes_used));
+  lines.put("rss_overhead_ratio", ratio(all, resident), 2);
+  lines.put("rss_overhead_bytes", difference(all, resident));
+}
+
 std::string memory(Facts& facts) {
   const Stats& stats = facts.stats;
   std::atomic<std::uint64_t>& highest = facts.services.stats.memory_peak;
@@ -175,9 +198,7 @@ std::string memory(Facts& facts) {
   lines.put("used_memory_startup", 0);
   lines.put("used_memory_dataset", stats.bytes_records);
   lines.put("used_memory_dataset_perc", percent(stats.bytes_records, stats.bytes_used));
-  lines.put("allocator_allocated", stats.bytes_used);
-  lines.put("allocator_active", stats.bytes_used);
-  lines.put("allocator_resident", facts.process.resident_bytes);
+  put_allocator(lines, facts);
   lines.bytes("total_system_memory", facts.process.system_memory_bytes);
   put_scripts(lines, facts.services);
   lines.bytes("maxmemory", stats.bytes_limit);
@@ -206,10 +227,11 @@ std::string persistence(Facts& facts) {
   lines.zeros(
       {"loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});
   lines.put("current_fork_perc", "0.00");
-  lines.zeros(
-      {"current_save_keys_processed", "current_save_keys_total", "rdb_changes_since_last_save"});
+  lines.zeros({"current_save_keys_processed", "current_save_keys_total"});
   const NodeHooks& hooks = facts.services.hooks;
   const BackupState backup = hooks.backup_state ? hooks.backup_state() : BackupState{};
+  const std::uint64_t changes = facts.stats.changes;
+  lines.put("rdb_changes_since_last_save", changes - std::min(changes, backup.done_changes));
   const bool runs = backup.stage == BackupState::Stage::running;
   lines.put("rdb_bgsave_in_progress", runs ? 1 : 0);
   lines.put("rdb_last_save_time",
@@ -314,6 +336,8 @@ std::string cpu(Facts& facts) {
   lines.put("used_cpu_user", facts.process.user_seconds, digits);
   lines.put("used_cpu_sys_children", 0.0, digits);
   lines.put("used_cpu_user_children", 0.0, digits);
+  lines.put("used_cpu_sys_main_thread", facts.process.main_system_seconds, digits);
+  lines.put("used_cpu_user_main_thread", facts.process.main_user_seconds, digits);
   return lines.take();
 }
 

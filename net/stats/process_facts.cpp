@@ -2,6 +2,8 @@
 
 #include <fstream>
 #include <sstream>
+#include <tuple>
+#include <utility>
 
 namespace semel::net {
 namespace {
@@ -37,6 +39,22 @@ constexpr const char* architecture() {
 #endif
 }
 
+/// User and system seconds in the line of a stat file. It is "id (name) state ...": the name may
+/// have blanks; behind it, user time is the 12th field.
+std::pair<double, double> times_in(const std::string& stat) {
+  const std::size_t behind_name = stat.rfind(')');
+  if (behind_name == std::string::npos) return {};
+  std::istringstream rest{stat.substr(behind_name + 1)};
+  constexpr int fields_before = 11;
+  constexpr double ticks_per_second = 100;  // fixed by the kernel's interface
+  std::string skipped;
+  for (int i = 0; i < fields_before; ++i) rest >> skipped;
+  double user = 0;
+  double system = 0;
+  rest >> user >> system;
+  return {user / ticks_per_second, system / ticks_per_second};
+}
+
 }  // namespace
 
 ProcessFacts process_facts() {
@@ -46,21 +64,12 @@ ProcessFacts process_facts() {
   facts.resident_bytes = kilobytes_of("/proc/self/status", "VmRSS");
   facts.resident_bytes_peak = kilobytes_of("/proc/self/status", "VmHWM");
   facts.system_memory_bytes = kilobytes_of("/proc/meminfo", "MemTotal");
-  // "id (name) state ...": the name may have blanks; behind it, user time is the 12th field.
+  facts.private_bytes = kilobytes_of("/proc/self/status", "RssAnon");
   const std::string stat = line_of("/proc/self/stat");
   std::istringstream{stat} >> facts.id;
-  const std::size_t behind_name = stat.rfind(')');
-  if (behind_name == std::string::npos) return facts;
-  std::istringstream rest{stat.substr(behind_name + 1)};
-  constexpr int fields_before = 11;
-  constexpr double ticks_per_second = 100;  // fixed by the kernel's interface
-  std::string skipped;
-  for (int i = 0; i < fields_before; ++i) rest >> skipped;
-  double user = 0;
-  double system = 0;
-  rest >> user >> system;
-  facts.user_seconds = user / ticks_per_second;
-  facts.system_seconds = system / ticks_per_second;
+  std::tie(facts.user_seconds, facts.system_seconds) = times_in(stat);
+  const std::string main = "/proc/self/task/" + std::to_string(facts.id) + "/stat";
+  std::tie(facts.main_user_seconds, facts.main_system_seconds) = times_in(line_of(main.c_str()));
   return facts;
 }
 

@@ -12,8 +12,11 @@ struct ProcessFacts {
   std::uint64_t resident_bytes = 0;
   std::uint64_t resident_bytes_peak = 0;
   std::uint64_t system_memory_bytes = 0;
+  std::uint64_t private_bytes = 0;  ///< resident, and of no file: what allocators took
   double user_seconds = 0;
   double system_seconds = 0;
+  double main_user_seconds = 0;  ///< of the first thread
+  double main_system_seconds = 0;
 };
 
 /// What cannot be read stays at 0.

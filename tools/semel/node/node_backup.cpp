@@ -36,7 +36,8 @@ NodeBackup::~NodeBackup() {
   if (last.joinable()) last.join();
 }
 
-Status NodeBackup::start(const std::string& folder, const std::string& name) {
+Status NodeBackup::start(const std::string& folder, const std::string& name,
+                         std::uint64_t changes) {
   if (folder.empty()) return Error{ErrorCode::bad_option, "backup-dir is not set"};
   if (!is_sound_name(name)) {
     return Error{
@@ -54,6 +55,7 @@ Status NodeBackup::start(const std::string& folder, const std::string& name) {
   begun.stage = net::BackupState::Stage::running;
   begun.name = name;
   begun.started_unix_ms = clock_.unix_ms();
+  begun.started_changes = changes;
   begun.seconds = 0;
   begun.error.clear();
   begun.bytes = begun.bytes_total = 0;
@@ -110,6 +112,7 @@ void NodeBackup::run(const std::string& folder, const std::string& directory) no
     if (stage == Stage::done) {
       ++state_.done;
       state_.done_unix_ms = now_ms;
+      state_.done_changes = state_.started_changes;
     }
     state_.error = std::move(error);
   }

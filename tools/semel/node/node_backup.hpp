@@ -31,7 +31,9 @@ class NodeBackup {
   /// Begins one in `folder`/`name`. `name`: 1 to 128 letters, digits, '-', '_' and '.', not first.
   /// Thread-safe. Errors: bad_option (the name, or `folder` is empty), refused (one is running, or
   /// there is no thread).
-  [[nodiscard]] Status start(const std::string& folder, const std::string& name);
+  /// `changes`: Stats::changes now, which the state shows when it is done.
+  [[nodiscard]] Status start(const std::string& folder, const std::string& name,
+                             std::uint64_t changes = 0);
   /// Returns at once. Errors: refused (none is running).
   [[nodiscard]] Status cancel();
   [[nodiscard]] net::BackupState state() const;

@@ -155,7 +155,7 @@ void NodeRun::set_hooks() {
                             {"result", good ? "done" : ended.error}});
         });
     node_->hooks.start_backup = [this](const std::string& name) {
-      return backup_->start(settings_.text(Setting::backup_dir), name);
+      return backup_->start(settings_.text(Setting::backup_dir), name, engine_->stats().changes);
     };
     node_->hooks.backup_state = [this] { return backup_->state(); };
     node_->hooks.cancel_backup = [this] { return backup_->cancel(); };
