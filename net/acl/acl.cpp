@@ -106,6 +106,11 @@ void Acl::set_requirepass(std::string_view password) {
   changed();
 }
 
+void Acl::set_first_channels(FirstChannels first) {
+  const base::MutexLock lock{mutex_};
+  first_channels_ = first;
+}
+
 Status Acl::set_user(std::string_view name, std::span<const std::string_view> rules) {
   if (has_blanks(name)) {
     return reply_error("ERR Usernames can't contain spaces or null characters");
@@ -125,7 +130,9 @@ Status Acl::set_user(std::string_view name, std::span<const std::string_view> ru
     return reply_error("ERR There are " + std::to_string(users_.size()) + " users, the limit is " +
                        std::to_string(acl_limits::users_max));
   }
-  User user = before != nullptr ? *before : User{catalog_, std::string{name}, next_id_};
+  User user =
+      before != nullptr ? *before : User{catalog_, std::string{name}, next_id_, first_channels_};
+  user.set_first_channels(first_channels_);
   for (const std::string& rule : merged.rules) {
     if (const RuleResult error = user.apply(rule)) {
       return reply_error("ERR Error in ACL SETUSER modifier '" + std::string{up_to_nul(rule)} +

@@ -99,6 +99,8 @@ class Acl {
 
   /// Makes it the only password of the user `default`; empty: none is needed.
   void set_requirepass(std::string_view password);
+  /// Of users, selectors and resets from now on; users that are there stay as they are.
+  void set_first_channels(FirstChannels first);
   /// Creates the user or changes it, by all rules or none. The detail of an error is the whole
   /// reply, here and below.
   [[nodiscard]] Status set_user(std::string_view name, std::span<const std::string_view> rules);
@@ -133,6 +135,7 @@ class Acl {
   DenialLog log_;
   mutable base::Mutex mutex_;
   Users users_ SEMEL_GUARDED_BY(mutex_);
+  FirstChannels first_channels_ SEMEL_GUARDED_BY(mutex_) = FirstChannels::none;
   std::uint64_t next_id_ SEMEL_GUARDED_BY(mutex_) = 1;
   std::atomic<std::uint64_t> generation_{1};
 };

@@ -30,8 +30,12 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
 class Acl::FileReader {
  public:
   FileReader(const AclCatalog& catalog, std::string_view file_name, const Users& before,
-             std::uint64_t& next_id)
-      : catalog_(catalog), file_name_(file_name), before_(before), next_id_(next_id) {}
+             std::uint64_t& next_id, FirstChannels first)
+      : catalog_(catalog),
+        file_name_(file_name),
+        before_(before),
+        next_id_(next_id),
+        first_channels_(first) {}
 
   void read(std::string_view text) {
     for (const std::string_view line : parts_of(text, '\n')) {
@@ -85,7 +89,7 @@ class Acl::FileReader {
     if (users_.size() + (keeps_place ? 1 : 0) >= acl_limits::users_max) {
       return fail(here() + ": more than " + std::to_string(acl_limits::users_max) + " users. ");
     }
-    User user{catalog_, std::string{name}, id_of(name)};
+    User user{catalog_, std::string{name}, id_of(name), first_channels_};
     apply(user, std::span{words}.subspan(2));
     put(std::move(user));
   }
@@ -114,6 +118,7 @@ class Acl::FileReader {
   const std::string_view file_name_;
   const Users& before_;
   std::uint64_t& next_id_;
+  const FirstChannels first_channels_;
   std::size_t line_ = 0;
   Users users_;
   std::string errors_;
@@ -121,7 +126,7 @@ class Acl::FileReader {
 
 Status Acl::load_file(std::string_view text, std::string_view file_name) {
   const base::MutexLock lock{mutex_};
-  FileReader reader{catalog_, file_name, users_, next_id_};
+  FileReader reader{catalog_, file_name, users_, next_id_, first_channels_};
   reader.read(text);
   if (!reader.errors().empty()) {
     return reply_error(

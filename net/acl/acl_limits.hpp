@@ -17,7 +17,7 @@ inline constexpr std::size_t argument_bytes_max = 1'024;
 inline constexpr std::size_t file_error_bytes_max = 65'536;  ///< of what LOAD says about a file
 inline constexpr std::size_t logged_bytes_max = 1'024;       ///< of each text in the log of denials
 
-inline constexpr std::size_t log_entries_max = 128;
+inline constexpr std::size_t log_entries_usual = 128;
 inline constexpr std::int64_t log_grouping_ms = 60'000;
 inline constexpr std::int64_t password_bits_max = 4'096;
 

@@ -64,13 +64,19 @@ void DenialLog::add(const Denial& denial, Timestamp now) {
     entries_.erase(same);
   }
   entries_.push_front(std::move(entry));
-  if (entries_.size() > acl_limits::log_entries_max) entries_.pop_back();
+  if (entries_.size() > length_) entries_.pop_back();
 }
 
 std::vector<DenialLog::Entry> DenialLog::newest(std::size_t count) const {
   const base::MutexLock lock{mutex_};
   const auto shown = static_cast<std::ptrdiff_t>(std::min(count, entries_.size()));
   return {entries_.begin(), entries_.begin() + shown};
+}
+
+void DenialLog::set_length(std::size_t entries) {
+  const base::MutexLock lock{mutex_};
+  length_ = entries;
+  if (entries_.size() > length_) entries_.resize(length_);
 }
 
 void DenialLog::clear() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "net/acl/acl_limits.hpp"
 #include "semel/types.hpp"
 
 namespace semel::net {
@@ -46,9 +47,12 @@ class DenialLog {
   /// The newest first, at most `count`.
   [[nodiscard]] std::vector<Entry> newest(std::size_t count) const;
   void clear();
+  /// Keeps at most so many entries from now on.
+  void set_length(std::size_t entries);
 
  private:
   mutable base::Mutex mutex_;
+  std::size_t length_ SEMEL_GUARDED_BY(mutex_) = acl_limits::log_entries_usual;
   std::deque<Entry> entries_ SEMEL_GUARDED_BY(mutex_);  // the newest first
 };
 

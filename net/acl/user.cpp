@@ -53,12 +53,23 @@ bool User::apply_word(std::string_view rule) {
   return true;
 }
 
+User::User(const AclCatalog& catalog, std::string name, std::uint64_t id, FirstChannels first)
+    : name_(std::move(name)), id_(id), first_(first), root_(catalog) {
+  give_first_channels(root_);
+}
+
+void User::give_first_channels(Rights& rights) const {
+  // It cannot fail on rights that name no channel yet.
+  if (first_ == FirstChannels::all) static_cast<void>(rights.apply("allchannels"));
+}
+
 void User::reset() {
   forget_passwords(false);
   on_ = false;
   sanitize_ = Sanitize::yes;
   selectors_.clear();
   root_.reset();
+  give_first_channels(root_);
 }
 
 void User::forget_passwords(bool nopass) {
@@ -97,6 +108,7 @@ RuleResult User::add_selector(std::string_view words) {
   const auto rules = split_quoted(words);
   if (!rules) return RuleError::syntax;
   Rights selector{root_.catalog()};
+  give_first_channels(selector);
   for (const std::string& rule : *rules) {
     if (rule.find_first_of("\"'") != std::string::npos || rule.ends_with(')')) {
       return RuleError::syntax;

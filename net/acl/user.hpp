@@ -14,12 +14,16 @@
 
 namespace semel::net {
 
+/// The channels that new rights have: the setting acl-pubsub-default.
+enum class FirstChannels : std::uint8_t { all, none };
+
 class User {
  public:
   /// Off, without passwords and rights. `id` distinguishes it from an earlier user of that name;
   /// `catalog` must live as long as this and its copies.
-  User(const AclCatalog& catalog, std::string name, std::uint64_t id)
-      : name_(std::move(name)), id_(id), root_(catalog) {}
+  /// `first`: of its own rights and of each selector.
+  User(const AclCatalog& catalog, std::string name, std::uint64_t id,
+       FirstChannels first = FirstChannels::none);
 
   /// The user that is there before any other: on, without a password, with all rights.
   [[nodiscard]] static User default_user(const AclCatalog& catalog, std::uint64_t id);
@@ -29,6 +33,8 @@ class User {
   /// is a syntax error: blanks in a first argument; in a selector quotes that are not closed, and
   /// words with quotes or with a parenthesis at the end. So is a NUL byte but in a password.
   [[nodiscard]] RuleResult apply(std::string_view rule);
+  /// For the rights that rules make from now on.
+  void set_first_channels(FirstChannels first) noexcept { first_ = first; }
   /// As the requirepass of a redis.conf does; empty: no password is needed.
   void set_only_password(std::string_view password);
 
@@ -65,6 +71,7 @@ class User {
   [[nodiscard]] RuleResult add_selector(std::string_view words);
   void forget_passwords(bool nopass);
   void reset();
+  void give_first_channels(Rights& rights) const;
   [[nodiscard]] Verdict check_all(const AclRequest& request) const;
 
   std::string name_;
@@ -72,6 +79,7 @@ class User {
   bool on_ = false;
   bool nopass_ = false;
   bool unlimited_ = false;
+  FirstChannels first_ = FirstChannels::none;
   Sanitize sanitize_ = Sanitize::unset;
   std::vector<PasswordHash> passwords_;
   Rights root_;

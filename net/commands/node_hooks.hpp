@@ -1,6 +1,7 @@
 // What a node calls in the program around it, and what it knows about its process.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -70,7 +71,7 @@ struct NodeHooks {
 
 /// What INFO shows of the process; filled in before the first connection.
 struct NodeFacts {
-  std::uint16_t tcp_port = 0;
+  std::atomic<std::uint16_t> tcp_port{0};
   std::string executable{};
   std::string config_file{};
   std::string run_id{};         ///< 40 hex digits; made up when the node begins

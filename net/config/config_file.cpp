@@ -33,10 +33,16 @@ void read_environment(const ConfigSources& sources, std::vector<Assignment>& out
       out.push_back({setting, text, {Origin::Kind::environment, name}});
       continue;
     }
-    // Other programs of ours have variables, too: warn only about names close to a setting.
+    // Other programs of ours have variables, too: name only about names close to a setting.
     std::string small;
     for (const char c : std::string_view{name}.substr(environment_prefix.size())) {
       small += c == '_' ? '-' : base::to_lower(c);
+    }
+    // SEMEL_USER and SEMEL_INCLUDE may be of another program.
+    const bool is_plain = small == "user" || small == "include";
+    if (const std::string_view reason = reason_against(small); !reason.empty() && !is_plain) {
+      findings.errors.push_back(name + ": " + std::string{reason});
+      continue;
     }
     const std::string_view nearest = nearest_setting(small);
     if (nearest.empty() || small == "config" || small == "redis-conf") continue;
@@ -54,14 +60,12 @@ void read_file(const std::string& path, std::vector<Assignment>& out, Findings& 
   }
 }
 
-/// Appends to `keeps_data` the lines that need an explicit decision about the storage.
-void read_redis_file(const std::string& path, std::vector<Assignment>& out,
-                     std::vector<std::string>& keeps_data, Findings& findings) {
+void read_redis_file(const std::string& path, std::vector<Assignment>& out, Findings& findings) {
   const Result<std::string> content = read_config_bytes(path);
   if (!content.ok()) {
     findings.errors.push_back(path + ": " + content.error().detail);
   } else {
-    read_redis_conf(*content, path, out, keeps_data, findings);
+    read_redis_conf(*content, path, out, findings);
   }
 }
 
@@ -140,6 +144,36 @@ void check_storage(const Settings& settings, std::vector<std::string>& errors) {
   }
 }
 
+/// The line about a value that was refused.
+std::string problem(const Assignment& one, const Status& refused) {
+  return value_error(one.origin.text(), one.setting, one.text, refused.error().detail);
+}
+
+/// Checks values of Redis' settings that have one value, after those that this depends on. A
+/// redis.conf was written for another server: what is lost of it is a warning if it is speed, or
+/// disk and something decides about the storage. Everything else is an error.
+void check_promises(Settings& trial, std::span<const Assignment> assignments, Findings& findings) {
+  const bool is_decided = trial.origin(Setting::storage_enabled).kind != Origin::Kind::builtin;
+  for (const Assignment& one : assignments) {
+    const SettingRow& row = row_of(one.setting);
+    if (!row.has_one_value()) continue;
+    const Status kept = trial.assign(one.setting, one.text, one.origin);
+    if (kept) continue;
+    const bool is_understood = parse_setting(row, one.text, {}).ok();
+    const bool may_go_on = is_understood && one.origin.kind == Origin::Kind::redis_conf &&
+                           (row.loss() == Loss::speed || (row.loss() == Loss::disk && is_decided));
+    std::string line = problem(one, kept);
+    if (may_go_on) {
+      findings.warnings.push_back(std::move(line) + "; ignored");
+    } else if (row.loss() == Loss::disk && is_understood &&
+               one.origin.kind == Origin::Kind::redis_conf) {
+      findings.errors.push_back(std::move(line) + "; or set storage-enabled no");
+    } else {
+      findings.errors.push_back(std::move(line));
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::string> read_config_bytes(const std::string& path) {
@@ -163,15 +197,8 @@ Result<std::string> read_config_bytes(const std::string& path) {
 
 std::string value_error(std::string_view where, Setting setting, std::string_view text,
                         std::string_view why) {
-  constexpr std::size_t shown_max = 64;
   const SettingRow& row = row_of(setting);
-  std::string value = "<hidden>";
-  if (!row.is_secret()) {
-    value =
-        "'" + std::string{text.substr(0, shown_max)} + (text.size() > shown_max ? ".." : "") + "'";
-  }
-  for (char& c : value) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  return std::string{where} + ": " + std::string{row.name} + " = " + value + ": " +
+  return std::string{where} + ": " + std::string{row.name} + " = " + shown_value(row, text) + ": " +
          std::string{why};
 }
 
@@ -206,31 +233,25 @@ std::vector<std::string> check_config(const Settings& settings) {
 Findings load_config(const ConfigSources& sources, Settings& settings) {
   Findings findings;
   std::vector<Assignment> assignments;  // later ones win
-  std::vector<std::string> keeps_data;
-  if (!sources.redis_conf.empty()) {
-    read_redis_file(sources.redis_conf, assignments, keeps_data, findings);
-  }
+  if (!sources.redis_conf.empty()) read_redis_file(sources.redis_conf, assignments, findings);
   if (!sources.file.empty()) read_file(sources.file, assignments, findings);
   read_environment(sources, assignments, findings);
   assignments.insert(assignments.end(), sources.flags.begin(), sources.flags.end());
+  findings.errors.insert(findings.errors.end(), sources.errors.begin(), sources.errors.end());
 
   // Overridden values are checked, too: they would fail when the override is removed.
   Settings trial;
-  bool decides_storage = false;
   for (const Assignment& one : assignments) {
-    decides_storage |= one.setting == Setting::storage_enabled;
+    if (row_of(one.setting).has_one_value()) continue;
     const Status assigned = trial.assign(one.setting, one.text, one.origin);
-    if (assigned) continue;
-    findings.errors.push_back(
-        value_error(one.origin.text(), one.setting, one.text, assigned.error().detail));
+    if (!assigned) findings.errors.push_back(problem(one, assigned));
   }
-  if (!decides_storage) {
-    findings.errors.insert(findings.errors.end(), keeps_data.begin(), keeps_data.end());
-  }
+  check_promises(trial, assignments, findings);
   // Contradictions are checked only if each value is valid by itself.
   if (findings.errors.empty()) findings.errors = check_config(trial);
   if (!findings.errors.empty()) return findings;
   for (Assignment& one : assignments) {
+    if (row_of(one.setting).has_one_value()) continue;
     static_cast<void>(settings.assign(one.setting, one.text, std::move(one.origin)));  // see trial
   }
   return findings;

@@ -35,6 +35,7 @@ struct ConfigSources {
   std::string redis_conf{};                                        ///< a redis.conf; empty: none
   std::vector<std::pair<std::string, std::string>> environment{};  ///< names begin with SEMEL_
   std::vector<Assignment> flags{};
+  std::vector<std::string> errors{};  ///< of flags that are refused by their name
 };
 
 /// Adds the variables of `environment` (as in environ, ended by a null) that begin with SEMEL_, and
@@ -55,10 +56,8 @@ void add_environment(ConfigSources& sources, const char* const* environment);
 // Read the two kinds of files. `path` is used in messages and origins.
 void read_toml(std::string_view content, const std::string& path, std::vector<Assignment>& out,
                Findings& findings);
-/// `keeps_data`: lines that ask for data to survive a restart.
 void read_redis_conf(std::string_view content, const std::string& path,
-                     std::vector<Assignment>& out, std::vector<std::string>& keeps_data,
-                     Findings& findings);
+                     std::vector<Assignment>& out, Findings& findings);
 
 /// The content of a file of at most config_bytes_max bytes. The detail of the error is a short
 /// reason without the path.

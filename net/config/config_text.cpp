@@ -115,7 +115,7 @@ std::string print_config(const Settings& settings, const PrintOptions& options) 
     const auto setting = static_cast<Setting>(i);
     const SettingRow& row = row_of(setting);
     const SettingValue value = settings.value(setting);
-    if (row.is_without_effect() && show_setting(row, value) == row.default_text) continue;
+    if (row.has_one_value()) continue;
     if (row.section != section) {
       page.append(section.empty() ? "[" : "\n[").append(row.section).append("]\n");
       section = row.section;
@@ -133,26 +133,41 @@ std::string print_config(const Settings& settings, const PrintOptions& options) 
   return page;
 }
 
+namespace {
+
+/// A line of the table of Redis' settings that have one value.
+std::string one_value_row(const SettingRow& row) {
+  std::string names;
+  for (const std::string_view name : words_of(row.redis_names)) {
+    names.append(names.empty() ? "`" : ", `").append(name) += '`';
+  }
+  const std::string_view lost = row.loss() == Loss::speed  ? "speed or memory"
+                                : row.loss() == Loss::disk ? "disk"
+                                                           : "a promise";
+  return "| " + names + " | " + code(row.default_text) + " | " + std::string{lost} + " | " +
+         cell(row.doc) + " |\n";
+}
+
+}  // namespace
+
 std::string settings_table() {
   std::string page;
   std::string_view section;
-  std::string without_effect;
   for (const SettingRow& row : all_settings()) {
-    if (row.is_without_effect()) {
-      for (const std::string_view name : words_of(row.redis_names)) {
-        without_effect.append(without_effect.empty() ? "`" : ", `").append(name) += '`';
-      }
-      continue;
-    }
     if (row.section != section) {
       section = row.section;
       page.append(page.empty() ? "### [" : "\n### [").append(section).append("]\n\n");
-      page += "| name | values | default | CONFIG SET | |\n|---|---|---|---|---|\n";
+      page += row.has_one_value()
+                  ? "Known to Redis' clients. Each has one value here, which CONFIG "
+                    "GET shows; another is refused (see above).\n\n"
+                    "| name | value | another loses | because, or instead |\n"
+                    "|---|---|---|---|\n"
+                  : "| name | values | default | CONFIG SET | |\n"
+                    "|---|---|---|---|---|\n";
     }
-    page += table_row(row);
+    page += row.has_one_value() ? one_value_row(row) : table_row(row);
   }
-  return page + "\n### [redis]\n\nKnown to Redis' clients, accepted and stored, without effect: " +
-         without_effect + ".\n";
+  return page;
 }
 
 }  // namespace semel::net

@@ -59,6 +59,15 @@ void register_flags(CLI::App& app, ConfigSources& sources) {
   app.add_option("--redis-conf", sources.redis_conf,
                  "A redis.conf; lines that this node cannot use are reported")
       ->type_name("FILE");
+  constexpr int words_max = 64;  // of a line that is refused anyway
+  for (const RefusedWord& refused : refused_words()) {
+    const std::string name = "--" + std::string{refused.word};
+    const auto refuse = [&sources, name, &refused](const CLI::results_t&) {
+      sources.errors.push_back(name + ": " + std::string{refused.reason});
+      return true;
+    };
+    app.add_option(name, refuse, std::string{refused.reason})->group("")->expected(0, words_max);
+  }
   for (std::size_t i = 0; i < setting_count; ++i) {
     const auto setting = static_cast<Setting>(i);
     const SettingRow& row = row_of(setting);
@@ -72,10 +81,10 @@ void register_flags(CLI::App& app, ConfigSources& sources) {
       sources.flags.push_back({setting, std::move(text), std::move(origin)});
       return true;
     };
-    CLI::Option* const option = app.add_option(
-        names_of(row), take,
-        std::string{row.doc} + (row.is_without_effect() ? "" : unit_and_default(row)));
-    option->type_name(kind_of(row))->group(row.is_without_effect() ? "" : std::string{row.section});
+    CLI::Option* const option =
+        app.add_option(names_of(row), take,
+                       std::string{row.doc} + (row.has_one_value() ? "" : unit_and_default(row)));
+    option->type_name(kind_of(row))->group(row.has_one_value() ? "" : std::string{row.section});
     if (row.type == SettingType::boolean) option->expected(0, 1);
     // The last occurrence counts; for lists, all of them.
     option->multi_option_policy(row.type == SettingType::list ? CLI::MultiOptionPolicy::TakeAll

@@ -1,7 +1,6 @@
-// Reads a redis.conf. Known settings are applied; settings without effect give a warning; settings
-// that would silently mean something else are errors.
+// Reads a redis.conf. Known settings are applied, unknown lines give a warning; what would silently
+// mean something else is an error, here or in load_config().
 #include <algorithm>
-#include <array>
 
 #include "net/config/config_file.hpp"
 #include "net/resp/resp_parser.hpp"
@@ -10,37 +9,10 @@
 namespace semel::net {
 namespace {
 
-/// Keywords of redis.conf that are not settings.
-struct RefusedWord {
-  std::string_view word;
-  std::string_view why;
-};
-constexpr std::array refused_words{
-    RefusedWord{"include", "other files are not followed; put its lines into this one"},
-    RefusedWord{"loadmodule", "there are no modules"},
-    RefusedWord{"rename-command", "commands keep their names; take rights away in the aclfile"},
-    RefusedWord{"user", "users belong into the aclfile"}};
-
-/// Settings that exist only for clients; another value than the default would be a broken promise.
-struct BrokenPromise {
-  Setting setting;
-  std::string_view why;
-};
-constexpr std::array broken_promises{
-    BrokenPromise{Setting::replicaof, "the node is not a replica of a redis-server"},
-    BrokenPromise{Setting::cluster_enabled, "there is no cluster"},
-    BrokenPromise{Setting::maxmemory_policy, "nothing is evicted; a full node refuses writes"},
-    BrokenPromise{Setting::min_replicas_to_write, "writes do not wait for replicas"}};
-
-constexpr bool keeps_data(Setting setting) noexcept {
-  return setting == Setting::appendonly || setting == Setting::save;
-}
-
 class RedisConfReader {
  public:
-  RedisConfReader(const std::string& path, std::vector<Assignment>& out,
-                  std::vector<std::string>& data, Findings& findings)
-      : path_(path), out_(out), data_(data), findings_(findings) {}
+  RedisConfReader(const std::string& path, std::vector<Assignment>& out, Findings& findings)
+      : path_(path), out_(out), findings_(findings) {}
 
   void read(std::string_view content) {
     for (std::size_t number = 1; !content.empty(); ++number) {
@@ -81,8 +53,8 @@ class RedisConfReader {
   }
 
   void take(std::span<const std::string_view> words) {
-    for (const RefusedWord& refused : refused_words) {
-      if (is_word(words[0], refused.word)) return fail(words[0], refused.why);
+    if (const std::string_view reason = reason_against(words[0]); !reason.empty()) {
+      return fail(words[0], reason);
     }
     const auto found = find_redis_setting(words[0]);
     if (!found) {
@@ -94,8 +66,8 @@ class RedisConfReader {
     const bool takes_many = row.type == SettingType::list || row.detail == "output-limits" ||
                             (row.type == SettingType::text && !row.detail.empty());
     if (words.size() < 2 || (words.size() > 2 && !takes_many)) {
-      // "replicaof host port" gets its own error below.
-      if (!row.is_without_effect()) return fail(words[0], "wrong number of arguments");
+      // "replicaof host port" is refused for what it promises.
+      if (!row.has_one_value()) return fail(words[0], "wrong number of arguments");
     }
     std::string text;
     for (const std::string_view word : words.subspan(1)) {
@@ -116,32 +88,11 @@ class RedisConfReader {
       findings_.errors.push_back(value_error(where_, setting, text, parsed.error().detail));
       return;
     }
-    const bool is_usual = show_setting(row, *parsed) == row.default_text;
-    if (row.is_without_effect() && !is_usual && !judge(setting, text)) return;
     out_.push_back({setting, std::move(text), {Origin::Kind::redis_conf, where_}});
-  }
-
-  /// Handles a setting without effect that is not at its default. False: it was refused.
-  bool judge(Setting setting, const std::string& text) {
-    const std::string name{row_of(setting).name};
-    for (const BrokenPromise& promise : broken_promises) {
-      if (promise.setting != setting) continue;
-      fail(name, promise.why);
-      return false;
-    }
-    if (keeps_data(setting)) {
-      data_.push_back(where_ + ": '" + name + " " + text +
-                      "' keeps data over a restart; set storage-enabled, dir and durability, or "
-                      "storage-enabled = no");
-    } else {
-      warn("'" + name + "' has no effect");
-    }
-    return true;
   }
 
   const std::string& path_;
   std::vector<Assignment>& out_;
-  std::vector<std::string>& data_;
   Findings& findings_;
   std::string where_;
 };
@@ -149,9 +100,8 @@ class RedisConfReader {
 }  // namespace
 
 void read_redis_conf(std::string_view content, const std::string& path,
-                     std::vector<Assignment>& out, std::vector<std::string>& keeps_data,
-                     Findings& findings) {
-  RedisConfReader{path, out, keeps_data, findings}.read(content);
+                     std::vector<Assignment>& out, Findings& findings) {
+  RedisConfReader{path, out, findings}.read(content);
 }
 
 }  // namespace semel::net

@@ -63,6 +63,9 @@ class TomlReader {
   }
 
   void read_stray(const toml::key& key) {
+    if (const std::string_view reason = reason_against(key.str()); !reason.empty()) {
+      return fail(key, in_quotes(key) + ": " + std::string{reason});
+    }
     const auto found = find_setting(key.str());
     if (!found || row_of(found->setting).name != key.str()) {
       return fail(key,

@@ -9,6 +9,7 @@
 #include "net/commands/single_key_command.hpp"
 #include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
+#include "net/settings/settings.hpp"
 
 namespace semel::net {
 namespace {
@@ -33,7 +34,7 @@ std::optional<std::uint8_t> db_of(Call& call, std::string_view word) {
     call.fail("ERR value is out of range, value must between -2147483648 and 2147483647");
     return std::nullopt;
   }
-  if (*db < 0 || *db >= static_cast<std::int64_t>(limits::db_count)) {
+  if (*db < 0 || *db >= call.services.settings.integer(Setting::databases)) {
     call.fail_db();
     return std::nullopt;
   }
@@ -339,7 +340,7 @@ void swapdb(Call& call) {
   if (!is_int(one)) return call.fail("ERR invalid first DB index");
   const auto other = integer_of(call.args[2]);
   if (!is_int(other)) return call.fail("ERR invalid second DB index");
-  constexpr auto count = static_cast<std::int64_t>(limits::db_count);
+  const std::int64_t count = call.services.settings.integer(Setting::databases);
   if (*one < 0 || *one >= count || *other < 0 || *other >= count) return call.fail_db();
   call.answer(
       call.engine.swap_db(static_cast<std::uint8_t>(*one), static_cast<std::uint8_t>(*other)));

@@ -72,11 +72,13 @@ std::string_view encoding_of(std::string_view value) noexcept {
   return value.size() <= embedded_bytes_max ? "embstr" : "raw";
 }
 
-/// As Redis' settings are by default.
-std::string_view encoding_of(const FieldValues& fields) {
-  constexpr std::size_t fields_max = 128;
-  constexpr std::size_t bytes_max = 64;
-  const bool is_small = std::all_of(fields.begin(), fields.end(), [](const FieldValue& pair) {
+std::string_view encoding_of(const FieldValues& fields, const Settings& settings) {
+  const auto limit = [&](Setting setting) {
+    return static_cast<std::size_t>(settings.integer(setting));
+  };
+  const std::size_t fields_max = limit(Setting::hash_max_listpack_entries);
+  const std::size_t bytes_max = limit(Setting::hash_max_listpack_value);
+  const bool is_small = std::all_of(fields.begin(), fields.end(), [&](const FieldValue& pair) {
     return pair.field.size() <= bytes_max && pair.value.size() <= bytes_max;
   });
   return is_small && fields.size() <= fields_max ? "listpack" : "hashtable";
@@ -134,7 +136,9 @@ void memory_of_claim(Call& call) {
 
 void encoding_of_hash(Call& call) {
   call.answer(call.engine.hashes(call.client.db).hgetall(call.args[2]),
-              [&](const FieldValues& fields) { call.reply.bulk(encoding_of(fields)); });
+              [&](const FieldValues& fields) {
+                call.reply.bulk(encoding_of(fields, call.services.settings));
+              });
 }
 
 void memory_of_hash(Call& call) {

@@ -22,7 +22,7 @@ void write_histogram(Call& call, const CommandRow& row, const CommandTotals& tot
   call.reply.bulk(row.name);
   call.reply.map(2);
   call.reply.bulk("calls");
-  call.reply.integer(static_cast<std::int64_t>(totals.calls));
+  call.reply.integer(static_cast<std::int64_t>(counted_times(totals)));
   call.reply.bulk("histogram_usec");
   // What a bucket adds nothing to is left out; counts add up.
   const auto filled = std::count_if(totals.times.begin(), totals.times.end(),

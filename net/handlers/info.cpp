@@ -95,7 +95,8 @@ std::string server(Facts& facts) {
   lines.put("process_id", facts.process.id);
   lines.put("process_supervised", "no");
   lines.put("run_id", services.facts.run_id);
-  lines.put("tcp_port", services.facts.tcp_port);
+  // mo: relaxed: for people
+  lines.put("tcp_port", services.facts.tcp_port.load(std::memory_order_relaxed));
   const Clock& clock = services.engine.clock();
   const std::int64_t unix_ms =
       services.group != nullptr ? SystemClock{}.unix_ms() : clock.unix_ms();
@@ -241,7 +242,7 @@ std::string persistence(Facts& facts) {
   lines.put("rdb_current_bgsave_time_sec", runs ? backup.seconds : -1);
   lines.put("rdb_saves", static_cast<std::int64_t>(backup.done));
   lines.zeros({"rdb_last_cow_size", "rdb_last_load_keys_expired", "rdb_last_load_keys_loaded"});
-  lines.put("aof_enabled", process.journals ? 1 : 0);
+  lines.put("aof_enabled", facts.services.settings.text(Setting::appendonly) == "yes" ? 1 : 0);
   lines.zeros({"aof_rewrite_in_progress", "aof_rewrite_scheduled"});
   lines.put("aof_last_rewrite_time_sec", -1);
   lines.put("aof_current_rewrite_time_sec", -1);
@@ -374,25 +375,35 @@ std::string error_stats(Facts& facts) {
   return lines.take();
 }
 
-/// The bound of the bucket in which so many of a thousand have been counted, in microseconds.
-std::uint64_t percentile(const CommandTotals& totals, std::uint64_t of_thousand) {
+/// The bound of the bucket in which so many of a hundred have been counted, in microseconds.
+std::uint64_t percentile(const CommandTotals& totals, std::uint64_t counted, double percent) {
+  constexpr double whole = 100;
+  const double wanted = static_cast<double>(counted) * percent / whole;
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < time_buckets; ++i) {
     below += totals.times[i];
-    if (below * 1000 >= totals.calls * of_thousand) return std::uint64_t{1} << i;
+    if (below > 0 && static_cast<double>(below) >= wanted) return std::uint64_t{1} << i;
   }
   return std::uint64_t{1} << (time_buckets - 1);
 }
 
 std::string latency_stats(Facts& facts) {
   Lines lines{"Latencystats"};
+  const Settings& settings = facts.services.settings;
+  if (!settings.boolean(Setting::latency_tracking)) return lines.take();
+  const std::vector<std::string> percents =
+      settings.list(Setting::latency_tracking_info_percentiles);
   for (const CommandRow& row : all_commands()) {
     const CommandTotals& totals = facts.totals.commands[index_of(row)];
-    if (totals.calls == 0) continue;
-    lines.put("latency_percentiles_usec_" + std::string{row.name},
-              "p50=" + std::to_string(percentile(totals, 500)) +
-                  ".000,p99=" + std::to_string(percentile(totals, 990)) +
-                  ".000,p99.9=" + std::to_string(percentile(totals, 999)) + ".000");
+    const auto counted = counted_times(totals);
+    if (counted == 0) continue;
+    std::string shown;
+    for (const std::string& percent : percents) {
+      const auto number = static_cast<double>(float_of(percent).value_or(0));
+      shown.append(shown.empty() ? "p" : ",p").append(percent).append("=");
+      shown += std::to_string(percentile(totals, counted, number)) + ".000";
+    }
+    lines.put("latency_percentiles_usec_" + std::string{row.name}, shown);
   }
   return lines.take();
 }

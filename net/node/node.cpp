@@ -10,6 +10,7 @@
 #include "base/hex.hpp"
 #include "base/random.hpp"
 #include "net/commands/access.hpp"
+#include "net/settings/setting_limits.hpp"
 
 namespace semel::net {
 namespace {
@@ -66,6 +67,9 @@ Node::Node(Engine& engine, TestClock* clock)
       test_clock(clock),
       events(engine, pubsub),
       scripts(settings) {
+  // What was made before this node has the limit that it has.
+  static_cast<void>(
+      settings.assign(Setting::maxmemory, std::to_string(engine.stats().bytes_limit), {}));
   begin();
 }
 
@@ -87,12 +91,17 @@ void Node::follow_events() {
 }
 
 void Node::follow_memory() {
-  const std::size_t whole = engine_.stats().bytes_limit;
-  const auto follow = [this, whole] {
+  const auto follow = [this] {
+    const std::size_t whole = engine_.stats().bytes_limit;
     client_memory->set_limit(clients_bytes_of(settings.text(Setting::maxmemory_clients), whole));
   };
   follow();
   settings.on_change(Setting::maxmemory_clients, follow);
+  constexpr std::array of_memory = {Setting::maxmemory};
+  settings.apply_with(of_memory, [this] {
+    return engine_.set_memory_limit(static_cast<std::size_t>(settings.integer(Setting::maxmemory)));
+  });
+  settings.on_change(Setting::maxmemory, follow);  // a share of it is for clients
 }
 
 void Node::begin() {
@@ -106,14 +115,19 @@ void Node::begin() {
   facts.run_id = new_run_id();
   facts.started_ms = engine_.clock().now().time_since_epoch().count();
   facts.started_unix_ms = engine_.clock().unix_ms();
+  static_assert(slowlog_entries_max == SlowLog::length_max);
   const auto follow = [this] {
     slow_log.set_limit_us(settings.integer(Setting::slowlog_log_slower_than));
     slow_log.set_length(static_cast<std::uint64_t>(settings.integer(Setting::slowlog_max_len)));
     latency.set_limit_ms(settings.integer(Setting::latency_monitor_threshold));
+    stats.set_counts_times(settings.boolean(Setting::latency_tracking));
+    acl.log().set_length(static_cast<std::size_t>(settings.integer(Setting::acllog_max_len)));
+    acl.set_first_channels(settings.choice<FirstChannels>(Setting::acl_pubsub_default));
   };
   follow();
   for (const Setting setting : {Setting::slowlog_log_slower_than, Setting::slowlog_max_len,
-                                Setting::latency_monitor_threshold}) {
+                                Setting::latency_monitor_threshold, Setting::latency_tracking,
+                                Setting::acllog_max_len, Setting::acl_pubsub_default}) {
     settings.on_change(setting, follow);
   }
 }

@@ -141,6 +141,14 @@ Result<std::string> memory_or_percent(std::string_view text, std::string_view) {
   return std::to_string(*number) + (is_percent ? "%" : "");
 }
 
+/// "no one" is no master, as with the command.
+Result<std::string> replica_of(std::string_view text, std::string_view) {
+  const auto words = words_of(text);
+  if (words.size() == 2 && is_word(words[0], "no") && is_word(words[1], "one"))
+    return std::string{};
+  return std::string{text};
+}
+
 struct Form {
   std::string_view name;
   Result<std::string> (*make)(std::string_view text, std::string_view present);
@@ -148,6 +156,7 @@ struct Form {
 constexpr std::array forms{Form{"events", events},
                            Form{"output-limits", output_limits},
                            Form{"save-points", save_points},
+                           Form{"replica-of", replica_of},
                            Form{"percentiles", percentiles},
                            Form{"three-integers", three_integers},
                            Form{"memory-or-percent", memory_or_percent}};

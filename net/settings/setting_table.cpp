@@ -44,6 +44,12 @@ constexpr std::array rows{
 };
 static_assert(rows.size() == setting_count);
 
+constexpr std::array words_refused{
+    RefusedWord{"include", "other files are not followed; put its lines into this one"},
+    RefusedWord{"loadmodule", "there are no modules"},
+    RefusedWord{"rename-command", "commands keep their names; take rights away in the aclfile"},
+    RefusedWord{"user", "users belong into the aclfile"}};
+
 /// The name among the words of `names`, which are in small letters.
 std::string_view name_among(std::string_view names, std::string_view name) {
   while (!names.empty()) {
@@ -62,6 +68,17 @@ std::span<const SettingRow> all_settings() noexcept {
 
 const SettingRow& row_of(Setting setting) noexcept {
   return rows[static_cast<std::size_t>(setting)];
+}
+
+std::span<const RefusedWord> refused_words() noexcept {
+  return words_refused;
+}
+
+std::string_view reason_against(std::string_view word) {
+  for (const RefusedWord& refused : words_refused) {
+    if (is_word(word, refused.word)) return refused.reason;
+  }
+  return {};
 }
 
 std::optional<FoundSetting> find_redis_setting(std::string_view name) {

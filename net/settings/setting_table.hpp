@@ -24,6 +24,10 @@ inline constexpr std::size_t setting_count = 0
 #undef X
     ;
 
+/// What a node does without if it is asked for another value of one of Redis' settings than the one
+/// that is true here. A program that stands in for redis-server may go on after `speed` or `disk`.
+enum class Loss : std::uint8_t { none, speed, disk, promise };
+
 enum class SettingType : std::uint8_t { boolean, integer, bytes, duration, text, choice, list };
 
 struct SettingRow {
@@ -42,10 +46,15 @@ struct SettingRow {
     return flags.find(flag) != std::string_view::npos;
   }
   [[nodiscard]] constexpr bool changes_at_run_time() const noexcept { return is('r'); }
+  /// A change takes effect by an applier (Settings::apply_with); without one it is refused.
+  [[nodiscard]] constexpr bool needs_applier() const noexcept { return is('a'); }
   [[nodiscard]] constexpr bool is_protected() const noexcept { return is('p'); }
   [[nodiscard]] constexpr bool is_secret() const noexcept { return is('s'); }
-  [[nodiscard]] constexpr bool is_without_effect() const noexcept { return is('c'); }
-  [[nodiscard]] constexpr bool keeps_default() const noexcept { return is('k'); }
+  /// Of Redis only: one value is true here, which is shown, and any other is refused.
+  [[nodiscard]] constexpr bool has_one_value() const noexcept { return is('c'); }
+  [[nodiscard]] constexpr Loss loss() const noexcept {
+    return is('q') ? Loss::speed : is('d') ? Loss::disk : is('x') ? Loss::promise : Loss::none;
+  }
   [[nodiscard]] constexpr bool is_number() const noexcept {
     return type != SettingType::text && type != SettingType::list;
   }
@@ -64,6 +73,15 @@ struct FoundSetting {
 [[nodiscard]] std::optional<FoundSetting> find_setting(std::string_view name);
 /// By one of Redis' names only.
 [[nodiscard]] std::optional<FoundSetting> find_redis_setting(std::string_view name);
+
+/// A word of redis.conf that is no setting and is refused.
+struct RefusedWord {
+  std::string_view word;
+  std::string_view reason;
+};
+[[nodiscard]] std::span<const RefusedWord> refused_words() noexcept;
+/// The reason why the word is refused; empty: it is none of these.
+[[nodiscard]] std::string_view reason_against(std::string_view word);
 
 /// Each section once, in the order of the table.
 [[nodiscard]] std::vector<std::string_view> all_sections();

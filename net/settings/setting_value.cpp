@@ -140,6 +140,15 @@ Result<SettingValue> parse_setting(const SettingRow& row, std::string_view text,
   return parse_integer(row, text);
 }
 
+std::string shown_value(const SettingRow& row, std::string_view text) {
+  constexpr std::size_t shown_max = 64;
+  if (row.is_secret()) return "<hidden>";
+  std::string value =
+      "'" + std::string{text.substr(0, shown_max)} + (text.size() > shown_max ? ".." : "") + "'";
+  for (char& c : value) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  return value;
+}
+
 std::string show_setting(const SettingRow& row, const SettingValue& value) {
   switch (row.type) {
     case SettingType::boolean:

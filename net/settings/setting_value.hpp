@@ -26,6 +26,9 @@ struct SettingValue {
 [[nodiscard]] Result<SettingValue> parse_setting(const SettingRow& row, std::string_view text,
                                                  std::string_view present);
 
+/// A value that a message names, in quotes: cut, on one line, hidden if it is a secret.
+[[nodiscard]] std::string shown_value(const SettingRow& row, std::string_view text);
+
 /// As CONFIG GET shows it: numbers without a unit. Parses back to the same value.
 [[nodiscard]] std::string show_setting(const SettingRow& row, const SettingValue& value);
 /// As people write it: "30s", "100mb". Parses back to the same value.

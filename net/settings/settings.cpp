@@ -80,7 +80,8 @@ SettingValue Settings::value(Setting setting) const {
 }
 
 std::string Settings::text(Setting setting) const {
-  return show_setting(row_of(setting), value(setting));
+  const SettingRow& row = row_of(setting);
+  return row.has_one_value() ? true_text(setting) : show_setting(row, value(setting));
 }
 
 std::vector<std::string> Settings::list(Setting setting) const {
@@ -130,6 +131,7 @@ std::vector<Settings::NamedText> Settings::get(std::span<const std::string_view>
 Status Settings::set(std::span<const NamedView> pairs) {
   SEMEL_TRY(found, find_changeable(pairs));
   const Asked asked = appliers_of(found);
+  SEMEL_CHECK(check_appliers(found));
   std::vector<Observer> to_notify;
   if (asked.empty()) {
     SEMEL_CHECK(change(pairs, found, asked, to_notify));
@@ -159,11 +161,28 @@ Status Settings::change(std::span<const NamedView> pairs, std::span<const FoundS
       }
     }
   }
-  for (const auto& [name, apply] : asked) {
-    const Status applied = apply();
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const Status applied = asked[i].second();
     if (applied) continue;
     restore(std::move(before));
-    return failed(name, applied.error().detail);
+    // What the others applied is undone by their reading the former values.
+    for (std::size_t done = 0; done < i; ++done) static_cast<void>(asked[done].second());
+    return failed(asked[i].first, applied.error().detail);
+  }
+  return Done{};
+}
+
+Status Settings::check_appliers(std::span<const FoundSetting> found) const {
+  const base::MutexLock lock{mutex_};
+  for (const FoundSetting& changed : found) {
+    const auto applies = [&](const Applied& applied) {
+      return std::find(applied.settings.begin(), applied.settings.end(), changed.setting) !=
+             applied.settings.end();
+    };
+    const bool is_applied = std::any_of(appliers_.begin(), appliers_.end(), applies);
+    if (row_of(changed.setting).needs_applier() && !is_applied) {
+      return failed(changed.name, "this process cannot change it while it runs");
+    }
   }
   return Done{};
 }
@@ -189,33 +208,30 @@ void Settings::restore(std::vector<Before>&& before) {
   }
 }
 
-namespace {
-
-/// Refuses a value of a setting without effect that promises what the node does not do. The default
-/// promises nothing. Where data is kept anyway, a value that asks for that is accepted.
-Status check_promise(const SettingRow& row, Setting setting, const SettingValue& value,
-                     bool keeps_data) {
-  const auto refused = [](const char* reason) { return Error{ErrorCode::bad_option, reason}; };
-  if (!row.is_without_effect() || show_setting(row, value) == row.default_text) return Done{};
-  switch (setting) {
-    case Setting::maxmemory_policy:
-      return refused(
-          "nothing is evicted: the only value is noeviction, and a full node refuses writes");
-    case Setting::min_replicas_to_write:
-      return refused("writes do not wait for replicas: the only value is 0");
-    case Setting::appendonly:
-    case Setting::save:
-      if (keeps_data) return Done{};
-      return refused(
-          "nothing is kept on disk: storage-enabled, dir and durability, given at start, do that");
-    case Setting::appendfsync:
-      return refused("when the log is synced is up to durability and sync-every, given at start");
-    default:
-      return Done{};
+std::string Settings::true_text(Setting setting) const {
+  constexpr std::int64_t logged = 1;
+  constexpr std::int64_t synced = 2;
+  constexpr std::int64_t second_ms = 1'000;
+  const bool in_group = integer(Setting::node_id) != 0;
+  const std::int64_t durability = integer(Setting::durability);
+  const bool stores = integer(Setting::storage_enabled) != 0 && durability >= logged;
+  if (setting == Setting::cluster_enabled && in_group) return "yes";
+  if (setting == Setting::appendonly && (in_group || stores)) return "yes";
+  if (setting == Setting::appendfsync && (in_group || stores)) {
+    if (in_group || durability == synced) return "always";
+    return integer(Setting::sync_every) <= second_ms ? "everysec" : "no";
   }
+  return std::string{row_of(setting).default_text};
 }
 
-}  // namespace
+Status Settings::check_promise(Setting setting, const SettingValue& value) const {
+  const SettingRow& row = row_of(setting);
+  if (!row.has_one_value()) return Done{};
+  const std::string truth = true_text(setting);
+  if (show_setting(row, value) == truth) return Done{};
+  return Error{ErrorCode::bad_option,
+               "cannot be kept: " + std::string{row.doc} + "; only '" + truth + "' is true here"};
+}
 
 Status Settings::change_locked(std::span<const NamedView> pairs,
                                std::span<const FoundSetting> found) {
@@ -225,13 +241,15 @@ Status Settings::change_locked(std::span<const NamedView> pairs,
     const std::string_view present = texts_[index_of(found[i].setting)];
     Result<SettingValue> parsed = parse_setting(row, pairs[i].second, present);
     if (!parsed) return failed(found[i].name, parsed.error().detail);
-    const bool keeps_data = integer(Setting::storage_enabled) != 0;
-    const Status promise = check_promise(row, found[i].setting, *parsed, keeps_data);
-    if (!promise) return failed(found[i].name, promise.error().detail);
+    const Status promise = check_promise(found[i].setting, *parsed);
+    if (!promise) {
+      return failed(found[i].name,
+                    shown_value(row, pairs[i].second) + ' ' + promise.error().detail);
+    }
     values.push_back(*std::move(parsed));
   }
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (row_of(found[i].setting).keeps_default()) continue;
+    if (row_of(found[i].setting).has_one_value()) continue;
     store_locked(found[i].setting, std::move(values[i]), {.kind = Origin::Kind::config_set});
   }
   return Done{};
@@ -258,7 +276,8 @@ Status Settings::assign(Setting setting, std::string_view text, Origin origin) {
   const SettingRow& row = row_of(setting);
   const base::MutexLock lock{mutex_};
   SEMEL_TRY(value, parse_setting(row, text, texts_[index_of(setting)]));
-  if (!row.keeps_default()) store_locked(setting, std::move(value), std::move(origin));
+  SEMEL_CHECK(check_promise(setting, value));
+  if (!row.has_one_value()) store_locked(setting, std::move(value), std::move(origin));
   return Done{};
 }
 

@@ -63,6 +63,7 @@ class Settings {
   /// Of a duration; a negative one means what the table says. At most 2^63 - 1 us.
   [[nodiscard]] std::chrono::microseconds duration(Setting setting) const noexcept;
   /// Of any type, as CONFIG GET shows it. A copy, under a lock.
+  /// Of one of Redis' settings that has one value: that value.
   [[nodiscard]] std::string text(Setting setting) const;
   [[nodiscard]] std::vector<std::string> list(Setting setting) const;
   [[nodiscard]] OutputLimits output_limits() const;
@@ -90,14 +91,22 @@ class Settings {
   /// this lives.
   void on_change(Setting setting, Observer observer);
   /// `applier` is called once in each set() that has one of `settings`, before any observer, by one
-  /// thread at a time; it reads the new values. If it fails, set() restores all values and fails
-  /// with its error. It must not set. It is kept for as long as this lives.
+  /// thread at a time; it reads the new values. If it fails, set() restores all values, asks the
+  /// appliers that came before it again, and fails with its error. It must not set. It is kept for
+  /// as long as this lives.
   void apply_with(std::span<const Setting> settings, Applier applier);
+
+  /// The one value of one of Redis' settings (has_one_value) that is true of this node. It depends
+  /// on storage-enabled, durability and node-id.
+  [[nodiscard]] std::string true_text(Setting setting) const;
+  /// Refuses a value that promises what this node does not do. The detail of an error is what to do
+  /// instead, without the name and the value.
+  [[nodiscard]] Status check_promise(Setting setting, const SettingValue& value) const;
 
   // --- the start ----------------------------------------------------------------------------
 
   /// Changes any setting, also those that CONFIG SET cannot change. Calls no observer. The detail
-  /// of an error is what is wrong with `text`.
+  /// of an error is what is wrong with `text`. What true_text() looks at is assigned first.
   [[nodiscard]] Status assign(Setting setting, std::string_view text, Origin origin);
 
  private:
@@ -117,6 +126,8 @@ class Settings {
   /// The appliers of a change, each with the name of the setting.
   using Asked = std::vector<std::pair<std::string_view, Applier>>;
   [[nodiscard]] Asked appliers_of(std::span<const FoundSetting> found) const;
+  /// Refuses a change that only an applier could make, and there is none.
+  [[nodiscard]] Status check_appliers(std::span<const FoundSetting> found) const;
   /// set() but for the observers, which come into `to_notify`. Under applying_ if any is asked.
   [[nodiscard]] Status change(std::span<const NamedView> pairs, std::span<const FoundSetting> found,
                               const Asked& asked, std::vector<Observer>& to_notify);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 
 namespace semel::net {
 namespace {
@@ -67,8 +68,12 @@ std::size_t time_bucket(std::int64_t ns) noexcept {
   return std::min(static_cast<std::size_t>(std::bit_width(us - 1)), time_buckets - 1);
 }
 
-StatsLane::StatsLane(std::size_t command_count)
-    : commands_(std::make_unique<Cells[]>(command_count)) {}
+std::uint64_t counted_times(const CommandTotals& totals) noexcept {
+  return std::accumulate(totals.times.begin(), totals.times.end(), std::uint64_t{0});
+}
+
+StatsLane::StatsLane(std::size_t command_count, const std::atomic<bool>& counts_times)
+    : commands_(std::make_unique<Cells[]>(command_count)), counts_times_(counts_times) {}
 
 void StatsLane::failed(std::size_t command, std::string_view reply) {
   if (command != no_command) add(commands_[command].failed, 1);
@@ -136,7 +141,7 @@ StatsLane& NodeStats::lane(std::shared_ptr<StatsLane>& held) {
     held = lane;
     return *held;
   }
-  held = std::make_shared<StatsLane>(command_count_);
+  held = std::make_shared<StatsLane>(command_count_, counts_times_);
   lanes_.push_back(held);
   return *held;
 }

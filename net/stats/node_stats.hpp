@@ -28,6 +28,9 @@ struct CommandTotals {
   std::array<std::uint64_t, time_buckets> times{};
 };
 
+/// How many calls are counted by their time: not those while latency-tracking was off.
+[[nodiscard]] std::uint64_t counted_times(const CommandTotals& totals) noexcept;
+
 struct NodeTotals {
   std::vector<CommandTotals> commands{};  ///< by index_of(row)
   /// By the first word of the reply. Words that scripts make up are bounded: the rest is `other`.
@@ -43,8 +46,8 @@ struct NodeTotals {
 /// What one thread counts. One writer; others read it for people.
 class StatsLane {
  public:
-  /// Of `command_count` commands, as NodeStats.
-  explicit StatsLane(std::size_t command_count);
+  /// Of `command_count` commands, as NodeStats, which owns `counts_times` and outlives each call.
+  explicit StatsLane(std::size_t command_count, const std::atomic<bool>& counts_times);
   StatsLane(const StatsLane&) = delete;
   StatsLane& operator=(const StatsLane&) = delete;
 
@@ -61,6 +64,8 @@ class StatsLane {
     Cells& cells = commands_[command];
     add(cells.calls, count);
     add(cells.ns, static_cast<std::uint64_t>(ns_each) * count);
+    // mo: relaxed: a setting.
+    if (!counts_times_.load(std::memory_order_relaxed)) return;
     add(cells.times[time_bucket(ns_each)], count);
   }
   /// `reply` begins with the error. `command` may be no_command.
@@ -103,6 +108,7 @@ class StatsLane {
   void add_to(NodeTotals& totals) const;
 
   std::unique_ptr<Cells[]> commands_;
+  const std::atomic<bool>& counts_times_;
   Cell received_{0};
   Cell sent_{0};
   Cell reads_{0};
@@ -140,6 +146,10 @@ class NodeStats {
 
   /// To be called ten times a second or more; `now_ms` goes on.
   void sample(std::int64_t now_ms);
+  /// Whether commands that end from now on are counted by their time as well.
+  void set_counts_times(bool counts) noexcept {
+    counts_times_.store(counts, std::memory_order_relaxed);  // mo: relaxed: a setting
+  }
   [[nodiscard]] std::uint64_t calls_per_second() const;
   [[nodiscard]] double received_kb_per_second() const;
   [[nodiscard]] double sent_kb_per_second() const;
@@ -174,6 +184,7 @@ class NodeStats {
   [[nodiscard]] double per_second(Field Sample::*field) const;
 
   const std::size_t command_count_;
+  std::atomic<bool> counts_times_{true};
   mutable base::Mutex mutex_;
   std::vector<std::shared_ptr<StatsLane>> lanes_ SEMEL_GUARDED_BY(mutex_);
   NodeTotals base_ SEMEL_GUARDED_BY(mutex_);  // what counts as 0

@@ -27,12 +27,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace semel::net;
   const std::string_view input{reinterpret_cast<const char*>(data), size};
   std::vector<Assignment> assignments;
-  std::vector<std::string> keeps_data;
   Findings toml;
   read_toml(input, "semel.toml", assignments, toml);
   check_lines(toml, "semel.toml");
   Findings redis;
-  read_redis_conf(input, "redis.conf", assignments, keeps_data, redis);
+  read_redis_conf(input, "redis.conf", assignments, redis);
   check_lines(redis, "redis.conf");
   return 0;
 }

@@ -313,13 +313,13 @@ TEST_CASE("acl: the log groups equal entries within a minute, and keeps 128", "[
   CHECK(log.newest(1).size() == 1);
 
   log.clear();
-  for (std::size_t i = 0; i <= acl_limits::log_entries_max; ++i) {
+  for (std::size_t i = 0; i <= acl_limits::log_entries_usual; ++i) {
     CHECK(log.newest(1'000).size() == i);
     log.add({.object = std::to_string(i)}, at(1));
   }
   entries = log.newest(1'000);
-  CHECK(entries.size() == acl_limits::log_entries_max);
-  CHECK(entries.front().object == std::to_string(acl_limits::log_entries_max));
+  CHECK(entries.size() == acl_limits::log_entries_usual);
+  CHECK(entries.front().object == std::to_string(acl_limits::log_entries_usual));
   CHECK(entries.back().object == "1");
   log.add({.object = std::string(acl_limits::logged_bytes_max + 1, 'k')}, at(1));
   CHECK(log.newest(1)[0].object.size() == acl_limits::logged_bytes_max);

@@ -106,7 +106,7 @@ TEST_CASE("config: every form of a value is read from TOML", "[net][config]") {
       "[log]\n"
       "log-level = \"WARNING\"\n"
       "[redis]\n"
-      "save = \"60 1\"\n",
+      "save = \"\"\n",
       settings);
   CHECK(findings.errors == Lines{});
   CHECK(settings.list(Setting::bind) == Lines{"127.0.0.1", "::1"});
@@ -120,7 +120,7 @@ TEST_CASE("config: every form of a value is read from TOML", "[net][config]") {
   CHECK(settings.output_limits()[2].hard_bytes == 1 << 20);
   CHECK(settings.output_limits()[1].hard_bytes == 256 << 20);
   CHECK(settings.text(Setting::log_level) == "warning");
-  CHECK(settings.text(Setting::save) == "60 1");
+  CHECK(settings.text(Setting::save).empty());
   CHECK(settings.origin(Setting::port).text().ends_with("semel.toml:3"));
   CHECK(settings.origin(Setting::maxclients).text() == "default");
 }
@@ -302,10 +302,11 @@ TEST_CASE("config: a redis.conf is taken as far as it can be meant", "[net][conf
       settings);
   CHECK(findings.errors == Lines{});
   CHECK(findings.warnings ==
-        Lines{"redis.conf:9: 'hz' has no effect",
-              "redis.conf:11: unknown line 'no-such-line', ignored",
+        Lines{"redis.conf:11: unknown line 'no-such-line', ignored",
               "redis.conf:12: unknown line 'max-clients', ignored; did you mean 'maxclients'?",
-              "redis.conf:13: unknown line '*1', ignored"});
+              "redis.conf:13: unknown line '*1', ignored",
+              "redis.conf:9: hz = '20': cannot be kept: the node ticks ten times a second; only "
+              "'10' is true here; ignored"});
   CHECK(settings.integer(Setting::port) == 7000);
   CHECK(settings.integer(Setting::tls_port) == -1);
   CHECK(settings.text(Setting::requirepass) == "a A\"b");
@@ -339,16 +340,23 @@ TEST_CASE("config: lines of a redis.conf that would be a broken promise are erro
               "redis.conf:3: 'rename-command': commands keep their names; take rights away in the "
               "aclfile",
               "redis.conf:4: 'user': users belong into the aclfile",
-              "redis.conf:5: 'replicaof': the node is not a replica of a redis-server",
-              "redis.conf:6: 'replicaof': the node is not a replica of a redis-server",
-              "redis.conf:7: 'cluster-enabled': there is no cluster",
-              "redis.conf:8: 'maxmemory-policy': nothing is evicted; a full node refuses writes",
-              "redis.conf:9: 'min-replicas-to-write': writes do not wait for replicas",
               "redis.conf:10: 'maxmemory': 0 would be unlimited; name a limit, as 1gb",
-              "redis.conf:11: databases = '32': argument must be between 16 and 16 inclusive",
+              "redis.conf:11: databases = '32': argument must be between 1 and 16 inclusive",
               "redis.conf:12: 'requirepass': quotes that do not close",
               "redis.conf:13: 'port': wrong number of arguments",
-              "redis.conf:14: 'port': wrong number of arguments"});
+              "redis.conf:14: 'port': wrong number of arguments",
+              "redis.conf:5: replicaof = 'host 1': cannot be kept: the node is no replica of a "
+              "redis-server; set node-id, cluster-id and peer for a group; only '' is true here",
+              "redis.conf:6: replicaof = 'host 1': cannot be kept: the node is no replica of a "
+              "redis-server; set node-id, cluster-id and peer for a group; only '' is true here",
+              "redis.conf:7: cluster-enabled = 'yes': cannot be kept: set node-id, cluster-id and "
+              "peer for a group of nodes; only 'no' is true here",
+              "redis.conf:8: maxmemory-policy = 'allkeys-lru': cannot be kept: nothing is evicted "
+              "and a full node refuses writes: set noeviction, and maxmemory; only 'noeviction' is "
+              "true here",
+              "redis.conf:9: min-replicas-to-write = '1': cannot be kept: no write waits for "
+              "replicas of redis-server; in a group each waits for a majority; only '0' is true "
+              "here"});
 }
 
 TEST_CASE("config: a redis.conf that keeps data wants a word about the storage", "[net][config]") {
@@ -358,8 +366,10 @@ TEST_CASE("config: a redis.conf that keeps data wants a word about the storage",
   CHECK(net::load_config({.redis_conf = conf}, settings).errors.size() == 3);
   ConfigSources sources{.redis_conf = conf};
   CHECK(parse(sources, {"--storage-enabled=no"}) == "");
-  CHECK(net::load_config(sources, settings).errors == Lines{});
-  CHECK(settings.boolean(Setting::appendonly));
+  const Findings decided = net::load_config(sources, settings);
+  CHECK(decided.errors == Lines{});
+  CHECK(decided.warnings.size() == 3);
+  CHECK(settings.text(Setting::appendonly) == "no");
 }
 
 TEST_CASE("config: what is printed gives the same settings again", "[net][config]") {
@@ -370,7 +380,7 @@ TEST_CASE("config: what is printed gives the same settings again", "[net][config
                             {"tls-protocols", "TLSv1.3"},
                             {"tls-ciphers", "a\"b\\c\x01 \xc3\xa4"},
                             {"notify-keyspace-events", "KEA"},
-                            {"hz", "50"}}));
+                            {"latency-tracking", "no"}}));
   for (const bool origins : {false, true}) {
     const std::string page = net::print_config(settings, {.origins = origins});
     INFO(page);

@@ -7,6 +7,7 @@
 #include "tests/support/catch.hpp"
 
 #include "net/scripts/script_text.hpp"
+#include "net/settings/settings.hpp"
 #include "tests/net/conversation.hpp"
 
 namespace semel::tests {
@@ -30,10 +31,17 @@ bool is_refused(std::string_view reply) {
          reply.starts_with("-ERR this library was not taken");
 }
 
+/// With script-unknown-commands as `refuse`.
+struct Strict : Conversation {
+  explicit Strict(std::size_t count = 1) : Conversation(count) {
+    REQUIRE(node.settings.assign(net::Setting::script_unknown_commands, "refuse", {}).ok());
+  }
+};
+
 }  // namespace
 
 TEST_CASE("script check: a text with an unknown command changes nothing", "[net][script][check]") {
-  Conversation one;
+  Strict one;
   const std::string text{half};
   CHECK(one.call({"EVAL", text, "1", "k"}) == refusal);
   CHECK(one.call({"EVAL_RO", text, "1", "k"}) == refusal);
@@ -48,7 +56,7 @@ TEST_CASE("script check: a text with an unknown command changes nothing", "[net]
 }
 
 TEST_CASE("script check: in a transaction the others are carried out", "[net][script][check]") {
-  Conversation one;
+  Strict one;
   static_cast<void>(one.call({"MULTI"}));
   static_cast<void>(one.call({"SET", "a", "1"}));
   CHECK(one.call({"EVAL", std::string{half}, "1", "k"}) == "+QUEUED\r\n");
@@ -58,7 +66,7 @@ TEST_CASE("script check: in a transaction the others are carried out", "[net][sc
 }
 
 TEST_CASE("script check: a library with one is not loaded", "[net][script][check]") {
-  Conversation one;
+  Strict one;
   const std::string reply = one.call({"FUNCTION", "LOAD", library_of(half)});
   CHECK(is_refused(reply));
   CHECK(reply.find("line 5 sends 'zadd'") != std::string::npos);
@@ -72,7 +80,7 @@ TEST_CASE("script check: a library with one is not loaded", "[net][script][check
 }
 
 TEST_CASE("script check: what no script may send, and subcommands", "[net][script][check]") {
-  Conversation one;
+  Strict one;
   const auto said = [&](const std::string& sent) {
     return one.call({"EVAL", "redis.call('set', 'k', '1') redis.call(" + sent + ")", "0"});
   };
@@ -85,7 +93,7 @@ TEST_CASE("script check: what no script may send, and subcommands", "[net][scrip
 }
 
 TEST_CASE("script check: what asks for a command with care is taken", "[net][script][check]") {
-  Conversation one;
+  Strict one;
   for (const char* text :
        {"redis.call('set', 'k', '1') redis.pcall('zadd', 'z', 1, 'a') return 1",
         "redis.call('set', 'k', '1') pcall(function() redis.call('zadd', 'z', 1) end) return 1",
@@ -105,19 +113,35 @@ TEST_CASE("script check: what asks for a command with care is taken", "[net][scr
             .starts_with("-ERR Unknown Redis command called from script script: "));
 }
 
-TEST_CASE("script check: the setting lets such texts run", "[net][script][check]") {
+TEST_CASE("script check: without the setting such texts run up to the call, as in Redis",
+          "[net][script][check][once-again-19]") {
   Conversation one;
-  CHECK(one.call({"CONFIG", "SET", "script-unknown-commands", "run"}) == "+OK\r\n");
-  CHECK(one.call({"EVAL", std::string{half}, "1", "k"})
-            .starts_with("-ERR Unknown Redis command called from script script: "));
+  const std::string unknown = "-ERR Unknown Redis command called from script script: ";
+  CHECK(one.call({"EVAL", std::string{half}, "1", "k"}).starts_with(unknown));
   CHECK(one.call({"DBSIZE"}) == ":2\r\n");
+  CHECK(one.call({"FUNCTION", "LOAD", library_of(half)}) == "$3\r\nlib\r\n");
+  // A branch that is not taken harms nothing.
+  CHECK(one.call({"EVAL",
+                  "redis.call('set','k','1') if false then redis.call('zadd','z','1') end "
+                  "return 7",
+                  "0"}) == ":7\r\n");
   CHECK(one.call({"CONFIG", "SET", "script-unknown-commands", "refuse"}) == "+OK\r\n");
   CHECK(one.call({"EVAL", std::string{half} + " ", "1", "k"}) == refusal);
 }
 
+TEST_CASE("script check: a library knows the version while it is loaded",
+          "[net][script][function][once-again-19]") {
+  Conversation one;
+  const std::string loads =
+      "#!lua name=lib\nlocal v, n = redis.REDIS_VERSION, redis.REDIS_VERSION_NUM\n"
+      "redis.register_function('f', function() return {v, n, redis.REDIS_VERSION_NUM} end)";
+  CHECK(one.call({"FUNCTION", "LOAD", loads}) == "$3\r\nlib\r\n");
+  CHECK(one.call({"FCALL", "f", "0"}) == "*3\r\n$5\r\n7.2.4\r\n:459268\r\n:459268\r\n");
+}
+
 TEST_CASE("script check: sixteen connections load and run at once", "[net][script][check]") {
   constexpr std::size_t clients = 16;
-  Conversation all{0};
+  Strict all{0};
   std::vector<std::string> wrong(clients);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < clients; ++i) {

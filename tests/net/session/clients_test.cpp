@@ -204,6 +204,8 @@ TEST_CASE("clients: SAVE and WAITAOF wait for the journal", "[net]") {
   const auto engine = std::move(Engine::open({.journal = &journal}).value());
   net::Node node{*engine};
   node.facts.journals = true;
+  REQUIRE(node.settings.assign(net::Setting::storage_enabled, "yes", {}).ok());
+  REQUIRE(node.settings.assign(net::Setting::durability, "logged", {}).ok());
   net::Batch batch;
   net::Connection connection{node, batch, nullptr, {.id = 1}};
   const auto call = [&](const Words& words) {

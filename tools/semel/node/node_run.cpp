@@ -17,6 +17,7 @@
 #include "net/config/rewrite.hpp"
 #include "net/server/node_session.hpp"
 #include "net/server/process.hpp"
+#include "net/stats/process_facts.hpp"
 #include "semel/version.hpp"
 #include "tools/semel/node/node_crash.hpp"
 #include "tools/semel/node/node_metrics.hpp"
@@ -45,6 +46,12 @@ void begin_anew() {
   }
   words.push_back(nullptr);
   if (words.size() > 1) execv("/proc/self/exe", words.data());
+}
+
+/// Up to where CONFIG SET can raise maxmemory: the memory of the machine.
+std::size_t memory_room(std::size_t memory_bytes) {
+  const std::uint64_t machine = net::process_facts().system_memory_bytes;
+  return std::clamp<std::size_t>(machine, memory_bytes, limits::memory_bytes_max);
 }
 
 constexpr Millis drain_within{10'000};  // for requests under way, when the node shuts down
@@ -85,6 +92,7 @@ Status NodeRun::open_engine(bool with_storage) {
   const auto log_bytes = static_cast<std::size_t>(settings_.integer(Setting::decision_log_size));
   Options options{.clock = &clock,
                   .memory_bytes = memory_bytes,
+                  .memory_room_bytes = group_.is_wanted() ? 0 : memory_room(memory_bytes),
                   .value_bytes_max = limits::value_bytes_max,
                   .decision_log_bytes = std::min(log_bytes, memory_bytes / 16),
                   .counts_by_namespace = true,
@@ -106,6 +114,10 @@ Status NodeRun::open_engine(bool with_storage) {
     return Done{};
   }
   auto opened = Engine::open(options);
+  if (!opened && opened.error().code == ErrorCode::out_of_address_space) {
+    options.memory_room_bytes = 0;  // CONFIG SET can only lower maxmemory then
+    opened = Engine::open(options);
+  }
   if (!opened) return with_whole_text(opened.error());
   own_engine_ = *std::move(opened);
   engine_ = own_engine_.get();
@@ -118,8 +130,10 @@ Status NodeRun::open_node() {
   node_->facts.executable = std::filesystem::read_symlink("/proc/self/exe", unknown);
   node_->facts.journals = storage_->is_open();
   node_->facts.config_file = file_;
-  node_->facts.tcp_port =
-      static_cast<std::uint16_t>(std::max(settings_.integer(Setting::port), std::int64_t{0}));
+  // mo: relaxed: for people
+  node_->facts.tcp_port.store(
+      static_cast<std::uint16_t>(std::max(settings_.integer(Setting::port), std::int64_t{0})),
+      std::memory_order_relaxed);
   set_hooks();
   return node_->open_users();
 }
@@ -168,13 +182,7 @@ void NodeRun::set_hooks() {
 Status NodeRun::check_server_options() {
   server_options_ = server_options(settings_);
   SEMEL_CHECK(net::check_options(server_options_));
-  const Status closed = net::check_exposure(
-      {.addresses = server_options_.addresses,
-       .has_plain_port = server_options_.port.has_value(),
-       .has_tls_port = server_options_.tls_port.has_value(),
-       .has_password = node_->asks_for_password(),
-       .requires_certificates = server_options_.tls.clients == net::ClientCertificates::required});
-  if (settings_.boolean(Setting::protected_mode)) SEMEL_CHECK(closed);
+  SEMEL_CHECK(check_protection(server_options_));
   if (server_options_.tls_port) {
     const auto loaded = net::TlsContext::load(server_options_.tls);
     if (!loaded) return file_error(loaded.error().detail);
@@ -189,7 +197,22 @@ Status NodeRun::recover() {
     watch_.recovering(progress);
   }));
   watch_.recovered(report);
+  SEMEL_CHECK(check_databases());
   return open_namespaces();
+}
+
+/// As redis-server: keys that no client could select are not served around.
+Status NodeRun::check_databases() const {
+  const std::int64_t count = settings_.integer(Setting::databases);
+  for (auto db = static_cast<std::size_t>(count); db < limits::db_count; ++db) {
+    const std::uint64_t keys = engine_->size(static_cast<std::uint8_t>(db));
+    if (keys == 0) continue;
+    return usage_error(
+        fmt::format("databases is {}, but there are {} keys in database {}: set "
+                    "databases to {} or more",
+                    count, keys, db, db + 1));
+  }
+  return Done{};
 }
 
 /// Release 0.1 kept namespaces in a file of their own. It is imported, synced and renamed, so that
@@ -262,7 +285,7 @@ Status NodeRun::open_server() {
   auto started = net::Server::start(server_options_, std::move(hooks));
   if (!started) return file_error(started.error().detail);
   server_ = *std::move(started);
-  if (server_options_.port) node_->facts.tcp_port = server_->port();
+  note_port();
   certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(),
                                                      client_certificates(settings_, *server_));
   group_certificates_ =
@@ -309,50 +332,7 @@ void NodeRun::end_if_group_failed() {
   ask_for_end();
 }
 
-void NodeRun::follow_settings() {
-  net::Server* const server = server_.get();
-  for (const Setting setting :
-       {Setting::timeout, Setting::request_deadline, Setting::client_query_buffer_limit,
-        Setting::client_output_buffer_limit}) {
-    settings_.on_change(setting,
-                        [this, server] { server->set_limits(connection_limits(settings_)); });
-  }
-  settings_.on_change(Setting::maxclients, [this, server] {
-    const auto count = static_cast<std::size_t>(settings_.integer(Setting::maxclients));
-    if (server->set_maxclients(count)) return;
-    watch_.log().warning("maxclients_not_changed",
-                         {{"wanted", count},
-                          {"in_use", server->maxclients()},
-                          {"reason", "the limit of open files is too low"}});
-  });
-  settings_.on_change(Setting::scripts, [this] { log_scripts(); });
-  constexpr std::array of_tls = {Setting::tls_cert_file,     Setting::tls_key_file,
-                                 Setting::tls_key_file_pass, Setting::tls_ca_cert_file,
-                                 Setting::tls_ca_cert_dir,   Setting::tls_auth_clients,
-                                 Setting::tls_protocols,     Setting::tls_ciphers,
-                                 Setting::tls_ciphersuites,  Setting::tls_prefer_server_ciphers};
-  settings_.apply_with(of_tls, [this]() -> Status {
-    if (certificates_->reload()) return Done{};
-    return Error{ErrorCode::bad_option, "Unable to update TLS configuration. Check server logs."};
-  });
-}
-
 // --- the run --------------------------------------------------------------------------------
-
-void NodeRun::log_listeners() {
-  const auto listening = [this](std::string_view kind, const std::string& address) {
-    watch_.log().info("listening", {{"for", kind}, {"address", address}});
-  };
-  for (const std::string& address : server_options_.addresses) {
-    const bool is_six = address.find(':') != std::string::npos;
-    const std::string host = is_six ? "[" + address + "]" : address;
-    if (server_options_.port) listening("clients", fmt::format("{}:{}", host, server_->port()));
-    if (server_options_.tls_port) {
-      listening("clients over TLS", fmt::format("{}:{}", host, server_->tls_port()));
-    }
-  }
-  if (!server_options_.unix_path.empty()) listening("clients", server_options_.unix_path);
-}
 
 /// Which scripts run, and what is refused, once at the start and after each change.
 void NodeRun::log_scripts() {
@@ -365,7 +345,7 @@ void NodeRun::log_scripts() {
 }
 
 Status NodeRun::announce_ready() {
-  log_listeners();
+  log_listeners(server_options_);
   log_scripts();
   watch_.serves(
       {.values =
@@ -383,11 +363,7 @@ Status NodeRun::announce_ready() {
          return file_error("the storage accepts no writes: " + stats->trouble);
        }});
   console_.serve(*node_, level_);
-  const std::string path = settings_.text(Setting::ready_file);
-  if (!path.empty()) {
-    const std::string text = server_->ready_text() + watch_.ready_text();
-    SEMEL_CHECK(net::write_ready_file(path, text));
-  }
+  SEMEL_CHECK(write_ready());
   watch_.log().info("serving");
   return Done{};
 }

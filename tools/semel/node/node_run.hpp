@@ -60,7 +60,12 @@ class NodeRun {
   void end_if_storage_failed();
   void end_if_group_failed();
   void follow_settings();
-  void log_listeners();
+  void log_listeners(const net::ServerOptions& options);
+  [[nodiscard]] Status check_databases() const;
+  [[nodiscard]] Status check_protection(const net::ServerOptions& options) const;
+  [[nodiscard]] Status listen_anew();
+  void note_port();
+  [[nodiscard]] Status write_ready();
   void log_scripts();
   void greet() const;
   /// Waits for a request to shut down.
