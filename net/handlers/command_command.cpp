@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ascii.hpp"
+#include "net/commands/command_arguments.hpp"
 #include "net/commands/command_docs.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
@@ -137,12 +138,57 @@ void write_info(RespWriter& reply, const CommandRow& row) {
   for (const CommandRow* sub : subcommands) write_info(reply, *sub);
 }
 
+/// `keys`: how many arguments before it are keys. A claim's key is an argument like others.
+void write_argument(RespWriter& reply, const CommandArgument& argument, std::size_t specs,
+                    std::size_t& keys) {
+  const bool is_key = argument.type == "key" && specs != 0;
+  const std::size_t flags = (argument.is_optional ? 1U : 0U) + (argument.is_multiple ? 1U : 0U);
+  const auto fields =
+      static_cast<std::size_t>(2 + (is_key ? 1 : 0) + (argument.token.empty() ? 0 : 1) +
+                               (flags != 0 ? 1 : 0) + (argument.parts.empty() ? 0 : 1));
+  reply.map(fields);
+  reply.bulk("name");
+  reply.bulk(argument.name);
+  reply.bulk("type");
+  reply.bulk(argument.type == "key" && !is_key ? "string" : argument.type);
+  if (is_key) {
+    write_field(reply, "key_spec_index", static_cast<std::int64_t>(std::min(keys++, specs - 1)));
+  }
+  if (!argument.token.empty()) {
+    reply.bulk("token");
+    reply.bulk(argument.token);
+  }
+  if (flags != 0) {
+    reply.bulk("flags");
+    reply.set(flags);
+    if (argument.is_optional) reply.simple("optional");
+    if (argument.is_multiple) reply.simple("multiple");
+  }
+  if (argument.parts.empty()) return;
+  reply.bulk("arguments");
+  reply.array(argument.parts.size());
+  for (const CommandArgument& part : argument.parts) write_argument(reply, part, specs, keys);
+}
+
+void write_arguments(RespWriter& reply, const CommandRow& row,
+                     const std::vector<CommandArgument>& arguments) {
+  const auto specs =
+      static_cast<std::size_t>(std::ranges::count_if(row.keys.all(), &KeySpec::is_shown));
+  std::size_t keys = 0;
+  reply.bulk("arguments");
+  reply.array(arguments.size());
+  for (const CommandArgument& argument : arguments) write_argument(reply, argument, specs, keys);
+}
+
 void write_docs(RespWriter& reply, const CommandRow& row) {
   const CommandDocs& about = docs_of(row);
   const std::vector<const CommandRow*> subcommands = subcommands_of(row);
+  // Those of a container are those of its subcommands.
+  const auto arguments =
+      subcommands.empty() ? arguments_of(row.name, about.words) : std::vector<CommandArgument>{};
   constexpr std::size_t fields = 4;
   reply.bulk(row.name);
-  reply.map(fields + (subcommands.empty() ? 0 : 1));
+  reply.map(fields + (subcommands.empty() ? 0 : 1) + (arguments.empty() ? 0 : 1));
   reply.bulk("summary");
   reply.bulk(about.summary);
   reply.bulk("since");
@@ -151,6 +197,7 @@ void write_docs(RespWriter& reply, const CommandRow& row) {
   reply.bulk(about.group);
   reply.bulk("complexity");
   reply.bulk(about.complexity);
+  if (!arguments.empty()) write_arguments(reply, row, arguments);
   if (subcommands.empty()) return;
   reply.bulk("subcommands");
   reply.map(subcommands.size());
