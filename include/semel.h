@@ -729,23 +729,25 @@ SEMEL_API int semel_consume_end(semel_run* run, int how, const void* data, size_
 
 /* --- steps of one piece of work, and leases that are kept ------------------------------------- */
 
-/* A step's memo is what it has brought about; it lives until the work is done or forgotten, so that
- * the next attempt does not repeat the step (semel/patterns/steps.hpp). Memos belong to the payload
- * that made them. `memo`: data NULL if there is none. Errors: those of the key, SEMEL_NOT_OWNER
- * (another has the claim, or it is not held: do not run the step), SEMEL_BAD_OPTION (a name that
- * begins with a NUL byte), SEMEL_VALUE_TOO_LONG, SEMEL_WRONG_KIND, SEMEL_MEMORY_FULL,
- * SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. */
+/* A step's memo is what it has brought about; it lives with its claim's record until the work is
+ * over, so that the next attempt does not repeat the step (semel/patterns/steps.hpp). Memos belong
+ * to the payload that made them. `memo`: data NULL if there is none, and the step may run. Errors:
+ * those of the key, SEMEL_NOT_OWNER (the claim is not held with this epoch, or its lease is over:
+ * do not run the step), SEMEL_BAD_OPTION (the name is empty or longer than 256 bytes),
+ * SEMEL_VALUE_TOO_LONG (1024 memos or 1 MiB for a claim; a recall says so before the step runs),
+ * SEMEL_WRONG_KIND, SEMEL_MEMORY_FULL, SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. */
 SEMEL_API int semel_step_recall(semel_claims* claims, const void* key, size_t key_length,
                                 semel_uint64 epoch, const void* name, size_t name_length,
                                 semel_buffer* memo);
 SEMEL_API int semel_step_remember(semel_claims* claims, const void* key, size_t key_length,
                                   semel_uint64 epoch, const void* name, size_t name_length,
                                   const void* memo, size_t memo_length);
-/* As semel_complete, and the memos go with it in one step. */
+/* As semel_complete, with which the memos go. */
 SEMEL_API int semel_steps_complete(semel_claims* claims, const semel_owner_call* call,
                                    semel_owner_outcome* outcome);
 /* The same for the work of a run, which forgets the memos itself when the work is done.
- * SEMEL_BAD_OPTION as well: the run has no work, or is not guarded. */
+ * A run that is not guarded has its memos for itself. SEMEL_BAD_OPTION as well: the run has no
+ * work. */
 SEMEL_API int semel_run_recall(semel_run* run, const void* name, size_t name_length,
                                semel_buffer* memo);
 SEMEL_API int semel_run_remember(semel_run* run, const void* name, size_t name_length,

@@ -158,8 +158,7 @@ void GuardedRun::complete(Bytes result, ResultKeeping keeping) {
     const OwnerCall done{
         .key = call_.key, .epoch = claim_.epoch, .payload = result, .keeping = keeping};
     try {
-      outcome =
-          work_->steps().used() ? work_->steps().complete(result, keeping) : claims_.complete(done);
+      outcome = claims_.complete(done);
     } catch (const std::bad_alloc&) {  // for the result, most likely: the work is done without it
       if (keeping != ResultKeeping::none) ++left;  // which is not a try that the disk failed
       keeping = ResultKeeping::none;

@@ -6,17 +6,19 @@ namespace semel {
 
 Result<std::optional<std::string>> Steps::recall(Bytes name) {
   used_ = true;
-  return engine::recall_memo(claims_, {.key = key_, .epoch = epoch_, .step = name});
+  const engine::Memo memo{.key = key_, .epoch = epoch_, .step = name};
+  return is_guarded_ ? engine::recall_memo(claims_, memo) : engine::recall_memo(own_, memo);
 }
 
 Status Steps::remember(Bytes name, Bytes bytes) {
   used_ = true;
-  return engine::keep_memo(claims_, {.key = key_, .epoch = epoch_, .step = name, .bytes = bytes});
+  const engine::Memo memo{.key = key_, .epoch = epoch_, .step = name, .bytes = bytes};
+  return is_guarded_ ? engine::keep_memo(claims_, memo) : engine::keep_memo(own_, memo);
 }
 
 OwnerOutcome Steps::complete(Bytes result, ResultKeeping keeping) {
-  const OwnerCall call{.key = key_, .epoch = epoch_, .payload = result, .keeping = keeping};
-  return used_ ? engine::complete_with_memos(claims_, call) : claims_.complete(call);
+  if (!is_guarded_) return {};  // there is no claim
+  return claims_.complete({.key = key_, .epoch = epoch_, .payload = result, .keeping = keeping});
 }
 
 }  // namespace semel

@@ -350,6 +350,22 @@ Status Storage::Impl::check_namespaces(const std::map<std::string, std::uint64_t
                    "they were before anything is claimed"};
 }
 
+/// Of a storage that an earlier release has written: a kill in between leaves claims that have been
+/// folded and others that have not, and the next start goes on.
+Status Storage::Impl::fold_memos(Engine& engine) {
+  {
+    const base::MutexLock lock{archive_mutex_};
+    if (archive_->description().has_folded_memos) return Done{};
+  }
+  SEMEL_TRY(folded, engine.fold_memos());
+  if (engine.journal() != journal_) return Done{};  // nothing was written down
+  if (folded != 0) SEMEL_CHECK(engine.confirm(Durability::synced));
+  const base::MutexLock lock{archive_mutex_};
+  storage::Description is = archive_->description();
+  is.has_folded_memos = true;
+  return archive_->describe(is);
+}
+
 /// Passes everything that is stored to the threads of the recovery.
 Status Storage::Impl::read_all(Recovery& recovery) {
   JobQueue queue;
@@ -407,6 +423,7 @@ Result<RecoveryReport> Storage::Impl::recover(
   is_tiered_.store(engine.has_cold_store(), std::memory_order_relaxed);
   recovered_.store(true, std::memory_order_release);  // mo: release [storage.recovered]
   drain_signal_.raise();
+  SEMEL_CHECK(fold_memos(engine));
   return result;
 }
 

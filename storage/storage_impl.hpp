@@ -301,6 +301,7 @@ class Storage::Impl {
   // Recovery (recovery.cpp)
   class Recovery;
   [[nodiscard]] Status read_all(Recovery& recovery) SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] Status fold_memos(Engine& engine) SEMEL_EXCLUDES(archive_mutex_);
   [[nodiscard]] Status check_namespaces(const std::map<std::string, std::uint64_t>& unknown)
       SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status keep_remote_leases(Engine& engine);

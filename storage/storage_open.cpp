@@ -268,6 +268,7 @@ Status Storage::Impl::start(LogOffset drained) {
     is.storage_id = storage::random_id();
     is.floor = number * bytes;
     is.knows_namespaces = true;
+    is.has_folded_memos = true;
   }
   SEMEL_CHECK(take_identity(is));
   first_version_ = is.versions + 1;

@@ -79,8 +79,6 @@ int semel_steps_complete(semel_claims* claims, const semel_owner_call* call,
   }
   return call_owner(claims, call, outcome, [](Claims& space, const OwnerCall& made) {
     Steps steps{space, made.key, made.epoch};
-    // Steps that were not used complete without a look at memos: others may have left some.
-    static_cast<void>(steps.recall("memos"));
     return steps.complete(made.payload, made.keeping);
   });
 }

@@ -44,10 +44,8 @@ int deliver(std::unique_ptr<semel_run>&& made, bool runs, Work* work, semel_run*
   Work* work = nullptr;
   if (run->once && run->once->runs()) work = &run->once->work();
   if (run->handling && run->handling->runs()) work = &run->handling->work();
-  if (work == nullptr || run->work.epoch == 0) {
-    return c::guarded([] {
-      return c::say(ErrorCode::bad_option, "the run has no work, or work that is not guarded");
-    });
+  if (work == nullptr) {
+    return c::guarded([] { return c::say(ErrorCode::bad_option, "the run has no work"); });
   }
   steps = &work->steps();
   return SEMEL_OK;

@@ -16,12 +16,14 @@ struct Kept {
   std::string value;
   std::string owner;
   std::string result;
+  std::string memos;
 
   Kept(Ticket number, const Mutation& from)
       : ticket(number), mutation(from), key(from.key), value(from.value) {
     if (from.claim) {
       owner = from.claim->owner;
       result = from.claim->result;
+      memos = from.claim->memos;
     }
   }
   [[nodiscard]] Mutation view() const {
@@ -31,6 +33,7 @@ struct Kept {
     if (seen.claim) {
       seen.claim->owner = owner;
       seen.claim->result = result;
+      seen.claim->memos = memos;
     }
     return seen;
   }

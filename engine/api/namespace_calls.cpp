@@ -46,6 +46,10 @@ class Drop {
     return claim.state == ClaimState::done || claim.state == ClaimState::failed ||
            claim.state == ClaimState::vacant;
   }
+  /// Given back, but its steps have brought something about, which the next attempt must know.
+  [[nodiscard]] static bool has_begun(const ClaimRecord& claim) noexcept {
+    return claim.state == ClaimState::vacant && !claim.memos.empty();
+  }
   template <class Visit>
   [[nodiscard]] Result<std::uint64_t> page(std::uint64_t cursor, Visit&& visit) {
     return engine_.scan(cursor,
@@ -64,10 +68,12 @@ class Drop {
     std::string found;
     do {
       SEMEL_TRY(next, page(cursor, [&](Bytes key, const ClaimRecord& claim) {
-                  if (rule_ == DropRule::finished && is_finished(claim)) return;
+                  const bool is_over = is_finished(claim) && !has_begun(claim);
+                  if (rule_ == DropRule::finished && is_over) return;
                   if (!found.empty()) return;
-                  found.append(is_finished(claim) ? "a finished claim" : "a claim that is held");
-                  found.append(" or in doubt", is_finished(claim) ? 0 : 12);
+                  found.append(has_begun(claim) ? "a claim that was given back with memos of steps"
+                               : is_over        ? "a finished claim"
+                                                : "a claim that is held or in doubt");
                   found.append(", key of ").append(std::to_string(key.size())).append(" bytes");
                 }));
       cursor = next;

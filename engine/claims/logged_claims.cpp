@@ -189,12 +189,6 @@ OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context, OwnerV
   return owner_command(log, context, verb, {what_of(verb), context.names.name(), call});
 }
 
-OwnerOutcome complete_with_memos_logged(CallLog& log, const ClaimContext& context,
-                                        const OwnerCall& call) {
-  return owner_command(log, context, OwnerVerb::complete,
-                       {OwnerCommand::What::complete_with_memos, context.names.name(), call});
-}
-
 /// Work that ran is to be recorded, however many bytes all of its results have: they go in parts.
 void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,
                      std::span<OwnerOutcome> outcomes) {

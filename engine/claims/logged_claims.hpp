@@ -54,9 +54,6 @@ bool claim_logged(CallLog& log, Engine& engine, const Claims::Namespace& names, 
 
 [[nodiscard]] OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context,
                                              OwnerVerb verb, const OwnerCall& call);
-/// And what its steps have left is forgotten (memos.hpp).
-[[nodiscard]] OwnerOutcome complete_with_memos_logged(CallLog& log, const ClaimContext& context,
-                                                      const OwnerCall& call);
 void complete_logged(CallLog& log, const ClaimContext& context, std::span<const OwnerCall> calls,
                      std::span<OwnerOutcome> outcomes);
 

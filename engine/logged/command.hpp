@@ -60,13 +60,13 @@ struct ClaimCommand {
   std::vector<ClaimRequest> requests{};
 };
 struct OwnerCommand {
-  /// complete_with_memos: and forget what its steps have left (engine/claims/memos.hpp).
+  /// complete_with_memos: as complete; of builds in which memos had to be ended.
   enum class What : std::uint8_t { complete, fail, renew, release, complete_with_memos };
   What what = What::complete;
   Bytes name{};
   OwnerCall call{};
 };
-/// A step of a claim's work is remembered, while the claim is held.
+/// A step of a claim's work is remembered, while the claim is held (engine/claims/memos.hpp).
 struct MemoCommand {
   Bytes name{};
   Bytes key{};

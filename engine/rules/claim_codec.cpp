@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/rules/memo_list.hpp"
+
 namespace semel::engine {
 namespace {
 
@@ -22,6 +24,7 @@ enum Flag : std::uint16_t {
   flag_details = 1 << 9,
   flag_one_end = 1 << 10,  // result_until is unique_until, stored once
   flag_poison = 1 << 11,
+  flag_memos = 1 << 12,
 };
 constexpr unsigned state_bits = 7;
 static_assert(static_cast<unsigned>(ClaimState::vacant) <= state_bits);
@@ -32,6 +35,7 @@ struct Header {
 };
 constexpr std::size_t header_bytes = 10;
 constexpr std::size_t time_bytes = 6;
+constexpr std::size_t memo_size_bytes = 4;
 
 /// What the common record does not have: it is the first attempt and carries no label.
 struct Details {
@@ -62,7 +66,7 @@ constexpr auto flagged_bytes = [] {
   return flagged_bytes[(head >> 3) & 0xff];
 }
 
-/// Bytes before the result.
+/// Bytes before memos and result.
 [[nodiscard]] std::size_t fixed_bytes(unsigned head, const Details& details) noexcept {
   return header_bytes + bytes_for(head) + (details.algorithm != 0 ? sizeof(Digest) : 0) +
          details.owner_bytes;
@@ -102,6 +106,7 @@ constexpr auto flagged_bytes = [] {
   if (record.claim_id) head |= flag_claim_id;
   if (details) head |= flag_details;
   if (one_end) head |= flag_one_end;
+  if (!record.memos.empty()) head |= flag_memos;
   return static_cast<std::uint16_t>(head);
 }
 
@@ -133,6 +138,7 @@ class Reader {
  public:
   explicit Reader(const char* at) noexcept : at_(at) {}
   [[nodiscard]] std::uint64_t word() noexcept { return number(8); }
+  [[nodiscard]] std::size_t size() noexcept { return number(memo_size_bytes); }
   [[nodiscard]] Timestamp time() noexcept {
     const std::uint64_t ms = number(time_bytes);
     return ms == Writer::time_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(ms)}};
@@ -168,7 +174,8 @@ Bytes encode(const ClaimRecord& record, Scratch& scratch) {
   details.attempts = record.attempts;
   details.owner_bytes = static_cast<std::uint8_t>(record.owner.size());
   details.algorithm = record.fingerprint.algorithm;
-  const std::size_t total = fixed_bytes(head, details) + record.result.size();
+  const std::size_t memos = head & flag_memos ? memo_size_bytes + record.memos.size() : 0;
+  const std::size_t total = fixed_bytes(head, details) + memos + record.result.size();
   char* const start = scratch.reserve(total);
   Writer writer{start};
   writer.bytes(&head, sizeof head);
@@ -182,6 +189,11 @@ Bytes encode(const ClaimRecord& record, Scratch& scratch) {
   if (head & flag_result_expired) writer.bytes(record.result_digest.data(), sizeof(Digest));
   if (details.algorithm != 0) writer.bytes(record.fingerprint.digest.data(), sizeof(Digest));
   writer.bytes(record.owner.data(), details.owner_bytes);
+  if (head & flag_memos) {
+    const auto size = static_cast<std::uint32_t>(record.memos.size());
+    writer.bytes(&size, sizeof size);
+    writer.bytes(record.memos.data(), record.memos.size());
+  }
   writer.bytes(record.result.data(), record.result.size());
   return {start, total};
 }
@@ -214,7 +226,16 @@ bool decode(Bytes bytes, ClaimRecord& record) noexcept {
   record.fingerprint.algorithm = details.algorithm;
   record.fingerprint.digest = details.algorithm != 0 ? reader.digest() : Digest{};
   record.owner = reader.bytes(details.owner_bytes);
-  record.result = {reader.at(), bytes.size() - fixed_bytes(head, details)};
+  record.memos = {};
+  std::size_t left = bytes.size() - fixed_bytes(head, details);
+  if (head & flag_memos) [[unlikely]] {
+    if (left < memo_size_bytes) return false;
+    const std::size_t size = reader.size();
+    if (size > left - memo_size_bytes) return false;
+    record.memos = reader.bytes(size);
+    left -= memo_size_bytes + size;
+  }
+  record.result = {reader.at(), left};
   return true;
 }
 
@@ -223,7 +244,7 @@ bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
   Details details;
   if (!read_fixed(bytes, header, details)) return false;
   const unsigned head = header.head;
-  constexpr unsigned asked = state_bits | flag_result_expired;
+  constexpr unsigned asked = state_bits | flag_result_expired | flag_memos;
   if ((head & asked) != static_cast<unsigned>(ClaimState::done)) return false;
   // The end of the result follows that of the lease, or is that of the key.
   const unsigned before = head & flag_one_end ? flag_details | flag_lease_until | flag_result_until
@@ -233,6 +254,13 @@ bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
   const std::size_t at = fixed_bytes(head, details);
   replay = {.attempts = details.attempts, .result = bytes.substr(at)};
   return true;
+}
+
+bool has_sound_memos(Bytes bytes) noexcept {
+  if ((head_of(bytes) & flag_memos) == 0) [[likely]]
+    return true;
+  ClaimRecord record;
+  return decode(bytes, record) && is_sound_memos(record.memos);
 }
 
 SessionId session_of(Bytes bytes) noexcept {
@@ -246,7 +274,7 @@ SessionId session_of(Bytes bytes) noexcept {
 
 Timestamp claim_wake_of(Bytes bytes, Timestamp due) noexcept {
   constexpr unsigned done = static_cast<unsigned>(ClaimState::done);
-  constexpr unsigned asked = state_bits | flag_result_until | flag_result_expired;
+  constexpr unsigned asked = state_bits | flag_result_until | flag_result_expired | flag_memos;
   if ((head_of(bytes) & asked) != (done | flag_result_until)) [[likely]]
     return due;
   Header header;

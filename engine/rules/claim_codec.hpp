@@ -10,7 +10,9 @@
 //   .. u64 session
 //   .. 16 bytes each: claim_id, result_digest (once the result has expired: while the result is
 //      there, it is compared itself), fingerprint digest (algorithm != 0)
-//   .. owner, then the result up to the end
+//   .. owner
+//   .. u32 bytes of the memos, memos (of work that is not over, memo_list.hpp)
+//   .. the result up to the end
 //
 // A held claim without extras takes 24 bytes, a finished one 16 bytes and its result.
 #pragma once
@@ -47,9 +49,10 @@ class Scratch {
   std::size_t heap_bytes_ = 0;
 };
 
-/// Bytes of encode() beyond the result, at most: what a claim may add to Options::value_bytes_max.
+/// Bytes of encode() beyond result and memos, at most: what a claim may add to
+/// Options::value_bytes_max.
 inline constexpr std::size_t claim_overhead_max =
-    10 + 8 + 3 * 6 + 8 + 3 * 16 + limits::owner_label_max;
+    10 + 8 + 3 * 6 + 8 + 3 * 16 + limits::owner_label_max + 4;
 static_assert(claim_overhead_max <= Scratch::inline_bytes);
 
 /// The bytes of `record`, valid until `scratch` is used again. The record's own bytes may not lie
@@ -57,7 +60,8 @@ static_assert(claim_overhead_max <= Scratch::inline_bytes);
 /// before zero comes back as 1 ms.
 [[nodiscard]] Bytes encode(const ClaimRecord& record, Scratch& scratch);
 
-/// Reads what encode() wrote; owner and result point into `bytes`. False: not a claim's bytes.
+/// Reads what encode() wrote; owner, memos and result point into `bytes`. False: not a claim's
+/// bytes. The memos are taken as they are.
 [[nodiscard]] bool decode(Bytes bytes, ClaimRecord& record) noexcept;
 
 /// When the wheel should check an encoded record that ends at `due`: at the end of its result, if
@@ -76,6 +80,9 @@ static_assert(claim_overhead_max <= Scratch::inline_bytes);
   return state == static_cast<char>(ClaimState::done) ||
          state == static_cast<char>(ClaimState::failed);
 }
+
+/// False: memos that cannot be read. Costs a comparison where there are none.
+[[nodiscard]] bool has_sound_memos(Bytes bytes) noexcept;
 
 /// The answer to a repeat of finished work, read without the rest of its record.
 struct Replay {

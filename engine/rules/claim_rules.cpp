@@ -209,10 +209,11 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
   if (then == Policy::OnFailure::keep) {
     return store_failed(record, call.payload, false, policy, now, scratch);
   }
-  if (policy.attempts_max == 0 && !policy.issued) return erase_claim;
-  // The attempts outlive the release, or a work item that always fails would run for ever.
-  return store_vacant(record.attempts, record.epoch, given_back_until(record, policy, now),
-                      scratch);
+  if (policy.attempts_max == 0 && !policy.issued && record.memos.empty()) return erase_claim;
+  // The attempts outlive the release, or a work item that always fails would run for ever; and so
+  // do the memos, or what its steps have brought about would be there twice.
+  return store_vacant(record.attempts, record.epoch, record.memos,
+                      given_back_until(record, policy, now), scratch);
 }
 
 }  // namespace

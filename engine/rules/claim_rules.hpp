@@ -5,12 +5,12 @@
 //   absent/vacant --claim--> held --complete--> done
 //                             |  \--fail------> failed (kept) | vacant (attempts kept) | absent
 //                             |             \-> in_doubt, by the owner's word, until resolve
-//                             |   \-release---> absent
+//                             |   \-release---> absent | vacant (memos kept)
 //                             \-claim after lease end--> held (takeover) | failed (poison)
 //
 // A lease is over from the millisecond lease_until on, or when its session is closed. Nothing
 // sweeps a held record away before that: the next claim decides, in the same compare-and-set.
-// What the operator's calls do is in operator_rules.hpp.
+// What the operator's calls do is in operator_rules.hpp, what steps do in memo_rules.hpp.
 #pragma once
 
 #include <cstdint>

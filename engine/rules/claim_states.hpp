@@ -58,7 +58,7 @@ using ResultDigest = std::array<std::uint8_t, 16>;
 enum class ClaimFound : std::uint8_t { absent, claim, wrong_kind };
 
 /// Reads `live`; `record` is meant when claim (any stored state but vacant), and holds the
-/// attempts of a vacant record when absent.
+/// attempts and memos of a vacant record when absent.
 [[nodiscard]] inline ClaimFound read_claim(const RecordView* live, ClaimRecord& record) noexcept {
   if (live == nullptr) return ClaimFound::absent;
   if (live->kind != Kind::claim || !decode(live->value, record)) return ClaimFound::wrong_kind;
@@ -103,6 +103,7 @@ inline constexpr Decision erase_claim{
   record.session = 0;
   record.lease_until = Timestamp{};
   record.claim_id.reset();
+  record.memos = {};  // the work is over
   record.result = result;
   record.result_until = now + policy.result_ttl;
   record.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl);
@@ -121,6 +122,7 @@ inline constexpr Decision erase_claim{
   record.session = 0;
   record.lease_until = Timestamp{};
   record.claim_id.reset();
+  record.memos = {};  // the work is over
   record.result = failure;
   record.result_until = now + policy.failure_ttl;
   record.unique_until = record.result_until;
@@ -137,22 +139,24 @@ inline constexpr Decision erase_claim{
   return store_claim(record, no_end, scratch);
 }
 
-/// Without an owner, and free to be claimed.
-[[nodiscard]] inline Decision store_vacant(std::uint32_t attempts, Epoch epoch, Timestamp due,
-                                           Scratch& scratch) {
+/// Without an owner, and free to be claimed. The next grant goes on with the memos.
+[[nodiscard]] inline Decision store_vacant(std::uint32_t attempts, Epoch epoch, Bytes memos,
+                                           Timestamp due, Scratch& scratch) {
   ClaimRecord vacant;
   vacant.state = ClaimState::vacant;
   vacant.attempts = attempts;
   vacant.epoch = epoch;
+  vacant.memos = memos;
   return store_claim(vacant, due, scratch);
 }
 
-/// As if `record` had never been granted; what was issued can be claimed again.
+/// As if `record` had never been granted, but for what its steps have brought about; what was
+/// issued can be claimed again.
 [[nodiscard]] inline Decision give_back(const ClaimRecord& record, const Policy& policy,
                                         Timestamp now, Scratch& scratch) {
-  if (!policy.issued) return erase_claim;
-  return store_vacant(record.attempts - 1, record.epoch, given_back_until(record, policy, now),
-                      scratch);
+  if (!policy.issued && record.memos.empty()) return erase_claim;
+  return store_vacant(record.attempts - 1, record.epoch, record.memos,
+                      given_back_until(record, policy, now), scratch);
 }
 
 }  // namespace semel::engine

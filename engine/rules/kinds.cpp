@@ -6,6 +6,10 @@ namespace semel::engine {
 
 namespace {
 
+bool is_claim_sound(Bytes value) noexcept {
+  return has_sound_memos(value);
+}
+
 bool is_no_vacant(Bytes value) noexcept {
   return !is_vacant(value);
 }
@@ -23,6 +27,7 @@ constexpr std::array<KindRow, kinds_max> make_rows() {
   const auto row = [&](Kind kind) -> KindRow& { return rows[static_cast<std::size_t>(kind)]; };
   row(Kind::string) = {.name = name_of(Kind::string)};
   row(Kind::claim) = {.name = name_of(Kind::claim),
+                      .is_sound = is_claim_sound,
                       .is_visible = is_no_vacant,
                       .wake = claim_wake_of,
                       .encode = encode_claim,

@@ -37,15 +37,16 @@ class MutationGroup {
     if (kept.claim) {
       kept.claim->result = keep(mutation.claim->result);
       kept.claim->owner = keep(mutation.claim->owner);
+      kept.claim->memos = keep(mutation.claim->memos);
     } else {
       kept.value = keep(mutation.value);
     }
   }
   /// What add() needs of a mutation.
   [[nodiscard]] static std::size_t bytes_of(const Mutation& mutation) noexcept {
-    return mutation.key.size() + (mutation.claim
-                                      ? mutation.claim->result.size() + mutation.claim->owner.size()
-                                      : mutation.value.size());
+    if (!mutation.claim) return mutation.key.size() + mutation.value.size();
+    const ClaimRecord& claim = *mutation.claim;
+    return mutation.key.size() + claim.result.size() + claim.owner.size() + claim.memos.size();
   }
   [[nodiscard]] std::span<const Mutation> mutations() const noexcept { return mutations_; }
 

@@ -11,7 +11,7 @@ Decision decide_issue(const RecordView* live, Millis ttl, Timestamp now, Operato
   ClaimRecord record;
   if (read_claim(live, record) == ClaimFound::wrong_kind) outcome.error = ErrorCode::wrong_kind;
   if (live != nullptr) return {};
-  return store_vacant(0, 0, now + ttl, scratch);
+  return store_vacant(0, 0, {}, now + ttl, scratch);
 }
 
 Decision decide_forget(const RecordView* live, OperatorOutcome& outcome) noexcept {

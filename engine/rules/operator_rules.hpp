@@ -2,7 +2,7 @@
 // Source: docs/semantics.md#claims
 //
 //   nothing is known --issue-->   vacant
-//   held, in doubt   --resolve--> done | as if it had never been granted
+//   held, in doubt   --resolve--> done | as if it had never been granted, but for memos of steps
 //   any state        --forget-->  absent
 #pragma once
 

@@ -58,6 +58,7 @@ struct ClaimRecord {
   std::array<std::uint8_t, 16> result_digest{};
   Bytes owner;
   Bytes result;  ///< or failure, or what the owner said of its doubt
+  Bytes memos;   ///< of steps of work that is not over; packed as engine/rules/memo_list.hpp says
 };
 
 /// What a namespace promises. Times in milliseconds, each 1..limits::ttl_max unless it says 0.

@@ -66,7 +66,8 @@ struct ScanItem {
 /// `all`.
 enum class DropRule : std::uint8_t {
   unused,    ///< none: there must be none
-  finished,  ///< done, failed, issued and given back: what was done is forgotten
+  finished,  ///< done, failed, issued and given back: what was done is forgotten. Not what was
+             ///< given back with memos of its steps: that work has begun
   all,       ///< those too that are held or in doubt: their work may run once more
 };
 
@@ -223,6 +224,12 @@ class Engine {
   [[nodiscard]] const Journal* journal() const noexcept;
   /// Mutations passed to restore() so far. They are in the table and were not appended.
   [[nodiscard]] std::uint64_t restores() const noexcept;
+  /// For a storage of a release before 0.2, after its last restore(): memos of steps, which lay in
+  /// hashes beside their claims, become a part of the claims' records. Each claim in one section,
+  /// so that the call may be cut off and made again. Returns how many claims. Errors: those of
+  /// scan() and section(); value_too_long (names the key: Options::value_bytes_max is less than
+  /// before). Progress: walks over the engine's records.
+  [[nodiscard]] Result<std::uint64_t> fold_memos();
 
   // --- time -------------------------------------------------------------------------------
   /// Removes what has ended by the clock's now, at most about `budget` records, and gives

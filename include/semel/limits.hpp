@@ -29,6 +29,10 @@ inline constexpr std::size_t decisions_per_key_max = 8;  ///< that Claims::expla
 inline constexpr std::size_t decision_log_bytes_max = std::size_t{1} << 30;
 inline constexpr std::size_t counted_namespaces_max = 100;  ///< by their own name
 inline constexpr std::size_t claim_id_bytes = 16;
+inline constexpr std::size_t step_name_max = 256;  ///< bytes
+inline constexpr std::size_t memos_max = 1'024;    ///< of one claim, of all its payloads together
+/// Of the memos of one claim together, with their names; never more than Options::value_bytes_max.
+inline constexpr std::size_t memos_bytes_max = std::size_t{1} << 20;
 /// That are open at once in a group; each may have any number of claims.
 inline constexpr std::size_t sessions_max = 1'000'000;
 inline constexpr std::size_t batch_max = 65'536;         ///< operations in one batch call

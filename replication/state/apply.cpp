@@ -111,6 +111,7 @@ class Apply {
     if (!claims.ok()) return {failed(claims.error().code)};
     switch (command.what) {
       case OwnerCommand::What::complete:
+      case OwnerCommand::What::complete_with_memos:
         return {claims->complete(command.call)};
       case OwnerCommand::What::fail:
         return {claims->fail(command.call)};
@@ -118,8 +119,6 @@ class Apply {
         return {claims->renew(command.call)};
       case OwnerCommand::What::release:
         return {claims->release(command.call)};
-      case OwnerCommand::What::complete_with_memos:
-        return {engine::complete_with_memos(*claims, command.call)};
     }
     return {failed(ErrorCode::bad_encoding)};
   }
@@ -127,10 +126,12 @@ class Apply {
   Answer operator()(const MemoCommand& command) const {
     Result<Claims> claims = engine_.claims(command.name);
     if (!claims.ok()) return {failed(claims.error().code)};
-    return {plain(engine::keep_memo(*claims, {.key = command.key,
-                                              .epoch = command.epoch,
-                                              .step = command.step,
-                                              .bytes = command.bytes}))};
+    const engine::MemoOutcome kept = engine::decide_memo(
+        *claims,
+        {.key = command.key, .epoch = command.epoch, .step = command.step, .bytes = command.bytes});
+    return {PlainAnswer{.error = kept.error,
+                        .number = static_cast<std::int64_t>(kept.given),
+                        .text = kept.limit == 0 ? std::string{} : std::to_string(kept.limit)}};
   }
 
   Answer operator()(const OperatorCommand& command) const {

@@ -329,11 +329,8 @@ struct Versions {
   std::size_t operator()(const TransferCommand&) const noexcept { return 2; }
   std::size_t operator()(const HashCommand&) const noexcept { return 1; }
   std::size_t operator()(const ClaimCommand& c) const noexcept { return c.requests.size(); }
-  std::size_t operator()(const OwnerCommand& c) const noexcept {
-    return c.what == OwnerCommand::What::complete_with_memos ? 2 : 1;
-  }
-  /// Memos of another payload are deleted first, and the end is set last.
-  std::size_t operator()(const MemoCommand&) const noexcept { return 3; }
+  std::size_t operator()(const OwnerCommand&) const noexcept { return 1; }
+  std::size_t operator()(const MemoCommand&) const noexcept { return 1; }
   std::size_t operator()(const OperatorCommand&) const noexcept { return 1; }
   std::size_t operator()(const NamespaceCommand&) const noexcept { return 1; }
   std::size_t operator()(const DatabaseCommand&) const noexcept { return 1; }

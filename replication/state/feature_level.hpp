@@ -3,11 +3,14 @@
 //
 //   level  since   what it adds
 //       1  0.2.0   all but what follows
-//       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2; memos of
-//                  steps: MemoCommand, OwnerCommand::What::complete_with_memos
+//       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2
+//       3  0.2.0   memos of steps, in the records of claims: MemoCommand
 //
 // What changes an entry's bytes, or what applying it does, gets a level of its own: the new way is
 // taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.
+//
+// Builds before release 0.2.0 had memos at level 2, as hashes beside the claims. A replica that
+// meets such a command, below level 3, stops and says so: it would have another state.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +23,8 @@ inline constexpr FeatureLevel feature_level_first = 1;
 /// The first with libraries of functions.
 inline constexpr FeatureLevel feature_level_libraries = 2;
 /// The first with memos of steps.
-inline constexpr FeatureLevel feature_level_memos = 2;
+inline constexpr FeatureLevel feature_level_memos = 3;
 /// That this release knows.
-inline constexpr FeatureLevel feature_level_newest = 2;
+inline constexpr FeatureLevel feature_level_newest = 3;
 
 }  // namespace semel::replication

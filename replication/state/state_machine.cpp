@@ -26,6 +26,23 @@ std::string why_newer(const Entry& entry, FeatureLevel newest) {
   return "a command that this release does not know: a later release is needed";
 }
 
+/// Memos of builds before release 0.2.0, which kept them beside the claims.
+bool has_former_memos(const Command& command, FeatureLevel level) noexcept {
+  return level >= feature_level_libraries && level < feature_level_memos &&
+         level_of(command) == feature_level_memos;
+}
+
+std::string why_stopped(LogIndex index, const Entry& entry, FeatureLevel level) {
+  std::string why = "entry " + std::to_string(index) + " cannot be applied here";
+  for (const Command& each : entry.commands) {
+    if (!has_former_memos(each, level)) continue;
+    return why +
+           ": it has memos of steps as builds before release 0.2.0 wrote them; the group has "
+           "to begin anew";
+  }
+  return why;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StateMachine>> StateMachine::open(Options options, FeatureLevel newest) {
@@ -85,6 +102,7 @@ Answer StateMachine::carry_out(const Command& command) {
   }
   // Who proposes it has looked at the level; below it a replica of an earlier release has stopped.
   const FeatureLevel needed = level_of(command);
+  if (has_former_memos(command, level_)) return {PlainAnswer{.error = ErrorCode::storage_failed}};
   if (needed > feature_level_first && level_ < needed) {
     return {PlainAnswer{.error = ErrorCode::bad_option}};
   }
@@ -150,7 +168,7 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
   if (local) {
     stopped_ = true;
     if (*local == ErrorCode::storage_newer) return Error{*local, why_newer(entry, newest_)};
-    return Error{*local, "entry " + std::to_string(index) + " cannot be applied here"};
+    return Error{*local, why_stopped(index, entry, level_)};
   }
   stopped_ = false;
   applied_ = index;

@@ -23,6 +23,7 @@ constexpr const char* boot_first_key = "boot_first";
 constexpr const char* incarnation_key = "incarnation";
 constexpr const char* cold_mark_key = "cold";
 constexpr const char* namespaces_key = "namespaces";
+constexpr const char* memos_key = "memos";
 constexpr std::size_t anchor_bytes_min = 24;
 
 std::string words(std::initializer_list<std::uint64_t> values) {
@@ -97,6 +98,9 @@ Result<Description> read_description(rocksdb::DB& database, rocksdb::ColumnFamil
   const rocksdb::Status namespaces = database.Get({}, family, namespaces_key, &value);
   if (!namespaces.ok() && !namespaces.IsNotFound()) return error_of(namespaces, namespaces_key);
   is.knows_namespaces = namespaces.ok() && value.size() >= 8 && get_big_endian(value.data()) == 1;
+  const rocksdb::Status memos = database.Get({}, family, memos_key, &value);
+  if (!memos.ok() && !memos.IsNotFound()) return error_of(memos, memos_key);
+  is.has_folded_memos = memos.ok() && value.size() >= 8 && get_big_endian(value.data()) == 1;
   if (is.format >= format_with_incarnation) {
     SEMEL_TRY(incarnation, get(incarnation_key, 8));
     is.incarnation = get_big_endian(incarnation.data());
@@ -125,7 +129,8 @@ Status write_description(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* fam
       {incarnation_key, words({description.incarnation})},
       {cold_mark_key,
        words({description.cold.id, description.cold.generation, description.cold_token})},
-      {namespaces_key, words({description.knows_namespaces ? std::uint64_t{1} : 0})}};
+      {namespaces_key, words({description.knows_namespaces ? std::uint64_t{1} : 0})},
+      {memos_key, words({description.has_folded_memos ? std::uint64_t{1} : 0})}};
   rocksdb::Status status;
   for (const auto& [key, value] : entries) {
     if (status.ok()) status = batch.Put(family, key, value);
@@ -147,6 +152,7 @@ void merge_description_entry(std::string_view key, std::string_view value,
   if (key == boot_first_key) description.boot_first = std::max(description.boot_first, word);
   if (key == incarnation_key) description.incarnation = word;
   if (key == namespaces_key) description.knows_namespaces = word == 1;
+  if (key == memos_key) description.has_folded_memos = word == 1;
   if (key == cold_mark_key && value.size() >= 16) {
     description.cold = {word,
                         std::max(description.cold.generation, get_big_endian(value.data() + 8))};

@@ -1,6 +1,6 @@
 // The description of a storage: a few entries in the column family "default" of its database.
 //
-//   format       u64: 6. A larger number was written by a later release
+//   format       u64: 7. A larger number was written by a later release
 //   storage      u64: random, the same in the log and the checkpoint
 //   versions     u64: no version above this was handed out
 //   floor        u64: log offset; data from before it was rewritten and is void
@@ -10,6 +10,8 @@
 //   cold         u64 id, u64 generation: the cold store that spills went to last, id 0: none; u64
 //                token: the store has the same (storage/cold/cold_bond.hpp); 0 or missing: none
 //   namespaces   u64: 1: the terms of all namespaces that have claims are in it; missing: unknown
+//   memos        u64: 1: memos of steps are in the records of their claims; missing: perhaps beside
+//                them, as releases before 0.2 kept them
 //
 // Numbers are big-endian.
 #pragma once
@@ -28,7 +30,7 @@
 
 namespace semel::storage {
 
-inline constexpr std::uint64_t format_version = 6;
+inline constexpr std::uint64_t format_version = 7;
 /// The oldest that is still read. Opening a storage converts it to the present format.
 inline constexpr std::uint64_t format_oldest = 2;
 inline constexpr std::uint64_t format_with_incarnation = 5;
@@ -45,6 +47,8 @@ struct Description {
   /// The terms of all namespaces that have claims are in the storage. False: of an earlier release,
   /// and none of this one has opened it since.
   bool knows_namespaces = false;
+  /// No memos of steps lie beside their claims (Engine::fold_memos()).
+  bool has_folded_memos = false;
   /// Number of the first segment of the log that was written in the boot of `anchor`.
   std::uint64_t boot_first = 0;
 };

@@ -97,6 +97,7 @@ std::uint64_t origin_of(Timestamp due, const DurableClock& durable_clock) noexce
 
 void put_claim(const ClaimRecord& claim, Version version, Timestamp due,
                const DurableClock& durable_clock, std::string& out) {
+  SEMEL_ASSERT(claim.memos.empty());  // work that is not over stays in memory
   const Timestamp times[] = {claim.lease_until, claim.result_until, claim.unique_until};
   std::uint64_t flags = static_cast<std::uint64_t>(claim.state) | form_of(times[0], due)
                                                                       << lease_shift;

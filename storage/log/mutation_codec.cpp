@@ -22,6 +22,7 @@ namespace {
   if (claim.lease_until != Timestamp{}) flags |= claim_has_lease;
   if (claim.result_until != Timestamp{}) flags |= claim_has_result_end;
   if (claim.unique_until != Timestamp{}) flags |= claim_has_unique_end;
+  if (!claim.memos.empty()) flags |= claim_has_memos;
   return flags;
 }
 
@@ -40,6 +41,7 @@ namespace {
   if (flags & claim_has_id) bytes += claim.claim_id->size();
   if (flags & claim_result_expired) bytes += claim.result_digest.size();
   if (claim.fingerprint.algorithm != 0) bytes += claim.fingerprint.digest.size();
+  if (flags & claim_has_memos) bytes += varint_bytes(claim.memos.size()) + claim.memos.size();
   return bytes + claim.owner.size() + claim.result.size();
 }
 
@@ -65,6 +67,10 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
   if (flags & claim_result_expired) writer.array(claim.result_digest);
   if (claim.fingerprint.algorithm != 0) writer.array(claim.fingerprint.digest);
   writer.bytes(claim.owner);
+  if (flags & claim_has_memos) {
+    writer.varint(claim.memos.size());
+    writer.bytes(claim.memos);
+  }
   writer.bytes(claim.result);
 }
 
@@ -93,6 +99,7 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
   if (claim.result_expired) reader.array(claim.result_digest);
   if (claim.fingerprint.algorithm != 0) reader.array(claim.fingerprint.digest);
   claim.owner = reader.take(owner_bytes);
+  if (flags & claim_has_memos) claim.memos = reader.take(reader.varint());
   claim.result = reader.rest();
   if (state < static_cast<std::uint8_t>(ClaimState::held) ||
       state > static_cast<std::uint8_t>(ClaimState::vacant)) {

@@ -34,6 +34,7 @@ enum ClaimFlag : std::uint8_t {
   claim_has_lease = 16,
   claim_has_result_end = 32,
   claim_has_unique_end = 64,
+  claim_has_memos = 128,
 };
 /// The largest time that fits, 8,900 years after 1970, stands for no end.
 inline constexpr std::size_t full_time_bytes = 6;

@@ -26,7 +26,10 @@ static void test_steps_of_claims(semel_engine* engine) {
   CHECK_OK(semel_engine_advance(engine, 60000)); /* the owner has gone silent */
   second = grant(claims, "k", NULL);
   CHECK(second > first);
+  /* once-again-1: with a memo and without one, and before another has the claim. */
   CHECK(semel_step_recall(claims, TEXT("k"), first, TEXT("charge"), &memo) == SEMEL_NOT_OWNER);
+  CHECK(semel_step_recall(claims, TEXT("k"), first, TEXT("mail"), &memo) == SEMEL_NOT_OWNER);
+  CHECK(semel_step_recall(claims, TEXT("k"), 0, TEXT("charge"), &memo) == SEMEL_NOT_OWNER);
   CHECK(semel_step_remember(claims, TEXT("k"), first, TEXT("mail"), TEXT("x")) == SEMEL_NOT_OWNER);
   CHECK_OK(semel_step_recall(claims, TEXT("k"), second, TEXT("charge"), &memo));
   CHECK(HOLDS(memo, "receipt"));
@@ -39,10 +42,74 @@ static void test_steps_of_claims(semel_engine* engine) {
   call = owner_call_for("k", second, "done");
   CHECK_OK(semel_steps_complete(claims, &call, &outcome));
   CHECK(outcome.answer == SEMEL_OWNER_OK);
-  CHECK_OK(semel_step_recall(claims, TEXT("k"), second, TEXT("charge"), &memo));
-  CHECK(memo.data == NULL);
+  CHECK(semel_step_recall(claims, TEXT("k"), second, TEXT("charge"), &memo) == SEMEL_NOT_OWNER);
   CHECK(semel_step_remember(claims, TEXT("k"), second, TEXT("mail"), TEXT("x")) == SEMEL_NOT_OWNER);
+  semel_buffer_free(&memo);
   semel_buffer_free(&outcome.result);
+}
+
+/* once-again-2: a doubt that is released after a day goes on; once-again-3: what is completed or
+ * forgotten is not remembered by the next work under its key. */
+static void test_life_of_memos(semel_engine* engine) {
+  semel_claims* claims = open_claims(engine, "life", "call");
+  semel_buffer memo = {NULL, 0};
+  semel_owner_call call;
+  semel_owner_outcome outcome;
+  semel_uint64 epoch = grant(claims, "k", NULL);
+  int found = 0;
+  int end;
+  SEMEL_INIT(outcome);
+  CHECK_OK(semel_step_remember(claims, TEXT("k"), epoch, TEXT("s"), TEXT("first")));
+  call = owner_call_for("k", epoch, "");
+  call.on_failure = 3; /* in doubt */
+  CHECK_OK(semel_fail(claims, &call, &outcome));
+  CHECK_OK(semel_engine_advance(engine, 25 * 3600 * 1000));
+  CHECK_OK(semel_resolve(claims, TEXT("k"), SEMEL_RESOLVE_RELEASED, NULL, 0, &found));
+  CHECK(found);
+  epoch = grant(claims, "k", NULL);
+  CHECK_OK(semel_step_recall(claims, TEXT("k"), epoch, TEXT("s"), &memo));
+  CHECK(HOLDS(memo, "first"));
+  for (end = 0; end < 2; ++end) {
+    if (end == 0) {
+      CHECK_OK(semel_resolve(claims, TEXT("k"), SEMEL_RESOLVE_FORGOTTEN, NULL, 0, &found));
+    } else {
+      CHECK_OK(semel_step_remember(claims, TEXT("k"), epoch, TEXT("s"), TEXT("first")));
+      call = owner_call_for("k", epoch, "");
+      CHECK_OK(semel_complete(claims, &call, &outcome));
+      CHECK_OK(semel_engine_advance(engine, 24 * 3600 * 1000));
+    }
+    epoch = grant(claims, "k", NULL);
+    CHECK_OK(semel_step_recall(claims, TEXT("k"), epoch, TEXT("s"), &memo));
+    CHECK(memo.data == NULL);
+  }
+  semel_buffer_free(&outcome.result);
+}
+
+/* Work without a claim: its memos are there for it, and end with it. */
+static void test_steps_of_unguarded_runs(semel_engine* engine) {
+  semel_claims* claims = open_claims(engine, "bare", "message");
+  int attempt;
+  for (attempt = 0; attempt < 2; ++attempt) {
+    semel_request request = request_for("");
+    semel_consumed consumed;
+    semel_buffer memo = {NULL, 0};
+    const semel_work* work;
+    semel_run* run;
+    SEMEL_INIT(consumed);
+    request.without_key = 1;
+    CHECK_OK(semel_consume_begin(claims, &request, &work, &run));
+    CHECK(work != NULL && work->epoch == 0);
+    CHECK_OK(semel_run_recall(run, TEXT("s"), &memo));
+    CHECK(memo.data == NULL);
+    CHECK_OK(semel_run_remember(run, TEXT("s"), TEXT("memo")));
+    CHECK_OK(semel_run_recall(run, TEXT("s"), &memo));
+    CHECK(HOLDS(memo, "memo"));
+    CHECK(semel_run_recall(run, TEXT(""), &memo) == SEMEL_BAD_OPTION);
+    CHECK_OK(semel_consume_end(run, SEMEL_WORK_DONE, NULL, 0, &consumed));
+    CHECK(consumed.unguarded && consumed.verdict == SEMEL_ACK);
+    semel_buffer_free(&memo);
+    semel_buffer_free(&consumed.failure);
+  }
 }
 
 static void test_bad_steps(semel_engine* engine) {
@@ -55,7 +122,9 @@ static void test_bad_steps(semel_engine* engine) {
   CHECK(semel_step_recall(claims, NULL, 3, epoch, TEXT("s"), &memo) == SEMEL_BAD_OPTION);
   CHECK(semel_step_recall(claims, TEXT("bad"), epoch, NULL, 1, &memo) == SEMEL_BAD_OPTION);
   CHECK(semel_step_recall(claims, TEXT("bad"), epoch, "s", 65537, &memo) == SEMEL_KEY_TOO_LONG);
-  CHECK(semel_step_remember(claims, TEXT("bad"), epoch, TEXT("\0s"), NULL, 0) == SEMEL_BAD_OPTION);
+  CHECK(semel_step_recall(claims, TEXT("bad"), epoch, NULL, 0, &memo) == SEMEL_BAD_OPTION);
+  CHECK(semel_step_remember(claims, TEXT("bad"), epoch, NULL, 0, NULL, 0) == SEMEL_BAD_OPTION);
+  CHECK_OK(semel_step_remember(claims, TEXT("bad"), epoch, TEXT("\0s"), NULL, 0));
   CHECK(semel_step_remember(claims, TEXT("bad"), epoch, TEXT("s"), "", 1048577) ==
         SEMEL_VALUE_TOO_LONG);
   CHECK_OK(semel_step_remember(claims, TEXT("bad"), epoch, TEXT("s"), NULL, 0));
@@ -91,8 +160,8 @@ static void test_steps_of_runs(semel_engine* engine) {
     semel_buffer_free(&outcome.value);
     semel_buffer_free(&outcome.failure);
   }
-  CHECK_OK(semel_step_recall(claims, TEXT("run"), 0, TEXT("s"), &memo));
-  CHECK(memo.data == NULL);
+  CHECK(semel_step_recall(claims, TEXT("run"), 0, TEXT("s"), &memo) == SEMEL_NOT_OWNER);
+  semel_buffer_free(&memo);
   CHECK(semel_run_recall(NULL, TEXT("s"), &memo) == SEMEL_BAD_OPTION);
 }
 
@@ -191,6 +260,8 @@ void test_steps(void) {
   semel_engine* engine = open_engine(NULL);
   semel_fingerprint print;
   test_steps_of_claims(engine);
+  test_life_of_memos(engine);
+  test_steps_of_unguarded_runs(engine);
   test_bad_steps(engine);
   test_keepers(engine);
   if (semel_fingerprint_json(TEXT("1"), &print) == SEMEL_REFUSED) {

@@ -8,6 +8,7 @@
 
 #include "engine/rules/claim_rules.hpp"
 #include "engine/rules/claim_view.hpp"
+#include "engine/rules/memo_rules.hpp"
 #include "engine/rules/operator_rules.hpp"
 
 namespace semel::engine {
@@ -89,6 +90,25 @@ struct ClaimBench {
     return call(OwnerVerb::renew, {.epoch = epoch, .lease = lease});
   }
   OwnerOutcome release(Epoch epoch) { return call(OwnerVerb::release, {.epoch = epoch}); }
+  MemoOutcome remember(Epoch epoch, Bytes step, Bytes bytes,
+                       std::size_t bytes_limit = limits::memos_bytes_max) {
+    Scratch scratch;
+    MemoOutcome outcome;
+    const auto record = live();
+    commit(
+        decide_remember(record ? &*record : nullptr,
+                        {.epoch = epoch, .step = step, .bytes = bytes, .bytes_limit = bytes_limit},
+                        policy, facts(), outcome, scratch));
+    return outcome;
+  }
+  MemoOutcome recall(Epoch epoch, Bytes step, std::size_t bytes_limit = limits::memos_bytes_max) {
+    MemoOutcome outcome;
+    const auto record = live();
+    decide_recall(record ? &*record : nullptr,
+                  {.epoch = epoch, .step = step, .bytes_limit = bytes_limit}, facts(), outcome);
+    last = {};
+    return outcome;
+  }
   OperatorOutcome forget() {
     OperatorOutcome outcome;
     const auto record = live();

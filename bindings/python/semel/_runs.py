@@ -186,8 +186,7 @@ class Run(Held):
         if work:
             granted = work.contents
             key = string_at(granted.key, granted.key_length) if granted.key_length else b''
-            if granted.epoch:  # memos are the claim's
-                self.steps = RunSteps(self._engine, self)
+            self.steps = RunSteps(self._engine, self)
             self.work = Work(key, granted.epoch, granted.attempt, bool(granted.takeover),
                              self.steps, self._claims)
         return Code.OK

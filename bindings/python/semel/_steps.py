@@ -1,11 +1,14 @@
-"""Steps of one piece of work: what each has brought about is remembered until the work is done, so
-that the next attempt goes on where the last one stopped.
+"""Steps of one piece of work: what each has brought about is remembered until the work is over, so
+that the next attempt goes on where the last one stopped. The memos are a part of the claim's
+record; those of a run that is not guarded live as long as the run.
 
     def ship(work):
         receipt = work.steps.run('charge', lambda: bank.charge(order))   # once
         work.steps.run('mail', lambda: mailer.send(order, receipt))
 
-A step is run again if its process ends between its effect and its memo.
+A step runs only while its claim is held and the lease runs, else StaleOwner is raised. A step is
+run again if its process ends between its effect and its memo, or if its memo cannot be kept, which
+raises: its result has no form in the codec, or the memos of the claim have more than 1 MiB.
 """
 
 import weakref
@@ -37,7 +40,8 @@ class Steps:
         self._engine = engine
 
     def recall(self, name: Text) -> Optional[bytes]:
-        """The memo of a step; None: there is none. Raises StaleOwner if another has the work."""
+        """The memo of a step; None: there is none, and the step may run. Raises StaleOwner unless
+        the claim is held with this epoch."""
         memo, step = c.Buffer(), raw(name)
         self._do(self._recall, step, byref(memo))
         return take(memo)
@@ -83,7 +87,7 @@ class ClaimSteps(Steps):
         self._key, self._epoch = raw(key), number('epoch', epoch)
 
     def complete(self, result: Text = b'') -> Owned:
-        """As Claims.complete(); the memos go in the same step."""
+        """As Claims.complete(), with which the memos go."""
         outcome = c.OwnerOutcome()
         call = _owner_call(self._key, self._epoch, payload=result)
         code = self._engine._call(library.steps_complete, self._claims._handle, byref(call),
@@ -103,7 +107,7 @@ class ClaimSteps(Steps):
 
 
 class RunSteps(Steps):
-    """Of a run, while it runs: the memos go when its end is written down."""
+    """Of a run, while it runs. If it is not guarded, the memos live as long as it."""
 
     def __init__(self, engine: Engine, run: 'Run') -> None:
         super().__init__(engine)

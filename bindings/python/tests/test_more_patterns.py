@@ -238,9 +238,79 @@ class StepsTest(Case):
         self.calls.once('o', lambda work: kept.append(work.steps))
         with self.assertRaisesRegex(ValueError, 'has ended'):
             kept[0].recall('s')
+
+    def test_unguarded_work_has_steps_of_its_own(self):
+        effects, kept = [], []
+
+        def handle(work):
+            self.assertEqual(work.epoch, 0)
+            for _ in range(2):
+                work.steps.run('charge', lambda: effects.append('charge') or 'receipt')
+            self.assertEqual(work.steps.recall('charge'), b'"receipt"')
+            with self.assertRaises(semel.SemelError):
+                work.steps.run('', self.fail)
+            kept.append(work.steps)
+
         queue = self.engine.claims('mq', 'message')
-        queue.consume_once('', lambda work: kept.append(work.steps), without_key=True)
-        self.assertIsNone(kept[-1])  # there is no claim that could have any
+        for n in range(1, 3):
+            consumed = queue.consume_once('', handle, without_key=True)
+            self.assertTrue(consumed.unguarded)
+            self.assertIs(consumed.verdict, semel.Verdict.ACK)
+            self.assertEqual(len(effects), n)
+        self.assertIs(self.calls.once('', handle, without_key=True).answer, OnceAnswer.UNGUARDED)
+        with self.assertRaisesRegex(ValueError, 'has ended'):
+            kept[0].recall('charge')
+
+    def test_once_again_1_a_stale_owner_runs_no_step(self):
+        for done in (False, True):
+            first = self.calls.claim('s')
+            self.engine.advance(60_000)
+            with self.assertRaises(semel.StaleOwner):  # its lease is over, and nobody came yet
+                self.calls.steps('s', first.epoch).run('charge', self.fail)
+            second = self.calls.claim('s')
+            if done:
+                self.calls.complete('s', second.epoch, b'done')
+            for epoch in (first.epoch, 0):
+                with self.assertRaises(semel.StaleOwner):
+                    self.calls.steps('s', epoch).run('charge', self.fail)
+            self.calls.forget('s')
+
+    def test_once_again_2_a_resolved_doubt_goes_on(self):
+        effects = []
+        payments = self.engine.claims('payments', 'payment', window=0, ahead=0)
+
+        def pay(work):
+            work.steps.run('charge', lambda: effects.append('charge') or 'receipt')
+            if len(tries) == 1:
+                raise RuntimeError('the mail')
+            return b'paid'
+
+        tries = [1]
+        with self.assertRaises(RuntimeError):
+            payments.once('k', pay)
+        self.engine.advance(25 * 3600 * 1000)
+        self.assertTrue(payments.resolve('k'))
+        tries.append(2)
+        self.assertEqual(payments.once('k', pay).value, b'paid')
+        self.assertEqual(effects, ['charge'])
+
+    def test_once_again_3_the_next_work_runs_its_own_steps(self):
+        def complete(key, epoch):
+            self.calls.complete(key, epoch, b'x')
+
+        def keep(key, epoch):
+            self.calls.fail(key, epoch, b'x', keep=True)
+
+        ends = (complete, keep, lambda key, epoch: self.calls.forget(key),
+                lambda key, epoch: self.calls.resolve(key, b'by hand'))
+        for number, end in enumerate(ends):
+            key = f'work-{number}'
+            epoch = self.calls.claim(key).epoch
+            self.calls.steps(key, epoch).run('charge', lambda: 'first')
+            end(key, epoch)
+            self.engine.advance(10 * 24 * 3600 * 1000)
+            epoch = self.calls.claim(key).epoch
+            self.assertEqual(self.calls.steps(key, epoch).run('charge', lambda: 'second'), 'second')
 
     def test_a_stale_owner_has_no_steps(self):
         first = self.calls.claim('k')
@@ -263,8 +333,10 @@ class StepsTest(Case):
         steps.remember('a', b'{')
         with self.assertRaisesRegex(semel.SemelError, "memo of step 'a'"):
             steps.run('a', self.fail)
-        with self.assertRaisesRegex(semel.SemelError, 'NUL'):
-            steps.remember('\0a', b'')
+        with self.assertRaisesRegex(semel.SemelError, 'name of 0 bytes'):
+            steps.remember('', b'')
+        with self.assertRaisesRegex(semel.SemelError, 'name of 257 bytes.*256'):
+            steps.remember('n' * 257, b'')
 
     def test_coroutines(self):
         effects, tries = [], []

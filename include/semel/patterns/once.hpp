@@ -90,7 +90,10 @@ struct OnceOutcome : OnceReport {
 class Work {
  public:
   Work(const Claims& claims, Bytes key, const ClaimOutcome& claim) noexcept
-      : steps_(claims, key, claim.epoch), claims_(claims), key_(key), claim_(&claim) {}
+      : steps_(claim.epoch == 0 ? Steps::unguarded(claims) : Steps(claims, key, claim.epoch)),
+        claims_(claims),
+        key_(key),
+        claim_(&claim) {}
   [[nodiscard]] Bytes key() const noexcept { return key_; }
   /// The fencing token: hand it to whatever the work writes to. 0: the run is not guarded.
   [[nodiscard]] Epoch epoch() const noexcept { return claim_->epoch; }
@@ -101,7 +104,7 @@ class Work {
   [[nodiscard]] bool renew(std::optional<Duration> lease = {}) {
     return claims_.renew({.key = key_, .epoch = epoch(), .lease = lease}).answer == OwnerAnswer::ok;
   }
-  /// Steps that are remembered until the work is done.
+  /// Steps that are remembered until the work is over; of a run that is not guarded, in this run.
   [[nodiscard]] Steps& steps() noexcept { return steps_; }
 
  private:

@@ -1,12 +1,16 @@
 // Steps of one piece of work: what each has brought about is remembered as long as the work is not
-// done, so that an owner that takes the work over continues where the last one stopped.
+// over, so that an owner that takes the work over continues where the last one stopped. The memos
+// are a part of the claim's record: they live as long as it does, and go when the work is done, has
+// failed for good or is forgotten.
 //
 //   Steps steps{claims, "order-4711", claim.epoch};
 //   auto charged = steps.run("charge", [&] { return bank.charge(order); });    // once
 //   auto mailed = steps.run("mail", [&] { return mailer.send(order, *charged); });
 //   auto done = steps.complete("shipped");      // and the steps are forgotten
 //
-// A step is run again if its process ends between its effect and its memo. What must not be
+// A step runs only while its claim is held with this epoch and the lease runs; else the answer is
+// not_owner. A step is run again if its process ends between its effect and its memo, or if its
+// memo cannot be kept (it is too long, the disk refuses it): the error says so. What must not be
 // repeated even then needs an effect that can be asked about, or one that joins the commit
 // (semel/rocksdb.hpp).
 #pragma once
@@ -24,27 +28,36 @@ namespace semel {
 
 class Steps {
  public:
-  /// The key's bytes must live as long as this.
+  /// The key's bytes must live as long as this. Epoch 0 is nobody's: every call is not_owner.
   Steps(const Claims& claims, Bytes key, Epoch epoch) noexcept
       : claims_(claims), key_(key), epoch_(epoch) {}
+  /// Of work that runs without protection: steps run, and what they have brought about is
+  /// remembered in this object alone.
+  [[nodiscard]] static Steps unguarded(const Claims& claims) noexcept {
+    Steps steps{claims, {}, 0};
+    steps.is_guarded_ = false;
+    return steps;
+  }
 
-  /// What was remembered under `name` for this payload: memos that were left under another
-  /// fingerprint of the same algorithm are nothing to this one. None: nothing. Errors: not_owner
-  /// (the claim has another epoch by now: do not run the step); bad_option (a name that begins with
-  /// a NUL byte); those of Hashes::hmget.
+  /// What was remembered under `name` for this payload: a memo of another fingerprint of the same
+  /// algorithm is nothing to this one. None: nothing, and the step may run. Errors: not_owner (the
+  /// claim is not held with this epoch, or its lease is over: do not run the step); bad_option (the
+  /// name is empty or longer than limits::step_name_max); value_too_long (no memo, and no room for
+  /// one: limits::memos_max, limits::memos_bytes_max); those of Claims::get.
   [[nodiscard]] Result<std::optional<std::string>> recall(Bytes name);
-  /// Remembers `bytes` under `name` if the claim is still held with this epoch. Memos of another
-  /// payload end with it. Errors: not_owner (nothing was changed); bad_option (as above); those of
-  /// Hashes::hset; in a group those of its calls (semel/replication.hpp).
+  /// Remembers `bytes` under `name` for this payload, in the place of an earlier memo. Errors, and
+  /// nothing was changed: as above; memory_full, refused; outcome_unknown; in a group those of its
+  /// calls (semel/replication.hpp).
   [[nodiscard]] Status remember(Bytes name, Bytes bytes);
 
   /// The result of `step`, from memory if it is there; else it is run and remembered. The step may
   /// return Result<T>: an error is passed on and not remembered.
-  /// Errors: as above; bad_encoding (the memo is not a T).
+  /// Errors: those of recall(), before the step runs; those of remember(), when it has run and is
+  /// not remembered; bad_encoding (the memo is not a T).
   template <class Step>
   auto run(Bytes name, Step&& step);
 
-  /// Claims::complete, and the memos go with it in one step. Without memos it is complete() alone.
+  /// Claims::complete, with which the memos go. Of unguarded work: unknown.
   [[nodiscard]] OwnerOutcome complete(Bytes result = {},
                                       ResultKeeping keeping = ResultKeeping::optional);
   /// Whether this has read or written memos.
@@ -55,6 +68,8 @@ class Steps {
   Bytes key_;
   Epoch epoch_;
   bool used_ = false;
+  bool is_guarded_ = true;
+  std::string own_;  // the memos of unguarded work
 };
 
 namespace detail {

@@ -359,10 +359,12 @@ TEST_CASE("codec gives back every field of a record, and takes no bytes for what
   const std::string result(1000, 'r');
   full.owner = owner;
   full.result = result;
+  const std::string memos(77, 'm');
+  full.memos = memos;
 
   Scratch scratch;
   const Bytes bytes = encode(full, scratch);
-  CHECK(bytes.size() == claim_overhead_max + result.size());
+  CHECK(bytes.size() == claim_overhead_max + memos.size() + result.size());
   ClaimRecord back;
   REQUIRE(decode(bytes, back));
   CHECK(back.state == full.state);
@@ -379,6 +381,7 @@ TEST_CASE("codec gives back every field of a record, and takes no bytes for what
   CHECK(back.result_digest == full.result_digest);
   CHECK(back.owner == owner);
   CHECK(back.result == result);
+  CHECK(back.memos == memos);
   CHECK(session_of(bytes) == 42);
 
   ClaimRecord bare;
@@ -389,6 +392,12 @@ TEST_CASE("codec gives back every field of a record, and takes no bytes for what
   REQUIRE(decode(small, back));
   CHECK(back.state == ClaimState::vacant);
   CHECK_FALSE(back.claim_id);
+  CHECK(back.memos.empty());
+  bare.memos = memos;
+  const Bytes with_memos = encode(bare, scratch);
+  CHECK(with_memos.size() == 10 + 8 + 4 + memos.size());
+  CHECK(is_vacant(with_memos));
+  CHECK_FALSE(is_finished(with_memos));
 }
 
 TEST_CASE("codec keeps a time before the clock's zero in the past", "[engine][codec]") {
@@ -434,6 +443,7 @@ TEST_CASE("codec refuses bytes that are too short for their own header", "[engin
   record.lease_until = Timestamp{5ms};
   record.fingerprint = print(1, 1);
   record.owner = "owner";
+  record.memos = "memos";
   Scratch scratch;
   const std::string bytes{encode(record, scratch)};
   ClaimRecord back;

@@ -12,6 +12,7 @@ struct Kept {
     if (given.claim) {
       owner = given.claim->owner;
       result = given.claim->result;
+      memos = given.claim->memos;
     }
   }
   [[nodiscard]] Mutation view() const {
@@ -21,6 +22,7 @@ struct Kept {
     if (here.claim) {
       here.claim->owner = owner;
       here.claim->result = result;
+      here.claim->memos = memos;
     }
     return here;
   }
@@ -30,6 +32,7 @@ struct Kept {
   std::string value;
   std::string owner;
   std::string result;
+  std::string memos;
 };
 
 bool is_vacant(const KeyState& state) {

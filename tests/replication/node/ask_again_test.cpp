@@ -321,7 +321,8 @@ TEST_CASE("ask again: a member stops nobody, whatever it sends", "[ask_again]") 
 
 TEST_CASE("ask again: a member hands nothing over that a node of the group's level could not read",
           "[ask_again][libraries]") {
-  for (const FeatureLevel level : {feature_level_first, feature_level_libraries}) {
+  for (const FeatureLevel level :
+       {feature_level_first, feature_level_libraries, feature_level_memos}) {
     INFO("level " << level);
     Group group{1, std::uint64_t{64} << 20, {}, level};
     REQUIRE(group.wait_leader() == 1);

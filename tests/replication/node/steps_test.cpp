@@ -7,7 +7,6 @@
 
 #include "engine/replica/decision_scope.hpp"
 #include "replication/node/group_calls.hpp"
-#include "semel/hashes.hpp"
 #include "semel/patterns/once.hpp"
 #include "tests/replication/node/group.hpp"
 #include "tests/replication/node/services.hpp"
@@ -63,7 +62,6 @@ TEST_CASE("group steps: another service goes on from each step, whoever leads", 
     for (std::uint64_t id = 1; id <= 3; ++id) {
       Claims everywhere = *services.engine(id).claims("orders", Policy{});
       CHECK(everywhere.claim({.key = key}).result == "shipped");
-      CHECK(*services.engine(id).store().exists("steps/orders:" + key) == false);
     }
   }
 }
@@ -76,12 +74,15 @@ TEST_CASE("group steps: an owner that was replaced remembers nothing, on any ser
   const ClaimOutcome old = here.claim({.key = "k", .fingerprint = payload(1)});
   Steps late{here, "k", old.epoch};
   REQUIRE(late.remember("a", "of the first"));
-  CHECK(late.remember(Bytes{"\0a", 2}, "x").error().code == ErrorCode::bad_option);
-  CHECK(late.recall(Bytes{"\0a", 2}).error().code == ErrorCode::bad_option);
+  CHECK(late.remember("", "x").error().code == ErrorCode::bad_option);
+  CHECK(late.recall("").error().code == ErrorCode::bad_option);
+  const Error too_long = late.remember("b", std::string(limits::memos_bytes_max, 'x')).error();
+  CHECK(too_long.code == ErrorCode::value_too_long);
+  CHECK(too_long.detail.find(std::to_string(limits::memos_bytes_max)) != std::string::npos);
   REQUIRE(there.release({.key = "k", .epoch = old.epoch}).answer == OwnerAnswer::ok);
   CHECK(late.remember("a", "too late").error().code == ErrorCode::not_owner);
 
-  // What another payload has left is nothing to this one, and ends with its first memo.
+  // What another payload has left is nothing to this one.
   const ClaimOutcome fresh = there.claim({.key = "k", .fingerprint = payload(2)});
   REQUIRE(fresh.answer == ClaimAnswer::granted);
   Steps steps{there, "k", fresh.epoch};
@@ -90,11 +91,6 @@ TEST_CASE("group steps: an owner that was replaced remembers nothing, on any ser
   CHECK(late.complete("stale").answer != OwnerAnswer::ok);
   REQUIRE(steps.remember("b", "of the second"));
   CHECK(*Steps(here, "k", fresh.epoch).recall("b") == "of the second");
-  CHECK(*here.engine().hashes().hget("steps/orders:k", "a") == std::nullopt);
-  const auto ends = here.engine().store().ttl("steps/orders:k");
-  REQUIRE(ends.ok());
-  CHECK(ends->has_ttl);
-
   // A refused end keeps the memos of the owner that there is.
   CHECK(late.complete("stale").answer != OwnerAnswer::ok);
   CHECK(*steps.recall("b") == "of the second");
@@ -103,13 +99,15 @@ TEST_CASE("group steps: an owner that was replaced remembers nothing, on any ser
   const OwnerOutcome done = steps.complete(std::string(std::size_t{80} << 20, 'r'));
   CHECK(done.answer == OwnerAnswer::ok);
   CHECK(done.dropped == ErrorCode::value_too_long);
-  CHECK(*here.engine().store().exists("steps/orders:k") == false);
+  CHECK(steps.recall("b").error().code == ErrorCode::not_owner);
   CHECK(late.remember("c", "after the end").error().code == ErrorCode::not_owner);
 }
 
 TEST_CASE("group steps: a group of an earlier level runs none, and its work can be completed",
           "[replication]") {
-  Group group{1, std::uint64_t{64} << 20, {}, replication::feature_level_first, true};
+  const auto level =
+      GENERATE(replication::feature_level_first, replication::feature_level_libraries);
+  Group group{1, std::uint64_t{64} << 20, {}, level, true};
   REQUIRE(group.wait_leader() == 1);
   REQUIRE(Group::wait_for([&] { return group.node(1).status().level != 0; }));
   replication::GroupCalls calls{group.node(1), Millis{20'000}};
@@ -154,8 +152,94 @@ TEST_CASE("group steps: memos of threads on all services are all there", "[repli
     });
   }
   for (std::thread& each : threads) each.join();
-  CHECK(failed.load(std::memory_order_relaxed) == 0);                // mo: relaxed: joined
-  CHECK(*services.engine(2).hashes().hlen("steps/orders:k") == 61);  // and whose they are
+  CHECK(failed.load(std::memory_order_relaxed) == 0);  // mo: relaxed: joined
+  Claims there = *services.engine(2).claims("orders", Policy{});
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      CHECK(*Steps(there, "k", claim.epoch).recall(std::to_string(100 * id + i)) == "x");
+    }
+  }
+}
+
+TEST_CASE("group steps: a stale owner runs none, on any service, memo or none",
+          "[replication][once-again-1]") {
+  Services services{3};
+  await_level(services);
+  for (const bool has_memo : {false, true}) {
+    const std::string key = has_memo ? "with" : "without";
+    Claims leads = *services.engine(services.leader()).claims("orders", Policy{});
+    const Epoch old = leads.claim({.key = key}).epoch;
+    REQUIRE(*leads.forget(key));
+    const Epoch fresh = leads.claim({.key = key}).epoch;
+    if (has_memo) REQUIRE(Steps(leads, key, fresh).remember("charge", "1"));
+    const auto runs_nothing = [&](Epoch epoch) {
+      for (std::uint64_t id = 1; id <= 3; ++id) {
+        Claims mine = *services.engine(id).claims("orders", Policy{});
+        int ran = 0;
+        const auto run = Steps(mine, key, epoch).run("charge", [&] { return ++ran; });
+        CHECK(run.error().code == ErrorCode::not_owner);
+        CHECK(ran == 0);
+      }
+    };
+    runs_nothing(old);
+    // Acknowledged by the leader: no follower answers from before it.
+    REQUIRE(leads.complete({.key = key, .epoch = fresh}).answer == OwnerAnswer::ok);
+    runs_nothing(fresh);
+    runs_nothing(old);
+    runs_nothing(0);
+  }
+}
+
+TEST_CASE("group steps: the next work under a key runs its own, however the last one ended",
+          "[replication][once-again-3]") {
+  Services services{3};
+  await_level(services);
+  Policy brief;
+  brief.result_ttl = brief.failure_ttl = Millis{1};
+  using End = void (*)(Claims&, Bytes, Epoch);
+  const End ends[] = {
+      [](Claims& claims, Bytes key, Epoch epoch) {
+        REQUIRE(claims.complete({.key = key, .epoch = epoch}).answer == OwnerAnswer::ok);
+      },
+      [](Claims& claims, Bytes key, Epoch epoch) {
+        const OwnerCall call{.key = key, .epoch = epoch, .on_failure = Policy::OnFailure::keep};
+        REQUIRE(claims.fail(call).answer == OwnerAnswer::ok);
+      },
+      [](Claims& claims, Bytes key, Epoch) { REQUIRE(*claims.resolve(key, Resolution::done)); },
+      [](Claims& claims, Bytes key, Epoch) { REQUIRE(*claims.forget(key)); },
+  };
+  Claims here = *services.engine(services.follower()).claims("brief", brief);
+  Claims there = *services.engine(services.leader()).claims("brief", brief);
+  int number = 0;
+  for (const End end : ends) {
+    const std::string key = "work " + std::to_string(++number);
+    const Epoch epoch = here.claim({.key = key}).epoch;
+    REQUIRE(Steps(here, key, epoch).remember("charge", "first"));
+    end(there, key, epoch);
+    ClaimOutcome next;
+    REQUIRE(Group::wait_for([&] {
+      next = here.claim({.key = key});
+      return next.answer == ClaimAnswer::granted;
+    }));
+    CHECK(*Steps(there, key, next.epoch).recall("charge") == std::nullopt);
+  }
+}
+
+TEST_CASE("group steps: a doubt that is released goes on from its memos, on another service",
+          "[replication][once-again-2]") {
+  Services services{3};
+  await_level(services);
+  Claims here = *services.engine(services.follower()).claims("pay", Policy{});
+  Claims there = *services.engine(services.leader()).claims("pay", Policy{});
+  const Epoch epoch = here.claim({.key = "k"}).epoch;
+  REQUIRE(Steps(here, "k", epoch).remember("charge", "first"));
+  const OwnerCall doubt{.key = "k", .epoch = epoch, .on_failure = Policy::OnFailure::in_doubt};
+  REQUIRE(here.fail(doubt).answer == OwnerAnswer::ok);
+  CHECK(Steps(there, "k", epoch).recall("charge").error().code == ErrorCode::not_owner);
+  REQUIRE(*there.resolve("k", Resolution::released));
+  const ClaimOutcome next = there.claim({.key = "k"});
+  REQUIRE(next.answer == ClaimAnswer::granted);
+  CHECK(*Steps(here, "k", next.epoch).recall("charge") == "first");
 }
 
 TEST_CASE("group steps: work with steps runs each once while the leader ends", "[replication]") {

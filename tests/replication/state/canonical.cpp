@@ -34,6 +34,7 @@ void claim(FieldWriter& to, const ClaimRecord& record) {
   to.array(record.result_digest);
   to.bytes(record.owner);
   to.bytes(record.result);
+  if (!record.memos.empty()) to.bytes(record.memos);
 }
 
 }  // namespace

@@ -169,7 +169,8 @@ ClaimCommand Commands::claim() {
 
 OwnerCommand Commands::owner() {
   OwnerCommand command;
-  command.what = static_cast<OwnerCommand::What>(random_.below(5));
+  command.what =
+      static_cast<OwnerCommand::What>(random_.below(level_ < feature_level_memos ? 4 : 5));
   if (random_.chance(1, 2)) command.what = OwnerCommand::What::complete;
   command.name = name();
   command.call.key = keep("w" + std::to_string(random_.below(200)));
@@ -200,8 +201,8 @@ MemoCommand Commands::memo() {
   return {.name = who.name,
           .key = who.call.key,
           .epoch = who.call.epoch,
-          .step = keep(std::string(random_.chance(1, 30) ? 1 : 0, '\0') + "step" +
-                       std::to_string(random_.below(4))),
+          .step = keep(random_.chance(1, 30) ? std::string(random_.below(2) * 257, 's')
+                                             : "step" + std::to_string(random_.below(4))),
           .bytes = value()};
 }
 
@@ -314,6 +315,7 @@ Command Commands::one() {
     case 14:
       return {owner()};
     case 15:
+      if (level_ < feature_level_memos) return {store()};
       return {memo()};
     default:
       return random_.chance(1, 4) ? Command{session()} : Command{operate()};
@@ -325,7 +327,7 @@ Command Commands::next() {
   if (random_.chance(1, 3'000)) return whole();
   if (random_.chance(1, 200)) return {TimeCommand{}};
   if (random_.chance(1, 60)) return {libraries()};
-  if (random_.chance(1, 2'000)) return {FeatureLevelCommand{feature_level_newest}};
+  if (random_.chance(1, 2'000)) return {FeatureLevelCommand{level_}};
   if (!random_.chance(1, 25)) return one();
   SectionCommand section;
   for (std::uint64_t i = random_.between(1, 12); i > 0; --i) section.commands.push_back(one());

@@ -15,7 +15,10 @@ namespace semel::tests {
 
 class Commands {
  public:
-  explicit Commands(std::uint64_t seed) : random_(seed) {}
+  /// `level`: that of the group; what it does not know is not asked.
+  explicit Commands(std::uint64_t seed,
+                    replication::FeatureLevel level = replication::feature_level_newest)
+      : random_(seed), level_(level) {}
 
   /// Its bytes are kept until forget_bytes().
   [[nodiscard]] replication::Command next();
@@ -56,6 +59,7 @@ class Commands {
   [[nodiscard]] replication::Command whole();
 
   proofs::Random random_;
+  replication::FeatureLevel level_;
   std::deque<std::string> bytes_;  // deque: what it holds does not move
   std::deque<Owned> owned_;        // granted lately
   std::vector<SessionId> sessions_;

@@ -64,6 +64,43 @@ Number take(Bytes& from) {
   return number;
 }
 
+void record(FeatureLevel level) {
+  constexpr LogIndex entries = 400;
+  constexpr LogIndex between_states = 50;
+  Commands commands{level, level};
+  Origins origins{level + 1};
+  const auto made = golden_replica();
+  std::string bytes;
+  for (LogIndex index = 1; index <= entries; ++index) {
+    EntryBuilder builder{commands.next_time(), commands.random().bits()};
+    std::vector<Command> written;
+    if (index == 2) {
+      written.push_back({FeatureLevelCommand{level}});
+      REQUIRE(*builder.add(written.back()));
+    }
+    for (std::uint64_t wanted = commands.random().between(1, 12); wanted > 0; --wanted) {
+      Command command = commands.next();
+      const Origins::Next next = origins.next();
+      const auto added = builder.add(command, next.origin);
+      if (!added.ok() || !*added) break;
+      written.push_back(std::move(command));
+    }
+    if (written.empty()) REQUIRE(*builder.add({TimeCommand{}}));
+    const auto answers = made->apply(index, builder.bytes());
+    REQUIRE(answers);
+    for (std::size_t i = 0; i < written.size(); ++i) commands.note(written[i], (*answers)[i]);
+    put(bytes, static_cast<std::uint32_t>(builder.bytes().size()));
+    bytes += builder.bytes();
+    put(bytes, sum_of(*answers));
+    if (index % between_states == 0) {
+      put(bytes, std::uint32_t{0});
+      put(bytes, sum_of(canonical(*made).bytes()));
+    }
+    commands.forget_bytes();
+  }
+  std::ofstream{path_of(level), std::ios::binary} << bytes;
+}
+
 }  // namespace
 
 TEST_CASE("golden log: what earlier levels have written is answered as it was then", "[golden]") {
@@ -91,44 +128,12 @@ TEST_CASE("golden log: what earlier levels have written is answered as it was th
   }
 }
 
-TEST_CASE("golden log: writes that of the newest level", "[.record]") {
+TEST_CASE("golden log: writes those that are missing", "[.record]") {
   if (std::getenv("SEMEL_RECORD") == nullptr) return;
-  constexpr LogIndex entries = 400;
-  constexpr LogIndex between_states = 50;
-  const std::string path = path_of(feature_level_newest);
-  REQUIRE_FALSE(std::filesystem::exists(path));  // a level that was released stays as it is
-  Commands commands{feature_level_newest};
-  Origins origins{feature_level_newest + 1};
-  const auto made = golden_replica();
-  std::string bytes;
-  for (LogIndex index = 1; index <= entries; ++index) {
-    EntryBuilder builder{commands.next_time(), commands.random().bits()};
-    std::vector<Command> written;
-    if (index == 2) {
-      written.push_back({FeatureLevelCommand{feature_level_newest}});
-      REQUIRE(*builder.add(written.back()));
-    }
-    for (std::uint64_t wanted = commands.random().between(1, 12); wanted > 0; --wanted) {
-      Command command = commands.next();
-      const Origins::Next next = origins.next();
-      const auto added = builder.add(command, next.origin);
-      if (!added.ok() || !*added) break;
-      written.push_back(std::move(command));
-    }
-    if (written.empty()) REQUIRE(*builder.add({TimeCommand{}}));
-    const auto answers = made->apply(index, builder.bytes());
-    REQUIRE(answers);
-    for (std::size_t i = 0; i < written.size(); ++i) commands.note(written[i], (*answers)[i]);
-    put(bytes, static_cast<std::uint32_t>(builder.bytes().size()));
-    bytes += builder.bytes();
-    put(bytes, sum_of(*answers));
-    if (index % between_states == 0) {
-      put(bytes, std::uint32_t{0});
-      put(bytes, sum_of(canonical(*made).bytes()));
-    }
-    commands.forget_bytes();
+  for (FeatureLevel level = feature_level_first; level <= feature_level_newest; ++level) {
+    // A level that was released stays as it is.
+    if (!std::filesystem::exists(path_of(level))) record(level);
   }
-  std::ofstream{path, std::ios::binary} << bytes;
 }
 
 }  // namespace semel::tests

@@ -133,6 +133,30 @@ Command load(Bytes name, Bytes function, LibraryChange::What what = LibraryChang
 
 }  // namespace
 
+TEST_CASE("replica: memos as builds before the release wrote them stop it with what to do",
+          "[replica][memos]") {
+  const Command memo{MemoCommand{.name = "n", .key = "k", .epoch = 1, .step = "s"}};
+  const Command done{OwnerCommand{
+      .what = OwnerCommand::What::complete_with_memos, .name = "n", .call = {.key = "k"}}};
+  for (const Command& command : {memo, done, Command{SectionCommand{{memo}}}}) {
+    const auto below = replica();
+    const auto refused = below->apply(1, entry_of({command}));
+    REQUIRE(refused);
+    CHECK(std::get<PlainAnswer>(refused->at(0).what).error == ErrorCode::bad_option);
+
+    const auto former = replica();
+    REQUIRE(former->apply(1, entry_of({{FeatureLevelCommand{feature_level_libraries}}})));
+    const auto stopped = former->apply(2, entry_of({set("k", "v"), command}));
+    REQUIRE_FALSE(stopped.ok());
+    CHECK(stopped.error().code == ErrorCode::storage_failed);
+    CHECK(stopped.error().detail.find("before release 0.2.0") != std::string::npos);
+    CHECK(former->apply(3, entry_of({})).error().code == ErrorCode::closing);
+
+    const auto made = replica();
+    REQUIRE(made->apply(1, entry_of({{FeatureLevelCommand{feature_level_memos}}, command})));
+  }
+}
+
 TEST_CASE("replica: libraries are a part of the state from level 2 on", "[replica][libraries]") {
   const auto made = replica();
   Follower follower;

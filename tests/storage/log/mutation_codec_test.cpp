@@ -160,6 +160,33 @@ TEST_CASE("codec: a done claim keeps result, digest and ends", "[storage][codec]
   CHECK(back.claim->fingerprint == claim.fingerprint);
 }
 
+TEST_CASE("codec: memos come back beside what is known of a doubt, and cost no byte without them",
+          "[storage][codec][memos]") {
+  Mutation doubt = claim_put();
+  doubt.claim->state = ClaimState::in_doubt;
+  doubt.claim->result = "known";
+  std::string without;
+  CHECK(through_disk(doubt, line, now, without).claim->memos.empty());
+  const std::string memos(200, 'm');
+  doubt.claim->memos = memos;
+  std::string bytes;
+  const Mutation back = through_disk(doubt, line, now, bytes);
+  REQUIRE(back.claim);
+  CHECK(back.claim->memos == memos);
+  CHECK(back.claim->result == "known");
+  CHECK(back.claim->owner == doubt.claim->owner);
+  CHECK(bytes.size() == without.size() + memos.size() + 2 + 1);  // and its size, and the body's
+
+  // A length of the memos that goes beyond the record.
+  std::string longer = bytes;
+  const std::size_t at = longer.find("worker-4") + 8;
+  longer[at] = '\xff';
+  longer[at + 1] = '\x7f';
+  Bytes rest{longer};
+  Mutation none;
+  CHECK_FALSE(storage::decode(rest, line, now, none));
+}
+
 TEST_CASE("codec: times keep their place on the line when the process' clock starts again",
           "[storage][codec]") {
   // Ten seconds later, after a boot: the engine's clock is near its zero.
