@@ -315,12 +315,14 @@ Result<TtlResult> Store::ttl(Bytes key) {
 Timestamp Store::from_unix_ms(std::int64_t unix_ms) const noexcept {
   // A time beyond the engine's range is its last moment that still is an end.
   constexpr Timestamp last = no_end - Millis{1};
-  const Clock& clock = engine_->clock();
-  const std::int64_t now = clock.now().time_since_epoch().count();
-  const auto away = base::checked_sub(unix_ms, clock.unix_ms());
-  const auto when = away ? base::checked_add(now, *away) : std::nullopt;
+  const auto when = base::checked_sub(unix_ms, engine_->clock().wall_offset_ms());
   if (!when) return unix_ms > 0 ? last : Timestamp::min();
   return std::min(Timestamp{Millis{*when}}, last);
+}
+
+std::int64_t Store::to_unix_ms(Timestamp when) const noexcept {
+  const std::int64_t ms = when.time_since_epoch().count();
+  return base::checked_add(ms, engine_->clock().wall_offset_ms()).value_or(ms);
 }
 
 }  // namespace semel

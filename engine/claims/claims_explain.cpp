@@ -55,8 +55,8 @@ Result<std::vector<ClaimDecision>> Claims::explain(Bytes key, std::size_t count)
       return engine::key_error(bad, key);
     }
     // The log has the engine's time, people the wall clock's.
-    const auto unix_ms = [wall = context.impl.unix_ms(), now = context.now](Timestamp at) {
-      return wall - (now - at).count();
+    const auto unix_ms = [offset = context.impl.clock().wall_offset_ms()](Timestamp at) {
+      return at.time_since_epoch().count() + offset;
     };
     std::vector<ClaimDecision> decisions;
     context.decisions->for_each(core.hash64_of(0, whole), [&](const DecisionFacts& facts,

@@ -30,6 +30,9 @@ class CachedClock final : public Clock {
     return Timestamp{Millis{now_.load(std::memory_order_relaxed)}};
   }
   [[nodiscard]] std::int64_t unix_ms() const noexcept override { return system_.unix_ms(); }
+  [[nodiscard]] std::int64_t wall_offset_ms() const noexcept override {
+    return system_.wall_offset_ms();
+  }
 
  private:
   void renew() noexcept {

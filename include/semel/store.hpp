@@ -115,6 +115,10 @@ class Store {
   [[nodiscard]] Result<TtlResult> ttl(Bytes key);
   /// A point of the engine's clock for an absolute wall time, mapped once, now.
   [[nodiscard]] Timestamp from_unix_ms(std::int64_t unix_ms) const noexcept;
+  /// The wall time of a point of the engine's clock. What from_unix_ms() has mapped comes back as
+  /// it was given, unless the wall clock has stepped since: then it is the time at which the record
+  /// does end by the wall clock as it is now.
+  [[nodiscard]] std::int64_t to_unix_ms(Timestamp when) const noexcept;
 
   // Several keys, one atomic step. Errors: as above, too_many_keys; nothing was changed.
   [[nodiscard]] Result<std::int64_t> del(std::span<const Bytes> keys);

@@ -118,9 +118,9 @@ void answer_ttl(Call& call, const StoreOp&, const StoreOutcome& found) {
   if (!found.found) return call.reply.integer(-2);
   if (found.due == no_end) return call.reply.integer(-1);
   // A found key has at least 1 ms left, even if the clock has moved since.
-  const Clock& clock = call.engine.clock();
-  const std::int64_t left = std::max((found.due - call.engine.now()).count(), std::int64_t{1});
-  const std::int64_t ms = ask == Ask::left ? left : clock.unix_ms() + left;
+  const std::int64_t ms = ask == Ask::left
+                              ? std::max((found.due - call.engine.now()).count(), std::int64_t{1})
+                              : call.store().to_unix_ms(found.due);
   call.reply.integer(in_seconds ? (ms + 500) / 1000 : ms);
 }
 

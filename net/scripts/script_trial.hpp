@@ -79,6 +79,7 @@ class ScriptTrial {
     [[nodiscard]] std::int64_t unix_ms() const noexcept override {
       return ms_.load(std::memory_order_relaxed);  // mo: relaxed: one thread uses it
     }
+    [[nodiscard]] std::int64_t wall_offset_ms() const noexcept override { return 0; }
     void set(Timestamp now) noexcept {
       // mo: relaxed: as above
       ms_.store(now.time_since_epoch().count(), std::memory_order_relaxed);

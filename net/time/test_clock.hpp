@@ -26,7 +26,13 @@ class TestClock final : public Clock {
   }
   [[nodiscard]] std::int64_t unix_ms() const noexcept override {
     const base::MutexLock lock{mutex_};
-    return read().unix_ms;
+    const Time time = read();
+    return time.engine.time_since_epoch().count() + time.wall_offset_ms;
+  }
+  /// Stands still with the time.
+  [[nodiscard]] std::int64_t wall_offset_ms() const noexcept override {
+    const base::MutexLock lock{mutex_};
+    return read().wall_offset_ms;
   }
 
   /// Moves on, frozen or not. False: it would be more than ahead_max ahead, or `by` is negative.
@@ -34,7 +40,7 @@ class TestClock final : public Clock {
     const base::MutexLock lock{mutex_};
     if (by < Millis{0} || by > ahead_max - ahead_) return false;
     ahead_ += by;
-    if (frozen_) frozen_ = Time{frozen_->engine + by, frozen_->unix_ms + by.count()};
+    if (frozen_) frozen_->engine += by;
     return true;
   }
   /// Stands still until advance() or go().
@@ -52,11 +58,10 @@ class TestClock final : public Clock {
  private:
   struct Time {
     Timestamp engine;
-    std::int64_t unix_ms;
+    std::int64_t wall_offset_ms;
   };
   [[nodiscard]] Time read() const noexcept SEMEL_REQUIRES(mutex_) {
-    Time time = frozen_.value_or(
-        Time{system_.now() + ahead_, system_.unix_ms() + std::int64_t{ahead_.count()}});
+    Time time = frozen_.value_or(Time{system_.now() + ahead_, system_.wall_offset_ms()});
     // Two threads may read the system's clock a little differently.
     time.engine = last_ = std::max(last_, time.engine);
     return time;

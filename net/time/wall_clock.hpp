@@ -6,8 +6,8 @@
 
 namespace semel::net {
 
-/// `ms`, just read from an engine's clock, in microseconds: those of the system's clock if that is
-/// the one it was read from, else none.
+/// `ms`, just read from an engine's clock, in microseconds: a time of that millisecond, by the
+/// system's clock if that is the one it was read from.
 [[nodiscard]] std::int64_t unix_us_of(std::int64_t ms) noexcept;
 
 }  // namespace semel::net

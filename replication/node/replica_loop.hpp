@@ -121,6 +121,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     [[nodiscard]] std::int64_t unix_ms() const noexcept override {
       return now().time_since_epoch().count();
     }
+    [[nodiscard]] std::int64_t wall_offset_ms() const noexcept override { return 0; }
     [[nodiscard]] std::optional<Timestamp> if_current() const noexcept override;
 
    private:

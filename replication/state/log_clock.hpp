@@ -19,6 +19,7 @@ class LogClock final : public Clock {
     return unix_ms_.load(std::memory_order_relaxed);  // mo: relaxed: a time, not an order
   }
   /// What is earlier than now() has no effect.
+  [[nodiscard]] std::int64_t wall_offset_ms() const noexcept override { return 0; }
   void advance_to(std::int64_t unix_ms) noexcept {
     // mo: relaxed: one thread applies.
     unix_ms_.store(std::max(unix_ms, this->unix_ms()), std::memory_order_relaxed);

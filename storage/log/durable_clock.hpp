@@ -34,16 +34,10 @@ struct ClockReading {
   Timestamp now{};
   std::int64_t unix_ms = 0;
 };
-/// A process that is stopped between two readings would take the pause for a step of the wall
-/// clock: after the next boot all records would live so much longer.
+/// By the offset that absolute times are mapped with: the same times come back after a restart.
 [[nodiscard]] inline ClockReading read_clocks(const Clock& clock) noexcept {
-  ClockReading reading;
-  for (int tries = 0; tries < 10; ++tries) {
-    const Timestamp before = clock.now();
-    reading = {.now = clock.now(), .unix_ms = clock.unix_ms()};
-    if (clock.now() - before <= Millis{1}) break;
-  }
-  return reading;
+  const Timestamp now = clock.now();
+  return {.now = now, .unix_ms = now.time_since_epoch().count() + clock.wall_offset_ms()};
 }
 
 /// After a boot, whether the wall clock is so far ahead of the last time known that it must be
@@ -62,9 +56,10 @@ class DurableClock {
                                            Timestamp engine_now, std::int64_t unix_ms) {
     const std::int64_t engine_ms = engine_now.time_since_epoch().count();
     if (last.line_ms == 0) return DurableClock{unix_ms - engine_ms};
-    const bool same_boot = last.boot_id == boot_id && engine_ms >= last.engine_ms;
+    // Processes of one boot may begin their milliseconds apart (semel/clock.hpp).
+    const bool same_boot = last.boot_id == boot_id && engine_ms >= last.engine_ms - 1;
     const std::int64_t passed =
-        same_boot ? engine_ms - last.engine_ms : std::max<std::int64_t>(0, unix_ms - last.unix_ms);
+        std::max<std::int64_t>(0, same_boot ? engine_ms - last.engine_ms : unix_ms - last.unix_ms);
     return DurableClock{last.line_ms + passed - engine_ms};
   }
 
