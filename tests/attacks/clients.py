@@ -1,5 +1,5 @@
-"""The tests of the packages for Python, Go, Node.js and Java that hold a fault of the second attack:
-those with its number in their names."""
+"""The tests of the packages for Python, Go, Node.js and Java that hold a fault of the second
+attack: those with its number in their names."""
 
 import os
 import pathlib

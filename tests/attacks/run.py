@@ -133,7 +133,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True,
                         help="a whole build, as build/dev")
-    parser.add_argument("--program", type=pathlib.Path, help="for the clients; else that of the build")
+    parser.add_argument("--program", type=pathlib.Path,
+                        help="for the clients; else that of the build")
     parser.add_argument("--clients", type=pathlib.Path, help="else without our clients' tests")
     arguments = parser.parse_args()
     build = arguments.build.resolve()
@@ -142,7 +143,8 @@ def main():
     results = list(all_results(build, program, folder))
     for each in results:
         if each.verdict != "passed":
-            print(f"--- {each.fault[0]} {each.fault[1]}: {each.name}: {each.verdict}\n{each.detail}")
+            attack, number = each.fault
+            print(f"--- {attack} {number}: {each.name}: {each.verdict}\n{each.detail}")
     untested = table(results)
     failed = sum(each.verdict == "failed" for each in results)
     skipped = sum(each.verdict == "skipped" for each in results)

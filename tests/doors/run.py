@@ -116,7 +116,8 @@ def main():
     arguments = parser.parse_args()
     doors = json.loads(arguments.doors.read_text(encoding='utf-8'))
     columns, complaints, skipped = {}, [], 0
-    with Node(arguments.program, '--test-clock') as node, Proxy(node.port, TABLE['stories']) as proxy:
+    with (Node(arguments.program, '--test-clock') as node,
+          Proxy(node.port, TABLE['stories']) as proxy):
         client = node.client()
         for door in TABLE['doors']:
             if arguments.only and door not in arguments.only:
