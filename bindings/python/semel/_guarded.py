@@ -44,10 +44,11 @@ class Plan:
 
     def of(self, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Tuple[Text, Fingerprint]:
         """The key of a call, and the fingerprint of its operation, scope and payload."""
+        bound = self.call.bind(arguments, named)
         if self._payload is None:
             payload: Any = {}
         elif isinstance(self._payload, Arguments):
-            payload = self.call.counted(self.call.bind(arguments, named))
+            payload = self.call.counted(bound)
         else:
             payload = self._payload(*arguments, **named)
         scope: Mapping[str, Any] = {}
@@ -55,7 +56,7 @@ class Plan:
             scope = {name: '' if text is None else text for name, text in self._scope(
                 *arguments, **named).items()} or {'tenant': ''}  # a scope of nobody is refused
         made = identity(self.call.name, payload, **scope)
-        key = made.key if self._key is None else self._key(*arguments, **named)
+        key = made.key if self._key is None else self._key(arguments, named, bound)
         return key, Fingerprint(SHA256_IDENTITY, made.digest)
 
 

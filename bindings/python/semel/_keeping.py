@@ -120,6 +120,7 @@ class _Caps:
                 except RuntimeError:  # an isolated subinterpreter has none
                     self._thread = None
             elif due < self._next:
+                self._next = due
                 self._condition.notify()
 
     def remove(self, keeper: Keeper) -> None:
@@ -138,10 +139,14 @@ class _Caps:
                             over.append(keeper)
                 keeper = None
                 if not over:
-                    if not self._due:
+                    if self._due:
+                        self._next = min(due for due, _ in list(self._due.values()))
+                    elif now >= self._next:
                         self._thread = None
-                        return
-                    self._next = min(due for due, _ in list(self._due.values()))
+                        if not self._due:  # who adds looks for a thread afterwards
+                            return
+                        self._thread = threading.current_thread()
+                        continue
                     self._condition.wait(min(max(0.0, self._next - now), threading.TIMEOUT_MAX))
             while over:
                 over.pop()._end_of_work_max()

@@ -20,6 +20,8 @@ from ._library import Text, raw
 from ._signatures import Call
 
 KeyOf = Callable[..., Text]
+BoundKey = Callable[[Tuple[Any, ...], Dict[str, Any], Dict[str, Any]], Text]
+_PLAIN = 10**21  # below it all digits of an integer are in its canonical text
 _FIELDS = (str, int, Decimal, UUID, date, time, timedelta, enum.Enum)
 
 
@@ -44,6 +46,8 @@ def field_text(name: str, value: Any) -> str:
     if not isinstance(value, _FIELDS):
         raise InvalidType(Code.BAD_OPTION, f"the argument '{name}' is no field of a key: "
                                            f'{type(value).__name__}')
+    if type(value) is int and -_PLAIN < value < _PLAIN:
+        return str(value)
     if isinstance(value, str) and not isinstance(value, enum.Enum):
         text = str.__str__(value)
         try:
@@ -58,11 +62,13 @@ def field_text(name: str, value: Any) -> str:
     return str(json.loads(text)) if text[0] == '"' else text
 
 
-def key_of(call: Call, key: Union[str, KeyOf]) -> KeyOf:
-    """From a call's arguments to its key. What is wrong with a format is said now."""
+def key_of(call: Call, key: Union[str, KeyOf]) -> BoundKey:
+    """From a call's arguments, and the same by name, to its key. What is wrong with a format is
+    said now."""
     if callable(key):
         refuse_lazy(key, 'key')
-        return key
+        make = key
+        return lambda arguments, named, bound: make(*arguments, **named)
     if not isinstance(key, str):
         raise InvalidType(Code.BAD_OPTION,
                           f'key: a format or a function, not {type(key).__name__}')
@@ -71,8 +77,8 @@ def key_of(call: Call, key: Union[str, KeyOf]) -> KeyOf:
     values_of = {name: _value_of(call, form, name) for name in names}
     format_key(form, {name: 'x' for name in names})  # its braces and what parts its names
 
-    def formatted(*arguments: Any, **named: Any) -> str:
-        bound = call.bind(arguments, named)
+    def formatted(arguments: Tuple[Any, ...], named: Dict[str, Any],
+                  bound: Dict[str, Any]) -> str:
         return format_key(form, {name: field_text(name, value_of(bound))
                                  for name, value_of in values_of.items()})
 

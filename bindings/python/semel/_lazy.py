@@ -13,6 +13,8 @@ from typing import Any, Optional
 from ._errors import Code, Unfinished
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
+_FLAGS = (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+          | inspect.CO_ITERABLE_COROUTINE)
 _AWAITABLE = (collections.abc.Awaitable, collections.abc.Coroutine)
 _LAZY = (collections.abc.Iterator, collections.abc.Generator, collections.abc.AsyncIterator,
          collections.abc.AsyncIterable, collections.abc.AsyncGenerator, collections.abc.Callable,
@@ -22,6 +24,9 @@ _LAZY = (collections.abc.Iterator, collections.abc.Generator, collections.abc.As
 def refuse_lazy(function: Any, what: str, *, may_await: bool = False) -> None:
     """Raises Unfinished for a function that a call does not run to its end, as far as that is
     declared. `may_await`: the caller awaits what it returns."""
+    if type(function) is types.FunctionType and not function.__code__.co_flags & _FLAGS and (
+            not function.__annotations__ and not function.__dict__):
+        return  # a plain function, as most are
     kind = kind_of_function(function, may_await)
     if kind is not None:
         raise Unfinished(Code.BAD_OPTION, f'{what}: {_named(function)} is {kind}, which a call '

@@ -38,6 +38,9 @@ class Call:
             raise InvalidType(Code.BAD_OPTION, f'{self.name}: {wrong}') from None
         known = list(self._signature.parameters.values())
         self._hidden = set(_receiver(function, known))
+        self._plain = [one.name for one in known] if all(one.kind in (
+            inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            for one in known) else None
         if isinstance(ignore, str):
             raise InvalidType(Code.BAD_OPTION, 'ignore: a sequence of names, not a text')
         for name in ignore:
@@ -50,6 +53,9 @@ class Call:
     def bind(self, arguments: Tuple[Any, ...], named: Mapping[str, Any]) -> Dict[str, Any]:
         """All arguments by name, also those that have their default. Raises TypeError as the call
         itself would."""
+        plain = self._plain
+        if not named and plain is not None and len(arguments) == len(plain):
+            return dict(zip(plain, arguments))
         bound = self._signature.bind(*arguments, **named)
         bound.apply_defaults()
         return dict(bound.arguments)

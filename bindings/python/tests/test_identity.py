@@ -150,7 +150,8 @@ class TableTest(unittest.TestCase):
             function.__module__ = 'table'
 
             def key(function=function, fields=fields, form=case['format']):
-                return _keys.key_of(semel._signatures.Call(function), form)(**fields)
+                call = semel._signatures.Call(function)
+                return _keys.key_of(call, form)((), fields, call.bind((), fields))
 
             with self.subTest(case['format']):
                 if 'error' in case:
