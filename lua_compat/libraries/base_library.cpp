@@ -1,5 +1,7 @@
 #include "lua_compat/libraries/base_library.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 
 namespace semel::lua {
@@ -9,19 +11,32 @@ namespace {
 constexpr std::size_t collected_bytes_a_step = 32;
 constexpr std::size_t source_bytes_a_step = 4;
 
-const char* read_view(lua_State*, void* data, std::size_t* bytes) {
-  auto& view = *static_cast<std::string_view*>(data);
-  *bytes = view.size();
-  const char* const text = view.empty() ? nullptr : view.data();
-  view = {};
+// Small, as the compiler may need 20 us for a byte.
+constexpr std::size_t piece_bytes = 1024;
+
+/// Gives the compiler a text in pieces, and its script a pause before each: the compiler calls no
+/// hook. Where the script must stop, the text ends.
+const char* read_piece(lua_State* state, void* data, std::size_t* bytes) {
+  auto& rest = *static_cast<std::string_view*>(data);
+  Budget& own = budget_of(state);
+  if (own.over == nullptr && own.on_pause != nullptr) own.on_pause(own);
+  *bytes = own.over != nullptr ? 0 : std::min(rest.size(), piece_bytes);
+  if (*bytes == 0) return nullptr;
+  const char* const text = rest.data();
+  rest.remove_prefix(*bytes);
   return text;
+}
+
+int load(lua_State* state, std::string_view text, const char* name) {
+  const int status = lua_loadx(state, read_piece, &text, name, "t");
+  return must_end(state) ? raise_end(state) : status;
 }
 
 /// Pushes "NAME:LINE: WHAT near 'TEXT'", NAME as the compiler would write it.
 void push_malformed(lua_State* state, const Run& run, const SourceForm::Malformed& malformed) {
   lua_Debug where{};
-  std::string_view nothing;
-  if (lua_loadx(state, read_view, &nothing, run.source_name, "t") != 0) return;
+  const std::string_view nothing;
+  if (load(state, nothing, run.source_name) != 0) return;
   lua_getinfo(state, ">S", &where);
   lua_pushfstring(state, "%s:%d: %s near '", where.short_src, malformed.line, malformed.what);
   lua_pushlstring(state, malformed.near.data(), malformed.near.size());
@@ -124,12 +139,12 @@ int compile_source(lua_State* state, Run& run) {
     push_malformed(state, run, malformed);
     return LUA_ERRSYNTAX;
   }
-  const int status = lua_loadx(state, read_view, &form, run.source_name, "t");
+  const int status = load(state, form, run.source_name);
   if (status != LUA_ERRSYNTAX) return status;
   // Compile the original, so that the message does not mention the parentheses that we added.
   lua_pop(state, 1);
   form = run.form.of(run.source, SourceForm::Main::as_it_is);
-  return lua_loadx(state, read_view, &form, run.source_name, "t");
+  return load(state, form, run.source_name);
 }
 
 int base_assert(lua_State* state) {

@@ -57,7 +57,7 @@ void SourceForm::reset(std::string_view source, Main main) {
   token_end_ = 0;
   brackets_ = 0;
   functions_ = 0;
-  branches_ = 0;
+  cost_.reset();
   registering_ = Registering::no;
   registering_table_ = 0;
   after_local_ = false;
@@ -180,6 +180,8 @@ void SourceForm::skip_number() {
     malformed_ = {"malformed number", number, line_};
   const bool hexadecimal = number.size() > 1 && number[0] == '0' && (number[1] | 0x20) == 'x';
   if (hexadecimal && at(here_) == '.') edits_.push_back({here_, ' '});
+  cost_.number(number);
+  check_cost(number);
   token("0", begin);
 }
 
@@ -191,10 +193,19 @@ void SourceForm::skip_name() {
 
 void SourceForm::skip_mark() {
   const std::size_t begin = here_++;
+  cost_.mark(source_[begin]);
+  check_cost(source_.substr(begin, 1));
   token(source_.substr(begin, 1), begin);
 }
 
+void SourceForm::check_cost(std::string_view near) {
+  if (cost_.exceeded() == nullptr || malformed_.what != nullptr) return;
+  malformed_ = {cost_.exceeded(), near, line_};
+}
+
 void SourceForm::word(std::string_view name, std::size_t begin) {
+  cost_.word(name);
+  check_cost(name);
   const bool was_local = after_local_;
   after_local_ = name == "local";
   if (was_local && (has(libraries, name) || has(functions, name))) renames_library_ = true;
@@ -204,16 +215,14 @@ void SourceForm::word(std::string_view name, std::size_t begin) {
     return;
   }
   if (name == "else" || name == "elseif") end_return(blocks_.size());
-  if ((name == "elseif" || name == "and" || name == "or") && ++branches_ > branches_max)
-    malformed_ = {"more than 20000 of elseif, and, or", name, line_};
   const Registering before = registering_;
   token(name, begin);
   if (name == "function") {
     const bool is_callback = before == Registering::comma || before == Registering::key;
-    blocks_.push_back(is_callback ? Block::callback : Block::function);
+    blocks_.push_back({.is_function = true, .is_in_callback = is_callback});
     ++functions_;
   } else if (name == "do" || name == "if" || name == "repeat") {
-    blocks_.push_back(Block::other);
+    blocks_.push_back({.is_function = false, .is_in_callback = is_in_callback()});
   } else if (name == "return") {
     returns_.push_back({.begin = here_, .blocks = blocks_.size(), .brackets = brackets_});
   }
@@ -222,8 +231,8 @@ void SourceForm::word(std::string_view name, std::size_t begin) {
 void SourceForm::close_block() {
   end_return(blocks_.size());
   if (blocks_.empty()) return;
-  SEMEL_ASSERT(blocks_.back() == Block::other || functions_ > 0);
-  if (blocks_.back() != Block::other) --functions_;
+  SEMEL_ASSERT(!blocks_.back().is_function || functions_ > 0);
+  if (blocks_.back().is_function) --functions_;
   blocks_.pop_back();
 }
 
@@ -255,10 +264,7 @@ void SourceForm::follow_registering(std::string_view text) {
 }
 
 bool SourceForm::is_in_callback() const {
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    if (*block != Block::other) return *block == Block::callback;
-  }
-  return false;
+  return !blocks_.empty() && blocks_.back().is_in_callback;
 }
 
 void SourceForm::token(std::string_view text, std::size_t begin) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lua_compat/runtime/compile_cost.hpp"
+
 namespace semel::lua {
 
 /// Keeps its memory from one source to the next.
@@ -21,7 +23,7 @@ namespace semel::lua {
 ///   frame, and with it the line for the error text. This is done only where it makes no
 ///   difference: for calls with one result, and where only the first result is used, as in a
 ///   function that is written where it is registered.
-/// - More than branches_max of elseif, and, or are refused: LuaJIT needs quadratic time for them.
+/// - A source that LuaJIT would need too much time for is refused: see CompileCost.
 class SourceForm {
  public:
   struct Malformed {
@@ -35,12 +37,14 @@ class SourceForm {
 
   /// The text to compile: `source` itself, or a text that is valid until the next call.
   [[nodiscard]] std::string_view of(std::string_view source, Main main);
-  static constexpr std::size_t branches_max = 20'000;
   /// The first malformed token of the last source.
   [[nodiscard]] Malformed malformed() const noexcept { return malformed_; }
 
  private:
-  enum class Block : std::uint8_t { callback, function, other };
+  struct Block {
+    bool is_function;
+    bool is_in_callback;  ///< the innermost function, this block's or one around it, is a callback
+  };
   struct Edit {
     std::size_t at;
     char insert;  ///< 0: the byte at this offset is removed
@@ -70,6 +74,7 @@ class SourceForm {
   void skip_name();
   void skip_mark();
   void word(std::string_view name, std::size_t begin);
+  void check_cost(std::string_view near);
   void token(std::string_view text, std::size_t begin);
   void end_return(std::size_t blocks);
   void close_block();
@@ -88,12 +93,12 @@ class SourceForm {
   std::size_t token_end_ = 0;
   std::size_t brackets_ = 0;
   std::size_t functions_ = 0;
-  std::size_t branches_ = 0;
   Registering registering_ = Registering::no;
   std::size_t registering_table_ = 0;  ///< depth of brackets of its table; 0: none
   bool after_local_ = false;
   bool renames_library_ = false;
   Malformed malformed_{};
+  CompileCost cost_{};
   std::vector<Block> blocks_{};
   std::vector<Return> returns_{};
   std::vector<Return> nested_{};  ///< decided when the whole source was read
