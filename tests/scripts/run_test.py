@@ -66,6 +66,36 @@ class SameTest(unittest.TestCase):
         self.assertFalse(pair.same_ttl(b':-2\r\n', b':-1\r\n'))
 
 
+class ExpectedTest(unittest.TestCase):
+    def test_once_again_16_pairs_of_a_map_in_resp2_have_no_order(self):
+        one, other = (pair.parsed(each)[0] for each in (
+            b'*4\r\n+a\r\n:1\r\n+b\r\n:2\r\n', b'*4\r\n+b\r\n:2\r\n+a\r\n:1\r\n'))
+        mixed = pair.parsed(b'*4\r\n+a\r\n:2\r\n+b\r\n:1\r\n')[0]
+        self.assertEqual(pair.without_order(one), pair.without_order(other))
+        self.assertNotEqual(pair.without_order(one), pair.without_order(mixed))
+
+    def test_once_again_16_a_listed_cause_is_taken_out_of_a_script(self):
+        script = cases.Script("return (0 / -2) + 10 / 0.5 + (2 * 0) + k0 - 0 .. '\\0\\255'", [], [])
+        case = cases.Case('x', [['GET', '0 / 1'], script], {})
+        found = pair.without_causes(case)
+        self.assertEqual(found.steps[1].text, "return (tonumber('0') / -2) + 10 / 0.5 + "
+                         "(2 * tonumber('0')) + k0 - 0 .. '\\1\\255'")
+        self.assertEqual(found.steps[0], ['GET', '0 / 1'])
+        self.assertEqual(case.steps[1].text, script.text)
+        self.assertIsNone(pair.without_causes(found))
+
+    def test_once_again_16_one_double_has_one_text(self):
+        for one, other in ((b',-2250000000000000\r\n', b',-2.25e+15\r\n'),
+                           (b'$7\r\n1000000\r\n', b'$5\r\n1e+06\r\n'),
+                           (b'$21\r\n109.9999999999974e+14\r\n',
+                            b'$21\r\n109.9999999999975e+14\r\n')):
+            both = [pair.without_deviations(pair.parsed(each)[0]) for each in (one, other)]
+            self.assertEqual(both[0], both[1])
+        both = [pair.without_deviations(pair.parsed(each)[0])
+                for each in (b',-2250000000000000\r\n', b',-2.5e+15\r\n')]
+        self.assertNotEqual(both[0], both[1])
+
+
 class HostileTest(unittest.TestCase):
     def test_repetitions_are_written_out(self):
         runner = hostile_runner()
