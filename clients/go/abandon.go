@@ -2,6 +2,7 @@ package semel
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ const (
 	abandonedMax  = 1 << 16                // beyond it the leases end them
 	secondLook    = 250 * time.Millisecond // after a wait whose connection broke
 	abandonedWait = time.Second            // the longest pause while the node does not answer
+	leaseLeft     = 50 * time.Millisecond  // of a lease that is worth ending
 )
 
 // request is one claim. All its tries have the same CLAIM-ID, so a repeat is answered with the grant
@@ -128,33 +130,54 @@ func (c *Claims) end(each *abandoned) bool {
 			return true
 		}
 	}
-	_, err := c.once(nil, "SEMEL.RELEASE", c.name, each.key, each.epoch)
+	ctx, cancel := context.WithTimeout(context.Background(), tidyUpTime)
+	defer cancel()
+	_, err := c.send(ctx, []any{"SEMEL.RELEASE", c.name, each.key, each.epoch}, nil)
 	return isAnswer(err)
 }
 
-// find asks for the claim again by its id. It looks before that, so that a key which has become free
-// is not taken from those who want it.
+// find asks for the claim again by its id, if somebody has it, in one step with looking: a key that
+// has become free must not be taken from those who want it for a caller who has left.
 func (c *Claims) find(r request) (found fields, answered bool) {
-	if cluster, ok := c.rdb.(*redis.ClusterClient); !ok || !cluster.Options().ReadOnly {
-		reply, err := c.once(nil, "SEMEL.GETCLAIM", c.name, r.key)
-		if !isAnswer(err) {
-			return nil, false
-		}
-		if state, err := fieldsOf(reply); err == nil && state.text("state") != "held" {
-			return fields{"outcome": "in_flight"}, true // not by us; look again
-		}
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), tidyUpTime)
+	defer cancel()
 	late := func(value any) { c.unwanted(r, value, nil) }
-	reply, err := c.once(late, append([]any{"SEMEL.CLAIM"}, r.words...)...)
+	reply, err := attempt(ctx, late, func() (any, error) { return c.look(ctx, r) })
+	if errorWord(err) == "NOPERM" { // to WATCH, MULTI or SEMEL.GETCLAIM
+		reply, err = c.send(ctx, append([]any{"SEMEL.CLAIM"}, r.words...), late)
+	}
+	if err == errNotHeld {
+		return fields{"outcome": "in_flight"}, true // or not yet: look again
+	}
 	if err == nil {
 		found, err = fieldsOf(reply)
 	}
-	return found, isAnswer(err)
+	return found, err != redis.TxFailedErr && isAnswer(err)
 }
 
-// once is one call without repeats.
-func (c *Claims) once(late func(any), args ...any) (any, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), tidyUpTime)
-	defer cancel()
-	return c.send(ctx, args, late)
+var errNotHeld = errors.New("semel: nobody has the claim")
+
+// look is the reply to the claim in a transaction, which fails if the record has changed.
+func (c *Claims) look(ctx context.Context, r request) (value any, err error) {
+	err = c.rdb.Watch(ctx, func(tx *redis.Tx) error {
+		reply, err := tx.Do(ctx, "SEMEL.GETCLAIM", c.name, r.key).Result()
+		if err != nil {
+			return err
+		}
+		state, err := fieldsOf(reply)
+		if err != nil {
+			return err
+		}
+		if state.text("state") != "held" || state.duration("lease_remaining_ms") < leaseLeft {
+			return errNotHeld // or its lease ends it; what is over would be a takeover
+		}
+		replies, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			return pipe.Do(ctx, append([]any{"SEMEL.CLAIM"}, r.words...)...).Err()
+		})
+		if err == nil {
+			value, err = replies[0].(*redis.Cmd).Result()
+		}
+		return err
+	}, c.name+":"+r.key)
+	return value, err
 }

@@ -126,11 +126,11 @@ func TestOnceAgain22_AGrantWhoseReplyComesLateIsReleased(t *testing.T) {
 	n := start(t)
 	r := n.relay()
 	rdb := n.client(r.through, quick)
-	orders := semel.New(rdb, "orders", semel.WithPatience(50*time.Millisecond))
+	orders := semel.New(rdb, "orders", semel.WithPatience(500*time.Millisecond))
 	_, err := semel.Once(ctx, orders, "first", gives(1))
 	is(t, err, nil)
 
-	held := r.hold(t, "SEMEL.CLAIM", 1)
+	held := r.hold(t, "SEMEL.CLAIM", "patience", 1)
 	_, err = semel.Once(ctx, orders, "patience", never(t))
 	is(t, err, semel.ErrUnavailable)
 	until(t, "it is released by its id", func() bool {
@@ -139,8 +139,8 @@ func TestOnceAgain22_AGrantWhoseReplyComesLateIsReleased(t *testing.T) {
 	close(held.open)
 
 	// Nor can it be asked for again before its own reply comes.
-	held = r.hold(t, "SEMEL.CLAIM", 1)
-	looks := r.hold(t, "SEMEL.GETCLAIM", 1)
+	held = r.hold(t, "SEMEL.CLAIM", "late", 1)
+	looks := r.hold(t, "SEMEL.GETCLAIM", "late", 1)
 	_, err = semel.Once(ctx, orders, "late", never(t))
 	is(t, err, semel.ErrUnavailable)
 	<-looks.met
@@ -151,7 +151,7 @@ func TestOnceAgain22_AGrantWhoseReplyComesLateIsReleased(t *testing.T) {
 	})
 	close(looks.open)
 
-	held = r.hold(t, "SEMEL.CLAIM", 1)
+	held = r.hold(t, "SEMEL.CLAIM", "context", 1)
 	timed, cancel := context.WithCancel(ctx)
 	results := make(chan error)
 	go func() {
@@ -175,7 +175,7 @@ func TestOnceAgain22_NoStepOfALockLeavesAnOwner(t *testing.T) {
 	for i, word := range words {
 		for kind, treat := range map[string]func(*relay) *rule{
 			"cut":   func(r *relay) *rule { return r.cut(word, 1) },
-			"held":  func(r *relay) *rule { return r.hold(t, word, 1) },
+			"held":  func(r *relay) *rule { return r.hold(t, word, "", 1) },
 			"twice": func(r *relay) *rule { return r.twice(word, 1) },
 		} {
 			for _, waits := range []bool{true, false} {
@@ -245,7 +245,7 @@ func TestOnceAgain22_ANodeThatIsKilledAndStartedAgainHasNoOwnerLeft(t *testing.T
 
 	// Given up while the node stands still: released when it goes on.
 	n.stop()
-	hasty := semel.New(rdb, "locks", semel.WithPatience(50*time.Millisecond))
+	hasty := semel.New(rdb, "locks", semel.WithPatience(500*time.Millisecond))
 	_, err = hasty.TryLock(ctx, "stopped")
 	is(t, err, semel.ErrUnavailable)
 	n.goOn()
@@ -255,7 +255,7 @@ func TestOnceAgain22_ANodeThatIsKilledAndStartedAgainHasNoOwnerLeft(t *testing.T
 func TestOnceAgain22_AnUnlockThatTheNodeDidNotAnswerIsRepeated(t *testing.T) {
 	n := start(t)
 	locks := semel.New(n.client(quick), "locks", semel.WithLease(time.Hour),
-		semel.WithPatience(50*time.Millisecond))
+		semel.WithPatience(time.Second))
 	lock, err := locks.Lock(ctx, "k")
 	is(t, err, nil)
 	n.stop()

@@ -73,7 +73,9 @@ func (n *node) run() {
 		text, _ := os.ReadFile(ready)
 		for _, line := range strings.Split(string(text), "\n") {
 			if port, ok := strings.CutPrefix(line, "port="); ok && bytes.HasSuffix(text, []byte("\n")) {
-				n.port = port
+				if n.port == "0" { // it keeps it when it is started again
+					n.port = port
+				}
 				return true
 			}
 		}

@@ -21,6 +21,7 @@ type relay struct {
 
 type rule struct {
 	word   string
+	key    string // or of any
 	left   int    // requests
 	cut    bool   // the connection ends instead of the reply
 	twice  bool   // the reply comes two times
@@ -72,8 +73,8 @@ func (r *relay) answer(word string, times int, answer string) *rule {
 }
 
 // hold keeps replies back until the test closes open.
-func (r *relay) hold(t *testing.T, word string, times int) *rule {
-	held := r.add(&rule{word: word, left: times, open: make(chan struct{})})
+func (r *relay) hold(t *testing.T, word, key string, times int) *rule {
+	held := r.add(&rule{word: word, key: key, left: times, open: make(chan struct{})})
 	t.Cleanup(func() {
 		select {
 		case <-held.open:
@@ -89,7 +90,8 @@ func (r *relay) ruleFor(request []byte) *rule {
 	defer r.mu.Unlock()
 	request = bytes.ToUpper(request)
 	for _, each := range r.rules {
-		if each.left > 0 && bytes.Contains(request, []byte(each.word+"\r\n")) {
+		if each.left > 0 && bytes.Contains(request, []byte(each.word+"\r\n")) &&
+			bytes.Contains(request, []byte(strings.ToUpper(each.key))) {
 			each.left--
 			return each
 		}

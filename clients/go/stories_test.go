@@ -258,7 +258,7 @@ func TestStoryOfACallCancelledAtEachStep(t *testing.T) {
 	r := n.relay()
 	for i, word := range []string{"HELLO", "SEMEL.NAMESPACE", "SEMEL.CLAIM", "SEMEL.WAIT"} {
 		name := fmt.Sprint("step", i)
-		held := r.hold(t, word, 1)
+		held := r.hold(t, word, "", 1)
 		holder, err := semel.New(n.client(), name).TryLock(ctx, "k")
 		is(t, err, nil)
 		orders := semel.New(n.client(r.through, quick), name)

@@ -109,12 +109,16 @@ func (c *Claims) do(ctx context.Context, args []any) (any, error) {
 // send is one call. It returns when ctx ends; go-redis goes on until its own timeouts. A reply that
 // comes after that goes to late, if there is one.
 func (c *Claims) send(ctx context.Context, args []any, late func(value any)) (any, error) {
+	return attempt(ctx, late, func() (any, error) { return c.do(ctx, args) })
+}
+
+func attempt(ctx context.Context, late func(value any), call func() (any, error)) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	replies := make(chan reply) // without room: either the caller gets it or late does
 	go func() {
-		value, err := c.do(ctx, args)
+		value, err := call()
 		select {
 		case replies <- reply{value, err}:
 		case <-ctx.Done():
