@@ -154,7 +154,7 @@ func (d *door) others() {
 func (d *door) times() {
 	_, err := semel.Once(ctx, d.calls, "lease-zero", d.work("paid"), semel.WithLease(0))
 	refused := "taken"
-	if err != nil && strings.Contains(err.Error(), "lease") {
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "lease") {
 		refused = "refused"
 	}
 	d.tell("lease-zero", refused)

@@ -22,7 +22,7 @@ DOORS = json.loads((HERE / 'stories.json').read_text(encoding='utf-8'))['doors']
 class NodeDoor(suites.SemelNode):
     def prepare(self, folder):
         super().prepare(folder)
-        return [suites.tool('node', 'nodejs'), folder / 'dist/test/door.js']
+        return [suites.tool('node', 'nodejs'), folder / 'clients/node/dist/test/door.js']
 
 
 class GoDoor(suites.SemelGo):
