@@ -21,7 +21,7 @@ struct Parsed {
 
 Parsed parse(const LineRule& rule, Bytes line) {
   LineParser parser{rule};
-  const auto buffer = std::make_unique<char[]>(LineParser::key_capacity);
+  const auto buffer = std::make_unique<char[]>(semel::limits::key_bytes_max);
   ParsedLine parsed;
   Parsed result;
   result.error = parser.parse(line, buffer.get(), parsed);

@@ -27,12 +27,14 @@ void RawBuffer::append(Bytes more) {
   size += more.size();
 }
 
-char* KeyChunks::space() {
-  if (chunk_ < chunks_.size() && chunk_bytes - used_ < LineParser::key_capacity) {
+char* KeyChunks::space(std::size_t bytes) {
+  SEMEL_ASSERT(chunks_.empty() || bytes <= bytes_max_);
+  if (chunk_ < chunks_.size() && used_ > chunk_bytes) {
     ++chunk_;
     used_ = 0;
   }
-  if (chunk_ == chunks_.size()) chunks_.emplace_back(new char[chunk_bytes]);
+  if (chunks_.empty()) bytes_max_ = bytes;
+  if (chunk_ == chunks_.size()) chunks_.emplace_back(new char[chunk_bytes + bytes_max_]);
   return chunks_[chunk_].get() + used_;
 }
 

@@ -18,6 +18,7 @@ namespace semel::tool {
 
 inline constexpr std::size_t block_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t line_bytes_max = std::size_t{64} << 20;
+static_assert(line_max_most <= line_bytes_max);
 
 /// Bytes that are not set to zero before they are written; they keep their memory.
 class RawBuffer {
@@ -40,14 +41,15 @@ class RawBuffer {
 /// Keys that are not part of their line.
 class KeyChunks {
  public:
-  /// For one key.
-  [[nodiscard]] char* space();
+  /// For one key of at most so many bytes.
+  [[nodiscard]] char* space(std::size_t bytes);
   void use(std::size_t bytes) noexcept { used_ += bytes; }
   void clear() noexcept { chunk_ = used_ = 0; }
 
  private:
-  static constexpr std::size_t chunk_bytes = 4 * LineParser::key_capacity;
-  std::vector<std::unique_ptr<char[]>> chunks_;
+  static constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // and space for a key behind
+  std::vector<std::unique_ptr<char[]>> chunks_;                       // all for keys of bytes_max_
+  std::size_t bytes_max_ = 0;
   std::size_t chunk_ = 0;
   std::size_t used_ = 0;
 };

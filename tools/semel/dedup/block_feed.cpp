@@ -44,8 +44,14 @@ std::size_t BlockFeed::record_size(Bytes text) const noexcept {
   return end == Bytes::npos ? 0 : end + 1;
 }
 
+std::size_t BlockFeed::first_record_size(Bytes text) const noexcept {
+  const std::size_t mark = rule_.is_csv ? mark_size(text) : 0;
+  const std::size_t size = record_size(text.substr(mark));
+  return size == 0 ? 0 : mark + size;
+}
+
 /// Where the last whole record of `text` ends; 0: there is none.
-std::size_t BlockFeed::end_of_records(Bytes text) const noexcept {
+std::size_t BlockFeed::end_of_records(Bytes text, bool begins_input) const noexcept {
   if (text.empty()) return 0;
   const bool has_quotes = rule_.is_csv && text.find('"') != Bytes::npos;
   if (!has_quotes) {
@@ -55,7 +61,8 @@ std::size_t BlockFeed::end_of_records(Bytes text) const noexcept {
   }
   std::size_t at = 0;
   while (at < text.size()) {
-    const std::size_t size = csv_record_size(text.substr(at), rule_.delimiter.value_or(','));
+    const Bytes left = text.substr(at);
+    const std::size_t size = at == 0 && begins_input ? first_record_size(left) : record_size(left);
     // The last one may go on in what was not read yet.
     if (size == 0 || text[at + size - 1] != '\n') break;
     at += size;
@@ -86,6 +93,7 @@ Status BlockFeed::open() {
 Result<bool> BlockFeed::next(Block& block) {
   if (!is_open_ && start_.input > input_) input_ = start_.input;
   while (!stopped_) {
+    if (error_) return *error_;
     if (!is_open_) {
       if (input_ == inputs_.size() || stop_.received() != 0) return false;
       SEMEL_CHECK(open());
@@ -93,6 +101,7 @@ Result<bool> BlockFeed::next(Block& block) {
     SEMEL_TRY(filled, fill(block));
     if (filled == Filled::block) return true;
     if (filled == Filled::stopped) return false;
+    SEMEL_CHECK(source_.tail());
     source_.close();
     is_open_ = false;
     ++input_;
@@ -154,7 +163,7 @@ Result<BlockFeed::Filled> BlockFeed::fill(Block& block) {
   while (!at_end_) {
     const bool is_full = bytes.size == limit_;
     if (is_full || !is_ready(Millis{0})) {
-      const std::size_t whole = end_of_records(bytes.bytes());
+      const std::size_t whole = end_of_records(bytes.bytes(), begins_input_);
       if (whole > 0) {
         hand_out(block, whole);
         return Filled::block;
@@ -169,13 +178,18 @@ Result<BlockFeed::Filled> BlockFeed::fill(Block& block) {
       if (!is_full && !wait_for_input()) break;
     }
     if (stop_.received() != 0) break;
-    SEMEL_TRY(is_more, read_more(block));
-    at_end_ = !is_more;
+    const Result<bool> is_more = read_more(block);
+    if (!is_more.ok()) {
+      error_ = is_more.error();
+      break;
+    }
+    at_end_ = !*is_more;
   }
-  if (!at_end_) {  // a signal: what is whole is handed out
-    const std::size_t whole = end_of_records(bytes.bytes());
+  if (!at_end_) {  // a signal, or damage: what is whole is handed out
+    const std::size_t whole = end_of_records(bytes.bytes(), begins_input_);
     held_ = bytes.size - whole;
-    stopped_ = true;
+    if (error_ && whole == 0) return *error_;
+    if (!error_) stopped_ = true;
     if (whole == 0) return Filled::stopped;
     bytes.size = whole;
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ class BlockFeed {
 
   /// The size of the record that `text` begins with; 0: it does not end in it.
   [[nodiscard]] std::size_t record_size(Bytes text) const noexcept;
+  /// The same of an input's first record, which a byte order mark may precede.
+  [[nodiscard]] std::size_t first_record_size(Bytes text) const noexcept;
   [[nodiscard]] std::string name_of(std::size_t input) const;
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return source_.bytes_read(); }
   /// Of a line that was not complete when a signal came.
@@ -53,7 +56,7 @@ class BlockFeed {
   [[nodiscard]] Status open();
   [[nodiscard]] Result<Filled> fill(Block& block);
   [[nodiscard]] Result<bool> read_more(Block& block);
-  [[nodiscard]] std::size_t end_of_records(Bytes text) const noexcept;
+  [[nodiscard]] std::size_t end_of_records(Bytes text, bool begins_input) const noexcept;
   [[nodiscard]] bool is_ready(Millis wait) const;
   [[nodiscard]] bool wait_for_input();
   void hand_out(Block& block, std::size_t size);
@@ -74,7 +77,8 @@ class BlockFeed {
   bool is_open_ = false;
   bool begins_input_ = false;
   bool at_end_ = false;
-  bool is_inside_ = false;  ///< of a line that is too long
+  bool is_inside_ = false;      ///< of a line that is too long
+  std::optional<Error> error_;  ///< of what follows the blocks that were handed out
   bool stopped_ = false;
 };
 

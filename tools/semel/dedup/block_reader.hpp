@@ -37,6 +37,8 @@ class BlockReader {
   };
   /// Waits at most once for the input; not at all if ready().
   [[nodiscard]] Result<Piece> next();
+  /// At the end: as ByteSource::tail().
+  [[nodiscard]] const Status& tail() const noexcept { return source_.tail(); }
   /// Hands out the last `size` bytes of the last block again, in front of what comes next: they
   /// are not a whole record. At the end of the input they come back as they are.
   void hand_back(std::size_t size) noexcept {

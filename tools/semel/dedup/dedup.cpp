@@ -54,7 +54,7 @@ Status Dedup::run_input(const std::string& path) {
     SEMEL_TRY(piece, reader_.next());
     switch (piece.kind) {
       case BlockReader::Piece::Kind::end:
-        return Done{};
+        return reader_.tail();
       case BlockReader::Piece::Kind::nothing_yet:
         continue;
       case BlockReader::Piece::Kind::part:
@@ -88,8 +88,10 @@ bool Dedup::wait_for_input() {
 /// Of the line or record that `text` begins with; 0: it goes on in the next block.
 std::size_t Dedup::record_size(Bytes text) const noexcept {
   if (options_.rule.is_csv) {
-    const std::size_t size = csv_record_size(text, options_.rule.delimiter.value_or(','));
-    return size == 0 && reader_.is_at_end() ? text.size() : size;
+    const std::size_t mark = input_line_ == 0 ? mark_size(text) : 0;
+    const std::size_t size =
+        csv_record_size(text.substr(mark), options_.rule.delimiter.value_or(','));
+    return size == 0 && reader_.is_at_end() ? text.size() : size == 0 ? 0 : mark + size;
   }
   const std::size_t newline = text.find(options_.rule.terminator);
   return newline == Bytes::npos ? text.size() : newline + 1;
@@ -137,12 +139,12 @@ Status Dedup::add_part(Bytes part) {
 
 /// The names of the fields are written once; every input must have the same.
 Status Dedup::read_header(Bytes record) {
-  expects_header_ = false;
   ++input_line_;
+  if (is_blank_record(record)) return Done{};  // none of the table
+  expects_header_ = false;
   Bytes content = record;
   while (content.ends_with('\n') || content.ends_with('\r')) content.remove_suffix(1);
-  constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
-  if (content.starts_with(byte_order_mark)) content.remove_prefix(byte_order_mark.size());
+  content.remove_prefix(mark_size(content));
   if (header_) {
     if (*header_ == content) return Done{};
     return error_at(
@@ -162,7 +164,7 @@ Error Dedup::error_at(std::uint64_t line, const std::string& text) const {
 }
 
 Status Dedup::add_line(Bytes line) {
-  if (batch_size_ == batch_lines || key_buffer_bytes - key_bytes_used_ < LineParser::key_capacity) {
+  if (batch_size_ == batch_lines || key_buffer_bytes - key_bytes_used_ < limits::key_bytes_max) {
     SEMEL_CHECK(flush_batch());
   }
   input_line_ += 1 + std::exchange(inner_lines_, 0);
@@ -170,9 +172,11 @@ Status Dedup::add_line(Bytes line) {
   if (options_.rule.is_csv)
     inner_lines_ = static_cast<std::uint64_t>(std::count(line.begin(), line.end() - 1, '\n'));
   SEMEL_ASSERT(batch_size_ < batch_lines &&
-               key_buffer_bytes - key_bytes_used_ >= LineParser::key_capacity);
+               key_buffer_bytes - key_bytes_used_ >= limits::key_bytes_max);
   Bytes content = line;
   if (content.back() == options_.rule.terminator) content.remove_suffix(1);
+  const bool has_marks = options_.rule.is_csv || !options_.rule.key_pointers.empty();
+  if (has_marks && input_line_ == 1) content.remove_prefix(mark_size(content));
   ParsedLine parsed;
   const LineError error = parser_.parse(content, key_buffer_.get() + key_bytes_used_, parsed);
   if (error != LineError::none) return pass_line_without_key(error, line);
@@ -202,7 +206,8 @@ Status Dedup::add_line(Bytes line) {
 Status Dedup::pass_line_without_key(LineError error, Bytes line) {
   SEMEL_CHECK(flush_batch());
   const bool is_passed =
-      options_.missing == DedupOptions::Missing::pass && LineParser::can_pass(error);
+      error == LineError::blank ||
+      (options_.missing == DedupOptions::Missing::pass && LineParser::can_pass(error));
   if (!is_passed) return error_at(input_line_, parser_.explanation());
   ++counts_.lines;
   ++counts_.without_key;

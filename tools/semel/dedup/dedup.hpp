@@ -65,7 +65,7 @@ class Dedup {
   // 256 lines of 64 bytes are 16 KiB: a batch and its records' cache lines stay near the core.
   static constexpr std::size_t batch_lines = 256;
   static constexpr std::size_t key_buffer_bytes = std::size_t{256} << 10;
-  static_assert(key_buffer_bytes >= 2 * LineParser::key_capacity);
+  static_assert(key_buffer_bytes >= 2 * limits::key_bytes_max);
 
   const DedupOptions& options_;
   Engine& engine_;

@@ -51,6 +51,7 @@ Status DedupCommand::resolve_format(LineRule& rule) const {
   rule.takes_quotes = quotes_literal_;
   rule.is_csv = csv_ || (tsv_ && !quotes_literal_);
   rule.has_header = header_ || (is_table && !no_header_);
+  rule.is_table = is_table || header_;
   rule.folds_case = ignore_case_;
   rule.terminator = zero_ ? '\0' : '\n';
   if (tsv_) {
@@ -322,6 +323,30 @@ Status DedupCommand::resolve_window(DedupOptions& options) const {
   return resolve_time(options.rule);
 }
 
+/// A key that ends, or that outlives the run, is a record of the engine.
+Status DedupCommand::resolve_line_max(DedupOptions& options) const {
+  if (options.needs_engine()) {
+    const char* const flag = options.window ? "--window" : "--state";
+    if (given("--line-max")) {
+      return fail(fmt::format("--line-max and {} exclude each other: there a key has at most {}",
+                              flag, format_bytes(limits::key_bytes_max)));
+    }
+    options.rule.key_limit_name = options.window ? " with --window" : " with --state";
+    return Done{};
+  }
+  options.rule.key_bytes_max = line_max_default;
+  options.rule.key_limit_name = " (--line-max)";
+  if (!given("--line-max")) return Done{};
+  const Result<std::size_t> most = parse_size(line_max_);
+  if (!most.ok()) return fail("--line-max: " + most.error().detail);
+  if (*most < line_max_least || *most > line_max_most) {
+    return fail(fmt::format("--line-max: '{}' is out of range: {} to {}", line_max_,
+                            format_bytes(line_max_least), format_bytes(line_max_most)));
+  }
+  options.rule.key_bytes_max = *most;
+  return Done{};
+}
+
 Status DedupCommand::resolve(DedupOptions& options) const {
   options.files = files_.empty() ? std::vector<std::string>{"-"} : files_;
   options.memory_bytes = default_memory_bytes();
@@ -334,7 +359,8 @@ Status DedupCommand::resolve(DedupOptions& options) const {
   SEMEL_CHECK(resolve_key(options));
   SEMEL_CHECK(resolve_selection(options));
   SEMEL_CHECK(resolve_resume(options));
-  return resolve_window(options);
+  SEMEL_CHECK(resolve_window(options));
+  return resolve_line_max(options);
 }
 
 Exit DedupCommand::run() const {

@@ -36,6 +36,7 @@ class DedupCommand {
   [[nodiscard]] Status resolve_resume(DedupOptions& options) const;
   [[nodiscard]] Status check_whole_input(const DedupOptions& options) const;
   [[nodiscard]] Status resolve_key(DedupOptions& options) const;
+  [[nodiscard]] Status resolve_line_max(DedupOptions& options) const;
   [[nodiscard]] Status resolve_window(DedupOptions& options) const;
   [[nodiscard]] Status resolve_time(LineRule& rule) const;
   [[nodiscard]] bool given(const char* flag) const { return app_->count(flag) > 0; }
@@ -59,6 +60,7 @@ class DedupCommand {
   std::string output_;
   std::string compress_;
   std::string threads_;
+  std::string line_max_;
   std::string resume_;
   std::string resume_every_ = "256MiB";
   bool csv_ = false;

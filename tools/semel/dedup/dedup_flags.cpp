@@ -11,9 +11,12 @@ namespace {
 
 constexpr char footer[] =
     "A line is a duplicate if its key was seen within the window before it. The first occurrence\n"
-    "starts the window. Lines are written unchanged. Keys are compared in full, have at most\n"
-    "65,536 bytes, and are held in memory: those of the window, not of the whole input. No key is\n"
-    "forgotten early: when --memory is used up, the run ends with exit code 4.\n"
+    "starts the window. Lines are written unchanged. Keys are compared in full, have at most 1 "
+    "MiB\n"
+    "(--line-max; 64 KiB with --window and --state), and are held in memory: those of the window,\n"
+    "not of the whole input. No key is forgotten early: when --memory is used up, the run ends "
+    "with\n"
+    "exit code 4.\n"
     "\n"
     "Time: by default, the time of a line is when it is read. With --time-field or --time-json it\n"
     "is the time in the line, and the clock is the newest time seen. An older line is judged at\n"
@@ -28,13 +31,23 @@ constexpr char footer[] =
     "remembered lines that it did not write; a run that ends by itself, also with an error, has\n"
     "not.\n"
     "\n"
-    "Compressed input (gzip, zstd) is decompressed; it is recognised by its first bytes.\n"
+    "Compressed input (gzip, zstd) is decompressed; it is recognised by its first bytes. Where it "
+    "is\n"
+    "cut or damaged, the lines before are written, and the exit code is 3. Zeros behind gzip are\n"
+    "padding.\n"
+    "\n"
+    "Tables (--csv, --tsv, --header): an empty line is no record; it is written where it stands, "
+    "but\n"
+    "not with --count, --unique and --repeated. Without --key and --fields, records with the same\n"
+    "fields are the same with --csv and --tsv, however they are quoted.\n"
     "\n"
     "The whole input: --count, --keep last, --unique and --repeated read it twice. What cannot be\n"
     "read twice (a pipe) is stored without a name in TMPDIR, or /tmp, while it is read.\n"
     "\n"
     "JSON: numbers are compared by value (1 equals 1.0), types differ (1 is not \"1\"), the order\n"
-    "of members does not matter, and null counts as missing.\n"
+    "of members does not matter, and null counts as missing (with --missing key it is a key of "
+    "its\n"
+    "own).\n"
     "\n"
     "Examples:\n"
     "  semel dedup access.log                                   each line once\n"
@@ -106,6 +119,11 @@ void DedupCommand::add_key_flags() {
           "--digest", digest_,
           "Remember 16 bytes of a hash instead of each key. Two keys with the same hash would "
           "be one: among 10^12 keys the chance is less than 1 in 10^14. No --window, no --state")
+      ->group("Key");
+  app_->add_option("--line-max", line_max_,
+                   "Most bytes of a key, and so of a line whose key is all of it: 1KiB to 64MiB. "
+                   "Default: 1MiB. No --window, no --state")
+      ->type_name("SIZE")
       ->group("Key");
   app_->add_option(
           "-j,--json", pointers_,

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/shared/units.hpp"
 
@@ -32,6 +33,11 @@ Result<int> open_store(const std::string& name) {
   }
   unlink(path.c_str());
   return store;
+}
+
+/// Of the line at `begin`, its end included.
+std::size_t line_size(Bytes text, std::size_t begin) {
+  return std::min(text.find('\n', begin), text.size() - 1) + 1 - begin;
 }
 
 /// A part for each thread, unless the memory is so little that their beginnings would take it.
@@ -173,7 +179,20 @@ Status ExactDedup::run_pass(Pass pass) {
 Result<bool> ExactDedup::read(Block& block) {
   SEMEL_TRY(is_block, feed_->next(block));
   if (!is_block) return false;
-  if (block.begins_input && rule_.has_header) SEMEL_CHECK(take_header(block));
+  if (!block.begins_input || !rule_.has_header) return true;
+  // The threads that split blocks need its fields, so that nothing is handed out before it.
+  std::uint64_t newlines = 0;
+  while (true) {
+    SEMEL_TRY(is_header, take_header(block));
+    block.newlines += newlines;
+    if (is_header) break;
+    newlines = block.newlines;
+    block.reset(block.keys.size());
+    SEMEL_TRY(is_more, feed_->next(block));
+    if (!is_more) return false;
+    if (block.begins_input) newlines = 0;
+  }
+  block.begins_input = true;
   return true;
 }
 
@@ -181,27 +200,33 @@ void ExactDedup::cancel() {
   feed_->cancel();
 }
 
-/// The names of the fields are written once; every input must have the same.
-Status ExactDedup::take_header(Block& block) {
-  constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
+/// The names of the fields are written once; every input must have the same. Empty lines before
+/// them are none of the table. False: there is nothing else in the block.
+Result<bool> ExactDedup::take_header(Block& block) {
   const std::string name = feed_->name_of(block.input);
   if (block.is_long_part) {
     return data_error(fmt::format("{}, line 1: the header is longer than the limit of {}", name,
                                   format_bytes(line_bytes_max)));
   }
   const Bytes text = block.bytes.bytes();
-  std::size_t size = feed_->record_size(text);
-  if (size == 0) size = text.size();
-  block.begin = size;
-  const Bytes record = text.substr(0, size);
-  block.newlines = static_cast<std::uint64_t>(std::count(record.begin(), record.end(), '\n'));
+  std::size_t begin = 0;
+  while (begin < text.size() && is_blank_record(text.substr(begin, line_size(text, begin)))) {
+    begin += line_size(text, begin);
+  }
+  std::size_t size = feed_->first_record_size(text.substr(begin));
+  if (size == 0) size = text.size() - begin;
+  block.begin = begin + size;
+  const Bytes before = text.substr(0, block.begin);
+  block.newlines = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+  if (size == 0) return false;
+  const Bytes record = text.substr(begin, size);
   Bytes content = record;
   while (content.ends_with('\n') || content.ends_with('\r') || content.ends_with('\0')) {
     content.remove_suffix(1);
   }
-  if (content.starts_with(byte_order_mark)) content.remove_prefix(byte_order_mark.size());
+  content.remove_prefix(mark_size(content));
   if (header_) {
-    if (*header_ == content) return Done{};
+    if (*header_ == content) return true;
     return data_error(fmt::format("{}, line 1: the header is '{}'; the previous input has '{}'",
                                   name, content, *header_));
   }
@@ -214,11 +239,10 @@ Status ExactDedup::take_header(Block& block) {
   header_record_ = record;
   if (options_.count) {
     // The byte order mark stays in front.
-    const std::size_t mark = record.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
-    header_record_.insert(mark, fmt::format("count{}", rule_.delimiter.value_or(',')));
+    header_record_.insert(mark_size(record), fmt::format("count{}", rule_.delimiter.value_or(',')));
   }
   block.carries_header = true;
-  return Done{};
+  return true;
 }
 
 void ExactDedup::write_lines(const Block& block) {

@@ -69,8 +69,9 @@ class ExactDedup final : private BlockSteps {
   [[nodiscard]] Status resume(const Checkpoint& last);
   [[nodiscard]] Status save_checkpoint(const Block& block);
   [[nodiscard]] Status open_inputs();
-  [[nodiscard]] Status take_header(Block& block);
+  [[nodiscard]] Result<bool> take_header(Block& block);
   [[nodiscard]] bool take_rest(Block& block);
+  [[nodiscard]] Bytes without_mark(const Block& block, Bytes line) const;
   void split_lines(Block& block, LineParser& parser);
   template <class AddLine>
   void for_each_line(Block& block, AddLine add_line);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tools/semel/dedup/exact_dedup.hpp"
+#include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/units.hpp"
 
 namespace semel::tool {
@@ -39,7 +40,9 @@ void ExactDedup::for_each_line(Block& block, AddLine add_line) {
   const Bytes text = block.bytes.bytes();
   if (rule_.is_csv && text.find('"') != Bytes::npos) {
     for (std::size_t at = block.begin; at < text.size();) {
-      std::size_t size = feed_->record_size(text.substr(at));
+      const bool is_first = block.begins_input && at == 0;
+      const Bytes left = text.substr(at);
+      std::size_t size = is_first ? feed_->first_record_size(left) : feed_->record_size(left);
       if (size == 0) size = text.size() - at;
       at += size;
       block.ends.push_back(static_cast<std::uint32_t>(at));
@@ -63,7 +66,7 @@ void ExactDedup::for_each_line(Block& block, AddLine add_line) {
 
 void ExactDedup::add_key(Block& block, Bytes key, std::uint32_t line) {
   if (options_.digest) {
-    char* const digest = block.key_bytes.space();
+    char* const digest = block.key_bytes.space(KeyHash::digest_bytes);
     hash_.digest(key, digest);
     block.key_bytes.use(KeyHash::digest_bytes);
     key = {digest, KeyHash::digest_bytes};
@@ -73,13 +76,22 @@ void ExactDedup::add_key(Block& block, Bytes key, std::uint32_t line) {
   block.keys[part].push_back({hash, key.data(), static_cast<std::uint32_t>(key.size()), line});
 }
 
+/// What of a line is looked at: a byte order mark before the first one of an input is none of its
+/// data. A plain line is all of its bytes.
+Bytes ExactDedup::without_mark(const Block& block, Bytes line) const {
+  const bool is_first = block.begins_input && line.data() == block.bytes.data();
+  const bool has_marks = rule_.is_csv || !rule_.key_pointers.empty();
+  if (is_first && has_marks) line.remove_prefix(mark_size(line));
+  return line;
+}
+
 void ExactDedup::split_lines(Block& block, LineParser& parser) {
   std::uint32_t line = 0;
   for_each_line(block, [&](Bytes text) {
     if (text.back() == rule_.terminator) text.remove_suffix(1);
     ParsedLine parsed;
-    char* const space = block.key_bytes.space();
-    const LineError error = parser.parse(text, space, parsed);
+    char* const space = block.key_bytes.space(rule_.key_bytes_max);
+    const LineError error = parser.parse(without_mark(block, text), space, parsed);
     if (error == LineError::none) {
       if (pass_ != Pass::write) {
         if (parsed.key.data() == space) block.key_bytes.use(parsed.key.size());
@@ -89,7 +101,8 @@ void ExactDedup::split_lines(Block& block, LineParser& parser) {
       block.fates.push_back(Fate::first);
       return true;
     }
-    if (options_.missing == DedupOptions::Missing::pass && LineParser::can_pass(error)) {
+    if (error == LineError::blank ||
+        (options_.missing == DedupOptions::Missing::pass && LineParser::can_pass(error))) {
       ++line;
       block.fates.push_back(Fate::no_key);
       return true;
@@ -108,8 +121,11 @@ void ExactDedup::split(Block& block, unsigned thread) {
       if (parser == nullptr) parser = std::make_unique<LineParser>(rule_);
       split_lines(block, *parser);
     } else {
-      for_each_line(block, [&](Bytes) { return true; });
-      block.fates.resize(block.ends.size(), Fate::dropped);
+      for_each_line(block, [&](Bytes text) {
+        const bool is_blank = rule_.is_table && is_blank_record(text);
+        block.fates.push_back(is_blank ? Fate::no_key : Fate::dropped);
+        return true;
+      });
     }
   }
   const std::size_t end =
@@ -130,10 +146,11 @@ void ExactDedup::judge(Block& block, unsigned part) {
       {.keys = keys, .first_line = block.first_line, .share = block.share}, block.fates.data());
 }
 
-/// Marks the lines that were chosen.
+/// Marks the lines that were chosen. An empty line of a table is none, where lines are counted.
 void ExactDedup::select(Block& block) {
+  const bool counts = options_.count || options_.select != DedupOptions::Select::each;
   for (Fate& fate : block.fates) {
-    if (fate != Fate::no_key) fate = Fate::dropped;
+    if (fate != Fate::no_key || counts) fate = Fate::dropped;
   }
   block.occurrences.clear();
   const std::uint64_t end = block.first_line + block.lines();

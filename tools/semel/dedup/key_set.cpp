@@ -13,7 +13,8 @@ constexpr std::uint64_t place_mask = (std::uint64_t{1} << place_bits) - 1;
 constexpr std::size_t slots_min = 1024;
 constexpr std::size_t group_keys = 32;
 constexpr std::size_t note_bytes = sizeof(KeyNote);
-constexpr std::size_t size_bytes_max = 3;  // a key has at most 2^16 bytes
+constexpr std::size_t size_bytes_max = 4;
+static_assert(line_max_most < std::size_t{1} << (7 * size_bytes_max));
 
 // The table's place comes from the low bits, the part (exact_dedup.cpp) from the highest.
 constexpr std::uint64_t tag_of(std::uint64_t hash) {

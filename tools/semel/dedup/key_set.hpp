@@ -6,7 +6,7 @@
 // bytes in an open table:
 //
 //   slot    0, or 24 bits of the hash and 40 bits of where the record begins, plus 1
-//   record  [line u64, count u64]  size of the key (1 to 3 bytes, 7 bits each)  key
+//   record  [line u64, count u64]  size of the key (1 to 4 bytes, 7 bits each)  key
 //
 // A thread that asks for many keys at once does not wait for memory. Keys are taken in groups of
 // 32: before a group is looked up, the slots of the second group after it are fetched, then the

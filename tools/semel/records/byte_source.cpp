@@ -39,11 +39,17 @@ Status ByteSource::open_stored(int descriptor, const std::string& name) {
   }
   name_ = name;
   descriptor_ = descriptor;
+  reset();
   is_borrowed_ = begun_ = true;
-  at_end_ = may_make_more_ = false;
-  decompressor_.reset();
-  input_begin_ = input_end_ = 0;
   return Done{};
+}
+
+void ByteSource::reset() {
+  begun_ = at_end_ = may_make_more_ = false;
+  decompressor_.reset();
+  damage_ = nullptr;
+  tail_ = Done{};
+  input_begin_ = input_end_ = 0;
 }
 
 Status ByteSource::skip(std::uint64_t bytes) {
@@ -75,9 +81,7 @@ Status ByteSource::skip(std::uint64_t bytes) {
 
 Status ByteSource::open(const std::string& path) {
   close();
-  begun_ = at_end_ = may_make_more_ = false;
-  decompressor_.reset();
-  input_begin_ = input_end_ = 0;
+  reset();
   if (path == "-") {
     name_ = "standard input";
     descriptor_ = STDIN_FILENO;
@@ -121,6 +125,10 @@ Result<ByteSource::Chunk> ByteSource::begin(char* output, std::size_t capacity) 
 }
 
 Result<ByteSource::Chunk> ByteSource::decompress(char* output, std::size_t capacity) {
+  if (damage_ != nullptr) {
+    return data_error(fmt::format("{}: the compressed data is damaged: {}", name_, damage_));
+  }
+  if (!tail_.ok()) return Chunk{Chunk::Kind::end};
   if (input_begin_ == input_end_ && !may_make_more_) {
     input_begin_ = input_end_ = 0;
     if (!at_end_) {
@@ -133,16 +141,18 @@ Result<ByteSource::Chunk> ByteSource::decompress(char* output, std::size_t capac
     }
   }
   const Bytes input{input_.data() + input_begin_, input_end_ - input_begin_};
-  const Result<Decompressor::Step> step = decompressor_->step(input, output, capacity);
-  if (!step) {
-    return data_error(
-        fmt::format("{}: the compressed data is damaged: {}", name_, step.error().detail));
+  const Decompressor::Step step = decompressor_->step(input, output, capacity);
+  SEMEL_ASSERT(step.bytes_read <= input.size() && step.bytes_written <= capacity);
+  input_begin_ += step.bytes_read;
+  // After damage the next call has the error, without a wait for more input.
+  may_make_more_ = step.bytes_written == capacity || step.damage != nullptr;
+  if (step.is_foreign) {
+    tail_ = data_error(fmt::format("{}: {}", name_, step.damage));
+  } else {
+    damage_ = step.damage;
   }
-  SEMEL_ASSERT(step->bytes_read <= input.size() && step->bytes_written <= capacity);
-  input_begin_ += step->bytes_read;
-  may_make_more_ = step->bytes_written == capacity;
-  if (step->bytes_written == 0) return Chunk{};
-  return Chunk{Chunk::Kind::bytes, step->bytes_written};
+  if (step.bytes_written == 0) return Chunk{};
+  return Chunk{Chunk::Kind::bytes, step.bytes_written};
 }
 
 Result<ByteSource::Chunk> ByteSource::read(char* output, std::size_t capacity) {

@@ -21,11 +21,12 @@ class Decompressor {
   virtual ~Decompressor() = default;
   struct Step {
     std::size_t bytes_read = 0;     ///< of the input
-    std::size_t bytes_written = 0;  ///< to the output
+    std::size_t bytes_written = 0;  ///< to the output, also before damage
+    const char* damage = nullptr;   ///< the input is damaged here, and why; no step follows
+    bool is_foreign = false;        ///< damage: all streams are whole, what follows is none
   };
-  /// Decompresses until the input is read or `capacity` bytes of `output` are written. The detail
-  /// of an error is the reason only: the input is damaged.
-  [[nodiscard]] virtual Result<Step> step(Bytes input, char* output, std::size_t capacity) = 0;
+  /// Decompresses until the input is read or `capacity` bytes of `output` are written, or fewer.
+  [[nodiscard]] virtual Step step(Bytes input, char* output, std::size_t capacity) = 0;
   /// True where a stream has ended and no other has begun.
   [[nodiscard]] virtual bool is_between_streams() const noexcept = 0;
 
@@ -55,8 +56,11 @@ class ByteSource {
     std::size_t size = 0;  ///< of `bytes`
   };
   /// Reads up to `capacity` bytes. `nothing_yet`: the input that was read yields no output; call
-  /// again.
+  /// again. What lies before damage is read before its error.
   [[nodiscard]] Result<Chunk> read(char* output, std::size_t capacity);
+  /// At the end: an error if bytes follow the compressed data that are none. What was read is
+  /// whole.
+  [[nodiscard]] const Status& tail() const noexcept { return tail_; }
   /// True if read() need not wait for the writer of a pipe.
   [[nodiscard]] bool has_waiting_input() const noexcept {
     return begun_ && (input_begin_ < input_end_ || may_make_more_ || (at_end_ && is_compressed()));
@@ -72,6 +76,7 @@ class ByteSource {
   [[nodiscard]] Result<Chunk> fill(char* into, std::size_t capacity);
   [[nodiscard]] Result<Chunk> begin(char* output, std::size_t capacity);
   [[nodiscard]] Result<Chunk> decompress(char* output, std::size_t capacity);
+  void reset();
 
   std::string name_;
   int descriptor_ = -1;
@@ -80,6 +85,8 @@ class ByteSource {
   bool at_end_ = false;
   bool may_make_more_ = false;  ///< the last step filled the whole output buffer
   std::unique_ptr<Decompressor> decompressor_;
+  const char* damage_ = nullptr;  ///< behind what was read
+  Status tail_ = Done{};
   std::vector<char> input_;  ///< compressed bytes, or the first ones
   std::size_t input_begin_ = 0;
   std::size_t input_end_ = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.hpp"
+
 namespace semel::tool {
 namespace {
 
@@ -71,6 +73,40 @@ bool split_csv(Bytes record, char delimiter, std::size_t wanted, std::vector<Byt
     ++at;
   }
   return true;
+}
+
+bool append_same_csv(Bytes record, CsvForm form, std::string& field, KeyBuffer& key) {
+  if (!record.empty() && record.back() == '\r') record.remove_suffix(1);
+  const char special[] = {form.delimiter, quote, '\n'};
+  for (std::size_t at = 0;; ++at) {
+    if (at == record.size() || record[at] != quote) {
+      const std::size_t end = std::min(record.find(form.delimiter, at), record.size());
+      field = record.substr(at, end - at);
+      at = end;
+    } else {
+      const std::size_t closed = closing_quote(record, at);
+      if (closed == Bytes::npos) return false;
+      field.clear();
+      for (++at; at < closed; at += record[at] == quote ? 2 : 1) field += record[at];
+      at = closed + 1;
+      if (at < record.size() && record[at] != form.delimiter) return false;
+    }
+    if (form.folds_case) std::transform(field.begin(), field.end(), field.begin(), base::to_lower);
+    if (field.find_first_of(special, 0, sizeof special) == std::string::npos) {
+      key.append(field);
+    } else {
+      key.append({&quote, 1});
+      for (std::size_t from = 0; from < field.size();) {
+        const std::size_t end = std::min(field.find(quote, from), field.size() - 1) + 1;
+        key.append(Bytes{field}.substr(from, end - from));
+        if (field[end - 1] == quote) key.append({&quote, 1});
+        from = end;
+      }
+      key.append({&quote, 1});
+    }
+    if (at == record.size()) return true;
+    key.append({&form.delimiter, 1});
+  }
 }
 
 }  // namespace semel::tool

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "semel/types.hpp"
+#include "tools/semel/records/key_buffer.hpp"
 
 namespace semel::tool {
 
@@ -15,10 +16,30 @@ namespace semel::tool {
 /// open at the end of `text`. A record that is malformed ends at the next newline.
 [[nodiscard]] std::size_t csv_record_size(Bytes text, char delimiter) noexcept;
 
+/// The bytes of a byte order mark that `text` begins with: 3, or 0.
+[[nodiscard]] constexpr std::size_t mark_size(Bytes text) noexcept {
+  return text.starts_with(Bytes{"\xef\xbb\xbf", 3}) ? 3 : 0;
+}
+
+/// Whether a record (with its newline, or without) is an empty line: none of a table, as readers of
+/// CSV have it.
+[[nodiscard]] constexpr bool is_blank_record(Bytes record) noexcept {
+  return record.empty() || record == "\n" || record == "\r\n" || record == "\r";
+}
+
 /// The fields of one record (without its newline), up to `wanted`; they point into `record`, or
 /// into `unquoted` where a doubled quote became one. False: something follows a closing quote, or a
 /// quote is never closed.
 [[nodiscard]] bool split_csv(Bytes record, char delimiter, std::size_t wanted,
                              std::vector<Bytes>& fields, std::deque<std::string>& unquoted);
+
+struct CsvForm {
+  char delimiter = ',';
+  bool folds_case = false;  ///< A to Z become a to z
+};
+/// Appends one record (without its newline) in the one form that all records of the same fields
+/// have: a field is in quotes only where it holds a delimiter, a quote or a newline. `field` is
+/// scratch. False: as split_csv().
+[[nodiscard]] bool append_same_csv(Bytes record, CsvForm form, std::string& field, KeyBuffer& key);
 
 }  // namespace semel::tool

@@ -159,8 +159,7 @@ struct JsonLine::Impl {
 
   const json::value* find(const std::string& pointer) const {
     json::error_code error;
-    const json::value* const found = document->find_pointer(pointer, error);
-    return found == nullptr || found->is_null() ? nullptr : found;
+    return document->find_pointer(pointer, error);
   }
 
   /// Empty: they cannot be distinguished.
@@ -201,6 +200,7 @@ Status JsonLine::parse(Bytes line) {
 JsonLine::Found JsonLine::append_key(const std::string& pointer, KeyBuffer& key) const {
   const json::value* const found = impl_->find(pointer);
   if (found == nullptr) return Found::missing;
+  if (found->is_null()) return Found::null;
   const KeyBuffer::Mark before = key.mark();
   if (KeyForm{key, nullptr, impl_->folds_case}.append(*found)) return Found::ok;
   key.rewind(before);
@@ -211,10 +211,13 @@ JsonLine::Found JsonLine::append_key(const std::string& pointer, KeyBuffer& key)
 void JsonLine::append_missing(KeyBuffer& key) {
   key.append("m");
 }
+void JsonLine::append_null(KeyBuffer& key) {
+  key.append("n");  // as KeyForm has it
+}
 
 JsonLine::Time JsonLine::time(const std::string& pointer, const TimeFormat& format) const {
   const json::value* const found = impl_->find(pointer);
-  if (found == nullptr) return {};
+  if (found == nullptr || found->is_null()) return {};
   Time time;
   if (const std::int64_t* const integer = found->if_int64()) {
     time.unix_ms = format.from_integer(*integer);

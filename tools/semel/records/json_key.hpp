@@ -29,14 +29,15 @@ class JsonLine {
   /// use of this object.
   [[nodiscard]] Status parse(Bytes line);
 
-  enum class Found : std::uint8_t { ok, missing, inexact };
+  enum class Found : std::uint8_t { ok, missing, null, inexact };
   /// Appends the value at `pointer` so that different values, also of different types, never
   /// look the same, whatever follows: tag, length where it varies, bytes. Members of an object
-  /// are sorted by name, as their order means nothing. `missing`: nothing there, or null.
+  /// are sorted by name, as their order means nothing. `missing`: nothing there; `null`: null.
   /// `inexact`: a number that a double cannot hold, in a line that names a member twice.
   [[nodiscard]] Found append_key(const std::string& pointer, KeyBuffer& key) const;
-  /// Appends what stands for a missing value.
+  /// Appends what stands for a missing value, or for null.
   static void append_missing(KeyBuffer& key);
+  static void append_null(KeyBuffer& key);
 
   struct Time {
     std::optional<std::int64_t> unix_ms;

@@ -66,8 +66,7 @@ LineParser::LineParser(LineRule rule) : rule_(std::move(rule)) {
 }
 
 Status LineParser::resolve(Bytes header) {
-  constexpr Bytes byte_order_mark{"\xef\xbb\xbf", 3};
-  if (header.starts_with(byte_order_mark)) header.remove_prefix(byte_order_mark.size());
+  header.remove_prefix(mark_size(header));
   fields_needed_ = field_max;
   if (split(header) != LineError::none) return data_error("in the header " + explanation_);
   const auto number_of = [this](const std::string& name) -> Result<unsigned> {
@@ -100,11 +99,15 @@ void LineParser::prepare() {
   }
   fields_.reserve(fields_needed_);
   whole_line_ = rule_.key_fields.empty() && rule_.key_pointers.empty() && !rule_.time_format &&
-                !rule_.folds_case;
+                !rule_.folds_case && !rule_.is_table;
 }
 
 LineError LineParser::parse_parts(Bytes line, char* buffer, ParsedLine& parsed) {
   parsed.unix_ms.reset();
+  if (rule_.is_table) {
+    if (is_blank_record(line)) return LineError::blank;
+    if (!rule_.is_csv && line.ends_with('\r')) line.remove_suffix(1);
+  }
   if (fields_needed_ > 0) {
     const LineError error = split(line);
     if (error != LineError::none) return error;
@@ -120,6 +123,8 @@ LineError LineParser::parse_parts(Bytes line, char* buffer, ParsedLine& parsed) 
     error = read_key_fields(buffer, parsed);
   } else if (!rule_.key_pointers.empty()) {
     error = read_key_json(buffer, parsed);
+  } else if (rule_.is_csv) {
+    error = read_record(line, buffer, parsed);
   } else {
     error = use_alone("the line", line, buffer, parsed);
   }
@@ -131,8 +136,7 @@ LineError LineParser::split(Bytes line) {
   if (rule_.is_csv) {
     if (split_csv(line, rule_.delimiter.value_or(','), fields_needed_, fields_, unquoted_))
       return LineError::none;
-    explanation_ = "a quoted field does not end where the next one begins";
-    return LineError::bad_csv;
+    return bad_csv();
   }
   fields_.clear();
   const char* at = line.data();
@@ -162,6 +166,24 @@ LineError LineParser::split(Bytes line) {
   return LineError::none;
 }
 
+LineError LineParser::bad_csv() {
+  explanation_ = "a quoted field does not end where the next one begins";
+  return LineError::bad_csv;
+}
+
+/// All fields of a record are the key, however they are written.
+LineError LineParser::read_record(Bytes line, char* buffer, ParsedLine& parsed) {
+  if (!rule_.folds_case && line.find('"') == Bytes::npos) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return use_alone("the record", line, buffer, parsed);
+  }
+  KeyBuffer key{buffer, rule_.key_bytes_max};
+  const CsvForm form{.delimiter = rule_.delimiter.value_or(','), .folds_case = rule_.folds_case};
+  if (!append_same_csv(line, form, field_, key)) return bad_csv();
+  if (key.size_wanted() == 0) key.append(empty_key());
+  return finish_key(key, parsed);
+}
+
 LineError LineParser::read_key_fields(char* buffer, ParsedLine& parsed) {
   for (const unsigned field : rule_.key_fields) {
     if (field > fields_.size() && !rule_.missing_is_key) {
@@ -175,7 +197,7 @@ LineError LineParser::read_key_fields(char* buffer, ParsedLine& parsed) {
     return use_alone("the key", part(rule_.key_fields.front()), buffer, parsed);
   }
   const char joint = rule_.delimiter.value_or(' ');
-  KeyBuffer key{buffer, key_capacity};
+  KeyBuffer key{buffer, rule_.key_bytes_max};
   for (std::size_t i = 0; i < rule_.key_fields.size(); ++i) {
     const Bytes field = part(rule_.key_fields[i]);
     // What was in quotes may hold any byte, and folding may make a letter the delimiter.
@@ -193,13 +215,13 @@ LineError LineParser::read_key_fields(char* buffer, ParsedLine& parsed) {
 /// A key of one text. A quoted field may be nothing but newlines, of which one stands for the empty
 /// text: it gets one more.
 LineError LineParser::use_alone(const char* what, Bytes text, char* buffer, ParsedLine& parsed) {
-  if (text.size() > limits::key_bytes_max) return too_long(what, text.size());
+  if (text.size() > rule_.key_bytes_max) return too_long(what, text.size());
   parsed.key = text.empty() ? empty_key() : text;
   const bool is_newlines = rule_.is_csv && !text.empty() && text.front() == '\n' &&
                            text.find_first_not_of('\n') == Bytes::npos;
-  if (is_newlines && text.size() == limits::key_bytes_max) return too_long(what, text.size() + 1);
+  if (is_newlines && text.size() == rule_.key_bytes_max) return too_long(what, text.size() + 1);
   if (!is_newlines && !rule_.folds_case) return LineError::none;
-  KeyBuffer key{buffer, key_capacity};
+  KeyBuffer key{buffer, rule_.key_bytes_max};
   key.append(parsed.key);
   if (is_newlines) key.append(empty_key());
   if (rule_.folds_case) fold(buffer, key.bytes().size());
@@ -207,17 +229,19 @@ LineError LineParser::use_alone(const char* what, Bytes text, char* buffer, Pars
 }
 
 LineError LineParser::read_key_json(char* buffer, ParsedLine& parsed) {
-  KeyBuffer key{buffer, key_capacity};
+  KeyBuffer key{buffer, rule_.key_bytes_max};
   for (const std::string& pointer : rule_.key_pointers) {
-    switch (json_->append_key(pointer, key)) {
+    const JsonLine::Found found = json_->append_key(pointer, key);
+    switch (found) {
       case JsonLine::Found::ok:
         break;
       case JsonLine::Found::missing:
+      case JsonLine::Found::null:
         if (!rule_.missing_is_key) {
           explanation_ = fmt::format("no value at JSON pointer '{}'", pointer);
           return LineError::missing_key;
         }
-        JsonLine::append_missing(key);
+        found == JsonLine::Found::null ? JsonLine::append_null(key) : JsonLine::append_missing(key);
         break;
       case JsonLine::Found::inexact:
         explanation_ = fmt::format(
@@ -231,7 +255,7 @@ LineError LineParser::read_key_json(char* buffer, ParsedLine& parsed) {
 }
 
 LineError LineParser::finish_key(const KeyBuffer& key, ParsedLine& parsed) {
-  if (key.size_wanted() > key_capacity) return too_long("the key", key.size_wanted());
+  if (key.size_wanted() > rule_.key_bytes_max) return too_long("the key", key.size_wanted());
   parsed.key = key.bytes();
   return LineError::none;
 }
@@ -276,8 +300,8 @@ LineError LineParser::read_time_json(ParsedLine& parsed) {
 }
 
 LineError LineParser::too_long(const char* what, std::size_t size) {
-  explanation_ =
-      fmt::format("{} has {} bytes, the limit of a key is {}", what, size, limits::key_bytes_max);
+  explanation_ = fmt::format("{} has {} bytes, the limit of a key is {}{}", what, size,
+                             rule_.key_bytes_max, rule_.key_limit_name);
   return LineError::key_too_long;
 }
 

@@ -1,7 +1,8 @@
 // From a line to its key and its time.
 //
 // Keys are unambiguous: fields split by white space hold no blank and are joined by one; fields
-// split by a delimiter are joined by it; JSON values carry type and length (json_key.hpp).
+// split by a delimiter are joined by it; a whole record of CSV has one form (csv.hpp); JSON values
+// carry type and length (json_key.hpp).
 #pragma once
 
 #include <cstddef>
@@ -22,13 +23,17 @@ namespace semel::tool {
 
 inline constexpr unsigned field_max = 10'000;
 inline constexpr std::size_t key_parts_max = 256;
+inline constexpr std::size_t line_max_default = std::size_t{1} << 20;
+inline constexpr std::size_t line_max_least = std::size_t{1} << 10;
+inline constexpr std::size_t line_max_most = std::size_t{64} << 20;
 
 /// What of a line is looked at.
 struct LineRule {
   std::vector<unsigned> key_fields;       ///< 1-based
   std::vector<std::string> key_pointers;  ///< JSON; with key_fields empty too: the whole line
   std::optional<char> delimiter;          ///< none: blanks and tabs, runs of them count once
-  bool is_csv = false;        ///< records with quotes (csv.hpp); the delimiter is then one byte
+  bool is_table = false;  ///< records of fields: an empty line is none, a '\r' ends the last one
+  bool is_csv = false;    ///< records with quotes (csv.hpp); the delimiter is then one byte
   bool takes_quotes = false;  ///< split at a delimiter: quotes are bytes like others
   bool has_header = false;    ///< fields: the first record of each input names them
   bool folds_case = false;    ///< A to Z are a to z in keys; other bytes stay as they are
@@ -40,6 +45,8 @@ struct LineRule {
   unsigned time_field = 0;                ///< 0: time_pointer
   std::optional<std::string> time_pointer;
   bool missing_is_key = false;  ///< a missing part of a key is empty, a missing time is "now"
+  std::size_t key_bytes_max = limits::key_bytes_max;
+  const char* key_limit_name = "";  ///< where that comes from, for the text of errors
 };
 
 /// "1,7": 1-based field numbers. Errors: bad_option.
@@ -57,10 +64,11 @@ enum class LineError : std::uint8_t {
   key_inexact,
   bad_csv,
   quoted_field,
+  blank,  ///< an empty line in a table: passed on and not remembered, whatever --missing says
 };
 
 struct ParsedLine {
-  Bytes key;  ///< in the line, in the buffer, or static; 1..limits::key_bytes_max bytes
+  Bytes key;  ///< in the line, in the buffer, or static; 1..LineRule::key_bytes_max bytes
   std::optional<std::int64_t> unix_ms;
 };
 
@@ -69,13 +77,13 @@ class LineParser {
   explicit LineParser(LineRule rule);
 
   /// Reads `line` (without newline). Keys that are put together are written to `buffer`, which
-  /// has key_capacity bytes; the caller moves on by `parsed.key.size()` if the key begins there.
-  static constexpr std::size_t key_capacity = limits::key_bytes_max;
+  /// has LineRule::key_bytes_max bytes; the caller moves on by `parsed.key.size()` if the key
+  /// begins there.
   LineError parse(Bytes line, char* buffer, ParsedLine& parsed) {
     if (whole_line_) {
       parsed.key = line.empty() ? empty_key() : line;
-      return line.size() <= limits::key_bytes_max ? LineError::none
-                                                  : too_long("the line", line.size());
+      return line.size() <= rule_.key_bytes_max ? LineError::none
+                                                : too_long("the line", line.size());
     }
     return parse_parts(line, buffer, parsed);
   }
@@ -100,8 +108,10 @@ class LineParser {
   LineError parse_parts(Bytes line, char* buffer, ParsedLine& parsed);
   [[nodiscard]] LineError split(Bytes line);
   void prepare();
+  LineError bad_csv();
   LineError read_key_fields(char* buffer, ParsedLine& parsed);
   LineError read_key_json(char* buffer, ParsedLine& parsed);
+  LineError read_record(Bytes line, char* buffer, ParsedLine& parsed);
   LineError read_time_field(Bytes line, ParsedLine& parsed);
   LineError read_time_json(ParsedLine& parsed);
   LineError too_long(const char* what, std::size_t size);
@@ -114,6 +124,7 @@ class LineParser {
   std::vector<Bytes> fields_;  ///< of the current line, as far as they are needed
   std::size_t fields_needed_ = 0;
   std::deque<std::string> unquoted_;
+  std::string field_;
   std::unique_ptr<JsonLine> json_;
   std::string explanation_;
 };
