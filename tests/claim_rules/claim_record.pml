@@ -11,6 +11,7 @@ byte rec_id;      /* claim_id: 0 none, i + 1 the one that owner i uses now, nobo
 byte rec_home;    /* i + 1: owner i was granted it */
 byte rec_print;
 byte rec_tries;   /* attempts, counted where there is a limit */
+byte rec_memo;    /* 1: a step has left a memo */
 byte rec_value;   /* 1, 2: a result; 3, 4: a failure; 5: poison */
 byte last_epoch;  /* what epochs are drawn from */
 byte my_epoch[N]; /* what an owner believes */
@@ -30,6 +31,8 @@ hidden byte was, was_epoch, was_value; /* the record before the call */
 #define d_strict STRICT
 #define d_attempts (LIMIT == 0 -> attempts_none : (rec_tries >= LIMIT -> attempts_at : attempts_below))
 
+#define d_memos (rec_memo != 0 -> memos_kept : memos_none)
+
 #include "claim_rows.pml"
 
 inline remember() {
@@ -44,6 +47,7 @@ inline clear_record() {
   rec_home = 0;
   rec_print = 0;
   rec_tries = 0;
+  rec_memo = 0;
   rec_value = 0
 }
 
@@ -53,10 +57,10 @@ inline become(value) {
   :: next == unchanged -> skip
   :: next == record_absent -> record = next; clear_record()
   :: next == record_vacant -> record = next; rec_id = 0; rec_home = 0; rec_print = 0
-  :: next == record_poison -> record = next; rec_value = poison_value; rec_id = 0; rec_home = 0
+  :: next == record_poison -> record = next; rec_value = poison_value; rec_id = 0; rec_home = 0; rec_memo = 0
   :: next == record_doubt -> record = next; rec_id = 0
   :: next == record_done || next == record_failed ->
-     record = next; rec_value = value; rec_id = 0; rec_home = 0
+     record = next; rec_value = value; rec_id = 0; rec_home = 0; rec_memo = 0
   :: else -> record = next
   fi
 }

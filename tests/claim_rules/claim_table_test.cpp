@@ -1,6 +1,7 @@
 // The claim rules against claim_table.txt: every combination of its dimensions, asked of the
 // code's own pure functions. Words: as in the table.
 #include "tests/claim_rules/claim_table.hpp"
+#include "engine/rules/memo_list.hpp"
 
 #include <algorithm>
 #include <string>
@@ -73,6 +74,7 @@ class Trial {
   [[nodiscard]] Seen run() {
     Seen seen;
     bytes_before_ = b_.value;
+    due_before_ = b_.due;
     if (!b_.present || !decode(bytes_before_, before_)) before_ = {};
     b_.last = {};
     if (!is_sound_) {
@@ -93,6 +95,8 @@ class Trial {
       if (b_.due != no_end) b_.now = std::max(b_.now, b_.due);
       seen.next = b_.live().has_value() == was_there ? "=" : "absent";
       return seen;
+    } else if (call_.name == "recall" || call_.name == "remember") {
+      step_call(seen);
     } else {
       owner_call(seen);
     }
@@ -130,6 +134,9 @@ class Trial {
       b_.policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
     }
     same_ = b_.claim(request).epoch;
+    if (is("memos", "kept") && b_.remember(same_, "step", "memo").error != ErrorCode::ok) {
+      return false;
+    }
     const std::string& record = at("record");
     if (record == "absent") return b_.forget().found;
     if (record == "vacant") return b_.fail(same_).answer == OwnerAnswer::ok;
@@ -253,6 +260,18 @@ class Trial {
     if (!outcome.has_result && !outcome.result.empty()) carry(seen, "payload", false);
   }
 
+  void step_call(Seen& seen) {
+    const Epoch epoch = is("epoch", "same") ? same_ : is("epoch", "older") ? older_ : same_ + 1;
+    const bool recalls = call_.name == "recall";
+    const MemoOutcome outcome =
+        recalls ? b_.recall(epoch, "step") : b_.remember(epoch, "step", "new memo");
+    seen.answer = outcome.error == ErrorCode::not_owner ? "not_owner" : "ok";
+    if (outcome.error != ErrorCode::ok && outcome.error != ErrorCode::not_owner) {
+      seen.answer += "(error)";
+    }
+    if (outcome.memo) carry(seen, "memo", outcome.memo == "memo");
+  }
+
   static void carry(Seen& seen, const std::string& word, bool right) {
     seen.carries.push_back(right ? word : word + "(wrong)");
   }
@@ -284,6 +303,15 @@ class Trial {
     const bool due =
         b_.due == (is("lapse", "in_doubt") ? no_end : now.lease_until + b_.policy.attempts_ttl);
     const bool lease = now.lease_until == b_.now + b_.policy.lease;
+    if (call_.name == "remember") {
+      const bool due_stays = b_.due == due_before_;
+      return due_stays && now.lease_until == before_.lease_until && now.epoch == before_.epoch &&
+             now.attempts == before_.attempts && now.claim_id == before_.claim_id &&
+             now.fingerprint == before_.fingerprint && now.owner == before_.owner &&
+             now.session == before_.session &&
+             find_memo(now.memos, now.fingerprint, "step") == "new memo";
+    }
+    if (now.memos != before_.memos) return false;
     if (!by_claim) {
       return due && lease && now.epoch == before_.epoch && now.attempts == before_.attempts &&
              now.claim_id == before_.claim_id && now.fingerprint == before_.fingerprint &&
@@ -300,22 +328,25 @@ class Trial {
            now.fingerprint == before_.fingerprint && !now.claim_id && now.session == 0;
   }
   [[nodiscard]] bool right_done(const ClaimRecord& now) const {
-    return is_kept(now) && now.result == payload_ && now.result_until == b_.now + 5000ms &&
-           now.unique_until == b_.now + 9000ms && b_.due == now.unique_until;
+    return is_kept(now) && now.memos.empty() && now.result == payload_ &&
+           now.result_until == b_.now + 5000ms && now.unique_until == b_.now + 9000ms &&
+           b_.due == now.unique_until;
   }
   [[nodiscard]] bool right_digest(const ClaimRecord& now) const {
     return is_kept(now) && now.result.empty() && now.unique_until == before_.unique_until &&
            b_.due == now.unique_until;
   }
   [[nodiscard]] bool right_failed(const ClaimRecord& now, const std::string& failure) const {
-    return is_kept(now) && now.result == failure && b_.due == b_.now + 3000ms;
+    return is_kept(now) && now.memos.empty() && now.result == failure && b_.due == b_.now + 3000ms;
   }
   [[nodiscard]] bool right_doubt(const ClaimRecord& now) const {
-    return is_kept(now) && now.result == payload_ && now.owner == before_.owner && b_.due == no_end;
+    return is_kept(now) && now.memos == before_.memos && now.result == payload_ &&
+           now.owner == before_.owner && b_.due == no_end;
   }
   [[nodiscard]] bool right_vacant(const ClaimRecord& now) const {
-    return now.attempts == before_.attempts && now.epoch == before_.epoch && now.result.empty() &&
-           b_.due == b_.now + 2000ms;
+    const bool takes_back = call_.name == "release" || call_.name == "resolve_released";
+    return now.attempts == before_.attempts - (takes_back ? 1 : 0) && now.epoch == before_.epoch &&
+           now.memos == before_.memos && now.result.empty() && b_.due == b_.now + 2000ms;
   }
 
   const ClaimTable& table_;
@@ -329,6 +360,7 @@ class Trial {
   std::string stored_;   ///< result or failure of the record
   std::string payload_;  ///< of the call
   std::string bytes_before_;
+  Timestamp due_before_{};
   ClaimRecord before_;  ///< points into these bytes
   ClaimRequest asked_;
   Version candidate_ = 0;
@@ -376,7 +408,7 @@ TEST_CASE("claim table: every combination of its dimensions has exactly one row"
           "[claim_rules][table]") {
   const ClaimTable table{ClaimTable::text()};
   for (const std::string& gap : table.gaps()) FAIL_CHECK(gap);
-  CHECK(table.calls().size() == 13);
+  CHECK(table.calls().size() == 15);
 }
 
 TEST_CASE("claim table: a row that is missing, doubled or not understood is noticed",
@@ -423,4 +455,7 @@ TEST_CASE("claim table: a row that says something else than the code is noticed"
   CHECK(changed("ok late - done", "ok late - =") > 0);
   CHECK(changed("ok late - vacant", "ok late - absent") > 0);
   CHECK(changed("stale_owner - result =", "stale_owner - - =") > 0);
+  CHECK(changed("ok - memo =", "ok - - =") > 0);
+  CHECK(changed("none  -> ok - - =", "none  -> not_owner - - =") > 0);
+  CHECK(changed("kept  -> found - - vacant", "kept  -> found - - absent") > 0);
 }

@@ -6,7 +6,8 @@
 
    MIX: the last owner's payload differs. WINDOW: what is asked after the record's end was first
    sent before the window (and no operator forgets the record). ONLY_SINK: only the
-   guarded resource asserts anything. */
+   guarded resource asserts anything. MEMOS: owners run a step, whose effect must not be there twice
+   while the work is not over. */
 
 #include "claim_record.pml"
 
@@ -21,6 +22,7 @@ byte end_epoch;         /* the work is finished: by whom, and how (a value of re
 byte end_value;
 bit in_doubt_run;       /* granted, and neither finished, given back nor resolved */
 bit said_doubt;         /* its owner does not know, and no operator has resolved that */
+bit charged;            /* the step's effect is there */
 byte runs;              /* grants since the work was begun anew, where there is a limit */
 bit was_done;
 byte sink_epoch;        /* what the guarded thing has accepted */
@@ -59,6 +61,7 @@ inline work_begins_anew() {
 
 inline finished(epoch, value) {
   lease_ends();
+  charged = 0;
   end_epoch = epoch;
   end_value = value;
   in_doubt_run = 0;
@@ -192,6 +195,25 @@ inline renew(i) {
   check()
 }
 
+/* A step of owner i: its effect and its memo, as no crash comes between them here. */
+inline run_step(i) {
+  own_call(i, 1);
+  rows_recall();
+  must((answer == answer_ok) == (lease_owner == i + 1 && lease_epoch == my_epoch[i]));
+  if
+  :: answer == answer_ok && !c_memo ->
+     must(!charged);
+     charged = 1;
+     rows_remember();
+     must(answer == answer_ok && next == record_held);
+     become(0);
+     rec_memo = 1
+  :: answer == answer_ok && c_memo -> must(charged)
+  :: else -> rows_remember(); must(answer == answer_not_owner && next == unchanged)
+  fi;
+  check()
+}
+
 /* The guarded thing refuses epochs below the greatest it has seen. */
 inline effect(i) {
   if
@@ -225,6 +247,9 @@ proctype owner(byte me) {
   :: d_step { my_epoch[me] != 0 -> renew(me) }
   :: d_step { my_epoch[me] != 0 -> release(me) }
   :: d_step { my_epoch[me] != 0 -> effect(me) }
+#ifdef MEMOS
+  :: d_step { my_epoch[me] != 0 -> run_step(me) }
+#endif
   :: d_step { my_epoch[me] != 0 || rec_home == me + 1 ->
        dies(me);
        if
@@ -246,7 +271,7 @@ proctype clock() {
        rows_end();
        become(0);
        if
-       :: next == record_absent -> rec_grant = 0; end_epoch = 0; end_value = 0; runs = 0
+       :: next == record_absent -> rec_grant = 0; end_epoch = 0; end_value = 0; runs = 0; charged = 0
        :: else -> skip
        fi;
        check() }
@@ -256,7 +281,7 @@ proctype clock() {
 proctype operator() {
   do
 #ifndef WINDOW
-  :: d_step { true -> rows_forget(); become(0); work_begins_anew(); check() }
+  :: d_step { true -> rows_forget(); become(0); work_begins_anew(); charged = 0; check() }
 #endif
   :: d_step { true ->
        rows_resolve_done();

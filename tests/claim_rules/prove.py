@@ -51,6 +51,8 @@ def configurations(is_long):
         "another payload": {**SAFETY, **world, "MIX": 1},
         "another payload, two attempts": {**SAFETY, **world, "MIX": 1, "LIMIT": 2},
         "duplicates after the window": {**SAFETY, **world, "WINDOW": 1, "MIX": 1},
+        "steps": {**SAFETY, **world, "MEMOS": 1},
+        "steps, in doubt": {**SAFETY, **world, "MEMOS": 1, **DOUBT},
         "becomes done": {**LIVE, **live},
         "becomes done, remote owners": {**LIVE, **live, "OWN": 0},
         "becomes done, strict": {**LIVE, **live, **STRICT},
@@ -87,7 +89,7 @@ class Mutant:
 
 FINISHED = "done|spent|digest"
 TAKEOVER = "over|closed * !differs retry none|below *"
-OTHERS = "!absent|vacant|held|over|closed|doubt same"
+OTHERS = "!absent|vacant|held|over|closed|doubt same *"
 MUTANTS = [
     Mutant("who claims a held key is granted it", "claim", "held !same !differs * * *",
            "granted - new_epoch,attempt held"),
@@ -114,7 +116,7 @@ MUTANTS = [
            "granted - new_epoch,attempt held", WINDOW=1),
     Mutant("the limit of attempts is not looked at", "claim", "over|closed * !differs retry at *",
            "granted takeover new_epoch,attempt held", LIMIT=2),
-    Mutant("a failure forgets the attempts", "fail_release", "held same * below|at",
+    Mutant("a failure forgets the attempts", "fail_release", "held same * below|at *",
            "ok - - absent", LIMIT=2),
     Mutant("complete does not compare the epoch", "complete", "!absent|vacant|done older * *",
            "ok - - done"),
@@ -130,13 +132,21 @@ MUTANTS = [
     Mutant("a strict namespace takes what is late", "complete", "over|closed|doubt same * yes",
            "ok late - done", **STRICT),
     Mutant("late is not said", "complete", "over|closed|doubt same * no", "ok - - done"),
-    Mutant("fail does not compare the epoch", "fail_release", "!absent|vacant older * *",
+    Mutant("fail does not compare the epoch", "fail_release", "!absent|vacant older * * *",
            "ok - - absent"),
     Mutant("fail undoes what is done", "fail_keep", f"{FINISHED}|poison same *", "ok - - failed"),
     Mutant("renew revives a lost lease", "renew", "over|closed|doubt same", "ok late - held"),
     Mutant("renew of a stale owner", "renew", "!absent|vacant older", "ok - - held"),
     Mutant("release of what is done", "release", OTHERS, "ok - - absent"),
-    Mutant("release by anyone", "release", "!absent|vacant !same", "ok - - absent"),
+    Mutant("release by anyone", "release", "!absent|vacant !same *", "ok - - absent"),
+    Mutant("a step of a stale owner runs where there is no memo", "recall", "held !same *",
+           "ok - - =", MEMOS=1),
+    Mutant("a step of finished work runs", "recall", "!held * *", "ok - - =", MEMOS=1),
+    Mutant("a release forgets the memos", "release", "held same kept", "ok - - absent", MEMOS=1),
+    Mutant("a failure forgets the memos", "fail_release", "held same * none kept",
+           "ok - - absent", MEMOS=1),
+    Mutant("a resolved doubt forgets the memos", "resolve_released", "held|over|closed|doubt kept",
+           "found - - absent", MEMOS=1),
     Mutant("the wheel takes the claim with its result", "wheel", "spent", "- - - absent"),
     Mutant("a restart loses what is done", "restart", f"{FINISHED} *", "- - above absent"),
     Mutant("a restart loses a remote owner's claim", "restart", "held|over remote",

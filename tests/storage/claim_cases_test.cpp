@@ -6,6 +6,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/patterns/steps.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
 #include "tests/claim_rules/claim_table.hpp"
@@ -52,9 +53,10 @@ struct ClaimProcess {
 
 /// Puts a record of this state (a word of the claim table) under `key`; its owner's epoch.
 Epoch put_record(ClaimProcess& process, ManualClock& clock, Bytes key, const std::string& record,
-                 SessionId session) {
+                 SessionId session, bool has_memo = false) {
   Claims& claims = *process.claims;
   const Epoch epoch = claims.claim({.key = key, .owner = "owner", .session = session}).epoch;
+  if (has_memo) REQUIRE(Steps(claims, key, epoch).remember("step", "memo"));
   if (record == "absent") REQUIRE(*claims.forget(key));
   if (record == "over") clock.advance(1000ms);
   if (record == "closed") process.engine->close_session(session);
@@ -99,6 +101,15 @@ std::string record_of(Claims& claims, Bytes key) {
   return view.lease_remaining > 0ms ? "held" : "over";
 }
 
+bool has_memos(Engine& engine, Bytes table_key) {
+  bool found = false;
+  REQUIRE(engine.snapshot([&](const Mutation& mutation) {
+    const bool is_it = mutation.key == table_key && mutation.claim.has_value();
+    found = found || (is_it && !mutation.claim->memos.empty());
+  }));
+  return found;
+}
+
 std::string as_seen(const std::string& record) {
   if (record == "digest") return "spent";
   return record == "closed" ? "over" : record;
@@ -123,15 +134,18 @@ TEST_CASE("case I: a restart does to every state what its row of the claim table
     const std::string record = table.value(at, "record");
     const bool in_doubt = table.value(at, "lapse") == "in_doubt";
     const bool remote = table.value(at, "owner") == "remote";
+    const bool has_memo = table.value(at, "memos") == "kept";
     Epoch epoch = 0;
     Epoch newest = 0;
     {
       ClaimProcess process{directory, clock, in_doubt};
-      epoch = put_record(process, clock, "k", record, remote ? 0 : process.engine->open_session());
+      epoch = put_record(process, clock, "k", record, remote ? 0 : process.engine->open_session(),
+                         has_memo);
       newest = process.claims->claim({.key = "newest"}).epoch;
     }
     ClaimProcess process{directory, clock, in_doubt};
     const std::string wanted = row->next == "=" ? record : row->next;
+    CHECK(has_memos(*process.engine, "ns:k") == has_memo);
     if (wanted == "held") CHECK(process.claims->get("k")->lease_remaining == 1000ms);
     CHECK(record_of(*process.claims, "k") == as_seen(wanted));
     if (as_seen(wanted) == "done") CHECK(process.claims->claim({.key = "k"}).result == "42");
@@ -143,7 +157,8 @@ TEST_CASE("case I: a restart does to every state what its row of the claim table
     CHECK(process.claims->claim({.key = "another"}).epoch > std::max(epoch, newest));
     ++cases;
   });
-  CHECK(cases == 11 * 2 * 2 - 2);  // a remote owner has no session to close
+  // A remote owner has no session to close; memos are of work that is not over.
+  CHECK(cases == 11 * 2 * 2 - 2 + 5 * 2 * 2 - 2);
 }
 
 TEST_CASE("case I: after a restart the same questions get the same answers",
