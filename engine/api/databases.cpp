@@ -13,6 +13,7 @@
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
 #include "engine/logged/call_log.hpp"
+#include "engine/rules/kinds.hpp"
 
 namespace semel {
 
@@ -51,11 +52,24 @@ void Core::sweep_flushed() {
   compactor_.sweep_flushed(threads_.context());
 }
 
+/// The sweep may come by when the key has a new claim: what the log says of that one stays last.
+void Core::note_flushed(ThreadContext& context, const Entry& old) noexcept {
+  const Timestamp now = now_of(clock_);
+  const KeyLocation location = location_of({databases_.shown(old.db()), old.key()});
+  const Probe probe = find(location, old.key());
+  const bool is_taken = probe.state == Probe::State::found && lives(entry(probe.seen), now);
+  if (!is_taken) return note_forgotten(context, old.key(), old.value(), now);
+  context.bump(Count::claims_forgotten);
+}
+
 bool Core::sweep_flushed(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
   if (!context.retired.reserve()) return false;
   const Entry& old = entry(seen);
   // No delete marker: copies in the cold store are flushed as well.
   if (!ShardTable::bury(word, seen, old.version())) return false;
+  if (old.kind() == Kind::claim && is_visible(old.kind(), old.value())) [[unlikely]] {
+    note_flushed(context, old);
+  }
   committed(context, HashBits{}, &old, false, nullptr, no_end);
   return true;
 }
@@ -148,6 +162,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
       return Error{no, {}};
     }
     const Version version = core.versions().fence(core.threads(), core.context());
+    if (version > limits::version_max) return Error{ErrorCode::versions_exhausted, {}};
     section.note_all_changed();
     for (std::uint8_t each = 0; each < limits::db_count; ++each) {
       if (db && *db != each) continue;
@@ -193,6 +208,9 @@ Status Engine::swap_db(std::uint8_t one, std::uint8_t other) {
     auto all = section({});
     if (!all) return all.error();
     if (!engine::impl_of(*all).accepts(false)) return Error{ErrorCode::refused, {}};
+    if (core.versions().next() > limits::version_max) {
+      return Error{ErrorCode::versions_exhausted, {}};
+    }
     engine::impl_of(*all).note_all_changed();
     if (core.journal() != nullptr) engine::impl_of(*all).make_room(limits::db_count, 1);
     const std::uint64_t map = core.databases().map();

@@ -55,6 +55,12 @@ Status check_options(const Options& options) {
   if (options.durability != Durability::memory && options.journal == nullptr) {
     return Error{ErrorCode::bad_option, "durability above memory needs a journal"};
   }
+  SEMEL_CHECK(check_range("first_version", options.first_version, 1, limits::version_max - 1));
+  if (options.clock != nullptr && options.clock->now() > Timestamp{limits::time_max}) {
+    return Error{ErrorCode::bad_option,
+                 "clock: " + std::to_string(options.clock->now().time_since_epoch().count()) +
+                     " ms, allowed up to " + std::to_string(limits::time_max.count())};
+  }
   if (options.replicated && options.cold != nullptr) {
     return Error{ErrorCode::bad_option, "a replica has no cold store"};
   }
@@ -191,7 +197,7 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
 
 std::size_t Engine::Impl::advance(std::size_t budget) {
   if (core_.begin_call() != ErrorCode::ok) return budget;
-  const Timestamp now = clock_.now();
+  const Timestamp now = engine::now_of(clock_);
   const std::size_t left = core_.advance(now, budget, false);
   wait_queue_.poll(now);
   return left;

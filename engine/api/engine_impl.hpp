@@ -67,12 +67,13 @@ class Engine::Impl {
   /// The time of a call that begins now.
   [[nodiscard]] Timestamp now() noexcept {
     const engine::ThreadContext* const own = core_.threads().try_context();
-    return own != nullptr ? core_.now(*own) : clock_.now();
+    return own != nullptr ? core_.now(*own) : engine::now_of(clock_);
   }
   /// The wall clock at that time.
   [[nodiscard]] std::int64_t unix_ms() noexcept {
     const engine::ThreadContext* const own = core_.threads().try_context();
-    return own != nullptr && own->decision != nullptr ? own->decision->unix_ms : clock_.unix_ms();
+    return own != nullptr && own->decision != nullptr ? own->decision->unix_ms
+                                                      : engine::unix_ms_of(clock_);
   }
   /// Whether this thread may change it: a replica is changed by entries of its log alone.
   [[nodiscard]] bool accepts_changes() noexcept {
@@ -141,6 +142,8 @@ class Engine::Impl {
   [[nodiscard]] std::optional<std::string> random_key(std::uint8_t db);
 
   [[nodiscard]] Status restore(const Mutation& mutation);
+  /// Whether its record is of a claim that must not end by itself, and says that it does.
+  [[nodiscard]] bool holds_longer(const Mutation& mutation) const;
   [[nodiscard]] std::uint64_t restores() const noexcept {
     return restores_.load(std::memory_order_relaxed);  // mo: relaxed: added before it is published
   }

@@ -11,6 +11,8 @@
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
 #include "engine/logged/call_log.hpp"
+#include "engine/rules/claim_states.hpp"
+#include "engine/rules/operator_rules.hpp"
 #include "semel/claims.hpp"
 
 namespace semel {
@@ -127,6 +129,49 @@ class Drop {
   DropReport report_;
 };
 
+/// A held claim whose record ends later by `policy` than it does now gets that end. Walks the whole
+/// table, beside other calls. Errors: those of an update; some may have got their end by then.
+[[nodiscard]] Status hold_claims(Engine& of, const Claims::Namespace& names, const Policy& policy) {
+  engine::Core& core = engine::impl_of(of).core();
+  std::vector<std::string> keys;
+  std::uint64_t cursor = 0;
+  do {
+    keys.clear();
+    SEMEL_TRY(next, of.scan(cursor,
+                            {.db = policy.db,
+                             .kind = Kind::claim,
+                             .prefix = names.prefix(),
+                             .count = records_at_once},
+                            [&](const ScanItem& item) {
+                              if (engine::is_open(*item.claim)) keys.emplace_back(item.key);
+                            }));
+    cursor = next;
+    for (const std::string& key : keys) {
+      engine::Scratch scratch;
+      Version version = 0;
+      Timestamp now = engine::impl_of(of).now();
+      const ErrorCode error = core.update(
+          policy.db, key, now,
+          [&](const engine::RecordView* live, const auto&) {
+            engine::Decision decision = engine::decide_hold(live, policy, scratch);
+            // Replicas come by in orders of their own, which must not show.
+            decision.keeps_version = core.options().replicated;
+            return decision;
+          },
+          version);
+      if (error != ErrorCode::ok) return Error{error, std::string{names.name()}};
+    }
+  } while (cursor != 0);
+  return Done{};
+}
+
+/// Whether a claim that is held may end later by `after`. With doubt also if nothing changes: a
+/// call that was interrupted is made again.
+[[nodiscard]] bool holds_longer(const Policy& before, const Policy& after) noexcept {
+  return before.db == after.db && (after.on_lease_end == Policy::OnLeaseEnd::in_doubt ||
+                                   after.attempts_ttl > before.attempts_ttl);
+}
+
 using What = replication::NamespaceCommand::What;
 
 /// The call of a replica, by the log of its group; its text. Errors name the namespace alone:
@@ -170,9 +215,29 @@ Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
   if (const engine::LoggedCall log = impl_->log_for_call()) {
     return decide_logged(*log, What::change, name, policy);
   }
+  const NamespaceHandle names = impl_->namespaces().find(name);
+  engine::ThreadContext& own = impl_->core().context();
+  const bool holds = names && engine::Core::guards_claims(own) && engine::check_policy(policy) &&
+                     holds_longer(names->policy(), policy);
+  if (holds && own.section != nullptr) {
+    return Error{ErrorCode::bad_option,
+                 "terms that hold claims longer cannot be given inside a section"};
+  }
+  // Before the change is written down and after it: what is held by then, and what was granted
+  // meanwhile by calls that had read the terms of before. So a crash at any point leaves no claim
+  // that ends earlier than the terms say, and asking again goes on where it was.
+  if (holds) SEMEL_CHECK(hold_claims(*this, *names, policy));
   Ticket ticket = 0;
   SEMEL_TRY(changed, impl_->namespaces().change(name, policy, ticket));
+  if (holds) {
+    impl_->core().threads().wait_for_others(own);
+    SEMEL_CHECK(hold_claims(*this, *names, policy));
+    if (impl_->wait_queue().has_waiters()) impl_->wait_queue().poll(impl_->now());
+  }
   SEMEL_CHECK(impl_->confirm_ticket(ticket));
+  if (const ErrorCode unknown = impl_->confirm(); unknown != ErrorCode::ok) {
+    return Error{unknown, std::string{name}};
+  }
   return changed;
 }
 

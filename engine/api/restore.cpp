@@ -1,5 +1,6 @@
 // The way back in: mutations of a snapshot or a log are put back as they were, in any order.
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -48,25 +49,42 @@ std::uint64_t Engine::restores() const noexcept {
   return impl_->restores();
 }
 
+bool Engine::Impl::holds_longer(const Mutation& mutation) const {
+  const bool is_held = mutation.type == Mutation::Type::put && mutation.kind == Kind::claim &&
+                       mutation.claim && mutation.claim->state == ClaimState::held;
+  if (!is_held || mutation.due == no_end || core_.options().replicated) return false;
+  const engine::NamespaceHandle names = namespaces_.find_by_key(mutation.key);
+  return names && names->policy().on_lease_end == Policy::OnLeaseEnd::in_doubt;
+}
+
 Status Engine::Impl::restore(const Mutation& mutation) {
   restores_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
+  if (mutation.version > limits::version_max) {
+    return Error{ErrorCode::storage_damaged, "version " + std::to_string(mutation.version) +
+                                                 ", the largest is " +
+                                                 std::to_string(limits::version_max)};
+  }
   // That of a database map in a snapshot of a replica is the next one to be handed out.
   const bool is_next = core_.options().replicated && mutation.type == Mutation::Type::db_map;
   core_.versions().raise(mutation.version - (is_next ? 1 : 0));
   if (mutation.type == Mutation::Type::flush || mutation.type == Mutation::Type::db_map) {
     return restore_database(mutation);
   }
-  if (mutation.kind == Kind::name_space) return namespaces_.restore(mutation, clock_.now());
+  if (mutation.kind == Kind::name_space)
+    return namespaces_.restore(mutation, engine::now_of(clock_));
   if (mutation.db >= limits::db_count) {
     return Error{ErrorCode::db_out_of_range, std::to_string(mutation.db)};
   }
-  const Timestamp now = clock_.now();
+  const Timestamp now = engine::now_of(clock_);
   Timestamp marker_end = now + delete_marker_ttl;
   if (core_.cold() != nullptr) {
     const Core::Operation operation{core_, core_.context()};
     marker_end = std::max(marker_end, core_.cold_end(mutation.db, mutation.key));
   }
-  const ErrorCode error = core_.restore(mutation, now, marker_end);
+  // A claim that was granted while its namespace's terms changed: it ends by what they are now.
+  std::optional<Mutation> held;
+  if (holds_longer(mutation)) held.emplace(mutation).due = no_end;
+  const ErrorCode error = core_.restore(held ? *held : mutation, now, marker_end);
   if (error == ErrorCode::ok) return Done{};
   return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
                           std::to_string(mutation.value.size()) + " bytes"};

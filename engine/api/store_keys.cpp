@@ -39,6 +39,16 @@ class Group {
   [[nodiscard]] bool exists(KeyRef key) {
     return apply({.verb = Verb::exists, .db = key.db, .key = key.key}).found;
   }
+  /// What exists() has found is a claim, which is neither moved, nor copied, nor overwritten: the
+  /// call ends with wrong_type.
+  [[nodiscard]] bool met_claim() {
+    engine::Core& core = engine::impl_of(engine_).core();
+    if (!out_.found || out_.kind != Kind::claim || !engine::Core::guards_claims(core.context())) {
+      return false;
+    }
+    fail_if(ErrorCode::wrong_type);
+    return true;
+  }
   void reserve(std::size_t bytes, std::size_t records) {
     fail_if(engine::impl_of(section_).reserve(bytes, records));
   }
@@ -172,10 +182,13 @@ Result<bool> set_all(Engine& engine, std::uint8_t db, std::span<const KeyValue> 
     bytes += pair.key.size() + pair.value.size();
   }
   SEMEL_TRY(group, begin_group(engine, db, keys));
-  if (condition != Condition::always) {
+  // Before the first is written: all or none. Without namespaces there are no claims to be met.
+  const bool may_meet_claims = engine::impl_of(engine).namespaces().figures().count != 0;
+  if (condition != Condition::always || may_meet_claims) {
     for (const Bytes key : keys) {
       const bool wanted = condition == Condition::if_present;
-      if (group.exists({db, key}) != wanted) return false;
+      if (group.exists({db, key}) != wanted && condition != Condition::always) return false;
+      if (group.met_claim()) return group.error();
     }
   }
   group.reserve(bytes, pairs.size());
@@ -209,7 +222,10 @@ Result<bool> transfer(Engine& engine, const Transfer& how) {
   const bool there = group.exists(how.from);
   if (!there && how.from_must_exist) return Error{ErrorCode::no_such_key, {}};
   if (!there) return false;
-  if (!how.replace && group.exists(how.to)) return false;
+  if (group.met_claim()) return group.error();
+  const bool in_the_way = group.exists(how.to);
+  if (!how.replace && in_the_way) return false;
+  if (group.met_claim()) return group.error();
   const bool copied = group.copy(how.from, how.to);
   if (copied && how.erase_from && !group.failed()) group.erase(how.from);
   group.commit();

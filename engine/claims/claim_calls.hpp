@@ -50,6 +50,11 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
     return refuse(outcome, ErrorCode::namespace_dropped);
   const Policy& policy = context.policy;
   facts.session = request.session.value_or(context.impl.sessions().own());
+  // Its owner would be dead from the beginning, and the next caller would have the key as well.
+  if (request.session && context.guards_claims() &&
+      context.impl.sessions().is_closed(facts.session)) [[unlikely]] {
+    return refuse(outcome, ErrorCode::session_closed);
+  }
   const bool has_window =
       request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0});
   Scratch scratch;
@@ -136,6 +141,7 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
         [&](const RecordView* live, const auto&) {
           facts.now = context.now;
           facts.owner_dead = context.owner_dead(live);
+          facts.counts_tries = context.guards_claims();
           note.read(live);
           const Decision decision =
               decide_owner(verb, live, call, context.policy, facts, outcome, scratch);

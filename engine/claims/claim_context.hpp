@@ -72,6 +72,12 @@ struct ClaimContext {
     return decision.action == Action::store && names.state() != Claims::Namespace::State::open;
   }
 
+  /// See Core::guards_claims().
+  [[nodiscard]] bool guards_claims() const noexcept {
+    const ThreadContext* const own = impl.core().threads().try_context();
+    return own == nullptr || Core::guards_claims(*own);
+  }
+
   /// Whether a newcomer to `table_key` has to queue behind its waiters.
   [[nodiscard]] bool others_first(Bytes table_key) const {
     // Who waits is known to one replica alone, which puts claims into their order before the log.

@@ -69,9 +69,15 @@ class ClaimAll {
     FoldTable folds{context_.impl.core(), requests_, is_valid};
     bool all = true;
     std::size_t bytes = 0;
+    const bool compares = context_.guards_claims();
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       claim(i, false);
       outcomes_[i].folded_onto = folds.first_of(i);
+      if (compares && differs_from_earlier(i)) {
+        engine::refuse(outcomes_[i], ErrorCode::ok);
+        outcomes_[i].answer = ClaimAnswer::mismatch;
+        outcomes_[i].folded_onto = folds.first_of(i);
+      }
       all = all && is_granted(outcomes_[i]);
       bytes += keys_[i].size() + engine::claim_overhead_max;
     }
@@ -108,6 +114,21 @@ class ClaimAll {
         commit);
     // The first look decides what is in the way, the second the grants.
     if (commit || !is_granted(outcomes_[i])) note.write(requests_[i], outcomes_[i]);
+  }
+  /// Whether an earlier request of this key gave another fingerprint: one grant would be for both
+  /// payloads. A repetition of the same attempt is asked about first, as a record is.
+  [[nodiscard]] bool differs_from_earlier(std::size_t i) const noexcept {
+    const std::optional<std::size_t> first = outcomes_[i].folded_onto;
+    const ClaimRequest& asked = requests_[i];
+    if (!first || asked.fingerprint.algorithm == 0) return false;
+    for (std::size_t j = *first; j < i; ++j) {
+      if (j != *first && outcomes_[j].folded_onto != first) continue;
+      const ClaimRequest& earlier = requests_[j];
+      if (earlier.fingerprint.algorithm != asked.fingerprint.algorithm) continue;
+      if (asked.claim_id && earlier.claim_id == asked.claim_id) return false;
+      return earlier.fingerprint.digest != asked.fingerprint.digest;
+    }
+    return false;
   }
   /// Nothing was changed: grants that were planned get epoch 0.
   bool give_up() noexcept {

@@ -40,6 +40,20 @@ ClaimDecision decision_of(const DecisionFacts& facts) {
   return decision;
 }
 
+[[nodiscard]] bool is_grant_of_nothing(const DecisionFacts& facts) noexcept {
+  return facts.call == DecisionCall::claim && facts.met == ClaimState::absent &&
+         static_cast<ClaimAnswer>(facts.answer) == ClaimAnswer::granted;
+}
+
+/// Of a grant, by the decision before it.
+[[nodiscard]] std::string_view why_nothing_was_known(const ClaimDecision& before) noexcept {
+  const bool had_record = before.seen != ClaimState::absent;
+  if (before.call == DecisionCall::forget && had_record) {
+    return "; the record that there was had been forgotten: its work may run once more";
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<ClaimDecision>> Claims::explain(Bytes key, std::size_t count) {
@@ -62,6 +76,10 @@ Result<std::vector<ClaimDecision>> Claims::explain(Bytes key, std::size_t count)
     context.decisions->for_each(core.hash64_of(0, whole), [&](const DecisionFacts& facts,
                                                               Timestamp last, std::uint64_t times) {
       ClaimDecision& decision = decisions.emplace_back(decision_of(facts));
+      // Not noted at the grant, which would have to look for what is no more.
+      if (decisions.size() > 1 && is_grant_of_nothing(facts)) {
+        decision.why += why_nothing_was_known(decisions[decisions.size() - 2]);
+      }
       decision.first_unix_ms = unix_ms(facts.at);
       decision.last_unix_ms = unix_ms(last);
       decision.times = times;

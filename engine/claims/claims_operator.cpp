@@ -8,6 +8,7 @@
 namespace semel {
 
 using Context = engine::ClaimContext;
+using engine::Count;
 using engine::Decision;
 using engine::RecordView;
 using engine::Scratch;
@@ -38,6 +39,9 @@ template <class Decide>
   note.write(call, error != ErrorCode::ok ? error : outcome.error, outcome.found);
   if (error != ErrorCode::ok) return engine::key_error(error, key);
   if (outcome.error != ErrorCode::ok) return engine::key_error(outcome.error, key);
+  if (outcome.found && call.call == DecisionCall::forget) {
+    context.impl.thread_stats().bump(Count::claims_forgotten);
+  }
   if (outcome.found) engine::notify_waiters(context, table_key.bytes());
   if (const ErrorCode unknown = context.impl.confirm(); unknown != ErrorCode::ok) {
     return engine::key_error(unknown, key);

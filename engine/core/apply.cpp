@@ -11,13 +11,21 @@ void decide_store(Core& core, Core::Operation& operation, Core::KeyLocation loca
                   const StoreOp& op, Timestamp now, StoreOutcome& outcome, MutationSink* sink) {
   std::string scratch;
   bool asked = false;
+  Bytes forgotten;  // a claim that is erased; valid until the operation ends
   const auto decision = [&](const RecordView* live, const NextVersion&) {
-    if (asked) [[unlikely]]
+    if (asked) [[unlikely]] {
       reset(outcome);  // an earlier decision lost its race
+      forgotten = {};
+    }
     asked = true;
     // A claim that was given back and only remembers its attempts is absent to all other calls.
     if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
-    return decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
+    Decision made = decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
+    if (live == nullptr || live->kind != Kind::claim) [[likely]]
+      return made;
+    if (Core::guards_claims(operation.context())) made = guard_claim(op, made, outcome);
+    forgotten = made.action == Action::erase ? live->value : Bytes{};
+    return made;
   };
   Version version = 0;
   const ErrorCode error =
@@ -28,6 +36,8 @@ void decide_store(Core& core, Core::Operation& operation, Core::KeyLocation loca
     return;
   }
   outcome.version = version;
+  if (!forgotten.empty()) [[unlikely]]
+    core.note_forgotten(operation.context(), op.key, forgotten, now);
 }
 
 }  // namespace semel::engine

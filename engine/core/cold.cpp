@@ -114,7 +114,7 @@ void Core::take_cold(const ColdLook::Copy& copy, Change& change) const noexcept 
   change.cold = &copy.record;
   change.floor = std::max(change.floor, record.version);
   // By the clock as well: what kept the copy from coming back may have gone since `now` was read.
-  change.live = record.due > change.now && record.due > clock_.now();
+  change.live = record.due > change.now && record.due > now_of(clock_);
 }
 
 Timestamp Core::cold_end(std::uint8_t stored, Bytes key) noexcept {

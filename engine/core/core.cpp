@@ -87,7 +87,7 @@ Status Core::start() {
     }
   }
   if (const Status kept = start_insight(); !kept) return kept;
-  const Timestamp now = clock_.now();
+  const Timestamp now = now_of(clock_);
   {
     const base::MutexLock lock{wheel_mutex_};
     wheel_ = std::make_unique<TtlWheel>(region_, now);
@@ -174,7 +174,8 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
   const bool keeps = decision.keeps_version;
   const Version fresh_version = keeps ? change.floor : versions_.candidate(context, change.floor);
   SEMEL_ASSERT(keeps || fresh_version > change.floor);
-  SEMEL_ASSERT(fresh_version <= Entry::version_max);
+  if (fresh_version > Entry::version_max) [[unlikely]]
+    return ErrorCode::versions_exhausted;
   const Entry* fresh = nullptr;
   if (probe.state == Probe::State::full) [[unlikely]] {
     if (!shard.table.grow(location.hash, probe.segment)) return ErrorCode::memory_full;
@@ -277,6 +278,22 @@ void Core::note_ended(const Entry& old) noexcept {
                                             .met_epoch = record.epoch,
                                             .met_lease_until = record.lease_until,
                                             .met_owner = record.owner});
+}
+
+void Core::note_forgotten(ThreadContext& context, Bytes key, Bytes claim, Timestamp now) noexcept {
+  context.bump(Count::claims_forgotten);
+  ClaimRecord record;
+  if (decisions_ == nullptr || !decode(claim, record)) return;
+  decisions_->add(hash64_of(0, key), {.call = DecisionCall::forget,
+                                      .answer = 1,
+                                      .changed = true,
+                                      .attempt = record.attempts,
+                                      .at = now,
+                                      .met = record.state,
+                                      .met_epoch = record.epoch,
+                                      .met_lease_until = record.lease_until,
+                                      .client = {context.client.data(), context.client_size},
+                                      .met_owner = record.owner});
 }
 
 void Core::notify_expired(ThreadContext& context, const Entry& old) noexcept {

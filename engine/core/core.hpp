@@ -36,6 +36,7 @@
 #include "engine/rules/claim_codec.hpp"
 #include "engine/rules/record.hpp"
 #include "engine/table/entry.hpp"
+#include "engine/time/bounded.hpp"
 #include "engine/time/ttl_wheel.hpp"
 #include "semel/engine.hpp"
 
@@ -167,8 +168,12 @@ class Core final : public SegmentSink {
     if (context.section != nullptr) [[unlikely]]
       return context.section->now();
     if (context.decision != nullptr) [[unlikely]]
-      return context.decision->now;
-    return clock_.now();
+      return bounded(context.decision->now);
+    return now_of(clock_);
+  }
+  /// Whether claims are no values, and what else a group does from that level of features on.
+  [[nodiscard]] static bool guards_claims(const ThreadContext& context) noexcept {
+    return context.decision == nullptr || context.decision->guards_claims;
   }
   [[nodiscard]] Threads& threads() noexcept { return threads_; }
   [[nodiscard]] Region& region() noexcept { return region_; }
@@ -179,6 +184,9 @@ class Core final : public SegmentSink {
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   /// Null: decisions are not kept.
   [[nodiscard]] DecisionLog* decisions() const noexcept { return decisions_.get(); }
+  /// A claim with these bytes was removed as a key is, by an operator: it is counted, and the
+  /// decision log has it.
+  void note_forgotten(ThreadContext& context, Bytes key, Bytes claim, Timestamp now) noexcept;
   /// Null: claims are not counted by namespace.
   [[nodiscard]] ClaimCounts* claim_counts() const noexcept { return claim_counts_.get(); }
   [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
@@ -308,6 +316,7 @@ class Core final : public SegmentSink {
   void notify_expired(ThreadContext& context, const Entry& old) noexcept;
   /// Of a claim, for the decision log.
   void note_ended(const Entry& old) noexcept;
+  void note_flushed(ThreadContext& context, const Entry& old) noexcept;
   /// The decision log and the counters, where the options ask for them.
   [[nodiscard]] Status start_insight();
   static void wait_for_append(const Entry& seen) noexcept;

@@ -82,6 +82,9 @@ Status Namespaces::check_journal() const {
   if (core_.options().replicated && core_.context().decision == nullptr) {
     return Error{ErrorCode::refused, "a replica is changed by its log alone"};
   }
+  if (core_.versions().next() > limits::version_max) {
+    return Error{ErrorCode::versions_exhausted, {}};
+  }
   Journal* const journal = core_.journal();
   if (journal != nullptr && !journal->accepts_writes()) return no_journal();
   return Done{};

@@ -35,7 +35,7 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
       // A section's time stands still, and what is due elsewhere may have to wait for it.
       if (context.section == nullptr) {
         const std::uint64_t before = threads_.sum(Count::bytes_records);
-        static_cast<void>(advance(clock_.now(), due_at_once, false));
+        static_cast<void>(advance(now_of(clock_), due_at_once, false));
         // One that needs many spans comes here again, until nothing is due any more.
         if (threads_.sum(Count::bytes_records) < before) return true;
       }

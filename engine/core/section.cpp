@@ -29,7 +29,7 @@ Section::Impl::Impl(Core& core, engine::ChangeListener& listener, std::uint64_t 
   // Read after the wait: an operation that was under way then may have used a later time than one
   // read before.
   const engine::DecisionContext* const decision = core_.context().decision;
-  now_ = decision != nullptr ? decision->now : core_.clock().now();
+  now_ = decision != nullptr ? engine::bounded(decision->now) : engine::now_of(core_.clock());
   accepts_ = core_.journal() == nullptr || core_.journal()->accepts_writes();
   if (core_.journal() != nullptr) {
     const Options& options = core_.options();

@@ -68,7 +68,7 @@ Result<SpillReport> Spill::run_generation() {
 }
 
 Status Spill::drop_ended() {
-  Status dropped = cold_.drop_ended(core_.clock().now());
+  Status dropped = cold_.drop_ended(now_of(core_.clock()));
   core_.threads().wait_for_others(own_);
   cold_.reclaim();
   core_.charge_cold();
@@ -156,7 +156,7 @@ void Spill::step_over(Stop& at, std::uint32_t depth) noexcept {
 void Spill::collect(Stop& at) {
   SEMEL_ASSERT(at.shard < core_.shards().size() && at.reversed_index < directory_size);
   Core::Shard& shard = core_.shards()[at.shard];
-  const Timestamp now = core_.clock().now();
+  const Timestamp now = now_of(core_.clock());
   Operation operation{core_, own_};
   operation.admit(shard);
   ShardTable::Segment& segment = *shard.table.locate({reverse16(at.reversed_index)});
@@ -250,7 +250,7 @@ Status Spill::bar_changed() {
     }
     // The part is known to may_hold_until(), so the marker outlives the copy.
     SEMEL_ASSERT(end >= record.due);
-    const ErrorCode barred = core_.restore(record, core_.clock().now(), end);
+    const ErrorCode barred = core_.restore(record, now_of(core_.clock()), end);
     if (barred != ErrorCode::ok) return Error{barred, "a delete marker for a record that changed"};
   }
   return Done{};
@@ -378,7 +378,7 @@ Status Spiller::drop_ended() {
 }
 
 Millis Spiller::step(Millis every) {
-  const Timestamp now = core_.clock().now();
+  const Timestamp now = now_of(core_.clock());
   if (now >= next_drop_) {
     next_drop_ = now + idle;
     static_cast<void>(drop_ended());  // it has ended all the same, and is tried again

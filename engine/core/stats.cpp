@@ -36,6 +36,7 @@ Stats Core::stats() {
   stats.claims_duplicate = threads_.sum(Count::claims_duplicate);
   stats.takeovers = threads_.sum(Count::takeovers);
   stats.stale_owners = threads_.sum(Count::stale_owners);
+  stats.claims_forgotten = threads_.sum(Count::claims_forgotten);
   stats.sections = threads_.sum(Count::sections);
   stats.growth_steps = threads_.sum(Count::growth_steps);
   stats.lost_races = threads_.sum(Count::lost_races);
@@ -47,7 +48,7 @@ Stats Core::stats() {
   // mo: relaxed: statistics.
   stats.wheel_items = wheel_size_.load(std::memory_order_relaxed);
   const Millis wheel_time{wheel_time_.load(std::memory_order_relaxed)};
-  stats.wheel_lag = std::max(Millis{0}, clock_.now().time_since_epoch() - wheel_time);
+  stats.wheel_lag = std::max(Millis{0}, now_of(clock_).time_since_epoch() - wheel_time);
   stats.bytes_wheel = wheel_bytes_.load(std::memory_order_relaxed);
   stats.bytes_records = threads_.sum(Count::bytes_records);
   stats.bytes_used = region_.used_bytes();

@@ -17,6 +17,9 @@ struct DecisionContext {
   Version first = 0;         ///< versions first..end - 1 are those of the entry, in its order
   Version end = 0;
   std::uint64_t secret = 0;  ///< seeds what is seeded; clients must not know it
+  /// The group's level of features has the rules of docs/decisions/0060; below it, entries are
+  /// decided as releases before did.
+  bool guards_claims = true;
 };
 
 }  // namespace semel::engine

@@ -58,6 +58,7 @@ enum class Count : std::uint8_t {
   claims_duplicate,
   takeovers,
   stale_owners,
+  claims_forgotten,
   sections,
   growth_steps,
   lost_races,

@@ -267,6 +267,11 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     case OwnerVerb::release:
       break;
   }
+  // What was not tried is not counted, and what was tried before is not forgotten.
+  if (facts.counts_tries && policy.attempts_max != 0 && record.attempts > 1 && !policy.issued) {
+    return giving_up(store_vacant(record.attempts - 1, record.epoch, record.memos,
+                                  given_back_until(record, policy, facts.now), scratch));
+  }
   return giving_up(give_back(record, policy, facts.now, scratch));
 }
 

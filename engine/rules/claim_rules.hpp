@@ -27,6 +27,7 @@ struct ClaimFacts {
   Version candidate = 0;       ///< version this change will get; becomes the epoch of a grant
   bool owner_dead = false;     ///< the session of the record is closed
   SessionId session = 0;       ///< of the caller; a grant is bound to it
+  bool counts_tries = true;    ///< a release leaves the attempts before it where they were
   bool others_first = false;   ///< others wait for this key, and they go first
   std::int64_t unix_now = 0;   ///< for first_sent only
   Timestamp held_until{};      ///< out: in_flight: end of the lease, or record, in the way

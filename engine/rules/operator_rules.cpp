@@ -1,5 +1,7 @@
 #include "engine/rules/operator_rules.hpp"
 
+#include <algorithm>
+
 #include "engine/rules/claim_states.hpp"
 
 namespace semel::engine {
@@ -39,6 +41,13 @@ Decision decide_resolve(const RecordView* live, Resolution resolution, Bytes res
     return giving_up(give_back(record, policy, now, scratch));
   }
   return giving_up(store_done(record, result, policy, now, scratch));
+}
+
+Decision decide_hold(const RecordView* live, const Policy& policy, Scratch& scratch) {
+  ClaimRecord record;
+  if (read_claim(live, record) != ClaimFound::claim || !is_open(record)) return {};
+  const Timestamp due = std::max(live->due, held_due(record, policy));
+  return due == live->due ? Decision{} : store_claim(record, due, scratch);
 }
 
 }  // namespace semel::engine

@@ -31,4 +31,8 @@ struct OperatorOutcome {
                                       const Policy& policy, Timestamp now, OperatorOutcome& outcome,
                                       Scratch& scratch);
 
+/// Of a change of terms: a held claim whose record ends later by `policy` than it does now gets
+/// that end. Its end would be a second run where the namespace never runs its work again by itself.
+[[nodiscard]] Decision decide_hold(const RecordView* live, const Policy& policy, Scratch& scratch);
+
 }  // namespace semel::engine

@@ -5,9 +5,11 @@
 //
 //   no record, or one whose time has ended          -> live is null
 //   an operation on strings meets another kind      -> wrong_type, nothing changes
-//   set without conditions and without get          -> overwrites any kind
-//   exists type del expire persist expire_time and
+//   set without conditions and without get          -> overwrites any kind but a claim
+//   exists type del expire_time and
 //   delex without condition                         -> work on any kind
+//   expire persist                                  -> work on any kind but a claim
+//   del, delex of a claim                           -> an operator's act, see guard_claim()
 //   an Expiry::at that has passed                   -> the record goes, and that counts as applied
 //   incr_by decr_by incr_by_float increx            -> counter_rules.hpp
 #pragma once
@@ -41,6 +43,18 @@ namespace semel::engine {
   if (op.verb == Verb::set) return decide_set(live, op, now, outcome);
   if (op.verb == Verb::get) return decide_get(live, outcome);
   return decide_other(live, op, now, value_bytes_max, outcome, scratch);
+}
+
+/// What becomes of a `decision` about a claim, held or finished: it is no value, so that whatever
+/// would change it or its end is wrong_type. Deleting it stays possible: it is forgotten.
+[[nodiscard]] inline Decision guard_claim(const StoreOp& op, const Decision& decision,
+                                          StoreOutcome& outcome) noexcept {
+  const bool would_change = (op.verb == Verb::set && op.condition != Condition::if_absent) ||
+                            op.verb == Verb::expire || op.verb == Verb::persist;
+  if (!would_change || outcome.error != ErrorCode::ok) return decision;
+  outcome.applied = outcome.has_value = false;
+  outcome.value.clear();
+  return fail(outcome, ErrorCode::wrong_type);
 }
 
 /// Why `op` does not pass validate(), once it is known that something is unusual about it.

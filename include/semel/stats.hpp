@@ -45,6 +45,7 @@ struct Stats {
   std::uint64_t claims_duplicate = 0;  ///< in_flight, replay, kept_failure
   std::uint64_t takeovers = 0;
   std::uint64_t stale_owners = 0;
+  std::uint64_t claims_forgotten = 0;  ///< by forget(), del or a flush: their work may run again
   std::uint64_t sections = 0;
   std::uint64_t growth_steps = 0;  ///< segments split or rebuilt
   std::uint64_t lost_races = 0;    ///< compare-and-set retries

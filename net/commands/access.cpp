@@ -1,5 +1,6 @@
 #include "net/commands/access.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -91,6 +92,24 @@ struct Judgement {
   [[nodiscard]] bool ok() const noexcept { return denied == AclDenied::ok; }
 };
 
+Judgement denial(Call& call, const Verdict& verdict, const AclRequest& request) {
+  NodeAclHost host{call};
+  AclCall about = acl_call(call, host);
+  log_denial(about, verdict, request);
+  return {verdict.denied, noperm_text(verdict, request, call.services.acl.catalog())};
+}
+
+/// Whether a command that removes keys would remove claims: one of its keys is a claim now, or it
+/// names no keys and there are namespaces.
+bool removes_claims(Call& call, const Touched& touched) {
+  if (touched.keys.empty()) return !call.engine.namespaces().empty();
+  return std::any_of(touched.keys.begin(), touched.keys.end(), [&](const AclKey& key) {
+    StoreOutcome seen;
+    call.engine.apply({.verb = Verb::exists, .db = call.client.db, .key = key.name}, seen);
+    return seen.found && seen.kind == Kind::claim;
+  });
+}
+
 /// What the user's rights say to a call, and an entry of the log if it is no.
 Judgement judge(Call& call) {
   const User& user = call.client.user.user();
@@ -99,11 +118,11 @@ Judgement judge(Call& call) {
   const Touched touched = touched_by(*call.row, call.args);
   const AclRequest request = request_of(*call.row, call.args, touched);
   const Verdict verdict = user.check(request);
-  if (verdict.ok()) return {};
-  NodeAclHost host{call};
-  AclCall about = acl_call(call, host);
-  log_denial(about, verdict, request);
-  return {verdict.denied, noperm_text(verdict, request, call.services.acl.catalog())};
+  if (!verdict.ok()) return denial(call, verdict, request);
+  if (!call.row->has(fact_removes) || !removes_claims(call, touched)) return {};
+  const AclRequest forget{.command = static_cast<std::uint32_t>(index_of(forget_row()))};
+  const Verdict may_forget = user.check(forget);
+  return may_forget.ok() ? Judgement{} : denial(call, may_forget, forget);
 }
 
 /// The same after a check for changes of the user. A deleted user has no rights.

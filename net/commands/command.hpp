@@ -83,7 +83,10 @@ enum CommandFact : std::uint32_t {
   fact_binds = 1U << 15U,          ///< "binds": a claim may be bound to its connection
   fact_versions = 1U << 16U,       ///< "versions": its reply has the version of a record
   fact_repeats = 1U << 18U,        ///< "repeats": in a group, any node repeats finished work
-  fact_of_node = 1U << 17U         ///< "of-node": in a group too, the node that is asked answers
+  fact_of_node = 1U << 17U,        ///< "of-node": in a group too, the node that is asked answers
+  fact_removes = 1U << 19U,  ///< "removes": keys of any kind; of claims only with the right to
+                             ///< run the command with fact_forgets
+  fact_forgets = 1U << 20U   ///< "forgets": removes claims, and nothing else
 };
 
 /// Which arguments of a request are secret.
@@ -140,6 +143,8 @@ struct CommandRow {
 /// The one command with fact_monitors, and the one with fact_declares.
 [[nodiscard]] const CommandRow& monitor_row() noexcept;
 [[nodiscard]] const CommandRow& declare_row() noexcept;
+/// The one command with fact_forgets.
+[[nodiscard]] const CommandRow& forget_row() noexcept;
 /// Its index in all_commands().
 [[nodiscard]] std::size_t index_of(const CommandRow& row) noexcept;
 

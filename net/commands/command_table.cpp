@@ -66,6 +66,8 @@ constexpr std::array fact_words{
     FactWord{"versions", fact_versions},
     FactWord{"repeats", fact_repeats},
     FactWord{"of-node", fact_of_node},
+    FactWord{"removes", fact_removes},
+    FactWord{"forgets", fact_forgets},
 };
 
 /// Of one digit. 0: it is none.
@@ -206,6 +208,12 @@ std::size_t index_of(const CommandRow& row) noexcept {
 
 const CommandRow& monitor_row() noexcept {
   constexpr std::size_t at = only_with(fact_monitors);
+  static_assert(at < std::size(rows));
+  return rows[at];
+}
+
+const CommandRow& forget_row() noexcept {
+  constexpr std::size_t at = only_with(fact_forgets);
   static_assert(at < std::size(rows));
   return rows[at];
 }

@@ -445,6 +445,7 @@ std::string semel(Facts& facts) {
   lines.put("claims_duplicate", stats.claims_duplicate);
   lines.put("takeovers", stats.takeovers);
   lines.put("stale_owners", stats.stale_owners);
+  lines.put("claims_forgotten", stats.claims_forgotten);
   lines.put("waiters", stats.waiters);
   lines.put("namespaces", stats.namespaces);
   lines.put("namespaces_dropped", stats.namespaces_dropped);

@@ -4,7 +4,10 @@
 //   level  since   what it adds
 //       1  0.2.0   all but what follows
 //       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2
-//       3  0.2.0   memos of steps, in the records of claims: MemoCommand
+//       3  0.2.0   memos of steps, in the records of claims: MemoCommand; other decisions of the
+//                  same commands (docs/decisions/0060): a claim is no value; closed sessions, and
+//                  two payloads of one key in claim_all, are refused; a release keeps the attempts
+//                  before it; changed terms apply to what is held
 //
 // What changes an entry's bytes, or what applying it does, gets a level of its own: the new way is
 // taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.
@@ -24,6 +27,8 @@ inline constexpr FeatureLevel feature_level_first = 1;
 inline constexpr FeatureLevel feature_level_libraries = 2;
 /// The first with memos of steps.
 inline constexpr FeatureLevel feature_level_memos = 3;
+/// The first with the decisions of docs/decisions/0060.
+inline constexpr FeatureLevel feature_level_claims = 3;
 /// That this release knows.
 inline constexpr FeatureLevel feature_level_newest = 3;
 

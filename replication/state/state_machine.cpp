@@ -149,7 +149,8 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
                                        .unix_ms = entry.unix_ms,
                                        .first = before + 1,
                                        .end = before + 1 + entry_versions_max,
-                                       .secret = entry.secret}};
+                                       .secret = entry.secret,
+                                       .guards_claims = level_ >= feature_level_claims}};
     // Within the scope: a snapshot of the entry before has the time of that entry.
     clock_->advance_to(entry.unix_ms);
     // From the first change on, until all of the entry is there.
@@ -185,7 +186,8 @@ Status StateMachine::skip(LogIndex index, std::span<const std::uint64_t> members
                                      .unix_ms = unix_ms,
                                      .first = before + 1,
                                      .end = before + 1 + entry_versions_max,
-                                     .secret = 0}};
+                                     .secret = 0,
+                                     .guards_claims = level_ >= feature_level_claims}};
   if (!members.empty()) answers_.keep(members);
   count_bytes();
   applied_ = index;

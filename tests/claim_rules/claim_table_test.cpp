@@ -345,8 +345,9 @@ class Trial {
   }
   [[nodiscard]] bool right_vacant(const ClaimRecord& now) const {
     const bool takes_back = call_.name == "release" || call_.name == "resolve_released";
-    return now.attempts == before_.attempts - (takes_back ? 1 : 0) && now.epoch == before_.epoch &&
-           now.memos == before_.memos && now.result.empty() && b_.due == b_.now + 2000ms;
+    return now.attempts + (takes_back ? 1U : 0U) == before_.attempts &&
+           now.epoch == before_.epoch && now.memos == before_.memos && now.result.empty() &&
+           b_.due == b_.now + 2000ms;
   }
 
   const ClaimTable& table_;

@@ -23,6 +23,7 @@ byte end_value;
 bit in_doubt_run;       /* granted, and neither finished, given back nor resolved */
 bit said_doubt;         /* its owner does not know, and no operator has resolved that */
 bit charged;            /* the step's effect is there */
+hidden byte runs_before;
 byte runs;              /* grants since the work was begun anew, where there is a limit */
 bit was_done;
 byte sink_epoch;        /* what the guarded thing has accepted */
@@ -174,12 +175,18 @@ inline doubt_answered(i) {
 inline release(i) {
   own_call(i, 1);
   rows_release();
+  if
+  :: next == record_vacant -> rec_tries-- /* it was not tried */
+  :: else -> skip
+  fi;
   become(0);
   nothing_of_others(i);
   if
   :: answer == answer_ok ->
      must(end_epoch == 0);
-     work_begins_anew()
+     runs_before = (next == record_vacant -> runs - 1 : 0); /* those before it are counted on */
+     work_begins_anew();
+     runs = runs_before
   :: else -> skip
   fi;
   check()

@@ -48,6 +48,8 @@ class Code(enum.IntEnum):
     NAMESPACE_DIFFERS = 124
     NAMESPACE_IN_USE = 125
     NAMESPACE_DROPPED = 126
+    SESSION_CLOSED = 127
+    OBJECT_IN_USE = 128
     MEMORY_FULL = 201
     WAITERS_FULL = 202
     TIMED_OUT = 204
@@ -61,6 +63,7 @@ class Code(enum.IntEnum):
     STORAGE_NEWER = 307
     NOT_LEADER = 308
     LOG_BUSY = 309
+    VERSIONS_EXHAUSTED = 310
 
 
 class SemelError(Error):

@@ -86,9 +86,9 @@ TEST_CASE("engine: a string is wrong for a claim and a claim for a string, nothi
   CHECK(code_of(f.store().incr_by("ns:c", 1)) == ErrorCode::wrong_type);
   CHECK(f.read("ns:s") == "text");
   CHECK(ns.get("c")->epoch == granted.epoch);
-  // SET and DEL take whatever is there, as in Redis; the owner of the claim gets an error.
-  CHECK(f.put("ns:c", "string now"));
-  CHECK(ns.complete({.key = "c", .epoch = granted.epoch}).error == ErrorCode::wrong_kind);
+  CHECK(code_of(f.store().set("ns:c", "string now")) == ErrorCode::wrong_type);
+  CHECK(ns.renew({.key = "c", .epoch = granted.epoch}).answer == OwnerAnswer::ok);
+  // DEL takes whatever is there, as in Redis: the claim is forgotten.
   CHECK(*f.store().del("ns:c"));
   CHECK(ns.complete({.key = "c", .epoch = granted.epoch}).answer == OwnerAnswer::unknown);
 }

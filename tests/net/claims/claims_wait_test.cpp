@@ -73,7 +73,10 @@ TEST_CASE("SEMEL.WAIT: ends with the lease, a kept failure, an operator's word, 
 
   a.say("SEMEL.CLAIM jobs third");
   CHECK(b.say("SEMEL.WAIT 5000 jobs third") == "(waits)");
+  a.say("MULTI");
+  a.say("DEL jobs:third");
   a.say("SET jobs:third x");
+  a.say("EXEC");
   CHECK(b.hear() == "-WRONGTYPE the key holds something else than a claim");
 }
 
