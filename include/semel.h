@@ -25,14 +25,14 @@
  *            256 GiB. A const char* is a text that ends with a zero byte.
  * Answers    Zero is none: an outcome that no call has filled is SEMEL_UNANSWERED.
  * Structs    SEMEL_INIT(s) makes all of it zero but its first member, which is its size. In a
- *            struct that is handed in, zero is the usual value of every field. Later releases add
- *            fields at the end only; a struct of an earlier release works as before, and one of a
- *            later release as long as what is unknown in it is zero (else SEMEL_BAD_OPTION).
- * Buffers    A semel_buffer in an outcome is owned by the caller: semel_buffer_free() each. A call
- *            frees what an earlier one has left in it, so an outcome can be used again.
- * Threads    An engine and its claims may be used by all threads at once, a lock by one at a time.
- *            In a child that fork() made every call with a handle of its parent returns
- *            SEMEL_FORKED, blocks nowhere and changes nothing, also where it ends a handle.
+ *            struct that is handed in, zero is the usual value of every field; where zero is a
+ * value as well, a bit of the struct's `given` says that it is meant. Later releases add fields at
+ * the end only; a struct of an earlier release works as before, and one of a later release as long
+ * as what is unknown in it is zero (else SEMEL_BAD_OPTION). Buffers    A semel_buffer in an outcome
+ * is owned by the caller: semel_buffer_free() each. A call frees what an earlier one has left in
+ * it, so an outcome can be used again. Threads    An engine and its claims may be used by all
+ * threads at once, a lock by one at a time. In a child that fork() made every call with a handle of
+ * its parent returns SEMEL_FORKED, blocks nowhere and changes nothing, also where it ends a handle.
  * Times      in milliseconds; of the engine's clock, which no change of the wall clock moves.
  */
 #ifndef SEMEL_H
@@ -172,6 +172,8 @@ typedef struct semel_options {
                                     none with a manual clock; -1: none, call semel_engine_advance */
   int manual_clock;              /* for tests: time stands still until semel_engine_advance */
   size_t decision_log_bytes;     /* for semel_explain(), a part of memory_bytes; 0: none is kept */
+  semel_int64 work_max_ms;       /* a lease that a thread of the engine keeps (keep_lease, keepers)
+                                    is given up after so long; 0: an hour */
 } semel_options;
 
 /* Opens an engine, and its storage if there is one: what an earlier engine has left there is back
@@ -219,8 +221,9 @@ SEMEL_API int semel_engine_stats(semel_engine* engine, semel_stats* stats);
 
 /* Times to live that are none: of functions that take a `ttl_ms`. 1.. is so long from now on. */
 enum {
-  SEMEL_TTL_NONE = 0, /* it does not end */
-  SEMEL_TTL_KEEP = -1 /* as it was */
+  SEMEL_TTL_NONE = 0,                /* it does not end */
+  SEMEL_TTL_KEEP = -1,               /* as it was */
+  SEMEL_TTL_POLICY = -2147483647 - 1 /* of claims: as the policy says; 0 is an error there */
 };
 
 enum {
@@ -376,13 +379,17 @@ typedef struct semel_request {
   const unsigned char* claim_id; /* 16 bytes that are chosen once an attempt; NULL: none */
   semel_fingerprint fingerprint;
   semel_int64 lease_ms;           /* 0: the policy's */
-  semel_int64 first_sent_unix_ms; /* 0: not said */
+  semel_int64 first_sent_unix_ms; /* 0: not said, but with SEMEL_GIVEN_FIRST_SENT */
   semel_int64 wait_ms;            /* for another that has it, up to a hundred years; 0: not */
   int remote_owner;               /* its lease alone says whether the owner is alive, not also the
                                      end of this process */
   int keep_lease;                 /* renewed while the function runs, by a thread of the engine */
   int without_key;                /* an empty key: run unguarded, not refused */
+  unsigned given;                 /* SEMEL_GIVEN_..: zero in these fields is meant */
 } semel_request;
+
+/* Bits of `given`. A lease of 0 is an error then, and 0 in first_sent_unix_ms is 1970. */
+enum { SEMEL_GIVEN_LEASE = 1, SEMEL_GIVEN_FIRST_SENT = 2 };
 
 /* The zero of every answer, verdict and word about work: none was given. */
 enum { SEMEL_UNANSWERED = 0 };
@@ -439,6 +446,7 @@ typedef struct semel_owner_call {
   size_t payload_length;
   semel_int64 lease_ms; /* renew; 0: the policy's */
   int on_failure;       /* fail; 0: the policy's, 1: given back, 2: kept, 3: in doubt */
+  unsigned given;       /* SEMEL_GIVEN_LEASE */
 } semel_owner_call;
 
 /* Answers to an owner. */
@@ -482,7 +490,7 @@ SEMEL_API int semel_complete_batch(semel_claims* claims, const semel_owner_call*
                                    semel_owner_outcome* outcomes, size_t count);
 
 /* Where keys are issued (semel_policy::issued): makes `key` one that can be claimed, for `ttl_ms`
- * (0: the policy's attempts_ttl_ms). *issued 0: it is known already. */
+ * (1.., or SEMEL_TTL_POLICY: the policy's attempts_ttl_ms). *issued 0: it is known already. */
 SEMEL_API int semel_issue(semel_claims* claims, const void* key, size_t key_length,
                           semel_int64 ttl_ms, int* issued);
 
@@ -657,7 +665,8 @@ typedef struct semel_consumed {
 SEMEL_API int semel_consume_once(semel_claims* claims, const semel_request* request,
                                  semel_function handler, void* context, semel_consumed* consumed);
 
-/* One owner of a lock with a lease. For one thread at a time. */
+/* One owner of a lock with a lease. The hold may move between threads, but a thread that takes what
+ * another thread has taken with this owner, or waits for, gets SEMEL_OBJECT_IN_USE. */
 typedef struct semel_lock semel_lock;
 
 typedef struct semel_lock_options {
@@ -667,6 +676,7 @@ typedef struct semel_lock_options {
   semel_int64 lease_ms; /* 0: the policy's */
   int keep_lease;       /* renewed while it is held, by a thread of the engine */
   int remote_owner;     /* as in semel_request */
+  unsigned given;       /* SEMEL_GIVEN_LEASE */
 } semel_lock_options;
 
 /* An owner that has the lock not yet. `options` may be NULL. To be ended by semel_lock_close(). */
@@ -759,8 +769,8 @@ SEMEL_API int semel_run_remember(semel_run* run, const void* name, size_t name_l
 /* Keeps a claim's lease: a thread of the engine renews it when a third of it has passed. */
 typedef struct semel_keeper semel_keeper;
 
-/* `lease_ms` 0: the policy's. `*keeper` is to be ended before the engine; it is NULL on an error:
- * that of the key, SEMEL_BAD_OPTION (a lease too short to be kept), SEMEL_FORKED. */
+/* `lease_ms` 1.., or SEMEL_TTL_POLICY. `*keeper` is to be ended before the engine; it is NULL on an
+ * error: that of the key, SEMEL_BAD_OPTION (a lease too short to be kept), SEMEL_FORKED. */
 SEMEL_API int semel_keep_begin(semel_claims* claims, const void* key, size_t key_length,
                                semel_uint64 epoch, semel_int64 lease_ms, semel_keeper** keeper);
 /* *lost 1: another may have the work. Any thread. */

@@ -5,12 +5,14 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <string>
 #if __has_include(<cxxabi.h>)
 #include <cxxabi.h>
 #endif
 
 #include "base/assert.hpp"
 #include "semel/engine.hpp"
+#include "semel/limits.hpp"
 
 namespace semel::detail {
 namespace {
@@ -27,6 +29,16 @@ namespace {
           .without_key = !options.refuse_without_id};
 }
 
+/// What is wrong with the consumer, whatever the message.
+[[nodiscard]] Status check_options(const Claims& claims, const ConsumeOptions& options) {
+  if (options.lease && (*options.lease < Millis{1} || *options.lease > limits::ttl_max)) {
+    return Error{ErrorCode::bad_option, "lease = " + std::to_string(options.lease->count()) +
+                                            " ms, allowed 1.." +
+                                            std::to_string(limits::ttl_max.count())};
+  }
+  return Watchdog::check(options.watchdog, claims, options.lease);
+}
+
 [[nodiscard]] bool is_granted(const ClaimOutcome& claim) noexcept {
   return claim.answer == ClaimAnswer::granted || claim.answer == ClaimAnswer::regranted;
 }
@@ -36,9 +48,11 @@ namespace {
   switch (error) {
     case ErrorCode::forked:
     case ErrorCode::bad_namespace:
+    case ErrorCode::session_closed:
     case ErrorCode::namespace_differs:
     case ErrorCode::namespace_dropped:
     case ErrorCode::storage_damaged:
+    case ErrorCode::versions_exhausted:
       return false;
     default:
       return retry_of(error) == Retry::never;
@@ -55,6 +69,7 @@ namespace {
     case OnceAnswer::in_doubt:
     case OnceAnswer::in_flight:
     case OnceAnswer::busy:
+    case OnceAnswer::too_new:  // its time is still to come, or a clock is behind
       return Verdict::retry_later;
     default:
       return Verdict::dead_letter;
@@ -75,7 +90,9 @@ namespace {
 
 Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOptions& options)
     : claims_(claims), call_(call_of(message, options)) {
-  if (!call_.key.empty()) {
+  if (Status possible = check_options(claims, options); !possible && !call_.key.empty()) {
+    refuse(possible.error());
+  } else if (!call_.key.empty()) {
     guard(claims.claim(request_of(call_)));
   } else if (call_.without_key) {
     guard({});
@@ -91,6 +108,14 @@ Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOp
                          ClaimOutcome&& claim, Timestamp asked)
     : claims_(claims), call_(call_of(message, options)), asked_(asked) {
   guard(std::move(claim));
+}
+
+/// Not the message's fault, so that it is to be delivered again, to a consumer that can take it.
+void Consumption::refuse(Error error) {
+  consumed_.verdict = Verdict::retry_later;
+  consumed_.answer = OnceAnswer::refused;
+  consumed_.retry_after = claims_.policy().retry_after_max;
+  consumed_.error = std::move(error);
 }
 
 Consumption::~Consumption() {
@@ -116,9 +141,18 @@ void Consumption::guard(ClaimOutcome&& claim) {
   consumed_.verdict = verdict_of(consumed_.answer);
   consumed_.failure = std::move(run_->report().failure);
   if (error != ErrorCode::ok) consumed_.error = {error, {}};
+  if (consumed_.answer == OnceAnswer::too_new) consumed_.retry_after = until_in_window();
   if (consumed_.verdict == Verdict::retry_later && consumed_.retry_after == Millis{0}) {
     consumed_.retry_after = claims_.policy().retry_after_max;
   }
+}
+
+Millis Consumption::until_in_window() const noexcept {
+  const std::int64_t end = run_->claim().window_end_unix_ms.value_or(0);
+  const std::int64_t sent = call_.first_sent_unix_ms.value_or(end);
+  std::int64_t early = 0;
+  if (__builtin_sub_overflow(sent, end, &early)) return limits::ttl_max;
+  return std::clamp(Millis{early}, Millis{1}, limits::ttl_max);
 }
 
 void Consumption::start() {
@@ -230,15 +264,15 @@ void BatchConsumption::claim(std::size_t begin, std::size_t end) {
   std::vector<std::size_t> guarded;  // request i is of message guarded[i]
   for (std::size_t i = begin; i < end; ++i) {
     const Bytes id = messages_[i].id;
-    if (id.empty()) continue;
+    if (id.empty() || !can_claim_) continue;  // refused one by one, without a claim
     requests.push_back(request_of(call_of(messages_[i], options_)));
     guarded.push_back(i);
   }
   std::vector<ClaimOutcome> answers(requests.size());
   const Timestamp asked = claims_.engine().now();
-  claims_.claim(requests, answers);
   std::size_t taken = 0;  // if one throws, the grants from here on are given back below
   try {
+    claims_.claim(requests, answers);
     for (; taken < guarded.size(); ++taken) {
       const std::size_t at = guarded[taken];
       if (answers[taken].folded_onto) {
@@ -273,6 +307,7 @@ void BatchConsumption::handle(std::size_t at, Consumption& run, const RunOne& ha
 
 std::vector<Consumed> BatchConsumption::run(const RunOne& handler) {
   std::vector<Consumed> consumed(messages_.size());
+  can_claim_ = check_options(claims_, options_).ok();
   first_of_.resize(messages_.size());
   for (std::size_t begin = 0; begin < messages_.size(); begin += claimed_at_once) {
     const std::size_t end = std::min(messages_.size(), begin + claimed_at_once);

@@ -10,12 +10,14 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <new>
 #if __has_include(<cxxabi.h>)
 #include <cxxabi.h>
 #endif
 
 #include "base/assert.hpp"
+#include "base/mutex.hpp"
 #include "semel/store.hpp"
 
 namespace semel {
@@ -29,10 +31,71 @@ namespace {
 
 constexpr Millis mark_ttl_min{86'400'000};  // longer than a run takes
 
+[[nodiscard]] bool runs_again(const DebounceOptions& options) noexcept {
+  return options.run_once_more_after || options.run_latest_after;
+}
+
 }  // namespace
 
-Debounce::Turn::Turn(Debounce& debounce, Bytes key) : debounce_(debounce), key_(key) {
-  if (!debounce.options_.run_once_more_after || announce()) ask();
+/// The last function that a call has handed over, for each key that runs. One is here before its
+/// call leaves its mark, so that who sees the mark finds it.
+class Debounce::Handed {
+ public:
+  [[nodiscard]] std::uint64_t put(Bytes key, Turn::Function function) {
+    const base::MutexLock lock{mutex_};
+    last_[std::string{key}] = {++places_, std::move(function)};
+    return places_;
+  }
+  /// Takes back what is not to run, as its call runs by itself or has got another answer, and what
+  /// came before it.
+  void take_back(Bytes key, std::uint64_t place) noexcept {
+    const base::MutexLock lock{mutex_};
+    const auto found = find(key);
+    if (found != last_.end() && found->second.place <= place) last_.erase(found);
+  }
+  [[nodiscard]] bool has(Bytes key) noexcept {
+    const base::MutexLock lock{mutex_};
+    return find(key) != last_.end();
+  }
+  /// Empty: none was handed over.
+  [[nodiscard]] Turn::Function take(Bytes key) noexcept {
+    const base::MutexLock lock{mutex_};
+    const auto found = find(key);
+    if (found == last_.end()) return {};
+    Turn::Function function = std::move(found->second.function);
+    last_.erase(found);
+    return function;
+  }
+
+ private:
+  struct Last {
+    std::uint64_t place = 0;
+    Turn::Function function;
+  };
+  using Lasts = std::map<std::string, Last, std::less<>>;
+  [[nodiscard]] Lasts::iterator find(Bytes key) SEMEL_REQUIRES(mutex_) { return last_.find(key); }
+
+  base::Mutex mutex_;
+  std::uint64_t places_ SEMEL_GUARDED_BY(mutex_) = 0;
+  Lasts last_ SEMEL_GUARDED_BY(mutex_);
+};
+
+Debounce::Debounce(Engine& engine, const Claims& claims, const DebounceOptions& options)
+    : engine_(&engine), claims_(claims), options_(options) {
+  if (options.run_latest_after) handed_ = std::make_shared<Handed>();
+}
+
+Debounce::Turn::Turn(Debounce& debounce, Bytes key, Function latest)
+    : debounce_(debounce), key_(key) {
+  if (!Watchdog::check(debounce.options_.watchdog, debounce.claims_, debounce.options_.interval)) {
+    answer_ = DebounceAnswer::refused;
+    return;
+  }
+  if (latest) place_ = debounce.handed_->put(key, std::move(latest));
+  if (!runs_again(debounce.options_) || announce()) ask();
+  if (place_ != 0 && answer_ != DebounceAnswer::will_run_again) {
+    debounce.handed_->take_back(key, place_);
+  }
 }
 
 /// Writes the mark. False: it cannot be written, and nothing runs.
@@ -49,12 +112,25 @@ bool Debounce::Turn::announce() {
 
 Debounce::Turn::~Turn() {
   if (!runs_) return;
-  // The function threw. Whatever becomes of the release, the claim ends with its interval.
-  if (!debounce_.options_.remove_on_error && !debounce_.options_.run_once_more_after) return;
+  // The function threw, or its thread is being cancelled. Whatever becomes of the release, the
+  // claim ends with its interval.
   try {
-    static_cast<void>(debounce_.claims_.release({.key = key_, .epoch = epoch_}));
+    end(false);
+    while (runs_ && own_ != nullptr) {
+      bool ok = false;
+      try {
+        ok = run_one();
+      } catch (...) {  // the first exception, or the end of the thread, is on its way
+      }
+      end(ok);
+    }
   } catch (const std::bad_alloc&) {
   }
+}
+
+bool Debounce::Turn::run_one() {
+  SEMEL_ASSERT(own_ != nullptr);
+  return handed_over_ ? handed_over_() : (*own_)();
 }
 
 /// Takes the mark away if it is still the one that the run began with.
@@ -78,7 +154,7 @@ void Debounce::Turn::ask() {
   if (runs_) {
     SEMEL_ASSERT(claim.epoch != 0);
     epoch_ = claim.epoch;
-    if (options.run_once_more_after) {
+    if (runs_again(options)) {
       Store store = debounce_.engine_->store(debounce_.claims_.policy().db);
       const auto mark = store.get_versioned(asked_key_);
       seen_ = mark.ok() && *mark ? (*mark)->version : 0;
@@ -91,25 +167,25 @@ void Debounce::Turn::ask() {
   // Another run serves the callers of this one.
   if (answer_ == DebounceAnswer::ran || answer_ == DebounceAnswer::failed) return;
   if (claim.answer == ClaimAnswer::in_flight) {
-    answer_ =
-        options.run_once_more_after ? DebounceAnswer::will_run_again : DebounceAnswer::suppressed;
+    answer_ = runs_again(options) ? DebounceAnswer::will_run_again : DebounceAnswer::suppressed;
     return;
   }
   const bool later = retry_of(claim.error) == Retry::later;
   answer_ = later ? DebounceAnswer::busy : DebounceAnswer::refused;
 }
 
-void Debounce::Turn::run(const std::function<bool()>& function) {
+void Debounce::Turn::run(const Function& function) {
+  own_ = &function;
   std::exception_ptr thrown;
   while (runs_) {
     try {
-      end(function());
+      end(run_one());
 #ifdef __GLIBCXX__
     } catch (const abi::__forced_unwind&) {
       throw;  // the thread is being cancelled, and that cannot be caught
 #endif
     } catch (...) {
-      if (!debounce_.options_.run_once_more_after) throw;
+      if (!runs_again(debounce_.options_)) throw;
       if (thrown == nullptr) thrown = std::current_exception();
       end(false);
     }
@@ -124,13 +200,19 @@ void Debounce::Turn::end(bool ok) {
   runs_ = false;
   answer_ = ok ? DebounceAnswer::ran : DebounceAnswer::failed;
   const bool removes =
-      options.run_once_more_after || (ok ? options.remove_on_finish : options.remove_on_error);
+      runs_again(options) || (ok ? options.remove_on_finish : options.remove_on_error);
   if (!removes) return;
   const OwnerAnswer released = debounce_.claims_.release({.key = key_, .epoch = epoch_}).answer;
   // Another answer than ok: the run took longer than its interval. If another run has begun, it
   // serves all earlier callers. If there is none (unknown), callers still wait for this one.
   if (released != OwnerAnswer::ok && released != OwnerAnswer::unknown) return;
-  if (options.run_once_more_after && others_asked()) ask();
+  if (!runs_again(options)) return;
+  // A call may have left its function after this one was granted and its mark before we read it.
+  const bool is_handed = debounce_.handed_ != nullptr && debounce_.handed_->has(key_);
+  if (!others_asked() && !is_handed) return;
+  ask();
+  if (!runs_ || debounce_.handed_ == nullptr) return;
+  if (Function latest = debounce_.handed_->take(key_)) handed_over_ = std::move(latest);
 }
 
 Result<Millis> Debounce::remaining(Bytes key) {

@@ -35,7 +35,7 @@ Lock::Lock(const Claims& claims, Bytes key, const LockOptions& options)
 Lock::~Lock() {
   if (holds_ == 0) return;
   holds_ = 1;
-  static_cast<void>(unlock());  // if it was lost, it is not ours to give back
+  static_cast<void>(give_back());  // if it was lost, it is not ours to give back
 }
 
 ClaimRequest Lock::request() const noexcept {
@@ -50,29 +50,48 @@ bool Lock::refuse(ErrorCode code, std::string why) {
   return false;
 }
 
-/// Locks once more what this owner holds. If the lease was lost, the lock is given up and the error
-/// reported once: the first holder still relies on it, so it must not be locked anew here.
-bool Lock::again() {
-  SEMEL_ASSERT(holds_ > 0);
-  if (!is_held()) {
-    kept_ = {};
-    holds_ = 0;
-    return refuse(ErrorCode::not_owner, "the lock '" + key_ + "' was lost while it was held");
+bool Lock::is_mine() const noexcept {
+  return holds_ > 0 && (options_.moves || holder_ == std::this_thread::get_id());
+}
+
+bool Lock::is_live(Epoch epoch) const {
+  Claims claims = claims_;
+  const Result<ClaimView> view = claims.get(key_);
+  return view && view->state == ClaimState::held && view->epoch == epoch &&
+         view->lease_remaining > Millis{0};
+}
+
+/// A thread locks once more what it holds. If the lease was lost, the lock is given up and the
+/// error reported once: the first holder still relies on it, so it must not be locked anew here.
+Lock::Begun Lock::begin() {
+  const std::lock_guard guard{mutex_};
+  const bool is_other = (holds_ > 0 || asking_) && holder_ != std::this_thread::get_id();
+  if (is_other || asking_) {
+    static_cast<void>(refuse(ErrorCode::object_in_use, "lock '" + key_ + "'"));
+    return Begun::refused;
   }
-  error_ = {};
-  ++holds_;
-  return true;
+  if (holds_ > 0) {
+    if (!is_live(epoch_)) {
+      kept_ = {};
+      holds_ = 0;
+      static_cast<void>(
+          refuse(ErrorCode::not_owner, "the lock '" + key_ + "' was lost while it was held"));
+      return Begun::refused;
+    }
+    error_ = {};
+    ++holds_;
+    return Begun::held;
+  }
+  if (Status possible = Watchdog::check(options_.watchdog, claims_, options_.lease); !possible) {
+    static_cast<void>(refuse(possible.error().code, possible.error().detail));
+    return Begun::refused;
+  }
+  asking_ = true;
+  holder_ = std::this_thread::get_id();
+  return Begun::asks;
 }
 
-/// Checks the options, before any claim is made.
-bool Lock::begin() {
-  const Millis lease = options_.lease.value_or(claims_.policy().lease);
-  if (options_.watchdog == nullptr || options_.watchdog->can_keep(lease)) return true;
-  return refuse(ErrorCode::bad_option, "a lease of " + std::to_string(lease.count()) +
-                                           " ms is less than twice the watchdog's period");
-}
-
-bool Lock::take(ClaimOutcome&& outcome) {
+bool Lock::take_locked(ClaimOutcome&& outcome) {
   outcome_ = std::move(outcome);
   if (outcome_.answer != ClaimAnswer::granted) {
     error_ = {outcome_.error, "lock '" + key_ + "'"};
@@ -89,40 +108,65 @@ bool Lock::take(ClaimOutcome&& outcome) {
   SEMEL_ASSERT(outcome_.epoch != 0);
   epoch_ = outcome_.epoch;
   holds_ = 1;
+  holder_ = std::this_thread::get_id();
   if (options_.watchdog == nullptr) return true;
   try {
     kept_ = options_.watchdog->keep(claims_, key_, epoch_, options_.lease);
   } catch (...) {  // a caller that gets an exception does not hold the lock
-    static_cast<void>(unlock());
+    static_cast<void>(give_back());
     throw;
   }
   return true;
 }
 
+bool Lock::take(ClaimOutcome&& outcome) {
+  const std::lock_guard guard{mutex_};
+  if (holds_ == 0 && !asking_) return take_locked(std::move(outcome));
+  // Another thread has come in between: what was granted here is nobody's.
+  if (outcome.answer == ClaimAnswer::granted) {
+    static_cast<void>(claims_.release({.key = key_, .epoch = outcome.epoch}));
+  }
+  return refuse(ErrorCode::object_in_use, "lock '" + key_ + "'");
+}
+
+template <class Ask>
+bool Lock::attempt(Ask&& ask) {
+  const Begun begun = begin();
+  if (begun != Begun::asks) return begun == Begun::held;
+  ClaimOutcome outcome;
+  try {
+    outcome = ask();
+  } catch (...) {
+    const std::lock_guard guard{mutex_};
+    asking_ = false;
+    throw;
+  }
+  const std::lock_guard guard{mutex_};
+  asking_ = false;
+  return take_locked(std::move(outcome));
+}
+
 bool Lock::try_lock() {
-  if (holds_ > 0) return again();
-  return begin() && take(claims_.claim(request()));
+  return attempt([&] { return claims_.claim(request()); });
 }
 
 bool Lock::try_lock_for(Duration wait) {
-  if (holds_ > 0) return again();
-  const Timestamp deadline = deadline_after(claims_.engine().now(), wait);
-  return begin() && take(claims_.claim_or_wait(request(), deadline));
+  return attempt([&] {
+    const Timestamp deadline = deadline_after(claims_.engine().now(), wait);
+    return claims_.claim_or_wait(request(), deadline);
+  });
 }
 
 void Lock::lock() {
-  const bool held =
-      holds_ > 0 ? again() : begin() && take(claims_.claim_or_wait(request(), no_end));
-  if (!held) throw_error(error_);
+  if (!attempt([&] { return claims_.claim_or_wait(request(), no_end); })) throw_error(why_not());
 }
 
-bool Lock::unlock() noexcept {
-  if (holds_ == 0) return false;
+bool Lock::give_back() noexcept {
   // Destructors unlock while another exception is on its way. The engine catches what a journal
   // throws; of anything else, and of a heap without room for the call, the lease has to end.
   try {
     SEMEL_ASSERT(epoch_ != 0);
-    if (--holds_ > 0) return is_held();
+    if (--holds_ > 0) return is_live(epoch_);
     kept_ = {};  // no renewal after this
     const OwnerOutcome outcome = claims_.release({.key = key_, .epoch = epoch_});
     return outcome.answer == OwnerAnswer::ok && !outcome.late;
@@ -131,17 +175,35 @@ bool Lock::unlock() noexcept {
   }
 }
 
+bool Lock::unlock() noexcept {
+  const std::lock_guard guard{mutex_};
+  return is_mine() && give_back();
+}
+
+Epoch Lock::fencing_token() const noexcept {
+  const std::lock_guard guard{mutex_};
+  return is_mine() ? epoch_ : 0;
+}
+
 bool Lock::is_held() const {
-  if (holds_ == 0) return false;
-  const Result<ClaimView> view = claims_.get(key_);
-  return view && view->state == ClaimState::held && view->epoch == epoch_ &&
-         view->lease_remaining > Millis{0};
+  const Epoch epoch = fencing_token();
+  return epoch != 0 && is_live(epoch);
 }
 
 bool Lock::renew() {
-  if (holds_ == 0) return false;
-  return claims_.renew({.key = key_, .epoch = epoch_, .lease = options_.lease}).answer ==
+  const Epoch epoch = fencing_token();
+  if (epoch == 0) return false;
+  return claims_.renew({.key = key_, .epoch = epoch, .lease = options_.lease}).answer ==
          OwnerAnswer::ok;
+}
+
+Error Lock::why_not() const {
+  const std::lock_guard guard{mutex_};
+  return error_;
+}
+ClaimOutcome Lock::why() const {
+  const std::lock_guard guard{mutex_};
+  return outcome_;
 }
 
 }  // namespace semel

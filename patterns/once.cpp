@@ -43,16 +43,16 @@ class RunsHere {
 
 }  // namespace
 
-/// Without a result: if this fails, the lease ends the claim.
+/// Without a result: if this fails, the lease ends the claim, which may be a doubt. So it is tried
+/// again where a heap or a table that is full now may have room in a moment.
 void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept {
-  try {
-    if (grant.attempt <= 1) {
-      static_cast<void>(claims.release({.key = key, .epoch = grant.epoch}));
-      return;
+  constexpr unsigned tries = 3;
+  for (unsigned i = 0; i < tries; ++i) {
+    try {
+      const OwnerOutcome outcome = claims.release({.key = key, .epoch = grant.epoch});
+      if (outcome.error == ErrorCode::ok || retry_of(outcome.error) == Retry::never) return;
+    } catch (const std::bad_alloc&) {
     }
-    static_cast<void>(
-        claims.fail({.key = key, .epoch = grant.epoch, .on_failure = Policy::OnFailure::release}));
-  } catch (const std::bad_alloc&) {
   }
 }
 

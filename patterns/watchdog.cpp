@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "base/assert.hpp"
 #include "base/mutex.hpp"
 #include "semel/engine.hpp"
+#include "semel/limits.hpp"
 #include "semel/process.hpp"
 
 namespace semel {
@@ -39,9 +41,10 @@ class Watchdog::Impl {
  public:
   using Kept = std::shared_ptr<Guard::Kept>;
 
-  Impl(Engine& engine, std::optional<Millis> every) : engine_(engine) {
-    if (!every) return;
-    pause_ = std::clamp(*every, Millis{1}, Millis{3'600'000});
+  Impl(Engine& engine, const WatchdogOptions& options)
+      : engine_(engine), work_max_(std::clamp(options.work_max, Millis{1}, limits::ttl_max)) {
+    if (!options.every) return;
+    pause_ = std::clamp(Millis{*options.every}, Millis{1}, Millis{3'600'000});
     thread_ = std::thread{[this] { watch(pause_); }};
   }
   ~Impl() {
@@ -62,7 +65,8 @@ class Watchdog::Impl {
   void add(const Kept& kept) {
     if (!is_here()) return;
     const base::MutexLock lock{mutex_};
-    kept_.push_back({kept, engine_.now() + pause_of(*kept)});
+    const Timestamp now = engine_.now();
+    kept_.push_back({kept, deadline_after(now, pause_of(*kept)), deadline_after(now, work_max_)});
   }
   void remove(const Kept& kept) noexcept {
     if (!is_here()) return;
@@ -78,16 +82,19 @@ class Watchdog::Impl {
   std::size_t poll() {
     if (!is_here()) return 0;
     std::vector<Kept> due;
+    std::vector<Kept> over;
     const Timestamp now = engine_.now();
     {
       const base::MutexLock lock{mutex_};
+      over.reserve(kept_.size());
       due.reserve(kept_.size());  // may throw: before the first is noted as renewed
       for (Entry& entry : kept_) {
         if (entry.due > now) continue;
-        entry.due = now + pause_of(*entry.kept);
-        due.push_back(entry.kept);
+        entry.due = deadline_after(now, pause_of(*entry.kept));
+        (entry.end > now ? due : over).push_back(entry.kept);
       }
     }
+    for (const Kept& kept : over) give_up(*kept);
     std::size_t renewed = 0;
     for (const Kept& kept : due) renewed += renew(*kept) ? 1 : 0;
     return renewed;
@@ -98,6 +105,9 @@ class Watchdog::Impl {
     return pause_ == Millis{0} || lease / 2 >= pause_;
   }
 
+  [[nodiscard]] std::uint64_t overran() const noexcept {
+    return overran_.load(std::memory_order_relaxed);  // mo: relaxed: statistics
+  }
   [[nodiscard]] std::size_t size() const {
     if (!is_here()) return 0;
     const base::MutexLock lock{mutex_};
@@ -108,6 +118,7 @@ class Watchdog::Impl {
   struct Entry {
     Kept kept;
     Timestamp due;  // of the next renewal
+    Timestamp end;  // no renewal from then on
   };
 
   [[nodiscard]] static Millis pause_of(const Guard::Kept& kept) noexcept {
@@ -121,10 +132,18 @@ class Watchdog::Impl {
         kept.claims.renew({.key = kept.key, .epoch = kept.epoch, .lease = kept.lease});
     if (outcome.answer == OwnerAnswer::ok) return true;
     // A disk that does not answer now may do so the next time, while there is a lease left.
-    if (outcome.error != ErrorCode::ok) return false;
+    if (outcome.error != ErrorCode::ok && retry_of(outcome.error) != Retry::never) return false;
     kept.stopped = true;
     kept.lost.store(true, std::memory_order_release);  // mo: release [watchdog.lost]
     return false;
+  }
+
+  /// It was kept for long enough: its lease runs out from here.
+  void give_up(Guard::Kept& kept) {
+    const base::MutexLock lock{kept.mutex};
+    if (std::exchange(kept.stopped, true)) return;
+    overran_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: statistics
+    kept.lost.store(true, std::memory_order_release);  // mo: release [watchdog.lost]
   }
 
   void watch(Millis pause) {
@@ -147,12 +166,16 @@ class Watchdog::Impl {
   base::Condition woken_;
   std::vector<Entry> kept_ SEMEL_GUARDED_BY(mutex_);
   bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
+  const Millis work_max_;
+  std::atomic<std::uint64_t> overran_{0};
   Millis pause_{0};  // 0: polled by hand
   std::thread thread_;
 };
 
 Watchdog::Watchdog(Engine& engine, std::optional<Duration> every)
-    : impl_(std::make_unique<Impl>(engine, every)) {}
+    : Watchdog(engine, WatchdogOptions{.every = every}) {}
+Watchdog::Watchdog(Engine& engine, const WatchdogOptions& options)
+    : impl_(std::make_unique<Impl>(engine, options)) {}
 Watchdog::~Watchdog() {
   // In a child of fork() the memory is leaked: a condition with waiters must not be destroyed.
   if (!impl_->is_here()) static_cast<void>(impl_.release());
@@ -162,7 +185,11 @@ Watchdog::Guard Watchdog::keep(const Claims& claims, Bytes key, Epoch epoch,
                                std::optional<Duration> lease) {
   auto kept =
       std::make_shared<Guard::Kept>(claims, key, epoch, lease.value_or(claims.policy().lease));
-  impl_->add(kept);
+  if (impl_->can_keep(kept->lease)) {
+    impl_->add(kept);
+  } else {
+    kept->lost.store(true, std::memory_order_release);  // mo: release [watchdog.lost]
+  }
   return Guard{impl_.get(), std::move(kept)};
 }
 
@@ -170,6 +197,17 @@ bool Watchdog::can_keep(Duration lease) const noexcept {
   return impl_->can_keep(lease);
 }
 
+Status Watchdog::check(const Watchdog* watchdog, const Claims& claims,
+                       std::optional<Duration> lease) {
+  const Millis length = lease.value_or(claims.policy().lease);
+  if (watchdog == nullptr || watchdog->can_keep(length)) return Done{};
+  return Error{ErrorCode::bad_option, "a lease of " + std::to_string(length.count()) +
+                                          " ms is less than twice the watchdog's period"};
+}
+
+std::uint64_t Watchdog::overran() const noexcept {
+  return impl_->overran();
+}
 std::size_t Watchdog::poll() {
   return impl_->poll();
 }

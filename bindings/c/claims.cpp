@@ -35,7 +35,17 @@ SEMEL_SAME(SEMEL_ON_FAILURE_IN_DOUBT, Policy::OnFailure::in_doubt);
 
 namespace semel::c {
 
+int check_given(unsigned given, unsigned known) noexcept {
+  if ((given & ~known) == 0) return SEMEL_OK;
+  return guarded([&] {
+    return say(ErrorCode::bad_option, "given = " + std::to_string(given) +
+                                          ", allowed are bits of " + std::to_string(known));
+  });
+}
+
 int check(const semel_request& given) noexcept {
+  constexpr unsigned known = SEMEL_GIVEN_LEASE | SEMEL_GIVEN_FIRST_SENT;
+  if (const int error = check_given(given.given, known)) return error;
   if (!is_sound(given.key, given.key_length)) return say_null("key");
   if (!is_sound(given.owner, given.owner_length)) return say_null("owner");
   if (given.wait_ms < 0 || given.wait_ms > limits::ttl_max.count()) {
@@ -50,7 +60,7 @@ int check(const semel_request& given) noexcept {
 
 ClaimRequest request_of(const semel_request& given) noexcept {
   return {.key = bounded_key(given.key, given.key_length),
-          .lease = lease_of(given.lease_ms),
+          .lease = lease_of(given),
           .fingerprint = fingerprint_from(given.fingerprint),
           .claim_id = claim_id_of(given),
           .first_sent_unix_ms = first_sent_of_request(given),
@@ -309,8 +319,7 @@ int semel_issue(semel_claims* claims, const void* key, size_t key_length, semel_
   if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
   return c::guarded([&] {
     Claims& space = claims->claims;
-    const auto ttl = ttl_ms == 0 ? std::nullopt : std::optional{Millis{ttl_ms}};
-    const Result<bool> made = space.issue(c::bytes_of(key, key_length), ttl);
+    const Result<bool> made = space.issue(c::bytes_of(key, key_length), c::claim_time_of(ttl_ms));
     if (!made.ok()) return c::say(made.error());
     if (issued != nullptr) *issued = *made ? 1 : 0;
     return int{SEMEL_OK};

@@ -62,6 +62,12 @@ constexpr Millis background_usual{100};
   } else {
     made->clock = std::make_unique<SystemClock>();
   }
+  if (given.work_max_ms < 0 || given.work_max_ms > limits::ttl_max.count()) {
+    return Error{ErrorCode::bad_option, "work_max_ms = " + std::to_string(given.work_max_ms) +
+                                            ", allowed 0.." +
+                                            std::to_string(limits::ttl_max.count())};
+  }
+  if (given.work_max_ms != 0) made->work_max = Millis{given.work_max_ms};
   Options options{.clock = made->clock.get()};
   SEMEL_TRY(durability, durability_of(given));
   options.durability = durability;
@@ -103,7 +109,10 @@ void fill(semel_stats& to, const Stats& stats) noexcept {
 
 Watchdog& semel_engine::keeper() {
   const base::MutexLock lock{mutex};
-  if (watchdog == nullptr) watchdog = std::make_unique<Watchdog>(*engine, c::keeper_every);
+  if (watchdog == nullptr) {
+    watchdog = std::make_unique<Watchdog>(
+        *engine, WatchdogOptions{.every = c::keeper_every, .work_max = work_max});
+  }
   return *watchdog;
 }
 

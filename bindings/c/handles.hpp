@@ -43,6 +43,7 @@ struct semel_engine {
 
   /// Renews leases on a thread of its own, which starts with the first call.
   [[nodiscard]] semel::Watchdog& keeper();
+  semel::Millis work_max = semel::WatchdogOptions{}.work_max;
   [[nodiscard]] semel::Store store() noexcept { return engine->store(); }
 };
 

@@ -18,10 +18,10 @@ int semel_keep_begin(semel_claims* claims, const void* key, size_t key_length, s
   if (const int error = c::check_process(engine)) return error;
   if (const int error = c::check_key(engine, key, key_length)) return error;
   return c::guarded([&] {
-    const Millis lease = c::lease_of(lease_ms).value_or(claims->claims.policy().lease);
+    const Millis lease = c::claim_time_of(lease_ms).value_or(claims->claims.policy().lease);
     Watchdog& watchdog = engine.keeper();
     if (key_length == 0) return c::say(ErrorCode::key_empty);
-    if (!watchdog.can_keep(lease)) {
+    if (!Watchdog::check(&watchdog, claims->claims, lease)) {
       return c::say(ErrorCode::bad_option, "lease_ms = " + std::to_string(lease.count()) +
                                                ", too short to be kept: it is looked at every " +
                                                std::to_string(c::keeper_every.count()) + " ms");

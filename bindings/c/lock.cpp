@@ -11,15 +11,17 @@ int semel_lock_open(semel_claims* claims, const void* key, size_t key_length,
   if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
   semel_lock_options given;
   if (const int error = c::read_sized(options, given); error != SEMEL_OK) return error;
+  if (const int error = c::check_given(given.given, SEMEL_GIVEN_LEASE)) return error;
   if (const int error =
           c::check_bytes(given.owner, given.owner_length, "owner", limits::owner_label_max)) {
     return error;
   }
   return c::guarded([&] {
-    const LockOptions with{.lease = c::lease_of(given.lease_ms),
+    const LockOptions with{.lease = c::lease_of(given),
                            .owner = c::bytes_of(given.owner, given.owner_length),
                            .session = c::session_of(given.remote_owner),
-                           .watchdog = given.keep_lease != 0 ? &claims->engine->keeper() : nullptr};
+                           .watchdog = given.keep_lease != 0 ? &claims->engine->keeper() : nullptr,
+                           .moves = true};
     *lock = new semel_lock{Lock{claims->claims, c::bytes_of(key, key_length), with}, *claims};
     return int{SEMEL_OK};
   });
@@ -41,7 +43,7 @@ int semel_lock_take(semel_lock* lock, semel_int64 wait_ms, semel_uint64* token) 
       *token = lock->lock.fencing_token();
       return int{SEMEL_OK};
     }
-    const Error& why = lock->lock.why_not();
+    const Error why = lock->lock.why_not();
     return why.code == ErrorCode::timed_out ? int{SEMEL_OK} : c::say(why);
   });
 }

@@ -24,6 +24,7 @@ using OwnerVerb = OwnerOutcome (*)(Claims&, const OwnerCall&);
   if (const int error = c::read_sized(call, given); error != SEMEL_OK) return error;
   if (!c::is_sound(given.key, given.key_length)) return c::say_null("key");
   if (!c::is_sound(given.payload, given.payload_length)) return c::say_null("payload");
+  if (const int error = c::check_given(given.given, SEMEL_GIVEN_LEASE)) return error;
   if (given.on_failure < 0 || given.on_failure > 3) {
     return c::guarded([&] {
       return c::say(ErrorCode::bad_option,
@@ -33,7 +34,7 @@ using OwnerVerb = OwnerOutcome (*)(Claims&, const OwnerCall&);
   made = {.key = c::bounded_key(given.key, given.key_length),
           .epoch = given.epoch,
           .payload = c::bytes_of(given.payload, given.payload_length),
-          .lease = c::lease_of(given.lease_ms)};
+          .lease = c::lease_of(given)};
   if (given.on_failure == 1) made.on_failure = Policy::OnFailure::release;
   if (given.on_failure == 2) made.on_failure = Policy::OnFailure::keep;
   if (given.on_failure == 3) made.on_failure = Policy::OnFailure::in_doubt;

@@ -12,9 +12,18 @@ namespace semel::c {
 /// What is wrong with a request whatever it is for; SEMEL_OK: nothing.
 int check(const semel_request& given) noexcept;
 
-[[nodiscard]] inline std::optional<Millis> lease_of(semel_int64 lease_ms) noexcept {
-  return lease_ms == 0 ? std::nullopt : std::optional{Millis{lease_ms}};
+/// Of a struct: zero is "not given" unless a bit says that it is.
+template <class Struct>
+[[nodiscard]] std::optional<Millis> lease_of(const Struct& from) noexcept {
+  const bool is_given = from.lease_ms != 0 || (from.given & SEMEL_GIVEN_LEASE) != 0;
+  return is_given ? std::optional{Millis{from.lease_ms}} : std::nullopt;
 }
+/// Of a parameter.
+[[nodiscard]] inline std::optional<Millis> claim_time_of(semel_int64 ms) noexcept {
+  return ms == SEMEL_TTL_POLICY ? std::nullopt : std::optional{Millis{ms}};
+}
+/// SEMEL_OK: `given` has no bits but `known`.
+[[nodiscard]] int check_given(unsigned given, unsigned known) noexcept;
 
 [[nodiscard]] inline Fingerprint fingerprint_from(const semel_fingerprint& given) noexcept {
   Fingerprint fingerprint{.algorithm = given.algorithm, .digest = {}};
@@ -31,7 +40,9 @@ int check(const semel_request& given) noexcept;
 
 [[nodiscard]] inline std::optional<std::int64_t> first_sent_of_request(
     const semel_request& given) noexcept {
-  if (given.first_sent_unix_ms == 0) return std::nullopt;
+  const bool is_given =
+      given.first_sent_unix_ms != 0 || (given.given & SEMEL_GIVEN_FIRST_SENT) != 0;
+  if (!is_given) return std::nullopt;
   return given.first_sent_unix_ms;
 }
 

@@ -153,8 +153,8 @@ int semel_wait_begin(semel_claims* claims, const semel_request* request, int not
     auto made = std::make_unique<semel_wait>(*claims, given, notify_fd);
     ClaimRequest asked = c::request_of(made->given);
     asked.key = made->key;
-    const Millis lease = asked.lease.value_or(claims->claims.policy().lease);
-    if (given.keep_lease != 0 && !claims->engine->keeper().can_keep(lease)) {
+    const Watchdog* const keeper = given.keep_lease != 0 ? &claims->engine->keeper() : nullptr;
+    if (!Watchdog::check(keeper, claims->claims, asked.lease)) {
       ClaimOutcome refused;
       refused.answer = ClaimAnswer::busy;
       refused.error = ErrorCode::bad_option;

@@ -439,6 +439,44 @@ static void test_requests(semel_engine* engine) {
   semel_buffer_free(&outcome.result);
 }
 
+/* once-again-11: zero is "not said" only where it is no value, or nothing says that it is meant. */
+static void test_given(semel_engine* engine) {
+  semel_claims* claims = open_claims(engine, "given", "payment");
+  semel_request request = request_for("k");
+  semel_claim_outcome outcome;
+  semel_owner_call call;
+  semel_lock_options options;
+  semel_lock* lock = NULL;
+  semel_uint64 token;
+  SEMEL_INIT(outcome);
+  SEMEL_INIT(call);
+  SEMEL_INIT(options);
+  request.given = SEMEL_GIVEN_FIRST_SENT;
+  CHECK_OK(semel_claim(claims, &request, &outcome));
+  CHECK(outcome.answer == SEMEL_TOO_OLD); /* sent in 1970 */
+  request.given = SEMEL_GIVEN_LEASE;
+  CHECK(semel_claim(claims, &request, &outcome) == SEMEL_BAD_OPTION);
+  request.given = 4;
+  CHECK(semel_claim(claims, &request, &outcome) == SEMEL_BAD_OPTION);
+  request.given = 0;
+  CHECK_OK(semel_claim(claims, &request, &outcome));
+  CHECK(outcome.answer == SEMEL_GRANTED);
+  call.key = "k";
+  call.key_length = 1;
+  call.epoch = outcome.epoch;
+  CHECK_OK(semel_renew(claims, &call, NULL));
+  call.given = SEMEL_GIVEN_LEASE;
+  CHECK(semel_renew(claims, &call, NULL) == SEMEL_BAD_OPTION);
+  options.given = SEMEL_GIVEN_LEASE;
+  CHECK_OK(semel_lock_open(claims, TEXT("l"), &options, &lock));
+  CHECK(semel_lock_take(lock, 0, &token) == SEMEL_BAD_OPTION && token == 0);
+  semel_lock_close(lock);
+  options.given = SEMEL_GIVEN_FIRST_SENT;
+  CHECK(semel_lock_open(claims, TEXT("l"), &options, &lock) == SEMEL_BAD_OPTION);
+  CHECK(semel_issue(open_claims(engine, "given-tokens", "token"), TEXT("t"), 0, NULL) ==
+        SEMEL_BAD_OPTION);
+}
+
 static void test_issued(semel_engine* engine) {
   semel_claims* tokens = open_claims(engine, "tokens", "token");
   semel_request request = request_for("t");
@@ -448,9 +486,9 @@ static void test_issued(semel_engine* engine) {
   SEMEL_INIT(outcome);
   CHECK_OK(semel_claim(tokens, &request, &outcome));
   CHECK(outcome.answer == SEMEL_UNKNOWN);
-  CHECK_OK(semel_issue(tokens, TEXT("t"), 0, &issued));
+  CHECK_OK(semel_issue(tokens, TEXT("t"), SEMEL_TTL_POLICY, &issued));
   CHECK(issued == 1);
-  CHECK_OK(semel_issue(tokens, TEXT("t"), 0, &issued));
+  CHECK_OK(semel_issue(tokens, TEXT("t"), SEMEL_TTL_POLICY, &issued));
   CHECK(issued == 0);
   CHECK_OK(semel_engine_advance(engine, 5999));
   CHECK_OK(semel_claim(tokens, &request, &outcome));
@@ -459,12 +497,12 @@ static void test_issued(semel_engine* engine) {
   CHECK_OK(semel_complete(tokens, &call, NULL));
   CHECK_OK(semel_claim(tokens, &request, &outcome));
   CHECK(outcome.answer == SEMEL_REPLAY);
-  CHECK_OK(semel_issue(tokens, TEXT("u"), 0, NULL));
+  CHECK_OK(semel_issue(tokens, TEXT("u"), SEMEL_TTL_POLICY, NULL));
   CHECK_OK(semel_engine_advance(engine, 6000));
   request = request_for("u");
   CHECK_OK(semel_claim(tokens, &request, &outcome));
   CHECK(outcome.answer == SEMEL_UNKNOWN);
-  CHECK(semel_issue(open_claims(engine, "plain", "call"), TEXT("u"), 0, NULL) == SEMEL_BAD_OPTION);
+  CHECK(semel_issue(open_claims(engine, "plain", "call"), TEXT("u"), SEMEL_TTL_POLICY, NULL) == SEMEL_BAD_OPTION);
   semel_buffer_free(&outcome.result);
 }
 
@@ -521,6 +559,7 @@ int main(int count, char** arguments) {
   test_guards(engine);
   test_claims(engine);
   test_requests(engine);
+  test_given(engine);
   test_issued(engine);
   test_batches(engine);
   CHECK_OK(semel_engine_close(engine));

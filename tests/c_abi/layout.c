@@ -13,22 +13,22 @@ int main(void) {
   LAYOUT(semel_buffer, length);
   LAYOUT(semel_bytes, length);
   LAYOUT(semel_fingerprint, digest);
-  LAYOUT(semel_options, decision_log_bytes);
+  LAYOUT(semel_options, work_max_ms);
   LAYOUT(semel_stats, accepting);
   LAYOUT(semel_set_options, version);
   LAYOUT(semel_set_result, stored);
   LAYOUT(semel_value, version);
   LAYOUT(semel_policy, on_exception);
-  LAYOUT(semel_request, without_key);
+  LAYOUT(semel_request, given);
   LAYOUT(semel_claim_outcome, error);
-  LAYOUT(semel_owner_call, on_failure);
+  LAYOUT(semel_owner_call, given);
   LAYOUT(semel_owner_outcome, error);
   LAYOUT(semel_claim_view, fingerprint);
   LAYOUT(semel_decision, seen);
   LAYOUT(semel_work, takeover);
   LAYOUT(semel_once_outcome, retry_after_ms);
   LAYOUT(semel_consumed, retry_after_ms);
-  LAYOUT(semel_lock_options, remote_owner);
+  LAYOUT(semel_lock_options, given);
   LAYOUT(semel_call_identity, arguments_length);
   return 0;
 }

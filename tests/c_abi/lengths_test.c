@@ -171,7 +171,7 @@ static int consume_key(const void* d, size_t n) {
   return error;
 }
 static int issue_key(const void* d, size_t n) {
-  return semel_issue(issued, d, n, 0, NULL);
+  return semel_issue(issued, d, n, SEMEL_TTL_POLICY, NULL);
 }
 static int view_key(const void* d, size_t n) {
   semel_claim_view view;

@@ -176,7 +176,8 @@ static void test_keepers(semel_engine* engine) {
   CHECK(keeper == NULL);
   CHECK(semel_keep_begin(claims, NULL, 0, epoch, 0, &keeper) == SEMEL_KEY_EMPTY);
   CHECK(semel_keep_begin(NULL, TEXT("k"), epoch, 0, &keeper) == SEMEL_BAD_OPTION);
-  CHECK_OK(semel_keep_begin(claims, TEXT("k"), epoch, 0, &keeper));
+  CHECK(semel_keep_begin(claims, TEXT("k"), epoch, 0, &keeper) == SEMEL_BAD_OPTION);
+  CHECK_OK(semel_keep_begin(claims, TEXT("k"), epoch, SEMEL_TTL_POLICY, &keeper));
   CHECK_OK(semel_keep_lost(keeper, &lost));
   CHECK(lost == 0);
   CHECK(semel_keep_lost(NULL, &lost) == SEMEL_BAD_OPTION);

@@ -105,7 +105,8 @@ class Claims:
 
     def issue(self, key: Text, *, ttl: Optional[Duration] = None, ttl_ms: Ms = None) -> bool:
         """Where keys are issued: makes this one that can be claimed. False: it is known."""
-        return self._flag(library.issue, key, span('ttl', ttl_ms, ttl))
+        lives = span('ttl', ttl_ms, ttl)
+        return self._flag(library.issue, key, lives if lives != 0 else -1 << 31)
 
     def get(self, key: Text) -> View:
         view, name = c.ClaimView(), key_bytes(key)

@@ -15,6 +15,7 @@ from ._waits import Held
 if TYPE_CHECKING:
     from ._claims import Claims
 
+LEASE_OF_POLICY = -1 << 31  # SEMEL_TTL_POLICY
 WORK_MAX = 3600.0  # seconds, of the engine as well: what hangs does not keep its key for ever
 
 
@@ -28,7 +29,7 @@ class Keeper(Held):
         self._over = False
         name, total = raw(key), work_max_ms(WORK_MAX if work_max is None else work_max)
         self._engine._call(self._start, library.keep_begin, claims._handle, name, len(name),
-                           number('epoch', epoch), lease_ms)
+                           number('epoch', epoch), lease_ms if lease_ms != 0 else LEASE_OF_POLICY)
         _caps.add(self, total / 1000)
 
     @property
@@ -84,8 +85,9 @@ def check_can_keep(claims: 'Claims', lease_ms: int) -> None:
         return
     # It begins to keep nobody's claim, which looks at the lease first, and ends at once.
     try:
+        lease = lease_ms if lease_ms != 0 else LEASE_OF_POLICY
         Held(claims.engine, library.keep_end)._probe(library.keep_begin, claims._handle, b'-', 1, 0,
-                                                     lease_ms)
+                                                     lease)
     except SemelError as wrong:
         if wrong.code != Code.BAD_OPTION:
             raise

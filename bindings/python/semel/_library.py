@@ -61,7 +61,7 @@ class Options(Sized):
                 ('value_bytes_max', c_size_t), ('storage_directory', c_char_p),
                 ('log_bytes', c_size_t), ('sync_every_ms', c_int64), ('durability', c_int),
                 ('background_ms', c_int), ('manual_clock', c_int),
-                ('decision_log_bytes', c_size_t)]
+                ('decision_log_bytes', c_size_t), ('work_max_ms', c_int64)]
 
 
 class Stats(Sized):
@@ -98,7 +98,7 @@ class Request(Sized):
                 ('owner', c_char_p), ('owner_length', c_size_t), ('claim_id', c_char_p),
                 ('fingerprint', Fingerprint), ('lease_ms', c_int64),
                 ('first_sent_unix_ms', c_int64), ('wait_ms', c_int64), ('remote_owner', c_int),
-                ('keep_lease', c_int), ('without_key', c_int)]
+                ('keep_lease', c_int), ('without_key', c_int), ('given', c_uint)]
 
 
 class ClaimOutcome(Sized):
@@ -113,7 +113,7 @@ class ClaimOutcome(Sized):
 class OwnerCall(Sized):
     _fields_ = [('size', c_size_t), ('key', c_char_p), ('key_length', c_size_t),
                 ('epoch', c_uint64), ('payload', c_char_p), ('payload_length', c_size_t),
-                ('lease_ms', c_int64), ('on_failure', c_int)]
+                ('lease_ms', c_int64), ('on_failure', c_int), ('given', c_uint)]
 
 
 class OwnerOutcome(Sized):
@@ -161,7 +161,8 @@ class CallIdentity(Sized):
 
 class LockOptions(Sized):
     _fields_ = [('size', c_size_t), ('owner', c_char_p), ('owner_length', c_size_t),
-                ('lease_ms', c_int64), ('keep_lease', c_int), ('remote_owner', c_int)]
+                ('lease_ms', c_int64), ('keep_lease', c_int), ('remote_owner', c_int),
+                ('given', c_uint)]
 
 
 _KEY = [c_void_p, c_char_p, c_size_t]

@@ -37,7 +37,9 @@ enum class Verdict : std::uint8_t {
   ack,            ///< it was handled by this call
   retry_later,    ///< another handles it, it failed, or there is no room: deliver it again
   ack_duplicate,  ///< it was handled before
-  dead_letter,    ///< not to be tried again: too many tries, rejected, too old, or another payload
+  dead_letter,    ///< not to be tried again: too many tries, rejected, too old, or another payload;
+                  ///< what is wrong with the consumer alone (its lease, its watchdog, its session)
+                  ///< is retry_later with answer refused
 };
 
 struct Message {
@@ -50,7 +52,7 @@ struct Message {
 struct ConsumeOptions {
   std::optional<Duration> lease{};
   std::optional<SessionId> session{};
-  Watchdog* watchdog = nullptr;
+  Watchdog* watchdog = nullptr;    ///< a lease that it cannot keep is refused before the claim
   bool refuse_without_id = false;  ///< a message without an id: dead_letter instead of unguarded
 };
 
@@ -155,6 +157,9 @@ class Consumption {
 
  private:
   void guard(ClaimOutcome&& claim);
+  void refuse(Error error);
+  /// Of a message that was sent too far in the future.
+  [[nodiscard]] Millis until_in_window() const noexcept;
   void fail(Handling&& handling);
   /// The handler threw, or does not know: as the policy's on_exception says.
   void unknown(std::string&& what);
@@ -228,6 +233,7 @@ class BatchConsumption {
   Claims& claims_;
   std::span<const Message> messages_;
   const ConsumeOptions& options_;
+  bool can_claim_ = true;
   std::vector<std::unique_ptr<Consumption>> runs_;    // of those that are claimed now
   std::vector<std::optional<std::size_t>> first_of_;  // of each message that was folded
 };

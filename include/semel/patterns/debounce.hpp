@@ -10,9 +10,13 @@
 // Source: docs/patterns.md#debounce
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "semel/patterns/once.hpp"
 #include "semel/patterns/returns.hpp"
@@ -34,20 +38,27 @@ struct DebounceOptions {
   bool remove_on_finish = false;  ///< the next may run as soon as this one has ended well
   bool remove_on_error = false;   ///< .. or has failed
   /// A call during a run is not lost: there is one more run after it, for all such calls. Runs
-  /// then do not wait for the interval.
+  /// then do not wait for the interval. It is the running call's own function that runs again, as
+  /// for work that reads its input itself (a rebuild).
   bool run_once_more_after = false;
+  /// The same, but what runs again is the function of the last call that came meanwhile, as for
+  /// work whose input is what the call captures (a form that is saved). It is copied, may run on
+  /// another thread, and after its own call has returned: capture by value. Calls of another
+  /// Debounce object, or process, cannot hand a function over; for them the running call's own one
+  /// runs again.
+  bool run_latest_after = false;
   Watchdog* watchdog = nullptr;
 };
 
 class Debounce {
  public:
   /// `claims` should have policies::debounce; nothing else uses its keys.
-  Debounce(Engine& engine, const Claims& claims, const DebounceOptions& options = {}) noexcept
-      : engine_(&engine), claims_(claims), options_(options) {}
+  Debounce(Engine& engine, const Claims& claims, const DebounceOptions& options = {});
 
   /// Runs `function` unless it ran within the interval. It may return nothing, a bool, a Status or
-  /// a Result; nothing else compiles. One that throws has failed; with run_once_more_after it is
-  /// run once more for the calls that were promised it, and the first exception goes on after that.
+  /// a Result; nothing else compiles. One that throws has failed; the one more run that
+  /// others were promised comes all the same, and the first exception, or the cancellation of the
+  /// thread, goes on after that.
   /// Progress: that of the function; waits for the journal.
   template <class Function>
   DebounceAnswer run(Bytes key, Function&& function);
@@ -58,25 +69,33 @@ class Debounce {
  private:
   class Turn;
 
+  class Handed;
+
   Engine* engine_;
   Claims claims_;
   DebounceOptions options_;
+  std::shared_ptr<Handed> handed_;  // run_latest_after: functions of calls during a run
 };
 
 /// One call: the claim, and whether other calls came meanwhile.
 class Debounce::Turn {
  public:
-  Turn(Debounce& debounce, Bytes key);
+  using Function = std::function<bool()>;
+  /// `latest`: to be handed over to the call that runs, if there is one; perhaps empty.
+  Turn(Debounce& debounce, Bytes key, Function latest);
+  /// If the thread is being cancelled, the run that others were promised is here.
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   [[nodiscard]] bool runs() const noexcept { return runs_; }
   /// Runs `function` until no other call waits for a run.
-  void run(const std::function<bool()>& function);
+  void run(const Function& function);
   [[nodiscard]] DebounceAnswer answer() const noexcept { return answer_; }
 
  private:
   void ask();
+  /// Runs what is to run now: the call's own function, or one that was handed over.
+  [[nodiscard]] bool run_one();
   /// Ends a run. Afterwards runs() says whether there is one more.
   void end(bool ok);
   [[nodiscard]] bool announce();
@@ -85,6 +104,9 @@ class Debounce::Turn {
   Debounce& debounce_;
   Bytes key_;
   std::string asked_key_;
+  const Function* own_ = nullptr;
+  Function handed_over_;
+  std::uint64_t place_ = 0;  // of what was handed over; 0: nothing
   Watchdog::Guard kept_;
   Epoch epoch_ = 0;
   Version seen_ = 0;
@@ -119,7 +141,15 @@ bool succeeds(Function& function) {
 
 template <class Function>
 DebounceAnswer Debounce::run(Bytes key, Function&& function) {
-  Turn turn{*this, key};
+  Turn::Function latest;
+  if constexpr (std::is_copy_constructible_v<std::decay_t<Function>>) {
+    if (options_.run_latest_after) {
+      latest = [copy = std::decay_t<Function>(function)]() mutable {
+        return detail::succeeds(copy);
+      };
+    }
+  }
+  Turn turn{*this, key, std::move(latest)};
   if (turn.runs()) turn.run([&] { return detail::succeeds(function); });
   return turn.answer();
 }

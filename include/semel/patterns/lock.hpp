@@ -12,9 +12,12 @@
 // Source: docs/patterns.md#lock
 #pragma once
 
+#include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "semel/claims.hpp"
 #include "semel/engine.hpp"
@@ -31,16 +34,22 @@ struct LockOptions {
   std::optional<SessionId> session{};  ///< none: the engine's own; the lock ends with it
   Watchdog* watchdog = nullptr;  ///< keeps the lease; must outlive the lock. A lease that it cannot
                                  ///< keep (Watchdog::can_keep) is refused
+  /// The holder moves between threads, as a coroutine does or a handle of C: unlock(), renew(),
+  /// is_held() and fencing_token() are about the hold whichever thread calls.
+  bool moves = false;
 };
 
-/// One owner of a lock. It may lock again what it holds, and unlocks as often. Not for several
-/// threads at once: each has a Lock of its own. std::lock_guard<Lock> and std::unique_lock<Lock>
-/// work: it is held, or lock() throws.
+/// One owner of a lock. The hold belongs to the thread that has acquired it: that thread may lock
+/// again what it holds, and unlocks as often. Another thread has a Lock of its own. If it uses this
+/// one all the same, its attempts are refused while another thread holds it or waits for it
+/// (object_in_use), it holds nothing (fencing_token() is 0), and its unlock() gives nothing back.
+/// So all calls but destruction are safe from any thread. Neither copied nor moved.
+/// std::lock_guard<Lock> and std::unique_lock<Lock> work: it is held, or lock() throws.
 ///
-/// Errors of all attempts, in why_not(): in_flight's timed_out; key_empty, key_too_long,
-/// wrong_kind, bad_option (lease, label), waiters_full, memory_full, refused, outcome_unknown,
-/// closing; not_owner (a hold of this owner was lost, and is given up by this attempt; or the key
-/// is not free and no lock: done, failed for good, in doubt).
+/// Errors of all attempts, in why_not(): in_flight's timed_out; object_in_use; key_empty,
+/// key_too_long, wrong_kind, bad_option (lease, label), waiters_full, memory_full, refused,
+/// outcome_unknown, closing; not_owner (a hold of this owner was lost, and is given up by this
+/// attempt; or the key is not free and no lock: done, failed for good, in doubt).
 class Lock {
  public:
   /// The key is copied.
@@ -57,20 +66,22 @@ class Lock {
   /// Waits for as long as it takes. Returns with the lock held, or throws std::system_error of
   /// error_category() with the code of why_not().
   void lock();
-  /// False: it was not held any more, or whether it was given back is unknown (the journal failed):
-  /// then it ends with its lease at the latest. Only the last unlock() of a holder gives it back.
+  /// False: it was not held any more, or by another thread, or whether it was given back is unknown
+  /// (the journal failed): then it ends with its lease at the latest. Only the last unlock() of a
+  /// holder gives it back.
   bool unlock() noexcept;
 
-  /// This owner has it, and its lease runs. Asks the engine.
+  /// This thread has it, and its lease runs. Asks the engine.
   [[nodiscard]] bool is_held() const;
-  /// Of the current hold; 0: none. Larger than that of every holder before.
-  [[nodiscard]] Epoch fencing_token() const noexcept { return holds_ == 0 ? 0 : epoch_; }
+  /// Of this thread's hold; 0: none, which no Fence admits. Larger than that of every holder
+  /// before.
+  [[nodiscard]] Epoch fencing_token() const noexcept;
   /// The lease begins anew. False: it was lost.
   [[nodiscard]] bool renew();
   /// Why the last attempt has not got the lock; ok: it has. timed_out: another has it.
-  [[nodiscard]] const Error& why_not() const noexcept { return error_; }
+  [[nodiscard]] Error why_not() const;
   /// What the last attempt was answered.
-  [[nodiscard]] const ClaimOutcome& why() const noexcept { return outcome_; }
+  [[nodiscard]] ClaimOutcome why() const;
 
   /// For a wait that blocks no thread (Claims::begin_wait) after try_lock() has met another's: what
   /// is asked, valid as long as this lock, and the end of the wait. True: held now.
@@ -78,28 +89,41 @@ class Lock {
   [[nodiscard]] bool take(ClaimOutcome&& outcome);
 
  private:
-  [[nodiscard]] bool again();
-  [[nodiscard]] bool begin();
+  enum class Begun : std::uint8_t { held, refused, asks };
+
+  /// What an attempt does first. asks: nobody holds it, and no other thread asks until take().
+  [[nodiscard]] Begun begin();
+  template <class Ask>
+  [[nodiscard]] bool attempt(Ask&& ask);
+  [[nodiscard]] bool is_mine() const noexcept;
+  [[nodiscard]] bool is_live(Epoch epoch) const;
+  [[nodiscard]] bool take_locked(ClaimOutcome&& outcome);
   [[nodiscard]] bool refuse(ErrorCode code, std::string why);
+  bool give_back() noexcept;
 
   mutable Claims claims_;
-  std::string key_;
-  std::string owner_;
-  LockOptions options_;
+  const std::string key_;
+  const std::string owner_;
+  const LockOptions options_;
+  mutable std::mutex
+      mutex_;  // guards what follows; not held while the engine is asked for the lock
   ClaimOutcome outcome_;
   Error error_;
   Watchdog::Guard kept_;
   Epoch epoch_ = 0;
   unsigned holds_ = 0;
+  std::thread::id holder_{};  // of the hold, or of the attempt under way
+  bool asking_ = false;
 };
 
 /// For what a lock protects: remembers the largest token it has seen, and refuses a smaller one.
 /// Keep it where the protected state is; this one is for state in memory. Not for several threads.
 class Fence {
  public:
-  /// False: a later holder has been here.
+  /// False: a later holder has been here; or the token is 0, which is nobody's: of a lock that was
+  /// refused, or of a run without a guard.
   [[nodiscard]] bool admit(Epoch token) noexcept {
-    if (token < highest_) return false;
+    if (token == 0 || token < highest_) return false;
     highest_ = token;
     return true;
   }

@@ -62,7 +62,8 @@ struct OnceCall {
   std::optional<Duration> lease{};
   std::optional<SessionId> session{};
   Duration wait{};               ///< for another that runs it now; 0: in_flight at once
-  Watchdog* watchdog = nullptr;  ///< keeps the lease while the function runs
+  Watchdog* watchdog = nullptr;  ///< keeps the lease while the function runs; one that it cannot
+                                 ///< keep is refused before the claim
   unsigned complete_tries = 3;   ///< how often to say that it is done, if the disk does not confirm
   bool without_key = false;      ///< an empty key: run unguarded instead of refused
 };
@@ -129,8 +130,7 @@ namespace detail {
 /// Claims, and waits if the call says so.
 [[nodiscard]] inline ClaimOutcome ask(Claims& claims, const OnceCall& call) {
   const ClaimRequest request = request_of(call);
-  if (call.watchdog != nullptr &&
-      !call.watchdog->can_keep(call.lease.value_or(claims.policy().lease))) {
+  if (call.watchdog != nullptr && !Watchdog::check(call.watchdog, claims, call.lease)) {
     ClaimOutcome refused;
     refused.answer = ClaimAnswer::busy;
     refused.error = ErrorCode::bad_option;

@@ -3,11 +3,15 @@
 //   Watchdog watchdog{*engine, Millis{1'000}};   // looks each second, on a thread of its own
 //   const Watchdog::Guard kept = watchdog.keep(claims, "order-4711", claim.epoch);
 //
+// It does so for an hour at most (WatchdogOptions::work_max): work that hangs would keep its key
+// for ever. After that the lease runs out as if there were no watchdog, and the guard is lost.
+//
 // A renewal is a compare-and-set on the epoch: one that comes after the end of the work changes
 // nothing, and no lease that was lost comes back.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -15,6 +19,13 @@
 #include "semel/engine.hpp"
 
 namespace semel {
+
+struct WatchdogOptions {
+  /// 1 ms..1 hour, else the nearer of the two: a thread looks that often. None: poll() is to be
+  /// called.
+  std::optional<Duration> every{};
+  Millis work_max{3'600'000};  ///< how long one claim is kept, 1..limits::ttl_max, else the nearer
+};
 
 class Watchdog {
  public:
@@ -42,20 +53,28 @@ class Watchdog {
   /// With `every` (1 ms..1 hour, else the nearer of the two) a thread looks that often; without,
   /// poll() is to be called.
   explicit Watchdog(Engine& engine, std::optional<Duration> every = {});
+  Watchdog(Engine& engine, const WatchdogOptions& options);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Whether it looks often enough for leases of this length: at least twice in one. A lock, a
-  /// once() and the like with a lease that it cannot keep are refused (bad_option).
+  /// Whether it looks often enough for leases of this length: at least twice in one.
   [[nodiscard]] bool can_keep(Duration lease) const noexcept;
-  /// Keeps the claim of `key` with this epoch; `lease` none: the policy's. The key is copied.
+  /// What every call that takes a watchdog (locks, once(), consume_once(), consume_batch(),
+  /// Debounce and C's) asks before it claims. `watchdog` null: there is nothing to be kept. Errors:
+  /// bad_option (a lease of `lease`, none: the policy's, that it cannot keep).
+  [[nodiscard]] static Status check(const Watchdog* watchdog, const Claims& claims,
+                                    std::optional<Duration> lease);
+  /// Keeps the claim of `key` with this epoch; `lease` none: the policy's. The key is copied. With
+  /// a lease that it cannot keep the guard is lost from the beginning.
   [[nodiscard]] Guard keep(const Claims& claims, Bytes key, Epoch epoch,
                            std::optional<Duration> lease = {});
   /// Renews what is due by the engine's clock: a third of its lease after the last renewal.
   /// Returns how many were renewed. Progress: blocks for the journal where a claim does.
   std::size_t poll();
   [[nodiscard]] std::size_t kept() const;
+  /// How many claims were given up because they were kept for `work_max`.
+  [[nodiscard]] std::uint64_t overran() const noexcept;
 
  private:
   std::unique_ptr<Impl> impl_;
