@@ -170,8 +170,7 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
   if (sink != nullptr) [[unlikely]]
     sink->make_room(change.key.size() + decision.value.size(), 1);
   Shard& shard = *location.shard;
-  const bool erases = decision.action == Action::erase;
-  const bool keeps = decision.keeps_version;
+  const bool erases = decision.action == Action::erase, keeps = decision.keeps_version;
   const Version fresh_version = keeps ? change.floor : versions_.candidate(context, change.floor);
   SEMEL_ASSERT(keeps || fresh_version > change.floor);
   if (fresh_version > Entry::version_max) [[unlikely]]
@@ -210,8 +209,8 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
   version = keeps ? fresh_version : context.version_next++;
   if (!keeps) context.bump(Count::changes);
 #if defined(SEMEL_VERIFY)
-  const char* const broken = broken_by(location, probe, change.old, fresh, version);
-  if (broken != nullptr) base::assertion_failed(broken, __FILE__, __LINE__);
+  if (const char* const broken = broken_by(location, probe, change.old, fresh, version))
+    base::assertion_failed(broken, __FILE__, __LINE__);
 #endif
   if (options_.journal != nullptr) append_mutation(context, change, fresh, erases, version);
   committed(context, location.hash, change.old, change.live, fresh,
