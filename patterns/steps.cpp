@@ -17,7 +17,11 @@ Status Steps::remember(Bytes name, Bytes bytes) {
 }
 
 OwnerOutcome Steps::complete(Bytes result, ResultKeeping keeping) {
-  if (!is_guarded_) return {};  // there is no claim
+  if (!is_guarded_) {
+    OwnerOutcome none;  // there is no claim
+    none.answer = OwnerAnswer::unknown;
+    return none;
+  }
   return claims_.complete({.key = key_, .epoch = epoch_, .payload = result, .keeping = keeping});
 }
 

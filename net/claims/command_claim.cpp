@@ -65,7 +65,7 @@ FoundSpace read_owner(Call& call, OwnerCall& owner) {
 }
 
 void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, FoundSpace found) {
-  if (found.undeclared) return write_owner(call.reply, {});  // unknown
+  if (found.undeclared) return write_owner(call.reply, {.answer = OwnerAnswer::unknown});
   if (found.claims == nullptr) return;
   const DecisionsOf client{call};
   const OwnerOutcome outcome = (found.claims->*verb)(owner);

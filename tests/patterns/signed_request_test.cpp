@@ -73,7 +73,7 @@ TEST_CASE("signed_request: SHA-256 fingerprints are the first half of the digest
   CHECK(hex_of(fingerprint_sha256("abc")) == "ba7816bf8f01cfea414140de5dae2223");
   CHECK(hex_of(fingerprint_sha256({})) == "e3b0c44298fc1c149afbf4c8996fb924");
   CHECK(fingerprint_sha256("abc").algorithm == 2);
-  CHECK(fingerprint_sha256("{}", FingerprintAlgorithm::sha256_json).algorithm == 4);
+  CHECK(fingerprint_sha256("{}", FingerprintAlgorithm::sha256_json).algorithm == 7);
   CHECK(hex_of(fingerprint_sha256(Scope{.tenant = "t"}, "p")) ==
         "70a49244d056798ac15a5ac9faef8db7");
   CHECK(fingerprint_sha256(Scope{}, "p") == fingerprint_sha256("p"));
