@@ -50,11 +50,8 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
     return refuse(outcome, ErrorCode::namespace_dropped);
   const Policy& policy = context.policy;
   facts.session = request.session.value_or(context.impl.sessions().own());
-  // Its owner would be dead from the beginning, and the next caller would have the key as well.
-  if (request.session && context.guards_claims() &&
-      context.impl.sessions().is_closed(facts.session)) [[unlikely]] {
+  if (context.is_closed_session(request)) [[unlikely]]
     return refuse(outcome, ErrorCode::session_closed);
-  }
   const bool has_window =
       request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0});
   Scratch scratch;

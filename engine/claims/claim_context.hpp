@@ -78,6 +78,12 @@ struct ClaimContext {
     return own == nullptr || Core::guards_claims(*own);
   }
 
+  /// Whether the request is of a session that is not open: its owner would be dead from the
+  /// beginning, and the next caller would have the key as well.
+  [[nodiscard]] bool is_closed_session(const ClaimRequest& request) const {
+    return request.session && guards_claims() && impl.sessions().is_closed(*request.session);
+  }
+
   /// Whether a newcomer to `table_key` has to queue behind its waiters.
   [[nodiscard]] bool others_first(Bytes table_key) const {
     // Who waits is known to one replica alone, which puts claims into their order before the log.

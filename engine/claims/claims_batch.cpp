@@ -22,10 +22,6 @@ using engine::OwnerVerb;
 using engine::RecordView;
 using engine::TableKey;
 
-[[nodiscard]] bool is_valid(const ClaimRequest& request) noexcept {
-  return engine::check(request) == ErrorCode::ok;
-}
-
 /// A batch that is too long is refused as a whole.
 [[nodiscard]] bool refuse_batch(Engine::Impl& impl, std::size_t size,
                                 std::span<ClaimOutcome> outcomes) {
@@ -66,7 +62,7 @@ class ClaimAll {
         outcomes_(outcomes) {}
 
   [[nodiscard]] bool run() {
-    FoldTable folds{context_.impl.core(), requests_, is_valid};
+    FoldTable folds{context_, requests_};
     bool all = true;
     std::size_t bytes = 0;
     const bool compares = context_.guards_claims();
@@ -178,7 +174,7 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
   }
   const std::size_t total = std::min(requests.size(), outcomes.size());
   const Context context{*engine_, *names_};
-  FoldTable folds{context.impl.core(), requests, is_valid};
+  FoldTable folds{context, requests};
   std::array<TableKey, Core::group_max> keys;
   for (std::size_t start = 0; start < total; start += Core::group_max) {
     const std::size_t size = std::min(Core::group_max, total - start);

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/core/core.hpp"
+#include "engine/claims/claim_calls.hpp"
 #include "semel/claim.hpp"
 
 namespace semel::engine {
@@ -16,9 +16,8 @@ namespace semel::engine {
 /// chosen keys cannot make it slow. An invalid request is never the first of its key.
 class FoldTable {
  public:
-  using IsValid = bool (*)(const ClaimRequest&) noexcept;
-  FoldTable(Core& core, std::span<const ClaimRequest> requests, IsValid valid)
-      : core_(core), requests_(requests), valid_(valid) {
+  FoldTable(const ClaimContext& context, std::span<const ClaimRequest> requests)
+      : context_(context), requests_(requests) {
     std::size_t slots = small_.size();
     while (slots < requests.size() * 2) slots *= 2;
     if (slots > small_.size()) large_.resize(slots);
@@ -28,11 +27,12 @@ class FoldTable {
   FoldTable& operator=(const FoldTable&) = delete;
 
   /// The first valid request with the key of request `index`; none if that is `index` itself.
-  [[nodiscard]] std::optional<std::size_t> first_of(std::size_t index) noexcept {
+  [[nodiscard]] std::optional<std::size_t> first_of(std::size_t index) {
     const Bytes key = requests_[index].key;
-    if (!valid_(requests_[index])) return std::nullopt;
+    if (!is_valid(requests_[index])) return std::nullopt;
     const std::size_t mask = slots_.size() - 1;
-    for (std::size_t at = core_.hash_of(0, key).bits & mask;; at = (at + 1) & mask) {
+    const std::uint64_t bits = context_.impl.core().hash_of(0, key).bits;
+    for (std::size_t at = bits & mask;; at = (at + 1) & mask) {
       if (slots_[at] == 0) {
         slots_[at] = static_cast<std::uint32_t>(index + 1);
         return std::nullopt;
@@ -43,9 +43,12 @@ class FoldTable {
   }
 
  private:
-  Core& core_;
+  [[nodiscard]] bool is_valid(const ClaimRequest& request) const {
+    return check(request) == ErrorCode::ok && !context_.is_closed_session(request);
+  }
+
+  const ClaimContext& context_;
   std::span<const ClaimRequest> requests_;
-  IsValid valid_;
   std::span<std::uint32_t> slots_;  // index + 1; 0: free
   std::array<std::uint32_t, 64> small_{};
   std::vector<std::uint32_t> large_;

@@ -288,7 +288,7 @@ void add_claim_calls(Calls& calls) {
   add("claim batch", claim_three);
   add("complete batch", complete_two);
   add("issue", [](Handles& h) {
-    return semel_issue(h.tokens, long_key.data(), long_key.size(), 0, nullptr);
+    return semel_issue(h.tokens, long_key.data(), long_key.size(), SEMEL_TTL_POLICY, nullptr);
   });
   add("claim get", [](Handles& h) {
     auto view = sized<semel_claim_view>();

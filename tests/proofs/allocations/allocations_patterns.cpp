@@ -81,6 +81,22 @@ Answer consume_three(Setting& s) {
   return Answer::passed;
 }
 
+/// Their keys in the table need the heap, also in the middle of a batch that is half claimed.
+Answer consume_long_ids(Setting& s) {
+  std::map<std::string, int> handled;
+  std::vector<Message> messages;
+  for (int i = 0; i < 40; ++i) handled[std::string(300, 'i') + std::to_string(i)] = 0;
+  for (const auto& each : handled) messages.push_back({.id = each.first});
+  try {
+    static_cast<void>(consume_batch(*s.ns, messages, [&](const Message& message) {
+      ++handled.find(std::string{message.id})->second;
+    }));
+  } catch (const std::bad_alloc&) {
+  }
+  for (const auto& [id, times] : handled) static_cast<void>(of_work(*s.ns, id, times == 1));
+  return Answer::passed;
+}
+
 Answer take_lock(Setting& s) {
   Watchdog watchdog{*s.engine};
   Lock lock{*s.ns, long_key + "lock", {.watchdog = &watchdog}};
@@ -181,6 +197,7 @@ void add_patterns(Calls& calls) {
   add("once", run_once);
   add("once in steps", run_once_in_steps);
   add("consume_batch", consume_three);
+  add("consume_batch of long ids", consume_long_ids);
   add("lock", take_lock);
   add("step remember", [](Setting& s) {
     Steps steps{*s.ns, "held", s.held};

@@ -305,11 +305,27 @@ void ModelRun::do_multi_write(Store store, std::uint8_t db) {
                                [&](const auto& pair) { return is_there(db, pair.first); });
   Expiry expiry = Expiry::clear();
   bool stored = true;
+  // The first key that decides: a claim is in the way of all, unless one before it says no.
+  const auto meets_claim = [&](Condition condition) {
+    for (const auto& pair : texts) {
+      const bool there = is_there(db, pair.first);
+      if (condition == Condition::if_absent && there) return false;
+      if (condition == Condition::if_present && !there) return false;
+      if (there && state(db, pair.first).kind == Kind::claim) return true;
+    }
+    return false;
+  };
+  const auto is_refused = [](const auto& result) {
+    return !result.ok() && result.error().code == ErrorCode::wrong_type;
+  };
   note("mset, msetnx or msetex of " + std::to_string(pairs.size()) + " from " + texts[0].first);
   switch (random_.below(3)) {
-    case 0:
-      expect(store.mset(pairs).has_value(), "mset is refused");
+    case 0: {
+      const Status status = store.mset(pairs);
+      if (meets_claim(Condition::always)) return expect(is_refused(status), "mset onto a claim");
+      expect(status.has_value(), "mset is refused");
       break;
+    }
     case 1: {
       stored = !any;
       const auto result = store.msetnx(pairs);
@@ -324,6 +340,7 @@ void ModelRun::do_multi_write(Store store, std::uint8_t db) {
       if (condition == Condition::if_absent) stored = !any;
       if (condition == Condition::if_present) stored = all;
       const auto result = store.msetex(pairs, condition, expiry);
+      if (meets_claim(condition)) return expect(is_refused(result), "msetex onto a claim");
       expect(result.ok() && *result == stored, "msetex decides wrongly");
     }
   }
@@ -357,6 +374,8 @@ void ModelRun::do_rename(Store store, std::uint8_t db) {
   const bool from_there = is_there(db, from);
   const bool to_there = is_there(db, to);
   const bool only_new = random_.chance(1, 2);
+  const bool of_claim = from != to && from_there && state(db, from).kind == Kind::claim;
+  const bool onto_claim = from != to && to_there && state(db, to).kind == Kind::claim;
   note((only_new ? "renamenx " : "rename ") + from + " " + to);
   bool moves = from_there && from != to;
   if (only_new) {
@@ -366,11 +385,18 @@ void ModelRun::do_rename(Store store, std::uint8_t db) {
       return expect(!result.ok() && result.error().code == ErrorCode::no_such_key,
                     "renamenx of none");
     }
+    if (of_claim) {
+      return expect(!result.ok() && result.error().code == ErrorCode::wrong_type,
+                    "renamenx of a claim");
+    }
     expect(result.ok() && *result == moves, "renamenx decides wrongly");
   } else {
     const Status status = store.rename(from, to);
     if (!from_there) {
       return expect(!status && status.error().code == ErrorCode::no_such_key, "rename of none");
+    }
+    if (of_claim || onto_claim) {
+      return expect(!status && status.error().code == ErrorCode::wrong_type, "rename of a claim");
     }
     expect(status.has_value(), "rename is refused");
   }
@@ -390,6 +416,12 @@ void ModelRun::do_copy(Store store, std::uint8_t db) {
   const auto result = copies ? store.copy(from, to, to_db, replace) : store.move(from, to_db);
   if (to_db == db && from == to) {
     return expect(!result.ok() && result.error().code == ErrorCode::same_key, "copy onto itself");
+  }
+  const bool of_claim = from_there && state(db, from).kind == Kind::claim;
+  const bool onto_claim = from_there && replace && to_there && state(to_db, to).kind == Kind::claim;
+  if (of_claim || onto_claim) {
+    return expect(!result.ok() && result.error().code == ErrorCode::wrong_type,
+                  "copy or move of a claim");
   }
   const bool moves = from_there && (!to_there || replace);
   expect(result.ok() && *result == moves, "copy or move decides wrongly");

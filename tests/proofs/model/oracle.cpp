@@ -356,8 +356,7 @@ ErrorCode argument_error(const View& view) {
   return ErrorCode::ok;
 }
 
-Expected expect(const View& view) {
-  if (const ErrorCode error = argument_error(view); error != ErrorCode::ok) return refused(error);
+Expected expect_by_verb(const View& view) {
   switch (view.op.verb) {
     case Verb::set:
       return expect_set(view);
@@ -388,6 +387,17 @@ Expected expect(const View& view) {
     default:
       return expect_read(view);
   }
+}
+
+Expected expect(const View& view) {
+  if (const ErrorCode error = argument_error(view); error != ErrorCode::ok) return refused(error);
+  const Expected expected = expect_by_verb(view);
+  const Verb verb = view.op.verb;
+  const bool changes = verb == Verb::expire || verb == Verb::persist ||
+                       (verb == Verb::set && view.op.condition != Condition::if_absent);
+  const bool is_claim = view.found && view.state.kind == Kind::claim;
+  if (is_claim && changes && expected.error == ErrorCode::ok) return refused(ErrorCode::wrong_type);
+  return expected;
 }
 
 Complaint compare(const Expected& expected, const View& view, const StoreOutcome& seen) {
@@ -478,15 +488,10 @@ Complaint step(KeyState& state, const StoreOp& op, const StoreOutcome& seen, con
                       (expected.applied_is_free && seen.applied && seen.version != state.version);
   if (stored) {
     if (seen.version <= state.floor) return "version of a write does not grow";
-    // Only the string half can have changed: a claim keeps its facts under EXPIRE and PERSIST.
-    const bool keeps_claim = (op.verb == Verb::expire || op.verb == Verb::persist) && view.found &&
-                             state.kind == Kind::claim;
     if (expected.next == Expected::Next::stored) {
-      if (!keeps_claim) {
-        state.kind = Kind::string;
-        state.claim = ClaimFacts{};
-        state.value = expected.next_value;
-      }
+      state.kind = Kind::string;
+      state.claim = ClaimFacts{};
+      state.value = expected.next_value;
       state.due = expected.next_due;
     }
     state.present = true;

@@ -94,7 +94,8 @@ enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
 
 /// Whether a claim would be granted now, as claim_all asks before it grants anything.
 [[nodiscard]] bool is_grantable(const KeyState& state, const Policy& policy,
-                                const ClaimRequest& request, const Moment& moment);
+                                const ClaimRequest& request, std::uint32_t session,
+                                const Moment& moment);
 
 [[nodiscard]] Complaint step_view(const KeyState& state, const Policy& policy,
                                   const ClaimView& seen, const Moment& moment);

@@ -6,8 +6,11 @@
 namespace semel::proofs {
 namespace {
 
+bool is_dead(std::uint32_t session, const Moment& moment) {
+  return session != 0 && ((moment.dead_sessions >> session) & 1U) != 0;
+}
 bool is_dead_session(const KeyState& state, const Moment& moment) {
-  return state.claim.session != 0 && ((moment.dead_sessions >> state.claim.session) & 1U) != 0;
+  return is_dead(state.claim.session, moment);
 }
 
 bool lease_is_over(const KeyState& state, const Moment& moment) {
@@ -242,7 +245,9 @@ Complaint apply_owner_call(KeyState& state, const Policy& policy, OwnerVerb verb
       state.due = due_of_held(state.claim, policy);
       return take_new_version(state, seen.version);
     case OwnerVerb::release:
-      if (!policy.issued) return take_erase(state, seen.version);
+      if (!policy.issued && (policy.attempts_max == 0 || state.claim.attempts == 1)) {
+        return take_erase(state, seen.version);
+      }
       become_vacant(state, policy, state.claim.attempts - 1, moment.now);
       return take_new_version(state, seen.version);
     case OwnerVerb::fail:
@@ -320,6 +325,9 @@ void pass_time(KeyState& state, Ms now) {
 Complaint step(KeyState& state, const Policy& policy, const ClaimRequest& request,
                std::uint32_t session, const ClaimOutcome& seen, const Moment& moment) {
   pass_time(state, moment.now);
+  if (is_dead(session, moment)) {
+    return seen.error == ErrorCode::session_closed ? nullptr : "session_closed expected";
+  }
   if (is_string(state)) {
     return seen.error == ErrorCode::wrong_kind ? nullptr : "wrong_kind expected";
   }
@@ -368,10 +376,10 @@ Complaint step(KeyState& state, const Policy& policy, OwnerVerb verb, const Owne
 }
 
 bool is_grantable(const KeyState& before, const Policy& policy, const ClaimRequest& request,
-                  const Moment& moment) {
+                  std::uint32_t session, const Moment& moment) {
   KeyState state = before;
   pass_time(state, moment.now);
-  if (is_string(state)) return false;
+  if (is_string(state) || is_dead(session, moment)) return false;
   const std::uint32_t attempts = state.present ? state.claim.attempts : 0;
   const bool used_up = policy.attempts_max != 0 && attempts >= policy.attempts_max;
   if (!claim_is_there(state)) {
@@ -406,7 +414,6 @@ Complaint step_view(const KeyState& before, const Policy& policy, const ClaimVie
   }
   if (claim.state == ClaimState::failed && moment.now >= claim.result_until) return nullptr;
   if (seen.result_expired != claim.result_expired) return "result_expired in a view";
-  // EXPIRE and PERSIST of the store move a claim's end without touching its own three clocks.
   const Ms unique = std::max<Ms>(claim.unique_until - moment.now, 0);
   if (seen.unique_remaining.count() != unique) return "unique in a view";
   const std::string& result = claim.result_expired ? std::string{} : claim.result;
