@@ -24,6 +24,13 @@ void perhaps_restart(Process& process, bool restarts) {
   if (restarts) process.restart();
 }
 
+/// What is over is forgotten long before attempts are.
+Policy brief_policy() {
+  Policy brief = policies::call;
+  brief.result_ttl = brief.failure_ttl = 60s;
+  return brief;
+}
+
 /// Work with the step "charge", as all of these tests have it.
 class Charging {
  public:
@@ -315,7 +322,7 @@ TEST_CASE("steps: the next work under the key runs its own, however the last one
        [&](Process& process, Claims& claims) {
          fail_first(process, claims);
          CHECK(process.engine().drop_namespace("n", DropRule::all).ok());
-         claims = process.claims("n", policies::call);
+         claims = process.claims("n", brief_policy());
        }},
       {"resolve as done",
        [&](Process& process, Claims& claims) {
@@ -338,12 +345,12 @@ TEST_CASE("steps: the next work under the key runs its own, however the last one
     for (const bool restarts : {false, true}) {
       INFO(name << ", restarts " << restarts);
       Process process;
-      Claims claims = process.claims("n", policies::call);
+      Claims claims = process.claims("n", brief_policy());
       end(process, claims);
       perhaps_restart(process, restarts);
-      process.clock().advance(Millis{policies::call.result_ttl + policies::call.failure_ttl});
+      process.clock().advance(brief_policy().result_ttl);
       process.engine().advance();
-      claims = process.claims("n", policies::call);
+      claims = process.claims("n", brief_policy());
       Charging charging{process};
       const auto next = once(claims, "k", charging("second", true));
       CHECK(next.answer == OnceAnswer::ran);

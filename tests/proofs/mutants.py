@@ -23,6 +23,7 @@ FLAGS = ["-std=c++20", "-O1", "-g1", "-w", "-DXXH_INLINE_ALL", "-include", "muta
 PARTS = ["arguments", "checker", "history", "oracle", "oracle_claims"]
 MODEL = ["model", "model_claims", "model_run", "model_store", "model_whole"]
 LINEAR = ["linearizability", "linear_ops", "linear_run"]
+ONCE = ["once", "once_ends", "once_locks", "once_program", "once_steps"]
 TIME_LIMIT_S = 40
 CONTROL_LIMIT_S = 180
 
@@ -95,6 +96,26 @@ MUTANTS = [
         [("engine/core/core_update.hpp", "old != nullptr ? old->version() : probe.floor",
           "old != nullptr ? old->version() : 0", "expression")],
         "linearizability"),
+    Mutant(
+        "stale_step", "a step does not compare the epoch with the record's",
+        [("engine/rules/memo_rules.cpp", "record.epoch == epoch", "true", "expression")],
+        "once"),
+    Mutant(
+        "late_step", "a step does not look at the lease",
+        [("engine/rules/memo_rules.cpp", "!lease_over(record, facts.now, facts.owner_dead)",
+          "true", "expression")],
+        "once"),
+    Mutant(
+        "memos_lost", "what a failure gives back forgets its memos",
+        [("engine/rules/claim_rules.cpp",
+          "policy.attempts_max == 0 && !policy.issued && record.memos.empty()",
+          "policy.attempts_max == 0 && !policy.issued", "expression")],
+        "once"),
+    Mutant(
+        "memos_mixed", "a step is answered with the memo of another payload",
+        [("engine/rules/memo_list.cpp", "if (!is_other) found = memo.bytes;",
+          "found = memo.bytes;", "statement")],
+        "once"),
     Mutant(
         "lost_in_growth", "a segment is copied without stopping its writers",
         [("engine/table/frozen_segment.hpp",
@@ -185,7 +206,7 @@ MUTANTS = [
 
 
 # By proof: how many seeds are tried before a mutant counts as a survivor.
-RUNS_MAX = {"model": 2, "linearizability": 12}
+RUNS_MAX = {"model": 2, "linearizability": 12, "once": 1}
 
 # Where every run of the copy, the one without a mutant too, gives up the processor now and then:
 # between the steps of one operation, so that threads meet there even on few cores: one in so many
@@ -233,7 +254,7 @@ def make_tree():
     """The engine with every mutant behind its number. Edits of one place are nested in order."""
     tree = BUILD / "tree"
     shutil.rmtree(tree, ignore_errors=True)
-    for folder in ("base", "engine", "include", "tests/proofs"):
+    for folder in ("base", "engine", "include", "patterns", "tests/patterns", "tests/proofs"):
         shutil.copytree(ROOT / folder, tree / folder)
     (tree / "mutant.hpp").write_text(
         "extern int semel_mutant;\nvoid semel_noise(unsigned one_in) noexcept;\n")
@@ -281,8 +302,10 @@ def build(tree):
     engine_sources = sorted((tree / "engine").rglob("*.cpp")) + [tree / "mutant.cpp"]
     proofs = tree / "tests/proofs"
     proof_sources = {name: next(proofs.rglob(f"{name}.cpp"), None)
-                     for name in PARTS + MODEL + LINEAR}
-    sources = engine_sources + [source for source in proof_sources.values() if source]
+                     for name in PARTS + MODEL + LINEAR + ONCE}
+    pattern_sources = sorted((tree / "patterns").glob("*.cpp"))
+    pattern_sources += [tree / "patterns/tokens/token_service.cpp"]
+    sources = engine_sources + pattern_sources + [s for s in proof_sources.values() if s]
     objects = BUILD / "objects"
     objects.mkdir(parents=True, exist_ok=True)
 
@@ -305,8 +328,11 @@ def build(tree):
     if sys.stderr.isatty():
         print(file=sys.stderr)
     engine = [str(object_of(source)) for source in engine_sources]
-    for proof, names in (("model", MODEL), ("linearizability", LINEAR)):
-        mine = [str(object_of(proof_sources[n])) for n in PARTS + names if proof_sources[n]]
+    patterns = [str(object_of(source)) for source in pattern_sources]
+    for proof, names in (("model", PARTS + MODEL), ("linearizability", PARTS + LINEAR),
+                         ("once", ONCE)):
+        mine = [str(object_of(proof_sources[n])) for n in names if proof_sources[n]]
+        mine += patterns if proof == "once" else []
         said = run_compiler(["g++", *mine, *engine, "-lpthread", "-o",
                              str(BUILD / f"proof_{proof}")])
         if said is not None:
@@ -347,7 +373,8 @@ def run_once(proof, number, seed, limit_s):
         return True, f"crash, signal {-done.returncode}", seconds
     text = done.stdout.decode(errors="replace").splitlines()
     reason = next((line for line in text if "DIFFERENCE" in line or "linearizability: seed" in line
-                   or "invariant" in line), text[-1] if text else "no word")
+                   or "once: seed" in line or "invariant" in line),
+                  text[-1] if text else "no word")
     return True, reason.split(": ", 2)[-1][:70], seconds
 
 
@@ -370,7 +397,7 @@ def main(arguments):
         print(f"mutants: no mutant '{unknown[0]}'", file=sys.stderr)
         return 2
     build(make_tree())
-    for proof in ("model", "linearizability"):
+    for proof in ("model", "linearizability", "once"):
         caught, how, seconds = run_proof(proof, 0, seed, CONTROL_LIMIT_S)
         print(f"control                    {proof:16} {how}, {seconds:.1f} s", flush=True)
         if caught:

@@ -295,22 +295,24 @@ class StepsTest(Case):
         self.assertEqual(effects, ['charge'])
 
     def test_once_again_3_the_next_work_runs_its_own_steps(self):
+        brief = self.engine.claims('brief', 'call', result_ttl=60, failure_ttl=60)
+
         def complete(key, epoch):
-            self.calls.complete(key, epoch, b'x')
+            brief.complete(key, epoch, b'x')
 
         def keep(key, epoch):
-            self.calls.fail(key, epoch, b'x', keep=True)
+            brief.fail(key, epoch, b'x', keep=True)
 
-        ends = (complete, keep, lambda key, epoch: self.calls.forget(key),
-                lambda key, epoch: self.calls.resolve(key, b'by hand'))
+        ends = (complete, keep, lambda key, epoch: brief.forget(key),
+                lambda key, epoch: brief.resolve(key, b'by hand'))
         for number, end in enumerate(ends):
             key = f'work-{number}'
-            epoch = self.calls.claim(key).epoch
-            self.calls.steps(key, epoch).run('charge', lambda: 'first')
+            epoch = brief.claim(key).epoch
+            brief.steps(key, epoch).run('charge', lambda: 'first')
             end(key, epoch)
-            self.engine.advance(10 * 24 * 3600 * 1000)
-            epoch = self.calls.claim(key).epoch
-            self.assertEqual(self.calls.steps(key, epoch).run('charge', lambda: 'second'), 'second')
+            self.engine.advance(60_000)
+            epoch = brief.claim(key).epoch
+            self.assertEqual(brief.steps(key, epoch).run('charge', lambda: 'second'), 'second')
 
     def test_a_stale_owner_has_no_steps(self):
         first = self.calls.claim('k')

@@ -4,7 +4,9 @@
 // throw, do not know, return what cannot be encoded, outlast their lease with and without a
 // watchdog, or meet another caller on the way; time that passes, doubts that are resolved, memory
 // that other keys fill up and leave again, engines that close under those who wait and are opened
-// again from their journal, and a process that ends at a random step.
+// again from their journal, and a process that ends at a random step. Work with steps has keys of
+// its own (once_steps.hpp): payloads that take turns, owners that were replaced, doubts resolved
+// after days, namespaces that are dropped.
 //
 // proof_once [--long] [--seed N]
 // Program i has seed N + i. The last line is the figure, the exit code the verdict.
@@ -41,6 +43,9 @@ int main(int argument_count, char** argument_texts) {
   say("engines closed and opened again", figures.closes);
   say("twins in batches", figures.twins);
   say("results without a form", figures.formless);
+  say("effects of steps", figures.effects);
+  say("steps answered with a memo", figures.recalled);
+  say("steps asked for by owners whose lease was over", figures.stale);
   std::printf("once: %llu programs, %llu runs, %llu outside of the contract\n",
               static_cast<unsigned long long>(done), static_cast<unsigned long long>(figures.runs),
               static_cast<unsigned long long>(outside));

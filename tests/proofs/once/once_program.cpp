@@ -61,15 +61,20 @@ void OnceFigures::add(const OnceFigures& more) noexcept {
   closes += more.closes;
   twins += more.twins;
   formless += more.formless;
+  effects += more.effects;
+  recalled += more.recalled;
+  stale += more.stale;
 }
 
 OnceProgram::OnceProgram(std::uint64_t seed)
     : random_(seed),
       policy_(contracts[random_.below(contracts.size())]),
       is_small_(random_.chance(1, 6)),
+      only_steps_(random_.chance(1, 4)),
       oracle_(policy_),
       process_(steps(), is_small_ ? limits::memory_bytes_min : limits::memory_bytes_default),
-      locks_(random_, process_) {
+      locks_(random_, process_),
+      step_story_(random_, process_, only_steps_) {
   declare();
 }
 
@@ -96,17 +101,19 @@ void OnceProgram::declare() {
   static_cast<void>(process_.claims("t", policies::token));
   static_cast<void>(process_.claims("d", policies::debounce));
   locks_.declare();
+  step_story_.declare();
 }
 
 void OnceProgram::next_process(std::uint64_t steps) {
   if (process_.alive()) ++figures_.closes;
   locks_.next_process();
+  step_story_.next_process(!process_.alive());
   process_.restart(steps);
   declare();
 }
 
 void OnceProgram::call() {
-  switch (random_.below(14)) {
+  switch (only_steps_ ? random_.between(13, 16) : random_.below(17)) {
     case 0:
     case 1:
       static_cast<void>(call_once(key()));
@@ -132,6 +139,13 @@ void OnceProgram::call() {
     }
     case 12:
       return fill_or_empty();
+    case 13:
+    case 14:
+    case 15: {
+      const std::string wrong = step_story_.play();
+      if (complaint_.empty()) complaint_ = wrong;
+      return;
+    }
     default:
       return close_between();
   }
@@ -140,11 +154,11 @@ void OnceProgram::call() {
 /// When all leases are over and there is memory, what is free is run.
 void OnceProgram::last_calls() {
   if (!process_.alive()) return;
-  process_.empty();
-  was_filled_ = false;
   process_.clock().advance(lease + Millis{1});
   depth_ = 2;
   for (const std::string key : {"a", "b", "c"}) {
+    process_.empty();  // work before may have filled it
+    was_filled_ = false;
     const bool must = oracle_.must_run(key);
     const Run run = call_once(key);
     if (!process_.alive()) return;

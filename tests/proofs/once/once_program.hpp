@@ -11,6 +11,7 @@
 #include "tests/patterns/process.hpp"
 #include "tests/proofs/once/once_locks.hpp"
 #include "tests/proofs/once/once_oracle.hpp"
+#include "tests/proofs/once/once_steps.hpp"
 #include "tests/proofs/random.hpp"
 
 namespace semel::proofs {
@@ -31,6 +32,9 @@ struct OnceFigures {
   std::uint64_t closes = 0;    // engines, by a destructor
   std::uint64_t twins = 0;     // messages whose id came before in their batch
   std::uint64_t formless = 0;  // results that could not be encoded
+  std::uint64_t effects = 0;   // of steps
+  std::uint64_t recalled = 0;  // steps that were answered with a memo
+  std::uint64_t stale = 0;     // that an owner asked for whose lease was over
   void add(const OnceFigures& more) noexcept;
 };
 
@@ -44,6 +48,9 @@ class OnceProgram {
     OnceFigures all = figures_;
     all.runs = oracle_.runs();
     all.locks = locks_.taken();
+    all.effects = step_story_.effects();
+    all.recalled = step_story_.recalled();
+    all.stale = step_story_.stale();
     return all;
   }
 
@@ -96,10 +103,12 @@ class OnceProgram {
 
   Random random_;
   Policy policy_;
-  bool is_small_;  // its memory can be filled
+  bool is_small_;    // its memory can be filled
+  bool only_steps_;  // other work would be over, as days pass
   OnceOracle oracle_;
   tests::Process process_;
   LockStory locks_;
+  StepStory step_story_;
   std::string complaint_;
   OnceFigures figures_;
   std::uint64_t step_runs_ = 0;
