@@ -68,7 +68,7 @@ TEST_CASE("storage: an absolute end is the same after every restart and boot",
         CHECK(process.end_of("k" + std::to_string(key)) == end + key);
       }
       const std::string key = "k" + std::to_string(life);
-      REQUIRE(store.set(key, "v", {.expiry = Expiry::at(store.from_unix_ms(end + life))}));
+      REQUIRE(store.set(key, "v", {.expiry = Expiry::at(store.from_unix_ms(end + life))}).ok());
       CHECK(process.end_of(key) == end + life);
     }
     boot_us = clock.boot_us() + 3'333;
