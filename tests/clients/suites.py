@@ -331,6 +331,7 @@ FORWARD = ('--cluster-forward', 'yes')
 # Our own library for Java: tools/prove java.
 STARTER = (
     Starter('semel-core', 'core', 'CoreSuite'),
+    Starter('semel-core-again', 'core', 'AgainSuite'),
     Starter('boot-2.7', 'boot2', 'WebSuite'),
     Starter('boot-3', 'boot3', 'WebSuite'),
     Starter('boot-4', 'boot4', 'WebSuite'),

@@ -338,10 +338,6 @@ public final class CoreSuite {
     for (String driver : new String[] {"Lettuce", "Jedis", "Redisson"}) {
       new CoreSuite(driver).run();
     }
-    IdentitySuite.run();
-    ResultSuite.run();
-    LateSuite.run();
-    OptionSuite.run();
     StoriesSuite.run();
     Report.end();
   }

@@ -1,0 +1,15 @@
+package io.semel.tests;
+
+/** Identity, results, callers that go and options of drivers: docs/identity.md, docs/doors.md. */
+public final class AgainSuite {
+  private AgainSuite() {}
+
+  public static void main(String[] arguments) {
+    java.util.logging.Logger.getLogger("io.semel").setLevel(java.util.logging.Level.OFF);
+    IdentitySuite.run();
+    ResultSuite.run();
+    LateSuite.run();
+    OptionSuite.run();
+    Report.end();
+  }
+}
