@@ -25,6 +25,9 @@ void fail_namespace(Call& call, std::string_view name, const Error& error);
 [[nodiscard]] bool claim(Call& call, Claims& claims, const ClaimRequest& request,
                          ClaimOutcome& outcome);
 
+/// What an owner's call answers where there is no claim, as in an undeclared namespace.
+[[nodiscard]] OwnerOutcome unknown_claim();
+
 /// While it lives, decisions about claims are noted as those of the call's client.
 class DecisionsOf {
  public:

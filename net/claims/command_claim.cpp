@@ -53,6 +53,12 @@ void fail_about(Call& call, ErrorCode code, std::string_view key) {
   call.fail(text);
 }
 
+OwnerOutcome unknown_claim() {
+  OwnerOutcome outcome;
+  outcome.answer = OwnerAnswer::unknown;
+  return outcome;
+}
+
 namespace {
 
 using OwnerVerb = OwnerOutcome (Claims::*)(const OwnerCall&);
@@ -65,7 +71,7 @@ FoundSpace read_owner(Call& call, OwnerCall& owner) {
 }
 
 void run_owner(Call& call, OwnerVerb verb, const OwnerCall& owner, FoundSpace found) {
-  if (found.undeclared) return write_owner(call.reply, {.answer = OwnerAnswer::unknown});
+  if (found.undeclared) return write_owner(call.reply, unknown_claim());
   if (found.claims == nullptr) return;
   const DecisionsOf client{call};
   const OwnerOutcome outcome = (found.claims->*verb)(owner);

@@ -76,7 +76,7 @@ void semel_completes(Call& call) {
   }
   const FoundSpace found = find_space(call, call.args[1]);
   if (found.claims == nullptr && !found.undeclared) return;
-  std::vector<OwnerOutcome> outcomes(owners.size(), {.answer = OwnerAnswer::unknown});
+  std::vector<OwnerOutcome> outcomes(owners.size(), unknown_claim());
   const DecisionsOf client{call};
   if (found.claims != nullptr) found.claims->complete(owners, outcomes);
   call.reply.array(outcomes.size());

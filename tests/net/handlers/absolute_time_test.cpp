@@ -11,6 +11,9 @@
 #include "tests/support/phase_clock.hpp"
 
 namespace semel::tests {
+
+using namespace std::chrono_literals;
+
 namespace {
 
 struct Fixture {
