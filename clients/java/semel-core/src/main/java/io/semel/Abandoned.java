@@ -7,8 +7,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 
 /**
- * Claims whose caller has gone, interrupted or out of patience, while the node may have granted them.
- * Such a grant is released in the background. What cannot be released ends with its lease.
+ * Claims whose caller has gone, interrupted or out of patience, while the node may have granted
+ * them. Such a grant is released in the background. What cannot be released ends with its lease.
  */
 final class Abandoned {
   private static final int WAITING_MAX = 10_000;
@@ -95,7 +95,10 @@ final class Abandoned {
       }
     }
 
-    /** By its CLAIM-ID a claim that is ours is granted again; another's is in flight. */
+    /**
+     * By its CLAIM-ID a claim that is ours is granted again; another's is in flight. One that has been
+     * freed since isHeld() is granted anew, for the moment until it is released.
+     */
     private void giveBack() {
       Reply reply = new Reply(way.send(claim, options.callTimeoutMs));
       if (!reply.outcome().equals("granted") && !reply.outcome().equals("regranted")) return;

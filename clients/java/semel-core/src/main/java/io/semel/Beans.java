@@ -102,7 +102,8 @@ final class Beans {
       properties.add(new Property(name, each.from, each.isAny));
     }
     if (only == null && properties.isEmpty()) {
-      throw new InvalidKey("a " + type.getName() + " has no properties by which it could be compared");
+      throw new InvalidKey("a " + type.getName()
+          + " has no properties by which it could be compared");
     }
     String[] ofType = typeInfo(type);
     typeProperty = ofType == null ? null : ofType[0];
@@ -267,9 +268,8 @@ final class Beans {
     Annotation info = annotation(type, "JsonTypeInfo");
     if (info == null) return null;
     String use = String.valueOf(attribute(info, "use"));
-    if (use.equals("NONE") || String.valueOf(attribute(info, "include")).equals("EXISTING_PROPERTY")) {
-      return null;
-    }
+    String include = String.valueOf(attribute(info, "include"));
+    if (use.equals("NONE") || include.equals("EXISTING_PROPERTY")) return null;
     String property = text(info, "property");
     String name = text(annotation(type, "JsonTypeName"), "value");
     boolean byName = use.equals("NAME") || use.equals("SIMPLE_NAME");

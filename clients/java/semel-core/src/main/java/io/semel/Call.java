@@ -114,7 +114,7 @@ public final class Call {
     return made;
   }
 
-  /** How long to wait for another owner's result; zero: not at all. Longer than 24 days is 24 days. */
+  /** How long to wait for another owner's result, at most 24 days; zero: not at all. */
   public Call wait(Duration time) {
     Call made = copy();
     made.waitMs = Math.min(WAIT_MS_MAX, Times.ms("wait", time, 0));

@@ -5,17 +5,17 @@ import java.util.Iterator;
 import java.util.Map;
 
 /**
- * What stands for work that is still to be done, or can be read once: not a result, and not an
- * argument that can be compared. By the names of types, so that no library is needed.
+ * What stands for work that is still to be done, can be read once or must be closed: not a result, and
+ * not an argument that can be compared. By the names of types, so that no library is needed.
  */
 public final class Lazy {
   private static final String[] NAMES = {"java.util.concurrent.Future",
       "java.util.concurrent.CompletionStage", "java.util.concurrent.Callable",
       "java.util.concurrent.Flow$Publisher", "java.util.concurrent.Executor", "java.lang.Runnable",
-      "java.util.stream.BaseStream", "java.util.stream.Collector", "java.util.Iterator",
-      "java.util.Enumeration", "java.util.Spliterator", "java.io.InputStream",
-      "java.io.OutputStream", "java.io.Reader", "java.io.Writer", "java.io.RandomAccessFile",
-      "java.nio.channels.Channel", "java.net.Socket", "java.net.ServerSocket", "java.lang.Thread",
+      "java.util.stream.BaseStream", "java.io.InputStream", "java.lang.AutoCloseable",
+      "jakarta.servlet.http.HttpSession", "javax.servlet.http.HttpSession",
+      "java.util.stream.Collector", "java.util.Iterator", "java.util.Enumeration",
+      "java.util.Spliterator", "java.lang.Thread",
       "org.reactivestreams.Publisher", "org.springframework.core.io.InputStreamSource",
       "org.springframework.web.context.request.async.DeferredResult",
       "org.springframework.web.context.request.async.WebAsyncTask",

@@ -13,7 +13,7 @@ public final class Options {
   }
 
   long callTimeoutMs = 1_000;
-  long patienceMs = 3_000;
+  long patienceMs = 5_000;
   long recordPatienceMs = 5_000;
   long renewForMs = 3_600_000;
   int waitsMax = 8;
@@ -30,7 +30,7 @@ public final class Options {
     return this;
   }
 
-  /** How long a claim is asked for again when the node does not answer. Default 3 s. */
+  /** How long a claim is asked for again when the node does not answer. Default 5 s. */
   public Options patience(Duration time) {
     patienceMs = Times.ms("patience", time, 0);
     return this;
@@ -57,7 +57,9 @@ public final class Options {
 
   /** Larger results are not kept: the work is done, and repeats are told so. Default 1 MiB. */
   public Options resultBytesMax(int most) {
-    if (most < 1) throw new IllegalArgumentException("resultBytesMax must be 1 or more, not " + most);
+    if (most < 1) {
+      throw new IllegalArgumentException("resultBytesMax must be 1 or more, not " + most);
+    }
     resultBytesMax = most;
     return this;
   }

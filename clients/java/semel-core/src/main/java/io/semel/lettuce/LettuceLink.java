@@ -228,7 +228,8 @@ public final class LettuceLink implements Link {
       own = idle.poll();
     }
     if (own == null) own = connect();
-    if (!own.isOpen()) {
+    // Of a cluster's connection this is said of one node.
+    if (cluster == null && !own.isOpen()) {
       own.closeAsync();
       own = connect();
     }

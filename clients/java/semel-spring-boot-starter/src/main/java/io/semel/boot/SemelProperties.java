@@ -10,7 +10,7 @@ public class SemelProperties {
   private boolean enabled = true;
   private String application = "";
   private Duration callTimeout = Duration.ofSeconds(1);
-  private Duration patience = Duration.ofSeconds(3);
+  private Duration patience = Duration.ofSeconds(5);
   private Duration recordPatience = Duration.ofSeconds(5);
   private Duration renewFor = Duration.ofHours(1);
   private int waitsMax = 8;

@@ -12,8 +12,8 @@ import org.springframework.expression.spel.SpelParserConfiguration;
 import org.springframework.expression.spel.standard.SpelExpression;
 
 /**
- * Texts that are joined by `+`. SpEL makes the text `null` of null, so that a call without a value and
- * one with that text would be one; here it is refused. Values are texts as in docs/identity.md.
+ * Texts that are joined by `+`. SpEL makes the text `null` of null, so that a call without a value
+ * and one with that text would be one; here it is refused. Values are texts as in docs/identity.md.
  */
 final class Joined {
   private final ExpressionState state;

@@ -3,7 +3,7 @@ package io.semel.spring;
 import java.lang.reflect.Type;
 import org.springframework.core.ResolvableType;
 
-/** The type of a method's value with nothing open in it: CompletableFuture's T is the order's class. */
+/** The type of a method's value with nothing open in it: T of CompletableFuture is its class. */
 final class Types {
   private static final int DEPTH_MAX = 16;
 

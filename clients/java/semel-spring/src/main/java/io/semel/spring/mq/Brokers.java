@@ -47,7 +47,8 @@ public final class Brokers {
       case ACK:
         return value;
       case ACK_DUPLICATE:
-        return rocket ? status(method, ordered ? "SUCCESS" : "CONSUME_SUCCESS") : none(method.getReturnType());
+        return rocket ? status(method, ordered ? "SUCCESS" : "CONSUME_SUCCESS")
+            : none(method.getReturnType());
       case RETRY_LATER:
         if (rocket) {
           return status(method, ordered ? "SUSPEND_CURRENT_QUEUE_A_MOMENT" : "RECONSUME_LATER");

@@ -65,7 +65,8 @@ final class OptionSuite {
     refusedOption("nameMapper", () -> new RedissonLink(client, null));
     refusedOption("database", () -> new RedissonLink(second, own(Report.PORT, 0)));
     for (Link each : new Link[] {new RedissonLink(second, null), new JedisLink(
-        () -> new Jedis("127.0.0.1", Report.PORT), null), new JedisLink((key, command, arguments) -> null)}) {
+        () -> new Jedis("127.0.0.1", Report.PORT), null), new JedisLink(
+        (key, command, arguments) -> null)}) {
       refusedOption("bind", () -> Drivers.semel(each, new Options().bind(true)));
     }
     client.shutdown();

@@ -106,7 +106,8 @@ final class ResultSuite {
     again(new TypeReference<Bean>() {}, new Bean());
     again(new TypeReference<List<Bean>>() {}, List.of(new Bean()));
     again(new TypeReference<Set<Color>>() {}, Set.of(Color.RED));
-    again(new TypeReference<List<Object>>() {}, Arrays.asList("a", 1, true, null, new BigDecimal("1.50")));
+    again(new TypeReference<List<Object>>() {},
+        Arrays.asList("a", 1, true, null, new BigDecimal("1.50")));
     again(new TypeReference<ZonedDateTime>() {},
         ZonedDateTime.parse("2026-07-01T12:00:00.123456789+02:00[Europe/Berlin]"));
     again(new TypeReference<List<Duration>>() {}, List.of(Duration.ofNanos(1)));

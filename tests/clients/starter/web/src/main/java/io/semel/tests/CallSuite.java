@@ -70,7 +70,8 @@ final class CallSuite {
             new HttpEntity<>(order("a"), trace("2"))},
         {RequestEntity.post(uri).header("a", "1").body(order("a")),
             RequestEntity.post(uri).body(order("b")), RequestEntity.post(uri).body(order("a"))},
-        {ResponseEntity.ok(order("a")), ResponseEntity.ok(order("b")), ResponseEntity.ok(order("a"))},
+        {ResponseEntity.ok(order("a")), ResponseEntity.ok(order("b")),
+            ResponseEntity.ok(order("a"))},
         {new GenericMessage<>(order("a"), Map.of("n", 1)), new GenericMessage<>(order("b")),
             new GenericMessage<>(order("a"))},
         {new CallBeans.Upload("f", "1"), new CallBeans.Upload("f", "2"),
@@ -181,7 +182,8 @@ final class CallSuite {
 
   private static void lazyResults() {
     for (Object each : new Object[] {new CompletableFuture<String>(), List.of(1).iterator(),
-        List.of(reactor.core.publisher.Mono.just("a")), ResponseEntity.ok((Supplier<String>) () -> "b")}) {
+        List.of(reactor.core.publisher.Mono.just("a")),
+        ResponseEntity.ok((Supplier<String>) () -> "b")}) {
       CallBeans.next = each;
       Report.thrown(LazyResult.class, () -> results.next("n-" + each.getClass()));
       CallBeans.next = "ran";
