@@ -14,9 +14,9 @@ inline constexpr std::size_t value_bytes_max =
     16 * 1024 * 1024;  ///< hard cap of Options::value_bytes_max
 inline constexpr std::size_t value_bytes_default = 1024 * 1024;
 inline constexpr Millis ttl_max{std::int64_t{100} * 366 * 24 * 3600 * 1000};  ///< 100 years
-/// Of an engine's clock, 278 years: one that is later when an engine is opened is refused, and
+/// Of an engine's clock, 348 years: one that is later when an engine is opened is refused, and
 /// one that gets there later stands still for the engine.
-inline constexpr Millis time_max{std::int64_t{1} << 43};
+inline constexpr Millis time_max{11'000'000'000'000};
 inline constexpr unsigned db_count = 16;
 
 inline constexpr std::size_t memory_bytes_min = std::size_t{4} << 20;
