@@ -26,13 +26,14 @@
  * Answers    Zero is none: an outcome that no call has filled is SEMEL_UNANSWERED.
  * Structs    SEMEL_INIT(s) makes all of it zero but its first member, which is its size. In a
  *            struct that is handed in, zero is the usual value of every field; where zero is a
- * value as well, a bit of the struct's `given` says that it is meant. Later releases add fields at
- * the end only; a struct of an earlier release works as before, and one of a later release as long
- * as what is unknown in it is zero (else SEMEL_BAD_OPTION). Buffers    A semel_buffer in an outcome
- * is owned by the caller: semel_buffer_free() each. A call frees what an earlier one has left in
- * it, so an outcome can be used again. Threads    An engine and its claims may be used by all
- * threads at once, a lock by one at a time. In a child that fork() made every call with a handle of
- * its parent returns SEMEL_FORKED, blocks nowhere and changes nothing, also where it ends a handle.
+ *            value as well, a bit of the struct's `given` says that it is meant. Later releases add
+ *            fields at the end only; a struct of an earlier release works as before, and one of a
+ *            later release as long as what is unknown in it is zero (else SEMEL_BAD_OPTION).
+ * Buffers    A semel_buffer in an outcome is owned by the caller: semel_buffer_free() each. A call
+ *            frees what an earlier one has left in it, so an outcome can be used again.
+ * Threads    An engine and its claims may be used by all threads at once, a lock by one at a time.
+ *            In a child that fork() made every call with a handle of its parent returns
+ *            SEMEL_FORKED, blocks nowhere and changes nothing, also where it ends a handle.
  * Times      in milliseconds; of the engine's clock, which no change of the wall clock moves.
  */
 #ifndef SEMEL_H
