@@ -64,7 +64,7 @@ class Blocking:
         time.sleep(2 * SHORT)
         with locks.lock('lock-lost'):
             pass
-        lost.release()
+        lost.give()
 
     def wait_cancelled(self, calls):
         """A thread is not cancelled: a signal's handler that raises ends the wait."""
@@ -279,7 +279,7 @@ class Stories:
                 answer.append(error)
             return b''
         self.once('step-stale', stale, lease=SHORT, keep_lease=False)
-        word = 'not owner' if answer and isinstance(answer[0], semel.NotHeld) else str(answer)
+        word = 'not owner' if answer and isinstance(answer[0], semel.StaleOwner) else str(answer)
         self.tell('step-stale', f'{word}; step runs {self.count}')
 
     async def stale_step(self, work, charge, answer):
