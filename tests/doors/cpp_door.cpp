@@ -87,7 +87,7 @@ void others(Here& here, const char* story, Fingerprint first, Fingerprint second
 void times(Here& here) {
   int count = 0;
   const auto work = [&] { return ++count; };
-  const auto none = once(here.calls, OnceCall{.key = "lease-zero", .lease = Duration{0}}, work);
+  const auto none = once(here.calls, OnceCall{.key = "lease-zero", .lease = Millis{0}}, work);
   tell("lease-zero", runs(none.answer == OnceAnswer::refused ? "refused" : "other", count));
   Policy policy = policies::message;
   policy.window = Millis{86'400'000};
@@ -143,15 +143,6 @@ void locks(Here& here) {
   tell("lock-lost", lock.unlock() ? "given back" : "lease lost");
 }
 
-void closed(Here& here) {
-  here.engine.reset();
-  int count = 0;
-  const auto late = once(here.calls, "closed", [&] { return ++count; });
-  const bool is_closed =
-      late.answer == OnceAnswer::refused && late.error.code == ErrorCode::engine_closed;
-  tell("closed", runs(is_closed ? "closed" : "other", count));
-}
-
 void play() {
   Here here;
   result_equal(here);
@@ -165,7 +156,6 @@ void play() {
   lease_lost(here);
   step_stale(here);
   locks(here);
-  closed(here);
 }
 
 }  // namespace
