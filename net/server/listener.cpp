@@ -139,31 +139,54 @@ Result<Listeners> open_listeners(const ServerOptions& options) {
   return opened;
 }
 
-Result<Listeners> change_listeners(const ServerOptions& options, const Listeners& present) {
+namespace {
+
+/// Whether it listens on a port that is wanted, but on an address that is not.
+bool may_be_in_the_way(const Listener& listener, const ServerOptions& options) {
+  if (listener.transport == Transport::unix_socket) return false;
+  const bool is_wanted = std::find(options.addresses.begin(), options.addresses.end(),
+                                   listener.address) != options.addresses.end();
+  const auto& port = listener.transport == Transport::tls ? options.tls_port : options.port;
+  return !is_wanted && port && *port == listener.port;
+}
+
+/// Listens anew where `listener` did, which listens no more.
+Status listen_again(const ServerOptions& options, SharedListener& listener) {
+  Listeners again;
+  std::uint16_t port = listener->port;
+  SEMEL_CHECK(listen_tcp(options, listener->address, listener->transport, port, {}, again));
+  listener = std::move(again.all.front());
+  return Done{};
+}
+
+}  // namespace
+
+Status change_listeners(const ServerOptions& options, Listeners& present) {
   auto opened = listen_on_ports(options, present);
   if (!opened) {
     // An address that goes may be in the way of one that comes, as 127.0.0.1 of all addresses of
-    // the same port. It stops listening, which resets who is not accepted yet, and listens again if
-    // that was not the reason.
-    std::vector<int> stopped;
-    for (const SharedListener& each : present.all) {
-      const bool is_tcp = each->transport != Transport::unix_socket;
-      const bool is_wanted = std::find(options.addresses.begin(), options.addresses.end(),
-                                       each->address) != options.addresses.end();
-      const auto& port = each->transport == Transport::tls ? options.tls_port : options.port;
-      if (!is_tcp || (is_wanted && port && *port == each->port)) continue;
-      if (::shutdown(each->socket.get(), SHUT_RD) == 0) stopped.push_back(each->socket.get());
+    // the same port. It stops listening, which resets who is not accepted yet. The system may give
+    // its port away then, so that it is opened anew if that was not the reason.
+    std::vector<SharedListener*> stopped;
+    for (SharedListener& each : present.all) {
+      if (!may_be_in_the_way(*each, options)) continue;
+      if (::shutdown(each->socket.get(), SHUT_RD) == 0) stopped.push_back(&each);
     }
     if (!stopped.empty()) opened = listen_on_ports(options, present);
     if (!opened) {
-      for (const int socket : stopped) static_cast<void>(::listen(socket, options.backlog));
-      return opened.error();
+      std::string detail = opened.error().detail;
+      for (SharedListener* const each : stopped) {
+        const Status again = listen_again(options, *each);
+        if (!again) detail += "; and no more: " + again.error().detail;
+      }
+      return listen_error(std::move(detail));
     }
   }
   for (const SharedListener& each : present.all) {
     if (each->transport == Transport::unix_socket) opened->all.push_back(each);
   }
-  return opened;
+  present = *std::move(opened);
+  return Done{};
 }
 
 }  // namespace semel::net

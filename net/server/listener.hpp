@@ -50,10 +50,9 @@ struct Listeners {
 /// Opens one listener for each address and port, and one for the Unix socket. With an error,
 /// nothing stays open.
 [[nodiscard]] Result<Listeners> open_listeners(const ServerOptions& options);
-/// The same in the place of `present`, of which those stay open that are wanted still, and the Unix
-/// socket. With an error, those of `present` listen as before. Those that are not in the result are
-/// the caller's to close.
-[[nodiscard]] Result<Listeners> change_listeners(const ServerOptions& options,
-                                                 const Listeners& present);
+/// The same in the place of `present`, of which those stay that are wanted still, and the Unix
+/// socket. With an error, `present` listens where it did, perhaps by other sockets. The caller
+/// closes those that are in it no more.
+[[nodiscard]] Status change_listeners(const ServerOptions& options, Listeners& present);
 
 }  // namespace semel::net

@@ -173,12 +173,12 @@ Status Server::listen_on(const std::vector<std::string>& addresses,
   // A port that the system chose stays while nothing else is asked for.
   if (port && port == wanted_port_) wanted.port = listeners_.port;
   if (wanted.tls_port) wanted.tls_port = listeners_.tls_port;
-  SEMEL_TRY(changed, change_listeners(wanted, listeners_));
-  listeners_ = std::move(changed);
-  wanted_port_ = port;
-  port_.store(listeners_.port, std::memory_order_relaxed);  // mo: relaxed: for people
+  const Status changed = change_listeners(wanted, listeners_);
   // Under the lock: of two changes the later one is also the later to arrive.
   threads_.front()->post([this, all = listeners_.all] { acceptor_->replace(all); });
+  SEMEL_CHECK(changed);
+  wanted_port_ = port;
+  port_.store(listeners_.port, std::memory_order_relaxed);  // mo: relaxed: for people
   return Done{};
 }
 
