@@ -77,7 +77,7 @@ final class OptionSuite {
   private static void option(String name, java.util.function.IntFunction<Link> maker)
       throws Exception {
     try (Node node = Node.onDisk(); Semel semel = Drivers.semel(maker.apply(node.port()),
-        new Options().patience(Duration.ofSeconds(10)))) {
+        new Options().patience(Duration.ofSeconds(30)))) {
       Work held = semel.claim(call()).work();
       CompletableFuture<String> waits = CompletableFuture.supplyAsync(() -> semel.once(
           call().wait(Duration.ofSeconds(20)), String.class, () -> "no"));
