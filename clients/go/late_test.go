@@ -271,7 +271,7 @@ func TestOnceAgain26_ATransientErrorIsRepeatedWhilePatienceIsLeft(t *testing.T) 
 	orders := semel.New(n.client(r.through), "orders")
 	for _, word := range []string{"BUSY Redis is busy running a script.", "TRYAGAIN applied",
 		"LOADING the dataset", "MASTERDOWN link", "CLUSTERDOWN the cluster", "READONLY a replica",
-		"MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1"} {
+		"MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1", "OOM limit", "MISCONF the disk"} {
 		for _, command := range []string{"SEMEL.NAMESPACE", "SEMEL.CLAIM", "SEMEL.COMPLETE"} {
 			key := command + word[:4]
 			r.answer(command, 2, "-"+word+"\r\n")

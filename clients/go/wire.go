@@ -71,7 +71,7 @@ func (f fields) duration(name string) time.Duration {
 // transient are the first words of the errors that a repeat may find gone: the list of docs/doors.md,
 // for claims and for the calls of owners.
 var transient = []string{"BUSY", "TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY",
-	"MOVED", "ASK"}
+	"MOVED", "ASK", "OOM", "MISCONF"}
 
 // errorWord is the first word of an error of the node, or empty.
 func errorWord(err error) string {

@@ -75,6 +75,6 @@ def results(build, program, folder):
                        "SEMEL_TEST_PROGRAM": str(program), "SEMEL_TEST_SCRIPTS": "yes"}
         for suite in (suites.SemelGo("go", "^TestOnceAgain"),
                       suites.SemelNode("node", *tests),
-                      suites.Starter("java", "core", "CoreSuite"),
+                      suites.Starter("java", "core", "AgainSuite"),
                       suites.Starter("java-boot", "boot3", "WebSuite")):
             yield from of_suite(suite, folder, environment)

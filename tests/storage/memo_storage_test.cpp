@@ -121,7 +121,7 @@ void use_memos(Engine& engine, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("memos: a restart, a spill and a backup leave them with their claims",
+TEST_CASE("memos: a restart and a spill leave them with their claims",
           "[storage][cold][memos][once-again-1][once-again-2][once-again-3]") {
   const Directory directory;
   ManualClock clock;

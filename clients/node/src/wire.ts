@@ -106,7 +106,7 @@ export async function within<T>(time: number, work: Promise<T>): Promise<T> {
 // Errors of a server begin with a word in capitals, those of the drivers do not.
 const answers = /^[A-Z][A-Z0-9]+(?: |$)/;
 // Transient ones: a call is repeated while its patience lasts. The node has done nothing ..
-const refusals = /^(?:BUSY|LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|MOVED|ASK)(?: |$)/;
+const refusals = /^(?:BUSY|LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|MOVED|ASK|OOM|MISCONF)(?: |$)/;
 // .. or may have done it.
 const doubts = /^(?:TRYAGAIN|UNBLOCKED)(?: |$)/;
 

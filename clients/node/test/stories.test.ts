@@ -83,7 +83,8 @@ for (const kind of kinds) {
 }
 
 const transient = ['-BUSY a script runs', '+-TRYAGAIN not synced', '-LOADING', '-MASTERDOWN no link',
-  '-CLUSTERDOWN', '-READONLY a replica', '-MOVED 1 127.0.0.1:1', '-ASK 1 127.0.0.1:1'] as const;
+  '-CLUSTERDOWN', '-READONLY a replica', '-MOVED 1 127.0.0.1:1', '-ASK 1 127.0.0.1:1',
+  '-OOM limit', '-MISCONF the disk'] as const;
 
 for (const kind of ['ioredis, RESP2', 'node-redis, RESP3'] as const) {
   test(`once-again-26: transient errors are asked again, ${kind}`, { skip }, async (t) => {
