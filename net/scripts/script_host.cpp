@@ -217,7 +217,7 @@ void ScriptRun::begin(Call& call) {
   client_->executing = true;
   client_->in_script = true;
   client_->in_trial = trial_ != nullptr;
-  client_->script_unix_us = unix_us_of(engine().store(db_).to_unix_ms(engine().now()));
+  client_->script_unix_us = unix_us_of(engine());
   may_yield_ = client_->may_yield && !was_executing_;
   bool has_ended = true;
   try {

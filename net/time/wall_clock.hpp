@@ -4,10 +4,12 @@
 
 #include <cstdint>
 
+#include "semel/fwd.hpp"
+
 namespace semel::net {
 
-/// `ms`, just read from an engine's clock, in microseconds: a time of that millisecond, by the
-/// system's clock if that is the one it was read from.
-[[nodiscard]] std::int64_t unix_us_of(std::int64_t ms) noexcept;
+/// Unix time of the engine in microseconds: a time of its millisecond, by the system's clock if
+/// that is the engine's.
+[[nodiscard]] std::int64_t unix_us_of(Engine& engine);
 
 }  // namespace semel::net

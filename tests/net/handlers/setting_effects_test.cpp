@@ -12,7 +12,7 @@
 namespace semel::tests {
 namespace {
 
-bool has(const std::string& text, std::string_view part) {
+bool shows(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -42,13 +42,13 @@ TEST_CASE("latency-tracking: calls are counted by their time only while it is on
   Conversation one;
   REQUIRE(set(one, "latency-tracking", "no") == "+OK\r\n");
   CHECK(one.call({"SET", "k", "v"}) == "+OK\r\n");
-  CHECK_FALSE(has(one.call({"INFO", "latencystats"}), "usec_set:"));
+  CHECK_FALSE(shows(one.call({"INFO", "latencystats"}), "usec_set:"));
   REQUIRE(set(one, "latency-tracking", "yes") == "+OK\r\n");
-  CHECK_FALSE(has(one.call({"INFO", "latencystats"}), "usec_set:"));
+  CHECK_FALSE(shows(one.call({"INFO", "latencystats"}), "usec_set:"));
   CHECK(one.call({"SET", "k", "v"}) == "+OK\r\n");
-  CHECK(has(one.call({"LATENCY", "HISTOGRAM", "set"}), "calls\r\n:1\r\n"));
-  CHECK(has(one.call({"INFO", "latencystats"}), "usec_set:p50=1.000,p99=1.000,p99.9=1.000\r\n"));
-  CHECK(has(one.call({"INFO", "commandstats"}), "cmdstat_set:calls=2,"));
+  CHECK(shows(one.call({"LATENCY", "HISTOGRAM", "set"}), "calls\r\n:1\r\n"));
+  CHECK(shows(one.call({"INFO", "latencystats"}), "usec_set:p50=1.000,p99=1.000,p99.9=1.000\r\n"));
+  CHECK(shows(one.call({"INFO", "commandstats"}), "cmdstat_set:calls=2,"));
 }
 
 TEST_CASE("latency-tracking-info-percentiles: INFO shows those that are named",
@@ -56,9 +56,9 @@ TEST_CASE("latency-tracking-info-percentiles: INFO shows those that are named",
   Conversation one;
   REQUIRE(set(one, "latency-tracking-info-percentiles", "0 75 100") == "+OK\r\n");
   one.call({"SET", "k", "v"});
-  CHECK(has(one.call({"INFO", "latencystats"}), "usec_set:p0=1.000,p75=1.000,p100=1.000\r\n"));
+  CHECK(shows(one.call({"INFO", "latencystats"}), "usec_set:p0=1.000,p75=1.000,p100=1.000\r\n"));
   REQUIRE(set(one, "latency-tracking-info-percentiles", "") == "+OK\r\n");
-  CHECK(has(one.call({"INFO", "latencystats"}), "usec_set:\r\n"));
+  CHECK(shows(one.call({"INFO", "latencystats"}), "usec_set:\r\n"));
   CHECK(set(one, "latency-tracking-info-percentiles", "101").starts_with("-ERR CONFIG SET failed"));
 }
 
@@ -67,14 +67,14 @@ TEST_CASE("acl-pubsub-default: what new users, selectors and resets may hear",
   Conversation one;
   REQUIRE(set(one, "acl-pubsub-default", "allchannels") == "+OK\r\n");
   CHECK(one.call({"ACL", "SETUSER", "ann", "(+get ~a)"}) == "+OK\r\n");
-  CHECK(has(one.call({"ACL", "LIST"}), "user ann off &* -@all (~a &* -@all +get)"));
+  CHECK(shows(one.call({"ACL", "LIST"}), "user ann off &* -@all (~a &* -@all +get)"));
   REQUIRE(set(one, "acl-pubsub-default", "resetchannels") == "+OK\r\n");
   CHECK(one.call({"ACL", "SETUSER", "bob"}) == "+OK\r\n");
-  CHECK(has(one.call({"ACL", "LIST"}), "user bob off resetchannels -@all"));
+  CHECK(shows(one.call({"ACL", "LIST"}), "user bob off resetchannels -@all"));
   // Users that are there stay as they are, until a reset.
-  CHECK(has(one.call({"ACL", "LIST"}), "user ann off &* -@all"));
+  CHECK(shows(one.call({"ACL", "LIST"}), "user ann off &* -@all"));
   CHECK(one.call({"ACL", "SETUSER", "ann", "reset"}) == "+OK\r\n");
-  CHECK_FALSE(has(one.call({"ACL", "LIST"}), "&* -@all (~a"));
+  CHECK_FALSE(shows(one.call({"ACL", "LIST"}), "&* -@all (~a"));
 }
 
 TEST_CASE("acllog-max-len: ACL LOG keeps so many entries",
@@ -132,7 +132,7 @@ TEST_CASE("maxmemory: below what is held new keys are refused, and taken again w
   CHECK(set(one, "maxmemory", "8388608") == "+OK\r\n");
   CHECK(set(one, "maxmemory", "274877906944").starts_with("-ERR CONFIG SET failed"));
   CHECK(field(one, "memory", "maxmemory") == "8388608");
-  CHECK(has(one.call({"CONFIG", "GET", "maxmemory"}), "8388608"));
+  CHECK(shows(one.call({"CONFIG", "GET", "maxmemory"}), "8388608"));
 }
 
 TEST_CASE("slow log: its threshold and its length", "[net][handlers][config][once-again-19]") {
@@ -241,15 +241,15 @@ TEST_CASE("settings: each that CONFIG SET changes has a test that shows its effe
     std::ifstream file{SEMEL_TESTS "/" + std::string{found->file}};
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
     INFO(found->file);
-    CHECK(has(text, found->words));
+    CHECK(shows(text, found->words));
   }
 }
 
 TEST_CASE("bind and port: a process that listens on nothing refuses to change them",
           "[net][handlers][config][once-again-19]") {
   Conversation one;
-  CHECK(has(set(one, "port", "7000"), "this process cannot change it"));
-  CHECK(has(set(one, "bind", "*"), "this process cannot change it"));
+  CHECK(shows(set(one, "port", "7000"), "this process cannot change it"));
+  CHECK(shows(set(one, "bind", "*"), "this process cannot change it"));
 }
 
 TEST_CASE("databases: SELECT, MOVE, COPY and SWAPDB end at the setting",
