@@ -37,47 +37,66 @@ constexpr Millis mark_ttl_min{86'400'000};  // longer than a run takes
 
 }  // namespace
 
-/// The last function that a call has handed over, for each key that runs. One is here before its
-/// call leaves its mark, so that who sees the mark finds it.
+/// The last function that a call has handed over, for each key. One is here before its call leaves
+/// its mark, so that a runner that sees the mark finds it. It is here no longer than turns of this
+/// object are under way for the key: a run of another object would never take it.
 class Debounce::Handed {
  public:
+  /// The turn begins; it ends with what is returned.
+  [[nodiscard]] std::shared_ptr<void> enter(Bytes key) {
+    std::string name{key};
+    {
+      const base::MutexLock lock{mutex_};
+      ++keys_[name].turns;
+    }
+    return {this, [this, name = std::move(name)](void*) { leave(name); }};
+  }
   [[nodiscard]] std::uint64_t put(Bytes key, Turn::Function function) {
     const base::MutexLock lock{mutex_};
-    last_[std::string{key}] = {++places_, std::move(function)};
-    return places_;
+    Last& last = last_of(key);
+    last.function.swap(function);  // the one before ends with the parameter, outside of the lock
+    return last.place = ++places_;
   }
   /// Takes back what is not to run, as its call runs by itself or has got another answer, and what
   /// came before it.
   void take_back(Bytes key, std::uint64_t place) noexcept {
+    Turn::Function function;  // what it has captured ends outside of the lock
     const base::MutexLock lock{mutex_};
-    const auto found = find(key);
-    if (found != last_.end() && found->second.place <= place) last_.erase(found);
+    Last& last = last_of(key);
+    if (last.place <= place) function.swap(last.function);
   }
   [[nodiscard]] bool has(Bytes key) noexcept {
     const base::MutexLock lock{mutex_};
-    return find(key) != last_.end();
+    return static_cast<bool>(last_of(key).function);
   }
   /// Empty: none was handed over.
   [[nodiscard]] Turn::Function take(Bytes key) noexcept {
     const base::MutexLock lock{mutex_};
-    const auto found = find(key);
-    if (found == last_.end()) return {};
-    Turn::Function function = std::move(found->second.function);
-    last_.erase(found);
-    return function;
+    return std::exchange(last_of(key).function, nullptr);
   }
 
  private:
   struct Last {
+    std::size_t turns = 0;
     std::uint64_t place = 0;
     Turn::Function function;
   };
-  using Lasts = std::map<std::string, Last, std::less<>>;
-  [[nodiscard]] Lasts::iterator find(Bytes key) SEMEL_REQUIRES(mutex_) { return last_.find(key); }
+  using Keys = std::map<std::string, Last, std::less<>>;
+  /// Of a key with a turn under way.
+  [[nodiscard]] Last& last_of(Bytes key) noexcept SEMEL_REQUIRES(mutex_) {
+    const auto found = keys_.find(key);
+    SEMEL_ASSERT(found != keys_.end() && found->second.turns > 0);
+    return found->second;
+  }
+  void leave(Bytes key) noexcept {
+    Keys::node_type ended;  // as in take_back()
+    const base::MutexLock lock{mutex_};
+    if (--last_of(key).turns == 0) ended = keys_.extract(keys_.find(key));
+  }
 
   base::Mutex mutex_;
   std::uint64_t places_ SEMEL_GUARDED_BY(mutex_) = 0;
-  Lasts last_ SEMEL_GUARDED_BY(mutex_);
+  Keys keys_ SEMEL_GUARDED_BY(mutex_);
 };
 
 Debounce::Debounce(Engine& engine, const Claims& claims, const DebounceOptions& options)
@@ -91,6 +110,7 @@ Debounce::Turn::Turn(Debounce& debounce, Bytes key, Function latest)
     answer_ = DebounceAnswer::refused;
     return;
   }
+  if (debounce.handed_ != nullptr) turn_ = debounce.handed_->enter(key);
   if (latest) place_ = debounce.handed_->put(key, std::move(latest));
   if (!runs_again(debounce.options_) || announce()) ask();
   if (place_ != 0 && answer_ != DebounceAnswer::will_run_again) {

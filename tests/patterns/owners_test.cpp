@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -259,6 +260,31 @@ TEST_CASE("once more: the running call's function, or the last one that came",
   CHECK(story("own", {.run_once_more_after = true}) == "AAD");
   CHECK(story("latest", {.run_latest_after = true}) == "ACD");
   CHECK(story("both", {.run_once_more_after = true, .run_latest_after = true}) == "ACD");
+}
+
+TEST_CASE("a function that no run can take ends with its call",
+          "[patterns][debounce][once-again-13]") {
+  Process process;
+  const Claims ns = process.claims("clicks", policies::debounce);
+  Debounce runs{process.engine(), ns, {.run_latest_after = true}};
+  Debounce asks{process.engine(), ns, {.run_latest_after = true}};
+  std::string log;
+  std::weak_ptr<int> captured;
+  const auto hand_over = [&](Debounce& debounce) {
+    auto kept = std::make_shared<int>(1);
+    captured = kept;
+    return debounce.run("k", [&log, kept = std::move(kept)] { log += "B"; });
+  };
+  const auto first = [&] {
+    log += "A";
+    if (log != "A") return;
+    CHECK(hand_over(asks) == DebounceAnswer::will_run_again);
+    CHECK(captured.expired());  // another object's run, which does its own function again
+  };
+  CHECK(runs.run("k", first) == DebounceAnswer::ran);
+  CHECK(log == "AA");
+  CHECK(hand_over(runs) == DebounceAnswer::ran);
+  CHECK(captured.expired());
 }
 
 TEST_CASE("once more is not lost when its runner throws or is cancelled",

@@ -106,6 +106,7 @@ class Debounce::Turn {
   std::string asked_key_;
   const Function* own_ = nullptr;
   Function handed_over_;
+  std::shared_ptr<void> turn_;  // run_latest_after: functions are kept while it is under way
   std::uint64_t place_ = 0;  // of what was handed over; 0: nothing
   Watchdog::Guard kept_;
   Epoch epoch_ = 0;
