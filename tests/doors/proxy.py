@@ -120,16 +120,21 @@ class Proxy:
             time.sleep(LATE_SECONDS)
         plug.sendall(reply)
 
+    def has_met(self, namespace, name):
+        """Whether a request of the namespace met the fault of the story."""
+        return (namespace.encode(), name.encode()) in self.counts
+
     def fault_of(self, words):
-        """What happens to the request, or none."""
+        """What happens to the request, or none. Each namespace, so each door, meets a fault anew."""
         kind = KINDS.get(words[0].upper()) if words else None
         for name, (what, when) in self.faults.items():
             # The gateway writes the client's scope in front of a key, with a '|'.
             key = next((word for word in words[1:] if word.split(b'|')[-1] == name), None)
             if key is None or when != kind:
                 continue
+            met = (words[1], name)
             with self.lock:
-                count = self.counts[key, kind] = self.counts.get((key, kind), 0) + 1
+                count = self.counts[met] = self.counts.get(met, 0) + 1
             if count <= (TIMES if what in ERRORS else 1):
                 return what
         return None

@@ -52,10 +52,14 @@ def text_of(value):
     return value.decode(errors='replace') if isinstance(value, bytes) else str(value)
 
 
+def space_of(door):
+    return TABLE['doors'][door].get('namespace', f'doors-{door}')
+
+
 def state_of(client, door, story):
     """The node's record of a story's key. Keys of a door are in the namespace of its name; the
     gateway writes a scope in front of them."""
-    space = TABLE['doors'][door].get('namespace', f'doors-{door}')
+    space = space_of(door)
     _, keys = client('SCAN', '0', 'MATCH', f"{space}:*{story['name']}", 'COUNT', '100000')
     for name in keys:
         key = text_of(name).split(':', 1)[1]
@@ -74,7 +78,7 @@ def settled(client, door, story):
     return state
 
 
-def check(door, command, client, environment):
+def check(door, command, client, proxy, environment):
     told, other = play(command, environment)
     cells, complaints = {}, []
     for story in TABLE['stories']:
@@ -87,6 +91,9 @@ def check(door, command, client, environment):
         if outcome != story['outcome']:
             cells[name] = 'DIFFERS'
             complaints.append(f"{door}: {name}: '{outcome}', not '{story['outcome']}'")
+        elif 'wire' in story and not proxy.has_met(space_of(door), name):
+            cells[name] = 'DIFFERS'
+            complaints.append(f'{door}: {name}: no request met its fault')
         elif 'state' in story and TABLE['doors'][door]['wire']:
             state = settled(client, door, story)
             if state != story['state']:
@@ -131,7 +138,8 @@ def main():
                            'SEMEL_TEST_DIRECT_PORT': str(node.port),
                            'SEMEL_TEST_NAMESPACE': f'doors-{door}',
                            'SEMEL_TEST_PROGRAM': arguments.program}
-            columns[door], wrong = check(door, doors[door]['command'], client, environment)
+            columns[door], wrong = check(door, doors[door]['command'], client, proxy,
+                                         environment)
             complaints += wrong
     show(columns)
     for complaint in complaints:
