@@ -46,6 +46,7 @@ int main(int argument_count, char** argument_texts) {
   say("effects of steps", figures.effects);
   say("steps answered with a memo", figures.recalled);
   say("steps asked for by owners whose lease was over", figures.stale);
+  say("changes of terms under claims", figures.changed);
   std::printf("once: %llu programs, %llu runs, %llu outside of the contract\n",
               static_cast<unsigned long long>(done), static_cast<unsigned long long>(figures.runs),
               static_cast<unsigned long long>(outside));

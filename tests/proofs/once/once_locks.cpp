@@ -122,7 +122,10 @@ void LockStory::renew(std::size_t which) {
 /// An owner that believes that it holds the lock writes; the target has a fence.
 void LockStory::write(std::size_t which) {
   Owner& owner = owners_[which];
-  if (owner.holds == 0) return;
+  if (owner.holds == 0) {
+    if (owner.lock->fencing_token() == 0 && fence_.admit(0)) complain("nobody could write");
+    return;
+  }
   const bool admitted = fence_.admit(owner.lock->fencing_token());
   if (admitted && owner.token < newest_write_) complain("an owner wrote behind its successor");
   if (!admitted && surely_has(which)) complain("the owner of a lock could not write");

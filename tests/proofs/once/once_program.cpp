@@ -64,6 +64,7 @@ void OnceFigures::add(const OnceFigures& more) noexcept {
   effects += more.effects;
   recalled += more.recalled;
   stale += more.stale;
+  changed += more.changed;
 }
 
 OnceProgram::OnceProgram(std::uint64_t seed)

@@ -35,6 +35,7 @@ struct OnceFigures {
   std::uint64_t effects = 0;   // of steps
   std::uint64_t recalled = 0;  // steps that were answered with a memo
   std::uint64_t stale = 0;     // that an owner asked for whose lease was over
+  std::uint64_t changed = 0;   // terms of a namespace
   void add(const OnceFigures& more) noexcept;
 };
 
@@ -51,6 +52,7 @@ class OnceProgram {
     all.effects = step_story_.effects();
     all.recalled = step_story_.recalled();
     all.stale = step_story_.stale();
+    all.changed = step_story_.changed();
     return all;
   }
 

@@ -75,6 +75,12 @@ void StepStory::next_process(bool crashed) {
   complaint_.clear();  // what a dead process says does not count
 }
 
+void StepStory::declare() {
+  if (process_.engine().claims("s", policy_).ok()) return;
+  const auto there = process_.engine().claims("s");  // of a change that a crash came into
+  if (there.ok()) policy_ = there->policy();
+}
+
 void StepStory::begin_anew(Key& key) {
   key = {.run = key.run, .since = effects_};
 }
@@ -104,6 +110,12 @@ Result<std::string> StepStory::work(const std::string& key, unsigned payload, Wo
   Key& mine = keys_[key];
   if (process_.alive()) {
     if (now() >= mine.lives_until) mine.perhaps_over = true;
+    for (const Frame* const each : frames_) {
+      if (each->key == key && each->in_doubt && each->run == mine.run) {
+        complain(key, "ran again although its owner went silent");
+      }
+    }
+    frame.in_doubt = policy_.on_lease_end == Policy::OnLeaseEnd::in_doubt;
     mine.run = frame.run;
     mine.lives_until = now() + policy_.lease + policy_.attempts_ttl;
     if (policy_.on_lease_end == Policy::OnLeaseEnd::in_doubt) mine.lives_until = no_end;
@@ -111,6 +123,7 @@ Result<std::string> StepStory::work(const std::string& key, unsigned payload, Wo
   charge_stale();
   frames_.push_back(&frame);
   if (random_.chance(3, 4)) charge(frame);
+  if (random_.chance(1, 6)) change_terms();
   if (random_.chance(1, 3)) {
     process_.clock().advance(policy_.lease + Millis{1});
     for (Frame* each : frames_) each->is_over = true;
@@ -222,6 +235,34 @@ void StepStory::resolve(const std::string& key) {
   if (!found.ok() || !*found) return;
   if (done) return begin_anew(mine);
   mine.lives_until = now() + policy_.attempts_ttl;
+}
+
+/// Of what happens when a lease is over. In doubt holds for what is held as well, what ends earlier
+/// for new claims alone.
+void StepStory::change_terms() {
+  Policy other = policy_;
+  const bool to_doubt = policy_.on_lease_end != Policy::OnLeaseEnd::in_doubt;
+  other.on_lease_end = to_doubt ? Policy::OnLeaseEnd::in_doubt : Policy::OnLeaseEnd::retry;
+  const auto found = process_.engine().change_namespace("s", other);
+  if (found.ok()) policy_ = other;
+  if (!process_.alive()) {
+    for (auto& [name, key] : keys_) key.perhaps_over = true;
+    return;
+  }
+  if (!found.ok()) {
+    // Claims may be in doubt: nobody is to take them.
+    const bool would_free = !to_doubt && found.error().code == ErrorCode::namespace_differs;
+    if (!would_free && !process_.is_filled()) complain("a namespace", "could not be changed");
+    return;
+  }
+  ++changed_;
+  if (!to_doubt) return;
+  for (Frame* const each : frames_) {
+    Key& mine = keys_[each->key];
+    if (each->is_over || each->run != mine.run) continue;
+    each->in_doubt = true;
+    mine.lives_until = no_end;
+  }
 }
 
 void StepStory::drop() {

@@ -26,13 +26,14 @@ class StepStory {
   /// One call, or what befalls the work between two. Empty: nothing was outside of the contract.
   [[nodiscard]] std::string play();
   /// In each process, while there is memory.
-  void declare() { static_cast<void>(process_.claims("s", policy_)); }
+  void declare();
   /// The process has ended. `crashed`: in the middle of a call.
   void next_process(bool crashed);
 
   [[nodiscard]] std::uint64_t effects() const noexcept { return effects_; }
   [[nodiscard]] std::uint64_t recalled() const noexcept { return recalled_; }
   [[nodiscard]] std::uint64_t stale() const noexcept { return stale_; }
+  [[nodiscard]] std::uint64_t changed() const noexcept { return changed_; }
 
  private:
   /// What a step has brought about for one payload.
@@ -53,7 +54,8 @@ class StepStory {
     unsigned payload;
     std::uint64_t run;
     Work* work;
-    bool is_over = false;  // its lease, for certain
+    bool is_over = false;   // its lease, for certain
+    bool in_doubt = false;  // when its lease is over: by the terms of its grant, or of a change
   };
 
   [[nodiscard]] Timestamp now() { return process_.clock().now(); }
@@ -73,6 +75,7 @@ class StepStory {
   void unguarded();
   void resolve(const std::string& key);
   void drop();
+  void change_terms();
   void begin_anew(Key& key);
 
   Random& random_;
@@ -87,6 +90,7 @@ class StepStory {
   std::uint64_t effects_ = 0;
   std::uint64_t recalled_ = 0;
   std::uint64_t stale_ = 0;
+  std::uint64_t changed_ = 0;
   std::string complaint_;
 };
 
