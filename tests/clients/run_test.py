@@ -130,7 +130,8 @@ class RunnerTest(unittest.TestCase):
 
     def test_a_suite_about_claims_is_skipped_against_a_redis_server(self):
         named = {each.name for each in suites.ALL if each.needs_semel}
-        self.assertEqual(named, {'semel-go', 'semel-go-newest', 'semel-node'})
+        self.assertEqual(named, {'semel-go', 'semel-go-newest', 'semel-node', 'semel-node-stories',
+                                 'semel-node-drivers'})
 
 
 class NativeTest(unittest.TestCase):

@@ -16,6 +16,7 @@
 #include "semel/cold_directory.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage_tools.hpp"
+#include "storage/archive/description.hpp"
 #include "storage/log/disk.hpp"
 #include "tests/storage/directory.hpp"
 
@@ -576,7 +577,8 @@ TEST_CASE("storage: what a later release wrote is refused", "[storage]") {
                               &families, &opened)
                 .ok());
     const std::unique_ptr<rocksdb::DB> database{opened};
-    REQUIRE(database->Put({}, "format", std::string("\0\0\0\0\0\0\0\7", 8)).ok());
+    const std::string later = std::string(7, '\0') + static_cast<char>(storage::format_version + 1);
+    REQUIRE(database->Put({}, "format", later).ok());
     for (auto* family : families) REQUIRE(database->DestroyColumnFamilyHandle(family).ok());
   }
   const auto opened = Storage::open({.directory = directory.path()}, clock);

@@ -107,7 +107,7 @@ class Debounce::Turn {
   const Function* own_ = nullptr;
   Function handed_over_;
   std::shared_ptr<void> turn_;  // run_latest_after: functions are kept while it is under way
-  std::uint64_t place_ = 0;  // of what was handed over; 0: nothing
+  std::uint64_t place_ = 0;     // of what was handed over; 0: nothing
   Watchdog::Guard kept_;
   Epoch epoch_ = 0;
   Version seen_ = 0;

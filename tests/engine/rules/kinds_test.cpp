@@ -11,7 +11,7 @@ using namespace semel;
 
 namespace {
 
-constexpr Timestamp due{Millis{5'000}};
+constexpr Timestamp some_due{Millis{5'000}};
 
 std::string encoded(ClaimState state) {
   engine::Scratch scratch;
@@ -20,7 +20,7 @@ std::string encoded(ClaimState state) {
   claim.epoch = 3;
   if (state == ClaimState::done) {
     claim.result_until = Timestamp{Millis{2'000}};
-    claim.unique_until = due;
+    claim.unique_until = some_due;
     claim.result = "result";
   }
   return std::string{engine::encode(claim, scratch)};
@@ -51,7 +51,7 @@ TEST_CASE("kinds: a string is its value, is always sound and visible, and wakes 
   CHECK(engine::value_of(mutation, scratch) == "v");
   CHECK(engine::is_sound(Kind::string, ""));
   CHECK(engine::is_visible(Kind::string, encoded(ClaimState::vacant)));
-  CHECK(engine::wake_of(Kind::string, "v", due) == due);
+  CHECK(engine::wake_of(Kind::string, "v", some_due) == some_due);
 }
 
 TEST_CASE("kinds: a claim leaves and comes back as its record, and wakes when its result ends",
@@ -65,7 +65,7 @@ TEST_CASE("kinds: a claim leaves and comes back as its record, and wakes when it
   REQUIRE(mutation.claim.has_value());
   CHECK(mutation.claim->result == "result");
   CHECK(engine::value_of(mutation, scratch) == done);
-  CHECK(engine::wake_of(Kind::claim, done, due) == Timestamp{Millis{2'000}});
+  CHECK(engine::wake_of(Kind::claim, done, some_due) == Timestamp{Millis{2'000}});
   CHECK(engine::is_visible(Kind::claim, done));
   CHECK_FALSE(engine::is_visible(Kind::claim, encoded(ClaimState::vacant)));
 }
