@@ -117,6 +117,11 @@ MUTANTS = [
           "found = memo.bytes;", "statement")],
         "once"),
     Mutant(
+        "held_terms", "terms that change leave what is held as it was",
+        [("engine/rules/operator_rules.cpp", "std::max(live->due, held_due(record, policy))",
+          "live->due", "expression")],
+        "once"),
+    Mutant(
         "lost_in_growth", "a segment is copied without stopping its writers",
         [("engine/table/frozen_segment.hpp",
           "old.slots()[i].fetch_or(slot::frozen, std::memory_order_acq_rel) & ~slot::frozen",

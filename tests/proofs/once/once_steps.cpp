@@ -125,7 +125,9 @@ Result<std::string> StepStory::work(const std::string& key, unsigned payload, Wo
   if (random_.chance(3, 4)) charge(frame);
   if (random_.chance(1, 6)) change_terms();
   if (random_.chance(1, 3)) {
-    process_.clock().advance(policy_.lease + Millis{1});
+    // With the record, where its end has not been put off.
+    const Millis behind = random_.chance(1, 2) ? policy_.attempts_ttl : Millis{0};
+    process_.clock().advance(policy_.lease + behind + Millis{1});
     for (Frame* each : frames_) each->is_over = true;
   }
   if (depth < 2 && random_.chance(1, 2)) attempt(key, depth + 1);
@@ -189,6 +191,7 @@ void StepStory::judge_end(const std::string& key, std::uint64_t run, OnceAnswer 
                           std::optional<Ending> how) {
   Key& mine = keys_[key];
   if (run != 0 && mine.run != run) return;  // of a run that was replaced
+  if (run != 0 && now() >= mine.lives_until) mine.perhaps_over = true;  // nothing was given back
   if (answer == OnceAnswer::ran) return begin_anew(mine);
   if (answer == OnceAnswer::kept_failure) return begin_anew(mine);
   if (answer == OnceAnswer::unrecorded) mine.perhaps_over = true;
