@@ -25,6 +25,8 @@ from ._requests import _owner_call, flag
 from ._types import Answer, OwnerAnswer, State
 
 _MARK_MS = 86_400_000  # longer than a run takes
+# The interpreter is to end, or what runs is a coroutine that can await no more.
+_NOTHING_MORE = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 class Debounced(enum.Enum):
@@ -60,7 +62,8 @@ class Debounce:
         """A function that returns None or True has run, one that returns False has failed, and any
         other answer is an error, as what it raises is. One that raises has failed; with
         run_once_more_after it is run once more for the calls that were promised it, and the first
-        exception goes on after that. Raises SemelError where nothing could be asked (Full ..)."""
+        exception goes on after that; KeyboardInterrupt and SystemExit go on at once. Raises
+        SemelError where nothing could be asked (Full ..)."""
         refuse_lazy(function, 'Debounce.run')
         answer: Debounced = self.claims.engine._call(self._run, key, function)
         return answer
@@ -148,13 +151,12 @@ class Turn:
         # serves all earlier callers. If there is none (UNKNOWN), callers still wait for this one.
         if self._release() not in (OwnerAnswer.OK, OwnerAnswer.UNKNOWN) or not self._of._more:
             return
-        # A cancelled or interrupted caller does not run it again for others: their mark stays.
-        stopped = self._raised is not None and not isinstance(self._raised, Exception)
-        if not stopped and self._others_asked():
+        # The mark of the others stays where nothing can run for them.
+        if not isinstance(self._raised, _NOTHING_MORE) and self._others_asked():
             self._ask()
 
     def threw(self, raised: BaseException) -> None:
-        if self._raised is None or not isinstance(raised, Exception):
+        if self._raised is None or isinstance(raised, _NOTHING_MORE):
             self._raised = raised
         self.ended(False)
 

@@ -315,7 +315,7 @@ async def step(steps: Steps, name: Text, function: Callable[[], Any], *,
 
 async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> Debounced:
     """As Debounce.run(), of a function whose result may be awaited. One that is cancelled has
-    failed."""
+    failed: the run that others were promised comes before the cancellation goes on."""
     engine = guard.claims.engine
     refuse_lazy(function, 'debounce', may_await=True)
     turn: Turn = await _off_loop(engine, Turn, guard, key)

@@ -114,6 +114,44 @@ class DebounceTest(Case):
 
         self.assertIs(asyncio.run(main()), Debounced.RAN)
 
+    def test_a_runner_that_is_cancelled_keeps_what_others_were_promised(self):
+        guard = Debounce(self.clicks, run_once_more_after=True)
+
+        async def main():
+            started = asyncio.Event()
+
+            async def rebuild():
+                self.runs += 1
+                if self.runs == 1:
+                    started.set()
+                    await asyncio.Event().wait()
+                await asyncio.sleep(0)
+
+            runner = asyncio.ensure_future(aio.debounce(guard, 'r', rebuild))
+            await started.wait()
+            self.assertIs(await aio.debounce(guard, 'r', self.fail), Debounced.WILL_RUN_AGAIN)
+            runner.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await runner
+            self.assertEqual(self.runs, 2)
+
+        asyncio.run(main())
+        self.assertEqual(guard.remaining_ms('r'), 0)
+
+    def test_an_interpreter_that_is_to_end_runs_nothing_more(self):
+        guard = Debounce(self.clicks, run_once_more_after=True)
+        for kind in (KeyboardInterrupt, SystemExit):
+            runs = []
+
+            def rebuild():
+                runs.append(guard.run('r', self.fail))
+                raise kind
+
+            with self.assertRaises(kind):
+                guard.run('r', rebuild)
+            self.assertEqual(runs, [Debounced.WILL_RUN_AGAIN])
+            self.assertEqual(guard.remaining_ms('r'), 0)
+
     def test_a_closed_engine_refuses(self):
         guard = Debounce(self.clicks)
         self.engine.close()
