@@ -125,7 +125,7 @@ class Proxy:
         return (namespace.encode(), name.encode()) in self.counts
 
     def fault_of(self, words):
-        """What happens to the request, or none. Each namespace, so each door, meets a fault anew."""
+        """What happens to the request, or none. Each namespace, a door's, meets a fault anew."""
         kind = KINDS.get(words[0].upper()) if words else None
         for name, (what, when) in self.faults.items():
             # The gateway writes the client's scope in front of a key, with a '|'.
