@@ -245,7 +245,7 @@ TEST_CASE("once more: the running call's function, or the last one that came",
     Debounce saves{process.engine(), ns, options};
     std::string log;
     const auto save = [&saves, &log, key](auto&& self, std::string form) -> DebounceAnswer {
-      return saves.run(key, [&saves, &log, key, self, form] {
+      return saves.run(key, [&log, self, form] {
         log += form;
         if (log != "A") return;
         for (const char* const later : {"B", "C"}) {

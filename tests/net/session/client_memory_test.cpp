@@ -310,11 +310,11 @@ TEST_CASE("eviction: half requests of many clients stay under the limit, the lar
 
 TEST_CASE("eviction: CLIENT NO-EVICT is last, not never", "[net][memory][attack][fault-7]") {
   Limited nodes{4};
-  const std::string half =
+  const std::string begun =
       "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$16000000\r\n" + std::string(15 * mib, 'x');
   REQUIRE(nodes.call({"CLIENT", "NO-EVICT", "ON"}, 0) == "+OK\r\n");
   std::string ignored;
-  for (std::size_t i = 0; i < 3; ++i) nodes.connections[i]->receive(half, ignored);
+  for (std::size_t i = 0; i < 3; ++i) nodes.connections[i]->receive(begun, ignored);
   CHECK_FALSE(nodes.connections[0]->is_killed());
   nodes.node.client_memory->set_limit(10 * mib);
   nodes.node.tick();

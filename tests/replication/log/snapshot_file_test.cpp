@@ -128,7 +128,7 @@ TEST_CASE("snapshot file: below level 2 it is what a release of level 1 reads",
 
 TEST_CASE("snapshot file: a replica that begins from it has the same state", "[snapshot_file]") {
   Place directory;
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     INFO("seed " << seed);
     Commands commands{seed};
     auto replica = open(seed);
@@ -162,7 +162,7 @@ TEST_CASE("snapshot file: the newest is found by its name, all others are of no 
   apply(*replica, commands, 5);
   CHECK_FALSE(find_snapshots(directory.path)->newest);
   SnapshotId id = some_id;
-  for (const LogIndex index : {9, 200, 30}) {
+  for (const LogIndex index : {9U, 200U, 30U}) {
     id.index = index;
     static_cast<void>(write(directory, *replica, id));
   }

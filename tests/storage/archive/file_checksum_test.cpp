@@ -40,14 +40,14 @@ std::string pattern(std::size_t bytes) {
 
 TEST_CASE("file checksum: new files have XXH3, whatever the pieces are", "[storage][archive]") {
   CHECK(generator_of("")->Name() == std::string{"semel.XXH3-64"});
-  for (const std::size_t bytes : {0, 1, 240, 1024, 100'000}) {
+  for (const std::size_t bytes : {0U, 1U, 240U, 1024U, 100'000U}) {
     const std::string text = pattern(bytes);
     const std::uint64_t right = XXH3_64bits(text.data(), text.size());
     std::string big_endian;
     for (int shift = 56; shift >= 0; shift -= 8) {
       big_endian.push_back(static_cast<char>(right >> shift & 0xff));
     }
-    for (const std::size_t piece : {1, 7, 4096, 200'000}) {
+    for (const std::size_t piece : {1U, 7U, 4096U, 200'000U}) {
       CHECK(checksum_of("", text, piece) == big_endian);
     }
   }

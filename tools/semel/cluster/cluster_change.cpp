@@ -26,7 +26,7 @@ struct ChangeWords {
   bool needs_address;
 };
 
-constexpr ChangeWords changes[] = {
+constexpr ChangeWords change_words[] = {
     {"add", "ADD", "Add a node that was started with --cluster-announce; it gets all data",
      Which::node, true},
     {"promote", "PROMOTE", "Give an added node its vote, when it has everything", Which::node,
@@ -151,7 +151,7 @@ class ChangeAction final : public AskingAction {
 }  // namespace
 
 void add_change_actions(CLI::App& cluster, ClusterActions& actions) {
-  for (const ChangeWords& each : changes)
+  for (const ChangeWords& each : change_words)
     actions.push_back(std::make_unique<ChangeAction>(cluster, each));
 }
 

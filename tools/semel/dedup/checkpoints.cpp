@@ -22,7 +22,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t format = 1;
+constexpr std::uint64_t checkpoint_format = 1;
 
 std::string command_of(const DedupOptions& options) {
   const LineRule& rule = options.rule;
@@ -114,8 +114,9 @@ Status Checkpoints::read_last() {
     const json::value* const member = content == nullptr ? nullptr : content->if_contains(name);
     return member != nullptr && member->is_string() && member->get_string() == wanted;
   };
-  if (number("format") != format) {
-    return data_error(fmt::format("--resume: {} is not a checkpoint of format {}", path_, format));
+  if (number("format") != checkpoint_format) {
+    return data_error(
+        fmt::format("--resume: {} is not a checkpoint of format {}", path_, checkpoint_format));
   }
   if (!is_text("command", command_)) {
     return usage_error(
@@ -156,7 +157,7 @@ Status Checkpoints::save(const Checkpoint& checkpoint, int output) {
   if (fdatasync(output) != 0) return failed(partial_);
   const DedupCounts& counts = checkpoint.counts;
   const std::string text =
-      json::serialize(json::object{{"format", static_cast<std::int64_t>(format)},
+      json::serialize(json::object{{"format", static_cast<std::int64_t>(checkpoint_format)},
                                    {"command", command_},
                                    {"inputs", inputs_},
                                    {"input", checkpoint.input},
