@@ -236,7 +236,7 @@ def search_all(work, text, is_long):
                   f"{verdict.megabytes:6.0f}{'  FAILED ' + verdict.found if bad else ''}",
                   flush=True)
             if bad:
-                print(verdict.output[-3000:], f"with {settings}", sep="\n")
+                print(verdict.output[-3000:], f"with {wanted[name]}", sep="\n")
     return used, states, len(wanted), wrong
 
 
