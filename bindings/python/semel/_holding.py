@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from . import _library as c
 from ._codecs import BYTES
-from ._errors import Code, NoResult, SemelError
+from ._errors import Code, Forked, NoResult, SemelError, StaleOwner
 from ._library import Text, library
 from ._runs import Ending, Run, once_of
 from ._types import Once, OnceAnswer, Work
+from ._waits import closed
 
 if TYPE_CHECKING:
     from ._claims import Claims
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 class Holding:
     """A block that is the work, from Claims.hold(). It ends well: done, with `result`. It raises:
     as of a function in once(), and the exception goes on (Failed, Rejected and OutcomeUnknown as
-    well). The end is written down when the block is left."""
+    well). The end is written down when the block is left. The block is not entered, and StaleOwner
+    is raised, if the claim is not held any more."""
 
     def __init__(self, claims: 'Claims', key: Text, run: Run, work: Work) -> None:
         self.result: Text = b''
         self.work = work
         self._claims, self._key, self._run = claims, key, run
-        self._entered = False
+        self._unused = [True]  # pop() lets one thread through
         self.outcome: 'Optional[Once[bytes]]' = None  # there when the block has ended
 
     @property
@@ -32,11 +34,27 @@ class Holding:
         return self.work.epoch
 
     def __enter__(self) -> 'Holding':
-        if self._entered:
+        if not self._claims.engine.is_here:
+            raise Forked(Code.FORKED)  # the parent holds the claim
+        try:
+            self._unused.pop()
+        except IndexError:
             raise SemelError(Code.NOT_OWNER, f'the block of {self._key!r} was entered before: each '
-                                             'asks with a hold() of its own')
-        self._entered = True
+                                             'asks with a hold() of its own') from None
+        try:
+            self._check_held()
+        except BaseException:
+            self._run.give_up()
+            raise
         return self
+
+    def _check_held(self) -> None:
+        """Long after the grant another may have done the work."""
+        if self._run._mark not in self._claims.engine._owned:
+            raise closed()
+        if self.work.lost:
+            raise StaleOwner(Code.NOT_OWNER, f'the claim of {self._key!r} was lost before its '
+                                             'block was entered')
 
     def __reduce__(self) -> Any:
         raise TypeError('a Holding cannot be copied or pickled: the work is done once')

@@ -280,11 +280,12 @@ class hold:
         kept = self._claims._keeping(self._request, bool(self._keeps[0]), self._keeps[1])
         run = await _begin(self._claims, self._request, kept)
         try:
-            self._holding = self._claims._holding(self._key, run)
+            holding = self._claims._holding(self._key, run)
         except BaseException:
             run.abandon()
             raise
-        return self._holding
+        self._holding = holding.__enter__()
+        return holding
 
     async def __aexit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
         holding = self._holding

@@ -4,6 +4,7 @@ why. With a manual clock unless a lease has to be kept."""
 import asyncio
 import threading
 import unittest
+from unittest import mock
 
 import semel
 from semel import (Answer, Code, Debounce, Debounced, Engine, OnceAnswer, Replayed, ReplayGuard,
@@ -461,6 +462,47 @@ class HoldTest(Case):
                 return done.outcome.value
 
         self.assertEqual(asyncio.run(main()), b'paid')
+
+    def test_once_again_12_a_block_whose_claim_was_lost_is_not_entered(self):
+        for take in (lambda: self.calls.once('k', lambda: b'theirs'), lambda: None):
+            late = self.calls.hold('k', lease_ms=300, keep_lease=False)
+            self.engine.advance(400)
+            take()
+            with self.assertRaises(semel.StaleOwner):
+                with late:
+                    self.fail('the block ran')
+            self.calls.forget('k')
+        pay = self.engine.claims('pay', 'payment')
+        late = pay.hold('k', lease_ms=300, keep_lease=False)
+        self.engine.advance(400)
+        with self.assertRaises(semel.StaleOwner):
+            with late:
+                self.fail('the block ran')
+        self.assertTrue(pay.claim('k').granted)  # in no doubt: nothing ran
+
+    def test_once_again_12_a_block_is_not_entered_after_the_engine(self):
+        late = self.calls.hold('k')
+        self.engine.close()
+        with self.assertRaises(semel.Closed):
+            with late:
+                self.fail('the block ran')
+
+    def test_once_again_12_a_coroutine_enters_no_block_that_was_lost(self):
+        begin = aio._begin
+
+        async def begin_late(*arguments):
+            run = await begin(*arguments)
+            self.engine.advance(400)  # the loop was blocked so long
+            self.calls.once('k', lambda: b'theirs')
+            return run
+
+        async def main():
+            async with aio.hold(self.calls, 'k', lease_ms=300):
+                self.fail('the block ran')
+
+        with mock.patch.object(aio, '_begin', begin_late), self.assertRaises(semel.StaleOwner):
+            asyncio.run(main())
+        self.assertEqual(self.calls.once('k', self.fail).value, b'theirs')
 
     def test_a_cancelled_block_does_not_keep_the_key(self):
         async def main():
