@@ -49,6 +49,24 @@ Result<std::string> numbered_format(Bytes format) {
   return numbered;
 }
 
+Error check_operation(Bytes operation) {
+  if (operation.empty()) return {ErrorCode::key_empty, "the operation"};
+  if (operation.size() <= limits::operation_bytes_max) return {};
+  return {ErrorCode::key_too_long, "the operation has " + std::to_string(operation.size()) +
+                                       " bytes; the limit is " +
+                                       std::to_string(limits::operation_bytes_max)};
+}
+
+Fingerprint guarded_fingerprint(Bytes operation, std::span<const std::string> arguments) {
+  std::vector<std::string> names(arguments.size());
+  std::vector<KeyField> fields{{"operation", operation}};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    names[i] = std::to_string(i);
+    fields.push_back({names[i], arguments[i]});
+  }
+  return fingerprint_of(fields);
+}
+
 Result<std::string> guarded_key(Bytes format, std::span<const std::string> values) {
   std::vector<std::string> names(values.size());
   std::vector<KeyField> fields(values.size());
