@@ -89,7 +89,9 @@ namespace {
 }  // namespace
 
 Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOptions& options)
-    : claims_(claims), call_(call_of(message, options)) {
+    : claims_(claims),
+      call_(call_of(message, options)),
+      granted_for_(call_.lease.value_or(claims.policy().lease)) {
   if (Status possible = check_options(claims, options); !possible && !call_.key.empty()) {
     refuse(possible.error());
   } else if (!call_.key.empty()) {
@@ -105,8 +107,10 @@ Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOp
 }
 
 Consumption::Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
-                         ClaimOutcome&& claim, Timestamp asked)
-    : claims_(claims), call_(call_of(message, options)), asked_(asked) {
+                         ClaimOutcome&& claim)
+    : claims_(claims),
+      call_(call_of(message, options)),
+      granted_for_(call_.lease.value_or(claims.policy().lease)) {
   guard(std::move(claim));
 }
 
@@ -123,7 +127,7 @@ Consumption::~Consumption() {
 }
 
 void Consumption::guard(ClaimOutcome&& claim) {
-  run_.emplace(claims_, call_, std::move(claim));
+  run_.emplace(claims_, call_, std::move(claim), Pickup::at_once);  // start() looks at a batch's
   const OnceReport& report = run_->report();
   consumed_.attempts = report.attempt;
   consumed_.epoch = report.epoch;
@@ -157,19 +161,24 @@ Millis Consumption::until_in_window() const noexcept {
 
 void Consumption::start() {
   if (!runs()) return;
-  const Millis lease = call_.lease.value_or(claims_.policy().lease);
-  const Timestamp now = claims_.engine().now();
-  if (run_->is_open() && (run_->is_lost() || now - asked_ >= lease / 3)) {
-    // The handlers before this one took their time. Nothing has run under this grant, so a lease
-    // that is over is not a takeover and no doubt: it is given back, and claimed as if it came now.
-    const bool renewed = !run_->is_lost() && work().renew(call_.lease);
-    if (!renewed) {
-      run_->give_back();
-      consumed_ = {};
-      guard(claims_.claim(request_of(call_)));
-    }
+  if (run_->is_open() && !keep_for_handler()) {
+    // Nothing has run under this grant, so a lease that is over is not a takeover and no doubt: it
+    // is given back, and claimed as if it came now.
+    run_->give_back();
+    consumed_ = {};
+    guard(claims_.claim(request_of(call_)));
   }
   started_ = runs();
+}
+
+/// The handlers before this one took their time, and may have done anything. False: it is lost.
+bool Consumption::keep_for_handler() {
+  if (run_->is_lost()) return false;
+  const Result<ClaimView> view = claims_.get(call_.key);
+  if (!view || view->state != ClaimState::held || view->epoch != run_->claim().epoch) return false;
+  // By the lease of the grant: the namespace's may be another one by now.
+  if (view->lease_remaining > granted_for_ / 3 * 2) return true;
+  return view->lease_remaining > Millis{0} && work().renew(call_.lease);
 }
 
 bool Consumption::finish(Handling&& handling) {
@@ -269,7 +278,6 @@ void BatchConsumption::claim(std::size_t begin, std::size_t end) {
     guarded.push_back(i);
   }
   std::vector<ClaimOutcome> answers(requests.size());
-  const Timestamp asked = claims_.engine().now();
   std::size_t taken = 0;  // if one throws, the grants from here on are given back below
   try {
     claims_.claim(requests, answers);
@@ -280,7 +288,7 @@ void BatchConsumption::claim(std::size_t begin, std::size_t end) {
         first_of_[at] = guarded[*answers[taken].folded_onto];
       }
       runs_[at - begin] = std::make_unique<Consumption>(claims_, messages_[at], options_,
-                                                        std::move(answers[taken]), asked);
+                                                        std::move(answers[taken]));
     }
   } catch (...) {
     for (; taken < guarded.size(); ++taken) {

@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "semel/engine.hpp"
+#include "semel/patterns/once.hpp"
 
 namespace semel {
 namespace {
@@ -56,9 +57,14 @@ bool Lock::is_mine() const noexcept {
 
 bool Lock::is_live(Epoch epoch) const {
   Claims claims = claims_;
-  const Result<ClaimView> view = claims.get(key_);
-  return view && view->state == ClaimState::held && view->epoch == epoch &&
-         view->lease_remaining > Millis{0};
+  return detail::is_live(claims, key_, epoch);
+}
+
+/// A grant that came while nobody looked, and whose lease is over, is no lock: it is given back.
+bool Lock::is_too_late(const ClaimOutcome& outcome) {
+  if (outcome.answer != ClaimAnswer::granted || is_live(outcome.epoch)) return false;
+  static_cast<void>(claims_.release({.key = key_, .epoch = outcome.epoch}));
+  return true;
 }
 
 /// A thread locks once more what it holds. If the lease was lost, the lock is given up and the
@@ -121,7 +127,10 @@ bool Lock::take_locked(ClaimOutcome&& outcome) {
 
 bool Lock::take(ClaimOutcome&& outcome) {
   const std::lock_guard guard{mutex_};
-  if (holds_ == 0 && !asking_) return take_locked(std::move(outcome));
+  if (holds_ == 0 && !asking_) {
+    if (is_too_late(outcome)) outcome = claims_.claim(request());
+    return take_locked(std::move(outcome));
+  }
   // Another thread has come in between: what was granted here is nobody's.
   if (outcome.answer == ClaimAnswer::granted) {
     static_cast<void>(claims_.release({.key = key_, .epoch = outcome.epoch}));
@@ -146,19 +155,24 @@ bool Lock::attempt(Ask&& ask) {
   return take_locked(std::move(outcome));
 }
 
+ClaimOutcome Lock::ask_until(Timestamp deadline) {
+  ClaimOutcome outcome;
+  do {
+    outcome = claims_.claim_or_wait(request(), deadline);
+  } while (is_too_late(outcome));
+  return outcome;
+}
+
 bool Lock::try_lock() {
   return attempt([&] { return claims_.claim(request()); });
 }
 
 bool Lock::try_lock_for(Duration wait) {
-  return attempt([&] {
-    const Timestamp deadline = deadline_after(claims_.engine().now(), wait);
-    return claims_.claim_or_wait(request(), deadline);
-  });
+  return attempt([&] { return ask_until(deadline_after(claims_.engine().now(), wait)); });
 }
 
 void Lock::lock() {
-  if (!attempt([&] { return claims_.claim_or_wait(request(), no_end); })) throw_error(why_not());
+  if (!attempt([&] { return ask_until(no_end); })) throw_error(why_not());
 }
 
 bool Lock::give_back() noexcept {

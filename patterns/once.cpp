@@ -43,6 +43,12 @@ class RunsHere {
 
 }  // namespace
 
+bool is_live(Claims& claims, Bytes key, Epoch epoch) {
+  const Result<ClaimView> view = claims.get(key);
+  return view.ok() && view->state == ClaimState::held && view->epoch == epoch &&
+         view->lease_remaining > Millis{0};
+}
+
 /// Without a result: if this fails, the lease ends the claim, which may be a doubt. So it is tried
 /// again where a heap or a table that is full now may have room in a moment.
 void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept {
@@ -56,7 +62,7 @@ void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept {
   }
 }
 
-GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim)
+GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim, Pickup pickup)
     : claims_(claims), call_(call), claim_(std::move(claim)) {
   if (call.key.empty() && call.without_key) {
     report_.answer = OnceAnswer::unguarded;
@@ -65,6 +71,7 @@ GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& clai
     answer(claim_);
   }
   try {
+    if (open_ && pickup == Pickup::later && !is_live(claims_, call_.key, claim_.epoch)) ask_anew();
     if (open_ && call_.claim_id) run_once_here();
     if (!runs_) return;
     work_.emplace(claims_, call_.key, claim_);
@@ -75,6 +82,16 @@ GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& clai
     give_back();
     throw;
   }
+}
+
+/// The lease of a grant ended before anybody looked. Nothing has run under it, so that is no
+/// takeover and no doubt: it is given back, and claimed as if it came now.
+void GuardedRun::ask_anew() {
+  give_back();
+  runs_ = false;
+  report_ = {};
+  claim_ = claims_.claim(request_of(call_));
+  answer(claim_);
 }
 
 /// Two calls with one claim id at the same time are granted and regranted. The first that comes

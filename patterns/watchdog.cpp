@@ -20,6 +20,7 @@
 #include "base/mutex.hpp"
 #include "semel/engine.hpp"
 #include "semel/limits.hpp"
+#include "semel/patterns/once.hpp"
 #include "semel/process.hpp"
 
 namespace semel {
@@ -185,7 +186,8 @@ Watchdog::Guard Watchdog::keep(const Claims& claims, Bytes key, Epoch epoch,
                                std::optional<Duration> lease) {
   auto kept =
       std::make_shared<Guard::Kept>(claims, key, epoch, lease.value_or(claims.policy().lease));
-  if (impl_->can_keep(kept->lease)) {
+  Claims ns = claims;  // a claim that is over, or nobody's, is not kept
+  if (impl_->can_keep(kept->lease) && detail::is_live(ns, key, epoch)) {
     impl_->add(kept);
   } else {
     kept->lost.store(true, std::memory_order_release);  // mo: release [watchdog.lost]

@@ -83,7 +83,8 @@ int semel_once_begin(semel_wait* wait, const semel_work** work, semel_run** run)
     made->call = c::call_of(wait->given, *claims.engine);
     made->call.key = wait->key;
     wait->taken = true;
-    made->once.emplace(claims.claims, made->call, std::move(wait->final_outcome()));
+    made->once.emplace(claims.claims, made->call, std::move(wait->final_outcome()),
+                       detail::Pickup::later);
     Work* const begun = made->once->runs() ? &made->once->work() : nullptr;
     return deliver(std::move(made), begun != nullptr, begun, run, work);
   });

@@ -106,10 +106,34 @@ struct Codec<T> {
   }
 };
 
+/// What such a codec decodes is what it has encoded, always: values without parts.
+template <class T>
+concept ExactCodec =
+    std::is_same_v<T, std::string> || std::is_same_v<T, Nothing> || std::is_arithmetic_v<T>;
+
 template <class T>
 concept Encodable = requires(const T& value, Bytes bytes) {
   { Codec<T>::encode(value) } -> std::convertible_to<std::string>;
   { Codec<T>::decode(bytes) } -> std::convertible_to<std::optional<T>>;
 };
 
+namespace detail {
+
+/// Decodes what a codec has encoded. False: not readable, or another value. A type without equality
+/// becomes what was decoded, so that who has it now and who gets it later have the same.
+template <Encodable T>
+[[nodiscard]] bool reread(T& value, Bytes bytes) {
+  std::optional<T> again = Codec<T>::decode(bytes);
+  if (!again) return false;
+  if constexpr (std::equality_comparable<T>) {
+    // A value that is not equal to itself (NaN) is compared by its bytes.
+    return value == value ? *again == value : Codec<T>::encode(*again) == bytes;
+  } else {
+    static_assert(std::is_move_assignable_v<T>, "give the result's type operator==");
+    value = *std::move(again);
+    return true;
+  }
+}
+
+}  // namespace detail
 }  // namespace semel

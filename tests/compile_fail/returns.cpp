@@ -4,8 +4,11 @@
 #include <functional>
 #include <future>
 #include <list>
+#include <memory>
 #include <ranges>
 #include <system_error>
+#include <tuple>
+#include <variant>
 #include <vector>
 
 #include "semel/patterns/consume.hpp"
@@ -48,34 +51,43 @@ Task coroutine() {
 void refused(Claims& c, Steps& steps, Debounce& debounce) {
   const Message m{.id = "m"};
   std::vector<Message> batch{m};
-  consume_once(c, m, [] { return -1; });                                   // refused
-  consume_once(c, m, [] { return broken; });                               // refused
-  consume_once(c, m, [] { return std::make_error_code(std::errc{}); });    // refused
-  consume_once(c, m, [] { return std::optional<int>{}; });                 // refused
-  consume_once(c, m, [] { return &numbers; });                             // refused
-  consume_once(c, m, [] { return 0.0; });                                  // refused
-  consume_once(c, m, [] { return [] {}; });                                // refused
-  consume_once(c, m, [] { return work; });                                 // refused
-  consume_once(c, m, [](Work&) { return later(); });                       // refused
-  consume_once(c, m, coroutine);                                           // refused
-  consume_batch(c, batch, [](const Message&) { return 1; });               // refused
-  consume_batch(c, batch, [](const Message&, Work&) { return later(); });  // refused
-  debounce.run("k", [] { return std::make_error_code(std::errc{}); });     // refused
-  debounce.run("k", [] { return 1; });                                     // refused
-  debounce.run("k", [] { return later(); });                               // refused
-  debounce.run("k", coroutine);                                            // refused
-  once(c, "k", later);                                                     // refused
-  once(c, "k", [] { return later().share(); });                            // refused
-  once(c, "k", coroutine);                                                 // refused
-  once(c, "k", counted);                                                   // refused
-  once(c, "k", [] { return [] { return 1; }; });                           // refused
-  once(c, "k", [] { return std::function<int()>{work}; });                 // refused
-  once(c, "k", [] { return std::function<int(int)>{}; });                  // refused
-  once(c, "k", [] { return std::optional{later()}; });                     // refused
-  once(c, "k", [] { return Result<std::future<int>>{later()}; });          // refused
-  once(c, "k", [] { return std::packaged_task<int()>{work}; });            // refused
-  static_cast<void>(steps.run("s", later));                                // refused
-  static_cast<void>(steps.run("s", coroutine));                            // refused
+  consume_once(c, m, [] { return -1; });                                                // refused
+  consume_once(c, m, [] { return broken; });                                            // refused
+  consume_once(c, m, [] { return std::make_error_code(std::errc{}); });                 // refused
+  consume_once(c, m, [] { return std::optional<int>{}; });                              // refused
+  consume_once(c, m, [] { return &numbers; });                                          // refused
+  consume_once(c, m, [] { return 0.0; });                                               // refused
+  consume_once(c, m, [] { return [] {}; });                                             // refused
+  consume_once(c, m, [] { return work; });                                              // refused
+  consume_once(c, m, [](Work&) { return later(); });                                    // refused
+  consume_once(c, m, coroutine);                                                        // refused
+  consume_batch(c, batch, [](const Message&) { return 1; });                            // refused
+  consume_batch(c, batch, [](const Message&, Work&) { return later(); });               // refused
+  debounce.run("k", [] { return std::make_error_code(std::errc{}); });                  // refused
+  debounce.run("k", [] { return 1; });                                                  // refused
+  debounce.run("k", [] { return later(); });                                            // refused
+  debounce.run("k", coroutine);                                                         // refused
+  once(c, "k", later);                                                                  // refused
+  once(c, "k", [] { return later().share(); });                                         // refused
+  once(c, "k", coroutine);                                                              // refused
+  once(c, "k", counted);                                                                // refused
+  once(c, "k", [] { return [] { return 1; }; });                                        // refused
+  once(c, "k", [] { return std::function<int()>{work}; });                              // refused
+  once(c, "k", [] { return std::function<int(int)>{}; });                               // refused
+  once(c, "k", [] { return std::optional{later()}; });                                  // refused
+  once(c, "k", [] { return Result<std::future<int>>{later()}; });                       // refused
+  once(c, "k", [] { return std::packaged_task<int()>{work}; });                         // refused
+  once(c, "k", [] { return std::make_unique<std::future<int>>(later()); });             // refused
+  once(c, "k", [] { return std::vector<std::future<int>>(1); });                        // refused
+  once(c, "k", [] { return std::variant<int, std::future<int>>{}; });                   // refused
+  consume_once(c, m, [] { return Result<std::tuple<std::future<int>>>{Error{}}; });     // refused
+  consume_once(c, m, [] { return Result<Verdict>{Verdict::retry_later}; });             // refused
+  consume_once(c, m, [] { return Result<std::error_code>{std::error_code{}}; });        // refused
+  consume_once(c, m, [] { return Result<std::optional<int>>{std::optional<int>{}}; });  // refused
+  debounce.run("k", [] { return Result<Code>{broken}; });                               // refused
+  auto copy = steps;                                                                    // refused
+  static_cast<void>(steps.run("s", later));                                             // refused
+  static_cast<void>(steps.run("s", coroutine));                                         // refused
 }
 
 void accepted(Claims& c, Steps& steps, Debounce& debounce) {

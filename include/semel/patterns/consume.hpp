@@ -93,18 +93,26 @@ inline Handling handling_of(bool ok) {
 inline Handling handling_of(Rejected&& rejected) {
   return {Handled::rejected, std::move(rejected.reason)};
 }
-template <class T>
-Handling handling_of(const Result<T>& result) {
-  return result.ok() ? Handling{Handled::ok, {}} : handling_of(Status{result.error()});
-}
 inline Handling handling_of(std::optional<Rejected>&& rejected) {
   return rejected ? handling_of(*std::move(rejected)) : Handling{Handled::ok, {}};
+}
+
+template <class T>
+concept SaysRejected = std::is_same_v<T, Rejected> || std::is_same_v<T, std::optional<Rejected>>;
+template <class T>
+Handling handling_of(Result<T>&& result) {
+  if (!result.ok()) return handling_of(Status{result.error()});
+  if constexpr (std::is_same_v<T, bool> || SaysRejected<T>) {
+    return handling_of(*std::move(result));
+  } else {
+    return {Handled::ok, {}};
+  }
 }
 
 /// What a handler may return. A conversion to bool is no verdict.
 template <class T>
 concept HandlerAnswer =
-    SaysWhetherDone<T> || std::is_same_v<T, Rejected> || std::is_same_v<T, std::optional<Rejected>>;
+    SaysWhetherDone<T> || SaysRejected<T> || std::is_same_v<T, Result<std::optional<Rejected>>>;
 
 template <class Handler, class... Arguments>
 Handling call_handler(Handler& handler, Arguments&&... arguments) {
@@ -113,8 +121,9 @@ Handling call_handler(Handler& handler, Arguments&&... arguments) {
                 "the handler returns work that is still to be done (a future, a coroutine, a "
                 "callable, a lazy range): wait for it or call it, and return what became of it");
   static_assert(is_lazy<Plain> || HandlerAnswer<Plain>,
-                "a handler returns nothing, bool, Status, a Result, Rejected or "
-                "std::optional<Rejected>: of another type it is not known which value is success");
+                "a handler returns nothing, bool, Status, Rejected, std::optional<Rejected>, or a "
+                "Result of one of these or of a value that says nothing by itself: of another type "
+                "it is not known which value is success");
   if constexpr (is_lazy<Plain> || !HandlerAnswer<Plain>) {
     return {};
   } else if constexpr (std::is_void_v<Plain>) {
@@ -129,16 +138,16 @@ Handling call_handler(Handler& handler, Arguments&&... arguments) {
 class Consumption {
  public:
   Consumption(Claims& claims, const Message& message, const ConsumeOptions& options);
-  /// With an answer that is there already, to what was `asked` then (a batch); start() follows.
+  /// With an answer that is there already (a batch); start() follows.
   Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
-              ClaimOutcome&& claim, Timestamp asked);
+              ClaimOutcome&& claim);
   /// If the handler has begun and not ended, it threw. If it has not begun, the claim is given back
   /// as if it had not been made.
   ~Consumption();
   Consumption(Consumption&&) = delete;
 
   /// The handler is about to run: renews the lease if a third of it has passed, and claims again if
-  /// it is over.
+  /// the claim is lost: its lease is over, or another call has ended it.
   void start();
   [[nodiscard]] bool runs() const noexcept { return run_ && run_->runs(); }
   [[nodiscard]] Work& work() noexcept { return run_->work(); }
@@ -157,6 +166,7 @@ class Consumption {
 
  private:
   void guard(ClaimOutcome&& claim);
+  [[nodiscard]] bool keep_for_handler();
   void refuse(Error error);
   /// Of a message that was sent too far in the future.
   [[nodiscard]] Millis until_in_window() const noexcept;
@@ -167,8 +177,8 @@ class Consumption {
   void superseded();
 
   Claims& claims_;
-  const OnceCall call_;  // of the message; run_ refers to it
-  Timestamp asked_{};
+  const OnceCall call_;            // of the message; run_ refers to it
+  const Millis granted_for_;       // its lease, if it is granted
   std::optional<GuardedRun> run_;  // none: a message without an id that is refused
   Consumed consumed_;
   bool started_ = false;     // the handler has begun
@@ -178,8 +188,9 @@ class Consumption {
 }  // namespace detail
 
 /// Runs `handler` if this message was not handled yet, and returns what to answer to the broker.
-/// The handler may take a Work&, and return nothing, a bool, a Status, a Result, whose value is
-/// dropped, Rejected, or std::optional<Rejected>; nothing else compiles. A Status of
+/// The handler may take a Work&, and return nothing, a bool, a Status, Rejected,
+/// std::optional<Rejected>, a Result of one of these, or a Result of another value, which is
+/// dropped; nothing else compiles. A Status of
 /// outcome_unknown says "I don't know": it ends as the policy's on_exception says, and so does a
 /// handler that throws; its exception goes on.
 ///   on_exception   the claim            verdict

@@ -30,7 +30,7 @@ enum class DebounceAnswer : std::uint8_t {
   will_run_again,  ///< it runs, and will be run once more when it ends
   failed,          ///< it ran, and returned an error
   busy,            ///< no room: nothing ran
-  refused,         ///< the call is not valid
+  refused,         ///< the call is not valid, or run_latest_after a function that cannot be copied
 };
 
 struct DebounceOptions {
@@ -124,8 +124,9 @@ bool succeeds(Function& function) {
                 "the function returns work that is still to be done (a future, a coroutine, a "
                 "callable, a lazy range): wait for it or call it, and return what became of it");
   static_assert(is_lazy<Plain> || SaysWhetherDone<Plain>,
-                "the function returns nothing, bool, Status or a Result: of another type it is not "
-                "known which value is success");
+                "the function returns nothing, bool, Status, or a Result of a bool or of a value "
+                "that says nothing by itself: of another type it is not known which value is "
+                "success");
   if constexpr (is_lazy<Plain> || !SaysWhetherDone<Plain>) {
     return false;
   } else if constexpr (std::is_void_v<Plain>) {
@@ -133,6 +134,9 @@ bool succeeds(Function& function) {
     return true;
   } else if constexpr (std::is_same_v<Plain, bool>) {
     return function();
+  } else if constexpr (std::is_same_v<Plain, Result<bool>>) {
+    const Result<bool> result = function();
+    return result.ok() && *result;
   } else {
     return function().ok();
   }
@@ -150,6 +154,8 @@ DebounceAnswer Debounce::run(Bytes key, Function&& function) {
       };
     }
   }
+  // Only a copy can run later, in another call.
+  if (options_.run_latest_after && !latest) return DebounceAnswer::refused;
   Turn turn{*this, key, std::move(latest)};
   if (turn.runs()) turn.run([&] { return detail::succeeds(function); });
   return turn.answer();

@@ -141,14 +141,21 @@ namespace detail {
   return claims.claim_or_wait(request, deadline_after(claims.engine().now(), call.wait));
 }
 
+/// Whether the key's record is held by this grant, and its lease is not over.
+[[nodiscard]] bool is_live(Claims& claims, Bytes key, Epoch epoch);
+
 /// Gives back a grant under which nothing has run: as if it had not been claimed, but for attempts
 /// before it. If that cannot be written down, the end of the lease gives it back.
 void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
 
+/// When a claim's answer is acted on: as it comes, or later, when the caller that waited looks.
+enum class Pickup : std::uint8_t { at_once, later };
+
 /// The part of a guarded run that does not depend on types.
 class GuardedRun {
  public:
-  GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim);
+  /// A grant that is picked up later may be another's by then: its record is looked at first.
+  GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim, Pickup pickup);
   /// What was not finished, as the function threw, becomes what the policy says of exceptions.
   ~GuardedRun() {
     if (open_) abandon();
@@ -187,6 +194,7 @@ class GuardedRun {
     return call_.complete_tries == 0 ? 1 : call_.complete_tries;
   }
   void answer(ClaimOutcome& claim);
+  void ask_anew();
   void run_once_here();
 
   Claims& claims_;
@@ -205,19 +213,27 @@ class GuardedRun {
   return {ErrorCode::bad_encoding, "result of '" + std::string{key} + "'"};
 }
 
-/// The run is done, whatever becomes of its result.
+/// The run is done, whatever becomes of its result. Repeats get what was decoded: where that is
+/// known to differ from `value`, the result is not kept; where it is not known, `value` becomes it.
 template <class Value>
-void complete_run(GuardedRun& run, const Value& value) {
-  if constexpr (noexcept(Codec<Value>::encode(value))) {
+void complete_run(GuardedRun& run, Value& value) {
+  if constexpr (ExactCodec<Value>) {
     run.complete(Codec<Value>::encode(value));
   } else {
     std::optional<std::string> bytes;
     std::string why = "encode() threw";
     try {
       bytes.emplace(Codec<Value>::encode(value));
+      why = "decode() threw";
+      if (!reread(value, *bytes)) {
+        bytes.reset();
+        why = "what decode() makes of it is another value";
+      }
     } catch (const std::exception& thrown) {
+      bytes.reset();
       why.append(": ").append(thrown.what());
     } catch (...) {  // it is not an exception of the work, and must not be taken for one
+      bytes.reset();
     }
     bytes ? run.complete(*bytes) : run.complete_without(std::move(why));
   }
@@ -248,7 +264,8 @@ OnceOutcome<Value> run_once(Claims& claims, const OnceCall& call, Function& func
     if (!done.value) done.error = not_readable(call.key);
     return done;
   }
-  GuardedRun run{claims, call, std::move(claim)};
+  const Pickup pickup = call.wait > Millis{0} ? Pickup::later : Pickup::at_once;
+  GuardedRun run{claims, call, std::move(claim), pickup};
   std::optional<Value> value;
   if (run.runs()) {
     Outcome outcome = run_guarded(function, run.work());

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <coroutine>
+#include <memory>
 #include <optional>
 #include <ranges>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "semel/result.hpp"
 
@@ -56,13 +59,26 @@ template <class T>
 template <class T>
 requires(std::ranges::view<T>) struct LazyValue<T> : std::bool_constant<LazyRange<T>> {
 };
-// What holds such a value is one.
+// What holds or owns such a value is one.
 template <class T>
 struct LazyValue<std::optional<T>> : LazyValue<T> {};
 template <class T>
 struct LazyValue<Result<T>> : LazyValue<T> {};
+template <class T>
+struct LazyValue<std::unique_ptr<T>> : LazyValue<T> {};
+template <class T>
+struct LazyValue<std::shared_ptr<T>> : LazyValue<T> {};
 template <class T, class U>
 struct LazyValue<std::pair<T, U>> : std::bool_constant<LazyValue<T>::value || LazyValue<U>::value> {
+};
+template <class... T>
+struct LazyValue<std::tuple<T...>> : std::disjunction<LazyValue<T>...> {};
+template <class... T>
+struct LazyValue<std::variant<T...>> : std::disjunction<LazyValue<T>...> {};
+template <class T>
+requires(std::ranges::range<T> && !std::ranges::view<T> &&
+         !std::is_same_v<std::ranges::range_value_t<T>, T>) struct LazyValue<T>
+    : LazyValue<std::ranges::range_value_t<T>> {
 };
 
 template <class T>
@@ -70,15 +86,20 @@ inline constexpr bool is_lazy = LazyValue<std::remove_cvref_t<T>>::value;
 template <>
 inline constexpr bool is_lazy<void> = false;
 
+/// A value that converts to bool, or that is an enumeration, is a verdict in disguise: within a
+/// Result it would be dropped, whatever it says. A number or a text is not.
 template <class T>
-inline constexpr bool is_result = false;
+concept SaysSomething = std::is_enum_v<T> || std::is_same_v<T, bool> ||
+    (std::is_class_v<T>&& std::is_constructible_v<bool, const T&>);
 template <class T>
-inline constexpr bool is_result<Result<T>> = true;
+inline constexpr bool is_plain_result = false;
+template <class T>
+inline constexpr bool is_plain_result<Result<T>> = !SaysSomething<T>;
 
 /// Its truth says whether the function has done its work. Nothing else does: a number, an
 /// std::error_code, a pointer or an std::optional that converts to bool may mean the opposite.
 template <class T>
-concept SaysWhetherDone =
-    std::is_void_v<T> || std::is_same_v<T, bool> || std::is_same_v<T, Status> || is_result<T>;
+concept SaysWhetherDone = std::is_void_v<T> || std::is_same_v<T, bool> ||
+    std::is_same_v<T, Status> || std::is_same_v<T, Result<bool>> || is_plain_result<T>;
 
 }  // namespace semel::detail

@@ -38,6 +38,8 @@ class Steps {
     steps.is_guarded_ = false;
     return steps;
   }
+  Steps(Steps&&) = default;
+  Steps(const Steps&) = delete;  // a copy of unguarded work's would have memos of its own
 
   /// What was remembered under `name` for this payload: a memo of another fingerprint of the same
   /// algorithm is nothing to this one. None: nothing, and the step may run. Errors: not_owner (the
@@ -113,6 +115,12 @@ auto call_for_result(Function& function, Arguments&&... arguments) {
 
 }  // namespace detail
 
+namespace detail {
+[[nodiscard]] inline Error not_readable_step(Bytes name) {
+  return {ErrorCode::bad_encoding, "memo of step '" + std::string{name} + "'"};
+}
+}  // namespace detail
+
 template <class Step>
 auto Steps::run(Bytes name, Step&& step) {
   using Outcome = decltype(detail::call_for_result(step));
@@ -127,14 +135,18 @@ auto Steps::run(Bytes name, Step&& step) {
   if (*memo) {
     std::optional<Value> value = Codec<Value>::decode(**memo);
     if (value) return Outcome{*std::move(value)};
-    return Outcome{Error{ErrorCode::bad_encoding, "memo of step '" + std::string{name} + "'"}};
+    return Outcome{detail::not_readable_step(name)};
   }
   Outcome outcome = detail::call_for_result(step);
   if (!outcome.ok()) return outcome;
-  if (Status kept = remember(name, Codec<Value>::encode(*outcome)); !kept) {
-    return Outcome{kept.error()};
+  const std::string bytes = Codec<Value>::encode(*outcome);
+  if (Status kept = remember(name, bytes); !kept) return Outcome{kept.error()};
+  if constexpr (!ExactCodec<Value>) {  // later attempts get what is decoded, and so does this one
+    std::optional<Value> value = Codec<Value>::decode(bytes);
+    return value ? Outcome{*std::move(value)} : Outcome{detail::not_readable_step(name)};
+  } else {
+    return outcome;
   }
-  return outcome;
 }
 
 }  // namespace semel

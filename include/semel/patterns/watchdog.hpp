@@ -66,7 +66,8 @@ class Watchdog {
   [[nodiscard]] static Status check(const Watchdog* watchdog, const Claims& claims,
                                     std::optional<Duration> lease);
   /// Keeps the claim of `key` with this epoch; `lease` none: the policy's. The key is copied. With
-  /// a lease that it cannot keep the guard is lost from the beginning.
+  /// a lease that it cannot keep, and of a claim that is not held with this epoch or whose lease is
+  /// over, the guard is lost from the beginning.
   [[nodiscard]] Guard keep(const Claims& claims, Bytes key, Epoch epoch,
                            std::optional<Duration> lease = {});
   /// Renews what is due by the engine's clock: a third of its lease after the last renewal.
