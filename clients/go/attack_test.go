@@ -3,7 +3,9 @@ package semel_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -314,4 +316,49 @@ func TestANodeThatStandsStill(t *testing.T) {
 	_, err = semel.Once(timed, orders, "other", never(t))
 	is(t, err, context.DeadlineExceeded)
 	n.goOn()
+}
+
+// fillMemory until the node takes no key of 1,000 bytes.
+func fillMemory(n *node) {
+	rdb := redis.NewClient(&redis.Options{Addr: n.address(), Protocol: 2})
+	defer rdb.Close()
+	for _, size := range []int{100_000, 1000} {
+		value := strings.Repeat("x", size)
+		for i := 0; rdb.Set(ctx, fmt.Sprintf("filler%d-%d", size, i), value, 0).Err() == nil; i++ {
+		}
+	}
+}
+
+// OOM was repeated with the same result until patience ended, and the claim was left to its lease.
+func TestOnceAgain22_WorkWhoseResultHasNoRoomIsDoneAndRunsOnce(t *testing.T) {
+	n := start(t)
+	orders := semel.New(n.client(), "orders", semel.WithPatience(300*time.Millisecond),
+		semel.WithPolicy(semel.Policy{As: "call", Lease: 3 * time.Second}))
+	n.call("CONFIG", "SET", "maxmemory", "64mb")
+	done, err := semel.Once(ctx, orders, "k", func(context.Context, semel.Work) (string, error) {
+		fillMemory(n)
+		return strings.Repeat("y", 5_000_000), nil
+	})
+	is(t, err, semel.ErrResultNotKept)
+	same(t, strings.Contains(err.Error(), "OOM"), true)
+	same(t, len(done.Value), 5_000_000)
+	same(t, n.state("orders", "k"), "done")
+	n.advance(time.Minute)
+	again, err := semel.Once(ctx, orders, "k", never(t))
+	is(t, err, semel.ErrNoResult)
+	same(t, again.Replayed, true)
+}
+
+// The first try has recorded the result, its reply is lost, and the second finds no memory.
+func TestOnceAgain22_AResultThatWasKeptIsNotCalledDropped(t *testing.T) {
+	n := start(t)
+	relay := n.relay()
+	relay.cut("SEMEL.COMPLETE", 1)
+	relay.answer("SEMEL.COMPLETE", 1, "-OOM command not allowed\r\n")
+	orders := semel.New(n.client(relay.through), "orders")
+	_, err := semel.Once(ctx, orders, "k", gives("paid"))
+	is(t, err, nil)
+	again, err := semel.Once(ctx, orders, "k", never(t))
+	is(t, err, nil)
+	same(t, again.Value, "paid")
 }

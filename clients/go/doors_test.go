@@ -48,7 +48,11 @@ func TestDoorStories(t *testing.T) {
 		_, err := semel.Once(ctx, d.calls, story, d.work("paid"))
 		d.tell(story, word(err, nil, "ran"))
 	}
-	_, err := semel.Once(ctx, d.calls, "late-claim", d.work("paid"))
+	_, err := semel.Once(ctx, d.calls, "oom-complete", d.work("paid"))
+	_, again := semel.Once(ctx, d.calls, "oom-complete", d.work("paid"))
+	d.tell("oom-complete", word(err, semel.ErrResultNotKept, "not kept")+"; "+
+		word(again, semel.ErrNoResult, "no result"))
+	_, err = semel.Once(ctx, d.calls, "late-claim", d.work("paid"))
 	d.tell("late-claim", word(err, semel.ErrUnavailable, "unavailable"))
 	until(t, "the late grant is given back", func() bool {
 		inFlight, err := d.clock.Do(ctx, "SEMEL.INFLIGHT", os.Getenv("SEMEL_TEST_NAMESPACE")).Slice()

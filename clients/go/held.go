@@ -224,12 +224,18 @@ func (h *held) renew(ctx context.Context) {
 
 // owner asks for one of the owner's calls, also after the caller's context has ended.
 func (h *held) owner(name string, words ...any) (found fields, repeated bool, err error) {
+	return h.ownerUntil(nil, name, words...)
+}
+
+// ownerUntil is owner, but errors with one of the words `final` are not repeated.
+func (h *held) ownerUntil(final []string, name string, words ...any) (found fields, repeated bool,
+	err error) {
 	args := append([]any{name, h.claims.name, h.key, h.work.Epoch}, words...)
 	ctx := context.Background()
 	if h.ctx != nil {
 		ctx = context.WithoutCancel(h.ctx)
 	}
-	reply, repeated, err := h.claims.insist(ctx, h.s.patience, args, nil)
+	reply, repeated, err := h.claims.insist(ctx, h.s.patience, args, nil, final...)
 	if err == nil {
 		found, err = fieldsOf(reply)
 	}
@@ -244,10 +250,17 @@ func (h *held) complete(result []byte, encodes error) (late bool, stored *string
 	if encodes != nil {
 		result = notKept
 	}
-	found, _, err := h.owner("SEMEL.COMPLETE", result)
+	var final []string
+	if len(result) > len(notKept) {
+		final = []string{"OOM"} // there may be memory for the mark: the work must not run again
+	}
+	found, unread, err := h.ownerUntil(final, "SEMEL.COMPLETE", result)
 	if _, answered := err.(redis.Error); answered && encodes == nil && !bytes.Equal(result, notKept) {
 		encodes = err // too long, or no memory for it
 		found, _, err = h.owner("SEMEL.COMPLETE", notKept)
+		if err == nil && unread && found.text("outcome") == "conflict" {
+			return false, nil, nil // a try whose reply was lost has recorded the result
+		}
 	}
 	if err != nil {
 		return false, nil, fmt.Errorf("%w: %w", ErrUnrecorded, err)

@@ -153,15 +153,17 @@ func (c *Claims) ask(ctx context.Context, patience time.Duration, args []any) (a
 	return reply, err
 }
 
-// insist is ask, and says whether an earlier try may have had an effect.
+// insist is ask, and says whether an earlier try may have had an effect. Errors that begin with one
+// of `final` end it as well.
 func (c *Claims) insist(ctx context.Context, patience time.Duration, args []any,
-	late func(any)) (reply any, unread bool, err error) {
+	late func(any), final ...string) (reply any, unread bool, err error) {
 	timed, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, 250*time.Millisecond) {
 		reply, err := c.send(timed, args, late)
-		if err == nil || timed.Err() == nil && isAnswer(err) {
+		ends := isAnswer(err) || slices.Contains(final, errorWord(err))
+		if err == nil || timed.Err() == nil && ends {
 			return reply, unread, explained(err)
 		}
 		if word := errorWord(err); word == "" || word == "TRYAGAIN" {

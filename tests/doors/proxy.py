@@ -1,7 +1,8 @@
 """A proxy in front of a node that does to a request what its key asks for, the first time: `lost
 claim` swallows the reply and cuts, `late claim` holds the reply back, `busy claim` and `tryagain
-claim` answer an error twice, `down claim` cuts and refuses for a moment. `claim` is SEMEL.CLAIM or
-SEMEL.WAIT, `complete` SEMEL.COMPLETE.
+claim` answer an error twice, `down claim` cuts and refuses for a moment. `oom complete` answers an
+error each time, but not to the mark of a result that is not kept. `claim` is SEMEL.CLAIM or SEMEL.WAIT,
+`complete` SEMEL.COMPLETE.
 
 The fault is found by the key alone, so doors need no line of their own for it: the key "lost-claim"
 of any namespace meets `lost claim`.
@@ -16,7 +17,9 @@ DOWN_SECONDS = 0.4
 TIMES = 2  # errors before an answer
 ERRORS = {'busy': b'-BUSY Redis is busy running a script. You can only call SCRIPT KILL or '
                   b'SHUTDOWN NOSAVE.\r\n',
-          'tryagain': b'-TRYAGAIN the group has no leader\r\n'}
+          'tryagain': b'-TRYAGAIN the group has no leader\r\n',
+          'oom': b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"}
+MARK_BYTES = 1  # of a result that is not kept
 KINDS = {b'SEMEL.CLAIM': 'claim', b'SEMEL.WAIT': 'claim', b'SEMEL.COMPLETE': 'complete'}
 LINES = b'+-:_,#('
 BLOBS = b'$=!'
@@ -130,12 +133,12 @@ class Proxy:
         for name, (what, when) in self.faults.items():
             # The gateway writes the client's scope in front of a key, with a '|'.
             key = next((word for word in words[1:] if word.split(b'|')[-1] == name), None)
-            if key is None or when != kind:
+            if key is None or when != kind or what == 'oom' and len(words[4]) <= MARK_BYTES:
                 continue
             met = (words[1], name)
             with self.lock:
                 count = self.counts[met] = self.counts.get(met, 0) + 1
-            if count <= (TIMES if what in ERRORS else 1):
+            if what == 'oom' or count <= (TIMES if what in ERRORS else 1):
                 return what
         return None
 

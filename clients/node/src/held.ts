@@ -2,7 +2,7 @@
 import type { Driver, Word } from './drivers.js';
 import { messageOf, UnrecordedError, type LeaseLostError } from './errors.js';
 import { ms, timerMax, type Ending } from './options.js';
-import { Fields, insist, isAnswer, lost, within } from './wire.js';
+import { Fields, insist, isAnswer, isOutOfMemory, lost, within } from './wire.js';
 
 /** What a function learns of its claim. */
 export interface Work {
@@ -155,15 +155,25 @@ export class Held {
    */
   async complete(value: unknown, result: Buffer, instead: Buffer): Promise<Completed> {
     if (this.work.unprotected) return { late: false };
+    const { driver, namespace, key, patience } = this.terms;
+    // There may be memory for what is smaller: the work must not run again.
+    const isTooMuch = (error: unknown): boolean => isAnswer(error)
+      || (isOutOfMemory(error) && result.length > instead.length);
+    const losses = driver.losses?.();
     let why: unknown;
     try {
+      const words = ['SEMEL.COMPLETE', namespace, key, String(this.work.epoch), result];
+      const { reply, repeated, refused } =
+        await insist(driver, words, patience, undefined, undefined, isTooMuch);
       let found: Fields;
-      try {
-        ({ found } = await this.call('SEMEL.COMPLETE', result));
-      } catch (error) {
-        if (!isAnswer(error)) throw error;
-        why = error; // too long, or no memory for it
+      if (refused === undefined) {
+        found = new Fields(reply);
+      } else {
+        why = refused; // too long, or no memory for it
         ({ found } = await this.call('SEMEL.COMPLETE', instead));
+        // A try whose reply was lost, also one that the driver has repeated, has recorded the result.
+        const again = repeated || losses === undefined || driver.losses?.() !== losses;
+        if (again && found.outcome === 'conflict') return { late: false };
       }
       if (found.outcome === 'ok') return { late: found.flag('late'), why };
       if (found.outcome !== 'unknown') {

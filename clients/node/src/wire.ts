@@ -116,6 +116,11 @@ export function isAnswer(error: unknown): boolean {
     && !refusals.test(error.message) && !doubts.test(error.message);
 }
 
+/** Whether the node had no memory for what was sent; it may have some for less. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && /^OOM(?: |$)/.test(error.message);
+}
+
 export function explained(error: unknown): unknown {
   const text = messageOf(error);
   return /^ERR key /.test(text) ? new KeyError(text.slice(4), { cause: error }) : error;
@@ -125,6 +130,8 @@ export interface Asked {
   reply: unknown;
   /** An earlier try may have had an effect. */
   repeated: boolean;
+  /** An error that `ends` the tries: there is no reply. */
+  refused?: unknown;
 }
 
 /**
@@ -132,7 +139,8 @@ export interface Asked {
  * gets a call that may still be answered when nobody waits for it.
  */
 export async function insist(driver: Driver, words: readonly Word[], patience: number,
-  signal?: AbortSignal, unawaited: (call: Promise<unknown>) => void = () => {}): Promise<Asked> {
+  signal?: AbortSignal, unawaited: (call: Promise<unknown>) => void = () => {},
+  ends: (error: unknown) => boolean = () => false): Promise<Asked> {
   const end = performance.now() + patience;
   let repeated = false;
   let last: unknown = new Late();
@@ -146,6 +154,7 @@ export async function insist(driver: Driver, words: readonly Word[], patience: n
     } catch (error) {
       if (!settled) unawaited(call);
       signal?.throwIfAborted();
+      if (ends(error)) return { reply: undefined, repeated, refused: error };
       if (isAnswer(error)) throw explained(error);
       last = error;
       repeated ||= !refusals.test(messageOf(error));

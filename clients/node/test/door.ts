@@ -110,6 +110,9 @@ async function wire(): Promise<void> {
     const outcome = await calls.once(story, work()).then(() => 'ran', String);
     tell(story, outcome);
   }
+  const kept = await rejects(() => calls.once('oom-complete', work()), semel.ResultNotKeptError, 'not kept');
+  const has = await rejects(() => calls.once('oom-complete', work()), semel.NoResultError, 'no result');
+  tell('oom-complete', `${kept}; ${has}`);
   tell('late-claim', await rejects(() => calls.once('late-claim', work()), semel.UnavailableError, 'unavailable'));
   for (const end = Date.now() + 15_000; Date.now() < end;) {
     if ((await direct.call('SEMEL.INFLIGHT', namespace) as unknown[]).length === 0) break;

@@ -241,3 +241,39 @@ test('once-again-27: a codec may be asynchronous, and one that fails leaves noth
     }
     assert.equal(await n.state('orders', 'none'), 'absent');
   });
+
+/** Until the node takes no key of 1,000 bytes. */
+async function fillMemory(n: Node): Promise<void> {
+  for (const size of [100_000, 1000]) {
+    const value = 'x'.repeat(size);
+    const set = (i: number): Promise<boolean> =>
+      n.call('SET', `filler${size}-${i}`, value).then(() => true, () => false);
+    for (let i = 0; await set(i);) ++i;
+  }
+}
+
+test('once-again-22: work whose result has no room is done, and runs once', { skip }, async (t) => {
+  const n = await Node.start(t);
+  const orders = new Claims(await n.client('ioredis, RESP3'), 'orders',
+    { patience: 300, policy: { as: 'call', lease: 3000 } });
+  await n.call('CONFIG', 'SET', 'maxmemory', '64mb');
+  const result = 'y'.repeat(5_000_000);
+  await assert.rejects(orders.once('k', async () => {
+    await fillMemory(n);
+    return result;
+  }), (error: unknown) => error instanceof semel.ResultNotKeptError && error.value === result
+    && /OOM/.test(error.message));
+  assert.equal(await n.state('orders', 'k'), 'done');
+  await n.advance(60_000);
+  await assert.rejects(orders.once('k', never), semel.NoResultError);
+});
+
+test('once-again-22: a result that was kept is not called dropped', { skip }, async (t) => {
+  const n = await Node.start(t);
+  const proxy = await n.proxy();
+  const orders = new Claims(await n.client('ioredis, RESP3', proxy.port), 'orders');
+  proxy.cut('SEMEL.COMPLETE', 1); // it is recorded, and its reply is lost
+  proxy.rule('SEMEL.COMPLETE', '-OOM memory limit reached');
+  assert.equal((await orders.once('k', () => 'paid')).value, 'paid');
+  assert.equal((await orders.once('k', never)).value, 'paid');
+});
