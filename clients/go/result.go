@@ -2,6 +2,7 @@ package semel
 
 import (
 	"bytes"
+	"context"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -220,8 +221,9 @@ func byMethod(a, b reflect.Value) (same, known bool) {
 }
 
 var (
-	readerType = reflect.TypeFor[io.Reader]()
-	errorType  = reflect.TypeFor[error]()
+	readerType  = reflect.TypeFor[io.Reader]()
+	errorType   = reflect.TypeFor[error]()
+	contextType = reflect.TypeFor[context.Context]()
 	// In memory, so that they are a value, if their codec can keep them.
 	bufferTypes = []reflect.Type{reflect.TypeFor[*bytes.Buffer](), reflect.TypeFor[*bytes.Reader](),
 		reflect.TypeFor[*strings.Reader]()}
@@ -278,18 +280,19 @@ func lazy(t reflect.Type, inside bool, seen map[reflect.Type]bool) string {
 	return ""
 }
 
-// isIterator: Next() bool, or Next() with a value and a bool or an error.
+// isIterator: Next() bool, or Next() with a value and a bool or an error. Next may take a context.
 func isIterator(t reflect.Type) bool {
 	next, ok := t.MethodByName("Next")
 	if !ok {
 		return false
 	}
-	arguments := next.Type.NumIn()
-	if t.Kind() != reflect.Interface {
-		arguments-- // the receiver
+	first := 1 // behind the receiver
+	if t.Kind() == reflect.Interface {
+		first = 0
 	}
-	results := next.Type.NumOut()
-	if arguments != 0 || results != 1 && results != 2 {
+	arguments, results := next.Type.NumIn()-first, next.Type.NumOut()
+	takes := arguments == 0 || arguments == 1 && next.Type.In(first) == contextType
+	if !takes || results != 1 && results != 2 {
 		return false
 	}
 	last := next.Type.Out(results - 1)

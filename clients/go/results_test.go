@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	semel "semel/client"
 )
 
@@ -71,6 +73,28 @@ func TestOnceAgain07_ATypeThatStandsForWorkIsRefusedBeforeTheClaim(t *testing.T)
 	same(t, semel.ConsumeOnce(ctx, orders, "k", nil).Verdict, semel.Retry)
 	same(t, semel.ConsumeOnce(ctx, orders, "", nil).Verdict, semel.Retry)
 	same(t, n.state("orders", "k"), "absent")
+}
+
+type tailing interface {
+	Next(context.Context) (string, error)
+}
+
+type stepper struct{ At int }
+
+func (s *stepper) Next(by int) bool { return by > s.At }
+
+// An iterator over the network has a Next that takes a context: one of go-redis was kept as {}.
+func TestOnceAgain07_AnIteratorWhoseNextTakesAContext(t *testing.T) {
+	n := start(t)
+	rdb := n.client()
+	orders := semel.New(rdb, "orders")
+	refused[*redis.ScanIterator](t, n, orders, "k")
+	refused[tailing](t, n, orders, "k")
+	refused[struct{ Keys *redis.ScanIterator }](t, n, orders, "k")
+	_, err := semel.Once(ctx, orders, "any", gives[any](rdb.Scan(ctx, 0, "*", 1).Iterator()))
+	is(t, err, semel.ErrLazyResult)
+	same(t, n.state("orders", "any"), "absent")
+	same(t, kept(t, orders, "stepper", &stepper{7}).At, 7) // whose Next takes something else
 }
 
 func TestOnceAgain07_BehindAnInterfaceItEndsTheClaimAsAPanicDoes(t *testing.T) {
