@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/big"
@@ -420,4 +421,50 @@ func TestOnceAgain24_FieldsOfAKeyNeverRunIntoEachOther(t *testing.T) {
 	}
 	_, err = semel.FormatKey("o:{id}", map[string]any{"id": (*string)(nil)})
 	is(t, err, semel.ErrKey)
+}
+
+// recorded is the fingerprint that the node has of a claim, and its number.
+func (n *node) recorded(namespace, key string) (fingerprint, algorithm string) {
+	view := n.call("SEMEL.GETCLAIM", namespace, key).([]any)
+	for i := 0; i+1 < len(view); i += 2 {
+		switch view[i] {
+		case "fingerprint":
+			fingerprint = view[i+1].(string)
+		case "algorithm":
+			algorithm = fmt.Sprint(view[i+1])
+		}
+	}
+	return fingerprint, algorithm
+}
+
+// WithOperation alone had null for its arguments, and so another fingerprint than the other doors.
+func TestOnceAgain24_TheOptionsGiveTheFingerprintsOfTheTable(t *testing.T) {
+	n := start(t)
+	orders := semel.New(n.client(), "orders")
+	played := 0
+	for _, each := range readTable(t).Cases {
+		if each.Kind != "identity" || each.Error != "" {
+			continue
+		}
+		options := []semel.Option{semel.WithOperation(each.Operation)}
+		if each.Scope != nil {
+			options = append(options, semel.WithScope(*each.Scope))
+		}
+		with := append(options, semel.WithFingerprintOf(json.RawMessage(each.Arguments)))
+		variants := [][]semel.Option{with}
+		if each.Arguments == "{}" {
+			variants = append(variants, options)
+		}
+		for i, options := range variants {
+			key := each.Name + strconv.Itoa(i)
+			_, err := semel.Once(ctx, orders, key, gives(1), options...)
+			is(t, err, nil)
+			fingerprint, algorithm := n.recorded("orders", key)
+			if fingerprint != each.Sha256 || algorithm != "9" {
+				t.Errorf("%s: %s (%v) instead of %s", key, fingerprint, algorithm, each.Sha256)
+			}
+			played++
+		}
+	}
+	same(t, played > 5, true)
 }

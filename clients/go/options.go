@@ -220,7 +220,7 @@ func (s *settings) fingerprint() (hex string, algorithm int, err error) {
 		return "", 0, errors.New("semel: WithOperation cannot be kept beside WithFingerprint; " +
 			"WithFingerprintOf takes bytes as well")
 	}
-	arguments := []byte("null")
+	arguments := []byte("{}") // of a call without any
 	if s.payload != nil {
 		arguments = s.payload.canonical
 	}
