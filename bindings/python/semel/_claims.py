@@ -14,7 +14,7 @@ from ._keys import key_bytes
 from ._lazy import refuse_lazy
 from ._library import Text, library, raw, take
 from ._locks import Lock
-from ._numbers import Duration, Ms, number, span
+from ._numbers import Deadline, Duration, Ms, number, span
 from ._policy import Policy
 from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request, flag)
 from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
@@ -55,33 +55,52 @@ class Claims:
                            fingerprint=fingerprint, lease=lease,
                            wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
                            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner)
-        if request.wait_ms == 0:
-            return self._answer_of(key, lambda outcome: self.engine._call(
-                library.claim, self._handle, byref(request), byref(outcome)))
-        place = self._begin(request)
-        try:
-            place.sleep()
-            return self._answer_of(key, place.end)
-        finally:
-            place.abandon()
+        deadline = Deadline(request.wait_ms)
+        while request.wait_ms != 0:
+            place = self._begin(request)
+            try:
+                place.sleep()
+                claim = self._answer_of(key, place.end, awaited=True)
+            finally:
+                place.abandon()
+            if claim is not None:
+                return claim
+            request.wait_ms = deadline.left_ms
+        return self._claim_now(key, request)
+
+    def _claim_now(self, key: Text, request: c.Request) -> Claim:
+        claim = self._answer_of(key, lambda outcome: self.engine._call(
+            library.claim, self._handle, byref(request), byref(outcome)))
+        assert claim is not None
+        return claim
 
     def _begin(self, request: c.Request, fd: int = -1) -> Wait:
         return Wait(self.engine, library.wait_begin, self._handle, byref(request), fd=fd)
 
-    def _answer_of(self, key: Text, ask: Callable[[c.ClaimOutcome], int]) -> Claim:
-        """The answer of `ask`. Releases a grant if the caller is interrupted before it returns."""
+    def _answer_of(self, key: Text, ask: Callable[[c.ClaimOutcome], int], *,
+                   awaited: bool = False) -> Optional[Claim]:
+        """The answer of `ask`. Releases a grant if the caller is interrupted before it returns.
+        None, of one that was `awaited`: it was granted, but the caller has learnt it so late that
+        the lease is over; ask again."""
         outcome = c.ClaimOutcome(answer=Answer.BUSY)
         try:
             code = ask(outcome)
             _refuse(code, outcome.error)
-            return _claim(outcome)
+            claim = _claim(outcome)
+            if awaited and claim.granted and not self._is_held(key, claim.epoch):
+                self.release(key, claim.epoch)  # as if it had not been granted
+                return None
+            return claim
         except BaseException:
             if outcome.answer == Answer.GRANTED and outcome.epoch:
-                if outcome.attempt > 1:  # a release forgets the attempts before
-                    self.fail(key, outcome.epoch, keep=False)
-                else:
-                    self.release(key, outcome.epoch)
+                self.release(key, outcome.epoch)  # the attempts before this one stay counted
             raise
+
+    def _is_held(self, key: Text, epoch: int) -> bool:
+        """Whether this owner has it and its lease runs."""
+        view = self.get(key)
+        return (view.state is State.HELD and view.epoch == epoch
+                and view.lease_remaining_ms > 0)
 
     def complete(self, key: Text, epoch: int, result: Text = b'') -> Owned:
         return self._owner(library.complete, key, epoch, payload=result)

@@ -10,7 +10,7 @@ from ._errors import Code, Forked, LeaseLost, NotHeld, NotTaken, last_error
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._library import Text, library, raw
-from ._numbers import Duration, number
+from ._numbers import Deadline, Duration, number
 from ._requests import flag
 from ._types import Answer
 from ._waits import Held, Wait
@@ -47,8 +47,9 @@ class Acquisition(Held):
         """A place in the line for it."""
         return Wait(self._engine, library.lock_begin, self._handle, wait_ms, fd=fd)
 
-    def end(self, wait: Wait) -> bool:
-        """Takes what the wait was answered."""
+    def end(self, wait: Wait) -> Optional[bool]:
+        """Takes what the wait was answered. None: it was granted, but the caller has learnt it so
+        late that the lease is over; ask again."""
         outcome = c.ClaimOutcome(answer=Answer.BUSY)
         try:
             code = wait.end(outcome)
@@ -56,7 +57,12 @@ class Acquisition(Held):
             library.buffer_free(byref(outcome.result))
             if code != Code.OK:
                 raise last_error(code)
-            return bool(outcome.answer == Answer.GRANTED) and self._taken()
+            if outcome.answer != Answer.GRANTED:
+                return False
+            if not self.depth and not self.token():
+                self._do(library.lock_give, byref(c_int()))  # as if it had not been granted
+                return None
+            return self._taken()
         except BaseException:
             self._not_taken(outcome.answer == Answer.GRANTED)
             raise
@@ -228,15 +234,18 @@ class Lock(LockOf):
         """Takes it, or takes it once more. False: another has it. A signal's handler that raises
         ends the wait, and what was granted in that moment is given back."""
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
-        mine = self._mine()
-        if longest == 0:
-            return mine.take_now()
-        wait = mine.begin(longest)
-        try:
-            wait.sleep()
-            return mine.end(wait)
-        finally:
-            wait.abandon()
+        mine, deadline = self._mine(), Deadline(longest)
+        while longest != 0:
+            wait = mine.begin(longest)
+            try:
+                wait.sleep()
+                taken = mine.end(wait)
+            finally:
+                wait.abandon()
+            if taken is not None:
+                return taken
+            longest = deadline.left_ms
+        return mine.take_now()
 
     def give(self) -> bool:
         """Gives it back, after as many calls as it was taken. False: this thread has not taken it.

@@ -3,6 +3,7 @@ durations on their way to milliseconds."""
 
 import math
 import operator
+import time
 from datetime import timedelta
 from typing import Any, Dict, Optional, Tuple, Union
 
@@ -93,3 +94,16 @@ def span(name: str, ms: Optional[int], duration: Optional[Duration], *, least: i
     if 0 <= made < least:
         raise OutOfRange(Code.BAD_OPTION, f'{shown} = {said}, at least {least} ms')
     return made
+
+
+class Deadline:
+    """The end of a wait that may take several calls."""
+
+    def __init__(self, wait_ms: int) -> None:
+        self._wait_ms = wait_ms
+        self._end = time.monotonic() + wait_ms / 1000
+
+    @property
+    def left_ms(self) -> int:
+        left = math.ceil((self._end - time.monotonic()) * 1000)
+        return max(0, min(left, self._wait_ms))

@@ -154,10 +154,7 @@ class Run(Held):
         claims, work = self._claims, self.work
         if claims is not None and work is not None and work.epoch:
             try:
-                if work.attempt > 1:  # a release forgets the attempts before
-                    claims.fail(work.key, work.epoch, keep=False)
-                else:
-                    claims.release(work.key, work.epoch)
+                claims.release(work.key, work.epoch)
             except SemelError:
                 pass  # it ends with the engine, or with its lease
         self.abandon()

@@ -35,14 +35,14 @@ from ._keeping import WORK_MAX, work_max_ms
 from ._keys import KeyOf
 from ._lazy import finished, refuse_lazy
 from ._library import Text, raw
-from ._locks import LockOf
-from ._numbers import Duration, Ms, number, span
+from ._locks import Acquisition, LockOf
+from ._numbers import Deadline, Duration, Ms, number, span
 from ._replay import Parameters, ReplayGuard, Replayed
-from ._requests import Fingerprint, _request, flag
+from ._requests import Fingerprint, _claim, _request, flag
 from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
                     verdict_of)
 from ._steps import Steps
-from ._types import Claim, Consumed, Once, Work
+from ._types import Answer, Claim, Consumed, Once, Work
 from ._waits import Held, Wait
 
 F = TypeVar('F', bound=Callable[..., Any])
@@ -172,13 +172,24 @@ async def claim(claims: Claims, key: Text, *, owner: Text = b'', claim_id: Optio
                        fingerprint=fingerprint, lease=lease, wait=wait, first_sent=first_sent,
                        lease_ms=lease_ms, wait_ms=wait_ms, first_sent_unix_ms=first_sent_unix_ms,
                        remote_owner=remote_owner)
-    bell = _Notifier.here()
+    deadline, bell = Deadline(request.wait_ms), _Notifier.here()
     with bell as fd:
-        place = await _wait(claims, request, bell, fd)
-        try:
-            return claims._answer_of(key, place.end)
-        finally:
-            place.abandon()
+        while True:
+            place = await _wait(claims, request, bell, fd)
+            try:
+                answer = claims._answer_of(key, place.end, awaited=True)
+            finally:
+                place.abandon()
+            if answer is not None:
+                return answer
+            if request.wait_ms == 0:
+                return _in_flight()
+            request.wait_ms = deadline.left_ms
+
+
+def _in_flight() -> Claim:
+    """The answer where a grant was over before the loop came to it, and no wait is left."""
+    return _claim(c.ClaimOutcome(answer=Answer.IN_FLIGHT, error=Code.TIMED_OUT, folded_onto=-1))
 
 
 async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
@@ -451,12 +462,19 @@ class lock(LockOf):
 
     async def take(self, wait_ms: Optional[int] = None) -> bool:
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
-        mine = self._mine()
+        mine, deadline = self._mine(), Deadline(longest)
+        taken = await self._ask(mine, longest)
+        while taken is None and longest != 0:
+            longest = deadline.left_ms
+            taken = await self._ask(mine, longest)
+        return bool(taken)
+
+    async def _ask(self, mine: Acquisition, wait_ms: int) -> Optional[bool]:
         bell = _Notifier.here()
         with bell as fd:
-            wait = await _off_loop(self._engine, mine.begin, longest, fd)
+            wait = await _off_loop(self._engine, mine.begin, wait_ms, fd)
             try:
-                await bell.answered(self._engine, wait, longest)
+                await bell.answered(self._engine, wait, wait_ms)
                 return mine.end(wait)
             except asyncio.CancelledError:
                 await _off_loop(self._engine, wait.abandon)

@@ -1,14 +1,18 @@
 """semel.aio: coroutines that wait and run once, cancelled, on several loops, and closed under."""
 
 import asyncio
+import functools
 import gc
 import os
 import tempfile
 import threading
+import time
 import unittest
+from unittest import mock
 
 import semel
 from semel import (Answer, Code, Engine, OnceAnswer, SemelError, State, Verdict, aio)
+from semel._waits import Wait
 
 LIMIT_S = 60
 
@@ -105,6 +109,78 @@ class WaitTest(Case):
                 self.assertIsNot(self.calls.get('k').state, State.HELD)
 
         self.run_it(main())
+
+    def test_once_again_12_a_grant_that_is_over_is_not_acted_on(self):
+        async def main():
+            for theirs, wait_ms, answers in ((True, 400, (Answer.IN_FLIGHT,)),
+                                             (False, 400, (Answer.GRANTED,)),
+                                             (True, 3_600_000, (Answer.REPLAY,))):
+                held = self.calls.claim('k')
+                wait = asyncio.create_task(aio.claim(self.calls, 'k', wait_ms=wait_ms,
+                                                     lease_ms=300))
+                await self.waiters(1)
+                self.calls.release('k', held.epoch)  # it is granted, but the loop is blocked
+                self.engine.advance(400)
+                other = self.calls.claim('k', lease_ms=60_000) if theirs else None
+                if wait_ms > 400:
+                    await self.waiters(1)
+                    self.calls.complete('k', other.epoch, b'theirs')
+                else:
+                    time.sleep(0.45)
+                mine = await wait
+                self.assertIn(mine.answer, answers)
+                if mine.granted:
+                    self.assertEqual(self.calls.get('k').epoch, mine.epoch)
+                    self.assertEqual(self.calls.get('k').lease_remaining_ms, 300)
+                self.calls.forget('k')
+
+        self.run_it(main())
+
+    def test_once_again_12_a_lock_that_is_over_is_not_taken(self):
+        async def main():
+            space = self.engine.claims('locks', 'lock')
+            for wait_ms in (400, 3_600_000):
+                first = space.claim('l')
+                lock = aio.lock(space, 'l', wait_ms=wait_ms, lease_ms=300)
+                take = asyncio.create_task(lock.take())
+                await self.waiters(1)
+                space.release('l', first.epoch)
+                self.engine.advance(400)
+                other = space.claim('l', lease_ms=60_000)
+                self.assertTrue(other.granted)
+                if wait_ms == 400:
+                    time.sleep(0.45)
+                    self.assertFalse(await take)
+                    space.release('l', other.epoch)
+                    continue
+                await self.waiters(1)
+                self.assertFalse(take.done())
+                space.release('l', other.epoch)
+                self.assertTrue(await take)
+                lock.close()
+
+        self.run_it(main())
+
+    def test_once_again_12_a_thread_does_not_act_on_a_grant_that_is_over(self):
+        space = self.engine.claims('locks', 'lock')
+        lock = space.lock('l', lease_ms=300)
+        sleep, others = Wait.sleep, []
+
+        def sleep_long(wait):
+            if others:
+                self.engine.advance(50)
+            sleep(wait)
+            if not others:
+                self.engine.advance(400)
+                others.append(space.claim('l', lease_ms=60_000))
+                others.append(self.calls.claim('k', lease_ms=60_000))
+
+        with mock.patch.object(Wait, 'sleep', sleep_long):
+            self.assertFalse(lock.take(50))
+            others.clear()
+            self.engine.advance(60_000)
+            late = self.calls.claim('k', wait_ms=50, lease_ms=300)
+        self.assertIs(late.answer, Answer.IN_FLIGHT)
 
     def test_several_loops_and_threads(self):
         held = self.calls.claim('k')
@@ -239,6 +315,28 @@ class OnceTest(Case):
             self.assertEqual([await charge(7), await charge(order=7)], [{'order': 7}] * 2)
 
         self.run_it(main())
+
+    def test_once_again_13_who_is_cancelled_before_the_work_has_used_no_try(self):
+        async def main(engine):
+            queue = engine.claims('queue', 'message', attempts_max=2)
+            for asks in (lambda: aio.claim(queue, 'm'), lambda: aio.once(queue, 'm', self.fail),
+                         lambda: aio.consume_once(queue, 'm', self.fail),
+                         aio.hold(queue, 'm').__aenter__):
+                first = queue.claim('m')
+                queue.fail('m', first.epoch)
+                for _ in range(3):
+                    task = asyncio.ensure_future(asks())
+                    await asyncio.sleep(0)  # it is on its way to the disk
+                    task.cancel()
+                    with self.assertRaises(asyncio.CancelledError):
+                        await task
+                    asks = functools.partial(aio.claim, queue, 'm')
+                second = queue.claim('m')
+                self.assertEqual((second.answer, second.attempt), (Answer.GRANTED, 2))
+                queue.forget('m')
+
+        with tempfile.TemporaryDirectory() as folder, Engine(folder) as engine:
+            asyncio.run(main(engine))
 
     def test_with_a_storage_the_loop_goes_on(self):
         async def main(directory):
