@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // Lock is a lock that this process holds: one acquisition, which several goroutines may share. Its
@@ -85,7 +86,7 @@ func (l *Lock) Context() context.Context {
 func (l *Lock) Lost() bool { return l.own() && l.held.isLost.Load() }
 
 // Unlock gives the lock back. ErrLeaseLost: it was not held any more, also if another owner has come
-// and gone. ErrUnavailable: the node did not answer; the lock is given back as soon as it does, or
+// and gone, or its context has ended before (WithRunMax). ErrUnavailable: the node did not answer; the lock is given back as soon as it does, or
 // its lease ends it. A second call returns what the first one did.
 func (l *Lock) Unlock() error {
 	if !l.own() {
@@ -96,12 +97,18 @@ func (l *Lock) Unlock() error {
 		h.stop()
 		<-h.done
 		found, repeated, err := h.owner("SEMEL.RELEASE")
-		if outcome := found.text("outcome"); err == nil && outcome != "ok" && !repeated {
-			err = lost(outcome)
+		// An earlier try may have taken effect. While the lease runs, nobody else can have had the lock
+		// before that.
+		ours := repeated && time.Now().Before(h.until)
+		if outcome := found.text("outcome"); err == nil && outcome != "ok" && !ours {
 			h.lose(outcome)
+			err = lost(outcome)
 		} else if err != nil {
 			h.claims.abandon(abandoned{request: request{key: h.key}, epoch: h.work.Epoch,
 				until: h.until})
+		}
+		if l.Lost() { // what its holder did since then was not protected
+			err = context.Cause(h.ctx)
 		}
 		l.err = err
 		h.cancel(nil)

@@ -221,6 +221,42 @@ func TestOnceAgain10_WorkIsToldWhenItsRenewalEnds(t *testing.T) {
 	is(t, consumed.Err, semel.ErrLeaseLost)
 }
 
+// Unlock was nil where the record was this holder's still, whatever its context had said.
+func TestOnceAgain10_UnlockOfALockThatIsLostSaysSo(t *testing.T) {
+	n := start(t)
+	relay := n.relay()
+	locks := semel.New(n.client(relay.through), "locks", semel.WithPolicy(semel.Policy{As: "lock"}),
+		semel.WithPatience(time.Second))
+	long, err := locks.Lock(ctx, "long", semel.WithLease(time.Minute), semel.WithRunMax(20*time.Millisecond))
+	is(t, err, nil)
+	<-long.Context().Done()
+	is(t, context.Cause(long.Context()), semel.ErrLeaseLost)
+	same(t, n.state("locks", "long"), "held")
+	is(t, long.Unlock(), semel.ErrLeaseLost)
+	is(t, long.Unlock(), semel.ErrLeaseLost)
+	same(t, strings.Contains(long.Unlock().Error(), "ran longer than"), true)
+	same(t, long.Lost(), true)
+	same(t, n.state("locks", "long"), "absent") // it is given back all the same
+
+	// No renewal reaches the node.
+	relay.answer("SEMEL.RENEW", 1000, "-TRYAGAIN no leader\r\n")
+	short, err := locks.Lock(ctx, "short", semel.WithLease(50*time.Millisecond))
+	is(t, err, nil)
+	<-short.Context().Done()
+	is(t, short.Unlock(), semel.ErrLeaseLost)
+
+	// Another owner has come and gone, and the answer comes after the lease: what was repeated until
+	// then is no proof.
+	gone, err := locks.Lock(ctx, "gone", semel.WithLease(300*time.Millisecond))
+	is(t, err, nil)
+	n.advance(time.Minute)
+	other, err := semel.New(n.client(), "locks").TryLock(ctx, "gone")
+	is(t, err, nil)
+	is(t, other.Unlock(), nil)
+	relay.answer("SEMEL.RELEASE", 7, "-TRYAGAIN no leader\r\n")
+	is(t, gone.Unlock(), semel.ErrLeaseLost)
+}
+
 func reflectCopy(into, from *semel.Lock) {
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(from).Elem())
 }
