@@ -8,6 +8,7 @@ from . import _library as c
 from ._codecs import BYTES, Codec
 from ._engine import Engine
 from ._errors import Code, InvalidKey, NoResult
+from ._functions import wants_work
 from ._holding import Holding
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
@@ -231,9 +232,11 @@ class Claims:
                            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
                            without_key=without_key)
         refuse_lazy(function, 'once')
+        with_work = wants_work(function, 'once')
         kept_by = codec_with(codec, encode, decode)
         kept = self._keeping(request, keep_lease, work_max)
-        outcome: 'Once[Any]' = self.engine._call(self._once, key, request, function, kept_by, kept)
+        outcome: 'Once[Any]' = self.engine._call(self._once, key, request, function, with_work,
+                                                   kept_by, kept)
         return outcome
 
     def _keeping(self, request: c.Request, keep_lease: bool, work_max: Duration) -> Kept:
@@ -244,7 +247,7 @@ class Claims:
         check_can_keep(self, request.lease_ms)
         return request.lease_ms, total / 1000
 
-    def _once(self, key: Text, request: c.Request, function: Callable[..., Any],
+    def _once(self, key: Text, request: c.Request, function: Callable[..., Any], with_work: bool,
               codec: 'Codec[Any]', kept: Kept) -> 'Once[Any]':
         wait = self._begin(request)
         run = None
@@ -253,7 +256,7 @@ class Claims:
                 wait.sleep()
             run = Run.once(self, wait, kept)
             ending, outcome = Ending(codec), c.OnceOutcome()
-            _run(run, ending, function)
+            _run(run, ending, function, with_work)
             error = run.finish(ending, outcome)
             return once_of(key, ending, outcome, error)
         finally:
@@ -279,8 +282,9 @@ class Claims:
                            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
                            without_key=without_key)
         refuse_lazy(handler, 'consume_once')
+        with_work = wants_work(handler, 'consume_once')
         kept = self._keeping(request, keep_lease, work_max)
-        consumed: Consumed = self.engine._call(self._consume, request, handler, kept)
+        consumed: Consumed = self.engine._call(self._consume, request, handler, with_work, kept)
         return consumed
 
     def hold(self, key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
@@ -314,11 +318,12 @@ class Claims:
         ending, outcome = Ending(BYTES), c.OnceOutcome()
         raise NoResult(once_of(key, ending, outcome, run.finish(ending, outcome)))
 
-    def _consume(self, request: c.Request, handler: Callable[..., Any], kept: Kept) -> Consumed:
+    def _consume(self, request: c.Request, handler: Callable[..., Any], with_work: bool,
+                 kept: Kept) -> Consumed:
         run = Run.message(self, request, kept)
         try:
             ending, consumed = Ending(NOTHING, verdict_of), c.Consumed()
-            _run(run, ending, handler)
+            _run(run, ending, handler, with_work)
             return consumed_of(ending, consumed, run.finish(ending, consumed))
         finally:
             run.abandon()
@@ -346,11 +351,11 @@ class Claims:
         return bool(is_so)
 
 
-def _run(run: Run, ending: Ending, function: Callable[..., Any]) -> None:
+def _run(run: Run, ending: Ending, function: Callable[..., Any], with_work: bool) -> None:
     if run.work is None:
         return
     try:
-        result = invoke(function, run.work)
+        result = invoke(function, with_work, run.work)
     except BaseException as raised:  # it goes on when it is written down
         ending.threw(raised)
     else:

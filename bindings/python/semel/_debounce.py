@@ -16,6 +16,7 @@ from typing import Any, Callable, Optional
 from . import _library as c
 from ._claims import Claims
 from ._errors import Closed, Code, InvalidType, SemelError
+from ._functions import check_takes_nothing
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._lazy import finished, refuse_lazy
@@ -65,13 +66,14 @@ class Debounce:
         exception goes on after that; KeyboardInterrupt and SystemExit go on at once. Raises
         SemelError where nothing could be asked (Full ..)."""
         refuse_lazy(function, 'Debounce.run')
+        check_takes_nothing(function, 'Debounce.run')
         answer: Debounced = self.claims.engine._call(self._run, key, function)
         return answer
 
     def _run(self, key: Text, function: Callable[[], Any]) -> Debounced:
         turn = Turn(self, key)
         try:
-            while turn.runs:
+            while turn.starts():
                 try:
                     ok = said(function())
                 except BaseException as raised:
@@ -100,6 +102,8 @@ def said(answer: Any) -> bool:
 class Turn:
     """One call: the claim, and whether other calls came meanwhile."""
 
+    runs = False  # it is granted, and the function is to be called, or runs
+
     def __init__(self, debounce: Debounce, key: Text) -> None:
         self._of, self._key = debounce, key_bytes(key)
         self._engine = debounce.claims.engine
@@ -109,22 +113,24 @@ class Turn:
         self._keeper: Optional[Keeper] = None
         self._raised: Optional[BaseException] = None
         self._answer: Optional[Debounced] = None
-        self.runs = False
+        self._has_begun = False
+        self._is_left = False
         if debounce._more:
             self._engine.set(self._mark, b'1', ttl_ms=max(_MARK_MS, debounce._interval_ms))
         self._ask()
 
     def _ask(self) -> None:
         claim = self._of.claims.claim(self._key, lease_ms=self._of._interval_ms)
-        self.runs = claim.answer is Answer.GRANTED
-        if self.runs:
-            self._epoch = claim.epoch
+        if claim.answer is Answer.GRANTED:
+            self._epoch, self._has_begun, self.runs = claim.epoch, False, True
             try:
                 self._begin()
             except BaseException:
-                self._release()
                 self.runs = False
+                self._release()
                 raise
+            if self._is_left:  # the caller has gone while this was asked for it
+                self.give_up()
             return
         if self._answer is not None:
             return  # another run serves the callers of this one
@@ -142,6 +148,11 @@ class Turn:
                                                 lease_ms=self._of._interval_ms,
                                                 work_max=self._of._work_max)
 
+    def starts(self) -> bool:
+        """Whether the function is to be called now."""
+        self._has_begun = self.runs
+        return self.runs
+
     def ended(self, ok: bool) -> None:
         self._stop()
         self._answer = Debounced.RAN if ok else Debounced.FAILED
@@ -156,9 +167,13 @@ class Turn:
             self._ask()
 
     def threw(self, raised: BaseException) -> None:
+        self.note(raised)
+        self.ended(False)
+
+    def note(self, raised: BaseException) -> None:
+        """What goes on when nothing runs any more."""
         if self._raised is None or isinstance(raised, _NOTHING_MORE):
             self._raised = raised
-        self.ended(False)
 
     def give_up(self) -> None:
         """Before the function was called: as if there had been no call."""
@@ -167,8 +182,20 @@ class Turn:
             self._release()
 
     def leave(self) -> None:
-        """Whatever has gone wrong: nothing is kept beyond its interval."""
+        """Whatever has gone wrong: nothing is kept beyond its interval, and a claim for which the
+        function was not called is given back."""
+        self._is_left = True
+        if self.runs and not self._has_begun:
+            self.give_up()
         self._stop()
+
+    def __del__(self) -> None:
+        """A coroutine that was closed while a thread asked for it never gets its turn."""
+        if self.runs:
+            try:
+                self.leave()
+            except SemelError:
+                pass  # it ends with its engine, or with its interval
 
     def result(self) -> Debounced:
         raised, self._raised = self._raised, None

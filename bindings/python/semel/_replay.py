@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from ._engine import Engine
 from ._errors import Code, Forked
+from ._functions import check_takes_one
 from ._lazy import refuse_lazy
 from ._library import Text, raw
 from ._numbers import Duration, span
@@ -71,6 +72,7 @@ class ReplayGuard:
         self._ahead = span('ahead', None, ahead, least=0)
         if callable(secrets):
             refuse_lazy(secrets, 'secrets')
+            check_takes_one(secrets, 'secrets', 'the caller')
         self._secrets = secrets
         self._clocks = clocks or _clocks
         self._lead: Optional[int] = None

@@ -1,7 +1,6 @@
 """Work between the claim that it was granted and what is said of it: what functions and coroutines
 that run once have in common."""
 
-import inspect
 from ctypes import POINTER, byref, string_at
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
 
@@ -208,21 +207,8 @@ class Run(Held):
         return error
 
 
-def invoke(function: Callable[..., Any], work: Work) -> Any:
-    return function(work) if _wants_work(function) else function()
-
-
-def _wants_work(function: Callable[..., Any]) -> bool:
-    """Whether it can be called with one argument and not without."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return False
-    try:
-        signature.bind()
-        return False
-    except TypeError:
-        return True
+def invoke(function: Callable[..., Any], takes_work: bool, work: Work) -> Any:
+    return function(work) if takes_work else function()
 
 
 def once_of(key: Any, ending: Ending, outcome: c.OnceOutcome,

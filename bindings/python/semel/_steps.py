@@ -19,6 +19,7 @@ from . import _library as c
 from ._codecs import JSON, Codec
 from ._engine import Engine
 from ._errors import Code, SemelError, last_error
+from ._functions import check_takes_nothing
 from ._lazy import finished, refuse_lazy
 from ._library import Text, library, raw, take
 from ._numbers import number
@@ -54,6 +55,7 @@ class Steps:
         """The result of `step` as its memo has it: from the memo if there is one, else it runs.
         What it raises is not remembered."""
         refuse_lazy(step, 'step')
+        check_takes_nothing(step, 'step')
         memo = self.recall(name)
         if memo is None:
             memo = raw(codec.encode(finished(step())))

@@ -29,6 +29,7 @@ from ._codecs import BYTES, JSON, Codec, codec_of_result
 from ._debounce import Debounce, Debounced, Turn, said
 from ._engine import Engine
 from ._errors import Code, LeaseLost, SemelError
+from ._functions import check_takes_nothing, wants_work
 from ._guarded import ARGUMENTS, Payload, Plan
 from ._holding import Holding
 from ._keeping import WORK_MAX, work_max_ms
@@ -138,14 +139,24 @@ async def _off_loop(engine: Engine, function: Callable[..., Any], *arguments: An
     """A call that may wait for the disk. It is not left before it has ended."""
     if not engine.is_durable:
         return function(*arguments)
-    call = asyncio.get_running_loop().run_in_executor(None, lambda: function(*arguments))
+    call = asyncio.get_running_loop().run_in_executor(None, _caught, function, *arguments)
     cancelled = await _ended(call)
+    made, raised = call.result()
     if cancelled is not None:
-        made = None if call.exception() is not None else call.result()
         if isinstance(made, (Held, Turn)):  # what was granted meanwhile
             await _off_loop(engine, made.give_up)
         raise cancelled
-    return call.result()
+    if raised is not None:
+        raise raised
+    return made
+
+
+def _caught(function: Callable[..., Any], *arguments: Any) -> Tuple[Any, Optional[BaseException]]:
+    """What it returns, and what it raises: a future cannot hold a StopIteration."""
+    try:
+        return function(*arguments), None
+    except BaseException as raised:
+        return None, raised
 
 
 async def _wait(claims: Claims, request: c.Request, bell: _Notifier, fd: int) -> Wait:
@@ -212,11 +223,12 @@ async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
                        first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
                        without_key=without_key)
     refuse_lazy(function, 'once', may_await=not flag('thread', thread))
+    with_work = wants_work(function, 'once')
     kept_by = codec_with(codec, encode, decode)
     held = await _begin(claims, request, claims._keeping(request, keep_lease, work_max))
     try:
         ending, outcome = Ending(kept_by), c.OnceOutcome()
-        await _work(held, ending, function, thread)
+        await _work(held, ending, function, with_work, thread)
         error = await _finish(claims.engine, held, ending, outcome)
         return once_of(key, ending, outcome, error)
     finally:
@@ -251,11 +263,12 @@ async def consume_once(claims: Claims, message_id: Text, handler: Callable[..., 
                        first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
                        without_key=without_key)
     refuse_lazy(handler, 'consume_once', may_await=not flag('thread', thread))
+    with_work = wants_work(handler, 'consume_once')
     kept = claims._keeping(request, keep_lease, work_max)
     run = await _off_loop(claims.engine, Run.message, claims, request, kept)
     try:
         ending, consumed = Ending(NOTHING, verdict_of), c.Consumed()
-        await _work(run, ending, handler, thread)
+        await _work(run, ending, handler, with_work, thread)
         error = await _finish(claims.engine, run, ending, consumed)
         return consumed_of(ending, consumed, error)
     finally:
@@ -315,6 +328,7 @@ async def step(steps: Steps, name: Text, function: Callable[[], Any], *,
     """As Steps.run(), of a function whose result may be awaited."""
     engine = steps._engine
     refuse_lazy(function, 'step', may_await=True)
+    check_takes_nothing(function, 'step')
     memo = await _off_loop(engine, steps.recall, name)
     if memo is None:
         made = function()
@@ -330,20 +344,24 @@ async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> D
     failed: the run that others were promised comes before the cancellation goes on."""
     engine = guard.claims.engine
     refuse_lazy(function, 'debounce', may_await=True)
+    check_takes_nothing(function, 'debounce')
     turn: Turn = await _off_loop(engine, Turn, guard, key)
     try:
-        while turn.runs:
+        while turn.starts():
             try:
                 ok = function()
                 if inspect.isawaitable(ok):
                     ok = await ok
-                ok = said(ok)
+                end = functools.partial(turn.ended, said(ok))
             except GeneratorExit as raised:
-                turn.threw(raised)
+                turn.threw(raised)  # nothing can be awaited any more
+                continue
             except BaseException as raised:
-                await _off_loop(engine, turn.threw, raised)
-            else:
-                await _off_loop(engine, turn.ended, ok)
+                end = functools.partial(turn.threw, raised)
+            try:
+                await _off_loop(engine, end)
+            except asyncio.CancelledError as cancelled:
+                turn.note(cancelled)  # it has ended all the same, and may have to run again
     finally:
         turn.leave()
     return turn.result()
@@ -359,13 +377,14 @@ async def check(guard: ReplayGuard, *, caller: Text, timestamp_unix_ms: int, non
     return verdict
 
 
-async def _work(run: Run, ending: Ending, function: Callable[..., Any], thread: bool) -> None:
+async def _work(run: Run, ending: Ending, function: Callable[..., Any], with_work: bool,
+                thread: bool) -> None:
     if run.work is None:
         return
     if thread:
-        return await _work_in_thread(run.work, ending, function)
+        return await _work_in_thread(run.work, ending, function, with_work)
     try:
-        result = invoke(function, run.work)
+        result = invoke(function, with_work, run.work)
         if inspect.isawaitable(result):
             result = await result
     except BaseException as raised:  # it goes on when it is written down
@@ -374,16 +393,17 @@ async def _work(run: Run, ending: Ending, function: Callable[..., Any], thread: 
         ending.returned(result)
 
 
-async def _work_in_thread(work: Work, ending: Ending, function: Callable[..., Any]) -> None:
+async def _work_in_thread(work: Work, ending: Ending, function: Callable[..., Any],
+                          with_work: bool) -> None:
     context = contextvars.copy_context()
     call = asyncio.get_running_loop().run_in_executor(
-        None, lambda: context.run(invoke, function, work))
+        None, _caught, context.run, invoke, function, with_work, work)
     cancelled = await _ended(call)
-    raised = call.exception()
+    result, raised = call.result()
     if raised is not None:
         ending.threw(raised)
     else:
-        ending.returned(call.result())
+        ending.returned(result)
     if cancelled is not None:
         ending.raised = cancelled  # after the work is written down
 

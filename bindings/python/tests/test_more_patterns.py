@@ -2,13 +2,17 @@
 why. With a manual clock unless a lease has to be kept."""
 
 import asyncio
+import functools
+import gc
+import tempfile
 import threading
+import time
 import unittest
 from unittest import mock
 
 import semel
 from semel import (Answer, Code, Debounce, Debounced, Engine, OnceAnswer, Replayed, ReplayGuard,
-                   State, aio)
+                   State, _debounce, aio)
 
 
 class Case(unittest.TestCase):
@@ -138,6 +142,62 @@ class DebounceTest(Case):
 
         asyncio.run(main())
         self.assertEqual(guard.remaining_ms('r'), 0)
+
+    def test_once_again_13_with_a_storage_no_cancellation_loses_a_promised_run(self):
+        async def main(engine, times, after_s):
+            clicks = engine.claims('clicks', 'debounce')
+            guard, runs = Debounce(clicks, run_once_more_after=True), []
+            inside, end = asyncio.Event(), asyncio.Event()
+
+            async def rebuild():
+                runs.append(1)
+                if len(runs) == 1:
+                    inside.set()
+                    await end.wait()
+                if len(runs) <= times:  # while the end is on its way to the disk
+                    asyncio.get_running_loop().call_later(after_s, runner.cancel)
+
+            runner = asyncio.ensure_future(aio.debounce(guard, 'r', rebuild))
+            await inside.wait()
+            self.assertIs(await aio.debounce(guard, 'r', self.fail), Debounced.WILL_RUN_AGAIN)
+            end.set()
+            with self.assertRaises(asyncio.CancelledError):
+                await runner
+            self.assertEqual(len(runs), 2)
+            self.assertIsNot(clicks.get('r').state, State.HELD)
+
+        for times in (1, 2):
+            with tempfile.TemporaryDirectory() as folder, Engine(folder) as engine:
+                asyncio.run(main(engine, times, 0))
+
+    def test_once_again_13_a_coroutine_that_is_closed_leaves_no_claim(self):
+        def slow(turn):
+            ended(turn, True)
+            time.sleep(0.05)
+
+        ended = _debounce.Turn.ended
+
+        async def main(engine):
+            clicks = engine.claims('clicks', 'debounce')
+            guard = Debounce(clicks, run_once_more_after=True)
+            for rounds in range(2):  # closed while it asks, and while it ends
+                call = aio.debounce(guard, 'r', lambda: None)
+                for _ in range(rounds + 1):
+                    asked = call.send(None)
+                    await asyncio.sleep(0.1 if rounds == 0 else 0.05)
+                    if rounds == 0:
+                        break
+                    while not asked.done():
+                        await asyncio.sleep(0.001)
+                call.close()
+                del call, asked
+                await asyncio.sleep(0.2)
+                gc.collect()
+                self.assertIsNot(clicks.get('r').state, State.HELD, rounds)
+
+        with tempfile.TemporaryDirectory() as folder, Engine(folder) as engine, \
+                mock.patch.object(_debounce.Turn, 'ended', lambda turn, ok: slow(turn)):
+            asyncio.run(main(engine))
 
     def test_an_interpreter_that_is_to_end_runs_nothing_more(self):
         guard = Debounce(self.clicks, run_once_more_after=True)
@@ -547,6 +607,80 @@ class ThreadTest(Case):
 
         asyncio.run(main())
         self.assertEqual(self.calls.once('k', self.fail).value, b'paid')
+
+
+    def test_once_again_27_a_thread_whose_work_raises_stop_iteration_ends(self):
+        def empty():
+            return next(iter(()))
+
+        async def main():
+            for call in (lambda: aio.once(self.calls, 'k', empty, thread=True),
+                         lambda: aio.consume_once(self.calls, 'k', empty, thread=True),
+                         lambda: aio.once(self.calls, 'k', empty)):
+                with self.assertRaises(RuntimeError) as raised:
+                    await asyncio.wait_for(call(), 10)
+                self.assertIsInstance(raised.exception.__cause__, StopIteration)
+                self.assertIsNot(self.calls.get('k').state, State.HELD)
+
+        asyncio.run(main())
+
+    def test_once_again_27_a_call_off_the_loop_that_raises_stop_iteration_ends(self):
+        with tempfile.TemporaryDirectory() as folder, Engine(folder) as engine:
+            guard = ReplayGuard(engine, secrets=lambda caller: next(iter(())))
+            how = dict(caller='c', timestamp_unix_ms=0, nonce='n', signature='')
+            with self.assertRaises(RuntimeError):
+                asyncio.run(asyncio.wait_for(aio.check(guard, **how), 10))
+
+
+class FunctionTest(Case):
+    """once-again-7: a function that cannot be called makes no claim, so none is in doubt."""
+
+    class Adds:
+        def __call__(self, one, other):
+            raise AssertionError('called')
+
+        def one_more(self, one, other):
+            raise AssertionError('called')
+
+    def test_once_again_7_one_that_cannot_be_called_is_refused_before_the_claim(self):
+        pay = self.engine.claims('pay', 'payment')
+        tokens = semel.Tokens(self.engine)
+        token = tokens.issue()
+        clicks = Debounce(self.engine.claims('clicks', 'debounce'))
+        unfit = (lambda one, other: 1, lambda *, named: 1, self.Adds(), self.Adds().one_more,
+                 functools.partial(lambda *, named, other: 1, named=1), 7, None)
+        before = self.engine.stats()['claims_granted']
+        for function in unfit:
+            for call in (lambda: pay.once('k', function), lambda: pay.consume_once('k', function),
+                         lambda: tokens.spend(token, function), lambda: clicks.run('k', function),
+                         lambda: asyncio.run(aio.once(pay, 'k', function)),
+                         lambda: asyncio.run(aio.once(pay, 'k', function, thread=True)),
+                         lambda: asyncio.run(aio.consume_once(pay, 'k', function)),
+                         lambda: asyncio.run(aio.debounce(clicks, 'k', function))):
+                with self.assertRaises(semel.InvalidType):
+                    call()
+        self.assertEqual(self.engine.stats()['claims_granted'], before)
+        with self.assertRaisesRegex(semel.InvalidType, 'lambda.*does not take'):
+            pay.once('k', lambda one, other: 1)
+        with self.assertRaisesRegex(semel.InvalidType, 'step'):
+            pay.once('s', lambda work: work.steps.run('s', lambda one: one))
+        with self.assertRaisesRegex(semel.InvalidType, 'secrets'):
+            ReplayGuard(self.engine, secrets=lambda: ['s'])
+
+    def test_those_that_can_be_called_are(self):
+        class Called:
+            def __call__(self, work):
+                return b'%d' % work.attempt
+
+            def method(self, work, more=1):
+                return b'%d' % work.attempt
+
+        fit = (lambda: b'1', lambda work: b'1', lambda *all: b'1', lambda work=None: b'1',
+               lambda work, *, named=1: b'1', Called(), Called().method,
+               functools.partial(lambda a, work: b'1', 1), bytes, mock.Mock(return_value=b'1'))
+        for number, function in enumerate(fit):
+            first = self.calls.once(f'{number}', function)
+            self.assertIs(first.answer, OnceAnswer.RAN, number)
 
 
 class KeeperTest(unittest.TestCase):
