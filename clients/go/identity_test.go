@@ -380,7 +380,7 @@ func TestOnceAgain24_AFingerprintHasThePayloadAndTheOperation(t *testing.T) {
 	algorithm, fingerprint = of("k2", semel.WithFingerprint([]byte("{}")))
 	same(t, algorithm+fingerprint, "2"+half([]byte("{}")))
 	algorithm, fingerprint = of("k9", semel.WithOperation("pay"))
-	same(t, algorithm+fingerprint, "9"+half([]byte(`["pay",null,null]`)))
+	same(t, algorithm+fingerprint, "9"+half([]byte(`["pay",null,{}]`)))
 	algorithm, fingerprint = of("k9s", semel.WithOperation("pay"),
 		semel.WithScope(semel.Scope{Tenant: "acme"}), semel.WithFingerprintOf([]byte{0, 255}))
 	same(t, algorithm+fingerprint, "9"+half([]byte(`["pay",{"tenant":"acme"},{"$bytes":"AP8="}]`)))

@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -86,8 +87,9 @@ func (l *Lock) Context() context.Context {
 func (l *Lock) Lost() bool { return l.own() && l.held.isLost.Load() }
 
 // Unlock gives the lock back. ErrLeaseLost: it was not held any more, also if another owner has come
-// and gone, or its context has ended before (WithRunMax). ErrUnavailable: the node did not answer; the lock is given back as soon as it does, or
-// its lease ends it. A second call returns what the first one did.
+// and gone, or its context has ended before (WithRunMax). ErrUnavailable: the node did not answer; the
+// lock is given back as soon as it does, or its lease ends it; both are possible. A second call
+// returns what the first one did.
 func (l *Lock) Unlock() error {
 	if !l.own() {
 		return errNoLock
@@ -96,7 +98,8 @@ func (l *Lock) Unlock() error {
 		h := l.held
 		h.stop()
 		<-h.done
-		found, repeated, err := h.owner("SEMEL.RELEASE")
+		found, repeated, silent := h.owner("SEMEL.RELEASE")
+		err := silent
 		// An earlier try may have taken effect. While the lease runs, nobody else can have had the lock
 		// before that.
 		ours := repeated && time.Now().Before(h.until)
@@ -109,6 +112,9 @@ func (l *Lock) Unlock() error {
 		}
 		if l.Lost() { // what its holder did since then was not protected
 			err = context.Cause(h.ctx)
+			if silent != nil {
+				err = fmt.Errorf("%w: %w", err, silent)
+			}
 		}
 		l.err = err
 		h.cancel(nil)
