@@ -53,11 +53,15 @@ const defaultRetryAfter = time.Second
 // the broker. A message without an id is handled unguarded.
 //
 // An error of handle means Retry; after the namespace's ATTEMPTS-MAX, with Reject or with
-// WithFailure(Keep) it means DeadLetter. A panic of handle goes on.
+// WithFailure(Keep) it means DeadLetter. A panic of handle goes on. Where an option of the call is
+// wrong nothing runs, and the verdict is DeadLetter; where one of New is (Err) there is no verdict, 0.
 func ConsumeOnce(ctx context.Context, c *Claims, id string,
 	handle func(ctx context.Context, work Work) error, options ...Option) Consumed {
 	if id == "" {
 		return unguarded(ctx, handle)
+	}
+	if c.defaults.err != nil { // the message is as good as any: no verdict on it
+		return Consumed{Err: c.defaults.err}
 	}
 	s := c.settings(options)
 	if s.err == nil && handle == nil {
@@ -120,7 +124,7 @@ func notRun(err error) Consumed {
 	case errors.As(err, &kept):
 		consumed.Verdict, consumed.Attempt = DeadLetter, kept.Attempt
 	case errors.Is(err, ErrMismatch), errors.Is(err, ErrOutsideWindow), errors.Is(err, ErrUnknown),
-		errors.Is(err, ErrKey), errors.Is(err, ErrPayload), redis.HasErrorPrefix(err, "WRONGTYPE"):
+		errors.Is(err, ErrKey), errors.Is(err, ErrPayload), errors.Is(err, ErrOption), redis.HasErrorPrefix(err, "WRONGTYPE"):
 		consumed.Verdict = DeadLetter
 	}
 	if consumed.Verdict == DeadLetter {

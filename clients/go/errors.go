@@ -39,6 +39,9 @@ var (
 	ErrBusy = errors.New("semel: the node has no room")
 	// ErrUnavailable: the node did not answer within the patience of the call.
 	ErrUnavailable = errors.New("semel: the node does not answer")
+	// ErrOption: an option, or the name of the namespace, cannot be kept. The error names it, its value
+	// and the limit. Nothing was claimed, and no repeat will help.
+	ErrOption = errors.New("semel: bad option")
 	// ErrKey: the key is empty or too long.
 	ErrKey = errors.New("semel: bad key")
 	// ErrFormat: FormatKey cannot fill in the format.

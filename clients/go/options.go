@@ -1,8 +1,8 @@
 package semel
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -114,6 +114,24 @@ type settings struct {
 	err       error
 }
 
+// The limits of the node.
+const (
+	ownerBytesMax     = 64
+	namespaceBytesMax = 64
+)
+
+// isNamespace checks the name of a namespace: 1 to 64 bytes of A-Za-z0-9_.-
+func (s *settings) isNamespace(name string) {
+	strange := strings.ContainsFunc(name, func(c rune) bool {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		return !letter && !('0' <= c && c <= '9') && c != '_' && c != '.' && c != '-'
+	})
+	if strange || name == "" || len(name) > namespaceBytesMax {
+		s.wrong("the namespace %.80q of %d bytes: a name is 1 to %d bytes of A-Za-z0-9_.-", name,
+			len(name), namespaceBytesMax)
+	}
+}
+
 // Option changes a call, or all calls of a Claims (New).
 type Option func(*settings)
 
@@ -126,7 +144,7 @@ func (s *settings) apply(options []Option) {
 // wrong keeps the first thing that is wrong with the options.
 func (s *settings) wrong(format string, args ...any) {
 	if s.err == nil {
-		s.err = fmt.Errorf("semel: "+format, args...)
+		s.err = fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
 	}
 }
 
@@ -146,8 +164,8 @@ func WithPolicy(p Policy) Option {
 				s.isTime("the policy's "+each.name, each.value)
 			}
 		}
-		if p.AttemptsMax < 0 {
-			s.wrong("the policy's ATTEMPTS-MAX is %d", p.AttemptsMax)
+		if p.AttemptsMax < 0 || int64(p.AttemptsMax) > math.MaxUint32 {
+			s.wrong("the policy's ATTEMPTS-MAX(%d): it is 0 to %d", p.AttemptsMax, uint32(math.MaxUint32))
 		}
 		s.policy = &p
 	}
@@ -209,7 +227,7 @@ func WithScope(scope Scope) Option { return func(s *settings) { s.scope = &scope
 func (s *settings) fingerprint() (hex string, algorithm int, err error) {
 	switch {
 	case s.operation == nil && s.scope != nil:
-		return "", 0, errors.New("semel: WithScope needs WithOperation")
+		return "", 0, fmt.Errorf("%w: WithScope needs WithOperation", ErrOption)
 	case s.operation == nil && s.payload == nil:
 		return "", 0, nil
 	case s.operation == nil && s.payload.canonical != nil:
@@ -217,8 +235,8 @@ func (s *settings) fingerprint() (hex string, algorithm int, err error) {
 	case s.operation == nil:
 		return s.payload.digest, sha256Bytes, nil
 	case s.payload != nil && s.payload.canonical == nil:
-		return "", 0, errors.New("semel: WithOperation cannot be kept beside WithFingerprint; " +
-			"WithFingerprintOf takes bytes as well")
+		return "", 0, fmt.Errorf("%w: WithOperation cannot be kept beside WithFingerprint; "+
+			"WithFingerprintOf takes bytes as well", ErrOption)
 	}
 	arguments := []byte("{}") // of a call without any
 	if s.payload != nil {
@@ -231,19 +249,29 @@ func (s *settings) fingerprint() (hex string, algorithm int, err error) {
 	return halfOf(identity), sha256Identity, nil
 }
 
-// WithFirstSent is when the work was first requested, for namespaces with a window. Every time is
-// one but time.Time{}, which is refused.
+// WithFirstSent is when the work was first requested, for namespaces with a window. Times before 1970
+// are refused, so time.Time{} is, and those whose milliseconds since then have more than 63 bits.
 func WithFirstSent(t time.Time) Option {
 	return func(s *settings) {
 		if t.IsZero() {
 			s.wrong("WithFirstSent(time.Time{}) is no time")
+		} else if t.Unix() < 0 || t.Unix() >= math.MaxInt64/1000 {
+			s.wrong("WithFirstSent(%v): it is at least 1970, and 63 bits of milliseconds", t)
 		}
 		s.firstSent = &t
 	}
 }
 
 // WithOwner is a label of at most 64 bytes for people.
-func WithOwner(label string) Option { return func(s *settings) { s.owner = label } }
+func WithOwner(label string) Option {
+	return func(s *settings) {
+		if len(label) > ownerBytesMax {
+			s.wrong("WithOwner(%.80q): a label of %d bytes; the limit is %d", label, len(label),
+				ownerBytesMax)
+		}
+		s.owner = label
+	}
+}
 
 // WithCodec says how results become bytes; by default JSON.
 func WithCodec(codec Codec) Option {

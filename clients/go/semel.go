@@ -12,7 +12,6 @@ package semel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -63,7 +62,13 @@ type Claims struct {
 // is what every call returns, and Err.
 func New(rdb redis.UniversalClient, namespace string, options ...Option) *Claims {
 	s := settings{patience: defaultPatience, runMax: defaultRunMax, codec: JSON}
+	s.isNamespace(namespace)
 	s.apply(options)
+	if s.operation != nil {
+		if _, err := identityOf(*s.operation, s.scope, nil); err != nil {
+			s.wrong("WithOperation: %w", err)
+		}
+	}
 	if _, ring := rdb.(*redis.Ring); ring || rdb == nil {
 		s.wrong("a client of type %T cannot keep what claims promise", rdb)
 	}
@@ -80,7 +85,7 @@ func (c *Claims) settings(options []Option) settings {
 	s := c.defaults
 	s.apply(options)
 	if s.policy != c.defaults.policy && s.err == nil {
-		s.err = errors.New("semel: WithPolicy is an option of New, not of a call")
+		s.wrong("WithPolicy is one of New, not of a call")
 	}
 	return s
 }

@@ -154,6 +154,58 @@ func TestOnceAgain11_ZeroIsZeroAndATimeIsATime(t *testing.T) {
 	is(t, err, nil) // nobody has taken over
 }
 
+// They were refused by the node at the first call, as errors that a consumer took for Retry.
+func TestOnceAgain11_AnOptionBeyondALimitOfTheNodeIsRefusedWhenTheObjectIsMade(t *testing.T) {
+	n := start(t)
+	rdb := n.client()
+	orders := semel.New(rdb, "orders")
+	label := strings.Repeat("x", 65)
+	text := strings.Repeat("n", 65)
+	for limit, option := range map[string]semel.Option{
+		"limit is 64": semel.WithOwner(label), "1ms to": semel.WithLease(100*366*24*time.Hour + 1),
+		"WithFirstSent(1969": semel.WithFirstSent(time.Unix(-1, 0).UTC()),
+		"63 bits":            semel.WithFirstSent(time.Unix(math.MaxInt64/1000, 0)),
+		"limit is 512":       semel.WithOperation(strings.Repeat("o", 513)),
+		"operation is empty": semel.WithOperation("")} {
+		made := semel.New(rdb, "orders", option)
+		is(t, made.Err(), semel.ErrOption)
+		same(t, strings.Contains(made.Err().Error(), limit), true)
+		none := semel.ConsumeOnce(ctx, made, "k", nothing(t))
+		same(t, none.Verdict, semel.Verdict(0)) // it says nothing of the message
+		is(t, none.Err, semel.ErrOption)
+
+		_, err := semel.Once(ctx, orders, "k", never(t), option)
+		same(t, strings.Contains(fmt.Sprint(err), limit), true)
+		same(t, errors.Is(err, semel.ErrOption) || errors.Is(err, semel.ErrKey), true)
+		same(t, semel.ConsumeOnce(ctx, orders, "k", nothing(t), option).Verdict, semel.DeadLetter)
+	}
+	for _, name := range []string{"", "bad name!", "é", "a/b", "a:b", "\x00", "\xff", text} {
+		made := semel.New(rdb, name)
+		is(t, made.Err(), semel.ErrOption)
+		same(t, strings.Contains(made.Err().Error(), "1 to 64 bytes of A-Za-z0-9_.-"), true)
+		same(t, strings.Contains(made.Err().Error(), fmt.Sprintf("%q", name)), true)
+		_, err := made.TryLock(ctx, "k")
+		is(t, err, semel.ErrOption)
+		_, err = semel.NewTokens(made).Issue(ctx, time.Minute)
+		is(t, err, semel.ErrOption)
+	}
+	same(t, n.state("orders", "k"), "absent")
+
+	longest := semel.New(rdb, "A-z_0."+text[:58], semel.WithOwner(label[:64]),
+		semel.WithLease(100*366*24*time.Hour), semel.WithOperation(strings.Repeat("o", 512)),
+		semel.WithFirstSent(time.UnixMilli(0)))
+	is(t, longest.Err(), nil)
+	_, err := semel.Once(ctx, longest, "k", gives(1))
+	is(t, err, nil)
+}
+
+func nothing(t *testing.T) func(context.Context, semel.Work) error {
+	return func(context.Context, semel.Work) error {
+		t.Error("it ran")
+		return nil
+	}
+}
+
 func TestOnceAgain12_ALockIsOneAcquisitionAndACopyOwnsNothing(t *testing.T) {
 	n := start(t)
 	locks := semel.New(n.client(), "locks", semel.WithPolicy(semel.Policy{As: "lock"}))
