@@ -451,7 +451,8 @@ TEST_CASE("steps: a name that is empty or too long is an error before the step r
   Claims orders = process.claims("orders", policies::call);
   const Epoch epoch = orders.claim({.key = "k"}).epoch;
   int ran = 0;
-  for (Steps steps : {Steps{orders, "k", epoch}, Steps::unguarded(orders)}) {
+  for (const bool is_guarded : {true, false}) {
+    Steps steps = is_guarded ? Steps{orders, "k", epoch} : Steps::unguarded(orders);
     const auto with = [&](Bytes name) { return steps.run(name, [&] { return ++ran; }); };
     CHECK(with("").error().code == ErrorCode::bad_option);
     const auto too_long = with(std::string(limits::step_name_max + 1, 's'));
@@ -471,7 +472,8 @@ TEST_CASE("steps: a memo that is too long is an error that says so, and the step
   Process process;
   Claims orders = process.claims("orders", policies::call);
   const Epoch epoch = orders.claim({.key = "k"}).epoch;
-  for (Steps steps : {Steps{orders, "k", epoch}, Steps::unguarded(orders)}) {
+  for (const bool is_guarded : {true, false}) {
+    Steps steps = is_guarded ? Steps{orders, "k", epoch} : Steps::unguarded(orders);
     int ran = 0;
     const auto result = steps.run("s", [&] {
       ++ran;

@@ -156,8 +156,10 @@ DebounceAnswer Debounce::run(Bytes key, Function&& function) {
   }
   // Only a copy can run later, in another call.
   if (options_.run_latest_after && !latest) return DebounceAnswer::refused;
+  // Outlives the turn, whose end runs it where the thread is being cancelled.
+  const Turn::Function own = [&] { return detail::succeeds(function); };
   Turn turn{*this, key, std::move(latest)};
-  if (turn.runs()) turn.run([&] { return detail::succeeds(function); });
+  if (turn.runs()) turn.run(own);
   return turn.answer();
 }
 
