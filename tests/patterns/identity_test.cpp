@@ -123,6 +123,7 @@ TEST_CASE("identity: operation, scope and arguments do not run into each other",
   CHECK(text("a", "", "").error().code == ErrorCode::syntax);
   CHECK(text(std::string(limits::operation_bytes_max + 1, 'x'), "", "1").error().code ==
         ErrorCode::key_too_long);
+  CHECK(identity_text({.operation = "pay"}).value() == R"(["pay",null,{}])");  // as every door
   const CallIdentity nobody{.operation = "a", .scope = {.needs_user = true}};
   CHECK(identity_text(nobody).error().code == ErrorCode::key_empty);
 }

@@ -28,9 +28,9 @@ namespace semel {
 [[nodiscard]] std::string json_string(Bytes text);
 
 struct CallIdentity {
-  Bytes operation{};         ///< 1..limits::operation_bytes_max bytes of UTF-8
-  Scope scope{};             ///< tenant and user that are empty are not there
-  Bytes arguments = "null";  ///< JSON: an object by names, or a payload
+  Bytes operation{};       ///< 1..limits::operation_bytes_max bytes of UTF-8
+  Scope scope{};           ///< tenant and user that are empty are not there
+  Bytes arguments = "{}";  ///< JSON: an object by names, or a payload; {}: none
 };
 
 /// The canonical text of [operation, scope, arguments].
