@@ -12,11 +12,12 @@ import hmac
 import threading
 import time
 from itertools import islice
-from typing import Callable, Iterable, Optional, Sequence, Tuple, Union
+from typing import (Any, Callable, Collection, Iterable, Iterator, List, Mapping, Optional,
+                    Sequence, Tuple, Union)
 from urllib.parse import quote
 
 from ._engine import Engine
-from ._errors import Code, Forked
+from ._errors import Code, Forked, InvalidType, SemelError
 from ._functions import check_takes_one
 from ._lazy import refuse_lazy
 from ._library import Text, raw
@@ -27,7 +28,8 @@ CALLER_BYTES_MAX, NONCE_BYTES_MAX, PARAMETERS_MAX = 256, 256, 1024
 PARAMETER_BYTES_MAX = 1 << 20  # of all together
 _YEAR_9999_MS = 253_402_300_799_999
 
-Parameters = Iterable[Tuple[Text, Text]]
+Parameters = Union[Mapping[str, Text], Iterable[Tuple[Text, Text]]]
+_TEXT = (str, bytes, bytearray, memoryview)
 
 
 class Replayed(enum.Enum):
@@ -43,8 +45,10 @@ class Replayed(enum.Enum):
 
 def signature_of(secret: Text, *, caller: Text, timestamp_unix_ms: int, nonce: Text,
                  parameters: Parameters = ()) -> str:
-    """The signature of a request, as 64 hexadecimal digits."""
-    pairs = sorted((raw(name), raw(value)) for name, value in parameters)
+    """The signature of a request, as 64 hexadecimal digits. `parameters`: pairs of texts, or a map
+    with one value for each name."""
+    pairs = sorted(_pairs(parameters))
+    _check_secret(secret)
     text = '\n'.join(('semel-request-v1', _escaped(raw(caller)), str(timestamp_unix_ms),
                       _escaped(raw(nonce)),
                       '&'.join(f'{_escaped(name)}={_escaped(value)}' for name, value in pairs)))
@@ -54,11 +58,10 @@ def signature_of(secret: Text, *, caller: Text, timestamp_unix_ms: int, nonce: T
 class ReplayGuard:
     """Accepts a signed request once. Thread-safe.
 
-    `secrets`: those of all callers, or a function from a caller to its own (none: unknown); any of
-    them may have signed, so that they can be changed without a pause. Nonces are as durable as the
-    engine is: without a storage,
-    a process that is started again must wait for window + ahead before
-    it serves, or it may accept a request twice.
+    `secrets`: a list of those of all callers, or a function from a caller to such a list of its own
+    (none: unknown); any of them may have signed, so that they can be changed without a pause.
+    Nonces are as durable as the engine is: without a storage, a process that is started again must
+    wait for window + ahead before it serves, or it may accept a request twice.
 
     The guard's time is the engine's clock (it goes on while the machine sleeps, and is never set)
     plus the largest lead that the wall clock ever had on it: a wall clock that is set back does not
@@ -73,6 +76,11 @@ class ReplayGuard:
         if callable(secrets):
             refuse_lazy(secrets, 'secrets')
             check_takes_one(secrets, 'secrets', 'the caller')
+        elif not isinstance(secrets, Collection):  # an iterator would be empty the second time
+            raise InvalidType(Code.BAD_OPTION, 'secrets: a list of them, or a function, not '
+                                               f'{type(secrets).__name__}')
+        else:
+            _secrets_of(secrets)
         self._secrets = secrets
         self._clocks = clocks or _clocks
         self._lead: Optional[int] = None
@@ -90,16 +98,15 @@ class ReplayGuard:
         if not self._claims.engine.is_here:
             raise Forked(Code.FORKED)  # before a mutex of the parent's is waited for
         caller, nonce = raw(caller), raw(nonce)
-        pairs = [(raw(field), raw(value)) for field, value in islice(parameters,
-                                                                     PARAMETERS_MAX + 1)]
+        pairs = list(islice(_pairs(parameters), PARAMETERS_MAX + 1))
         if not (len(caller) <= CALLER_BYTES_MAX and 0 < len(nonce) <= NONCE_BYTES_MAX
                 and len(pairs) <= PARAMETERS_MAX
                 and sum(len(field) + len(value) for field, value in pairs) <= PARAMETER_BYTES_MAX
-                and isinstance(timestamp_unix_ms, int)
+                and isinstance(signature, str) and type(timestamp_unix_ms) is int
                 and 0 <= timestamp_unix_ms <= _YEAR_9999_MS):
             return Replayed.MALFORMED
         given = signature.lower().encode(errors='replace')
-        known = self._secrets(caller) if callable(self._secrets) else self._secrets
+        known = _secrets_of(self._secrets(caller) if callable(self._secrets) else self._secrets)
         fits = [hmac.compare_digest(given, signature_of(
             secret, caller=caller, timestamp_unix_ms=timestamp_unix_ms, nonce=nonce,
             parameters=pairs).encode()) for secret in known]
@@ -130,6 +137,41 @@ class ReplayGuard:
         if timestamp <= now - self._window:
             return Replayed.TOO_OLD
         return Replayed.TOO_NEW if timestamp > now + self._ahead else None
+
+
+def _pairs(parameters: Any) -> Iterator[Tuple[bytes, bytes]]:
+    """Names and values. What would leave out a value is refused: it would not be signed."""
+    if hasattr(parameters, 'getlist') or hasattr(parameters, 'getall'):
+        raise InvalidType(Code.BAD_OPTION, f'parameters: a {type(parameters).__name__} may have '
+                                           'several values for a name; give all of its pairs')
+    if isinstance(parameters, Mapping):
+        parameters = parameters.items()
+    elif isinstance(parameters, _TEXT):
+        raise InvalidType(Code.BAD_OPTION, 'parameters: pairs of texts, not one text')
+    for pair in parameters:
+        if not (isinstance(pair, (tuple, list)) and len(pair) == 2
+                and isinstance(pair[0], _TEXT) and isinstance(pair[1], _TEXT)):
+            raise InvalidType(Code.BAD_OPTION, f'parameters: pairs of texts, not {pair!r:.80}')
+        yield raw(pair[0]), raw(pair[1])
+
+
+def _secrets_of(secrets: Any) -> List[Text]:
+    """Each of several. One text is not several: each of its letters would be a secret."""
+    if isinstance(secrets, (*_TEXT, Mapping)):
+        raise InvalidType(Code.BAD_OPTION, f'secrets: a list of them, not {type(secrets).__name__}')
+    known: List[Text] = [] if secrets is None else list(secrets)
+    for one in known:
+        _check_secret(one)
+    return known
+
+
+def _check_secret(secret: Any) -> None:
+    """What it is stays out of the error."""
+    if not isinstance(secret, _TEXT):
+        raise InvalidType(Code.BAD_OPTION,
+                          f'a secret: text or bytes, not {type(secret).__name__}')
+    if len(raw(secret)) == 0:
+        raise SemelError(Code.BAD_OPTION, 'a secret is empty')
 
 
 def _clocks() -> Tuple[int, int]:

@@ -269,6 +269,50 @@ class ReplayTest(Case):
         self.assertIs(self.guard.check(**self.signed(secret='wrong')), Replayed.BAD_SIGNATURE)
         self.assertEqual(self.engine.stats()['claims_granted'], 0)
 
+    def test_once_again_11_a_text_is_no_list_of_secrets(self):
+        for secrets in ('long secret', b'long secret', bytearray(b's'), {'shop': 's'}, None, 7,
+                        iter(['s']), [7], [None]):
+            with self.assertRaises(semel.InvalidType, msg=secrets) as raised:
+                ReplayGuard(self.engine, secrets=secrets, name='text')
+            self.assertNotIn('long', str(raised.exception))
+        for secrets in ([''], ['s', b'']):
+            with self.assertRaises(semel.SemelError) as raised:
+                ReplayGuard(self.engine, secrets=secrets, name='text')
+            self.assertEqual(raised.exception.code, Code.BAD_OPTION)
+        for secrets in ('long secret', b'', [''], {'s': 1}):
+            guard = ReplayGuard(self.engine, name='text', secrets=lambda caller: secrets,
+                                clocks=lambda: (self.steady, self.wall))
+            with self.assertRaises(semel.SemelError):
+                guard.check(**self.signed(secret='l'))
+        nobody = ReplayGuard(self.engine, name='text', secrets=lambda caller: None,
+                             clocks=lambda: (self.steady, self.wall))
+        self.assertIs(nobody.check(**self.signed()), Replayed.BAD_SIGNATURE)
+        self.assertRaises(semel.SemelError, self.signed, secret='')
+        self.assertEqual(self.engine.stats()['claims_granted'], 0)
+
+    def test_once_again_11_a_map_of_parameters_is_signed_with_its_values(self):
+        how = dict(caller='shop', timestamp_unix_ms=self.wall, nonce='n')
+        signature = semel.signature_of('old', parameters={'to': 'alice', 'id': '1'}, **how)
+        self.assertEqual(signature, semel.signature_of(
+            'old', parameters=[('id', '1'), ('to', 'alice')], **how))
+        self.assertIs(self.guard.check(signature=signature, **how,
+                                       parameters={'to': 'mallory', 'id': '1'}),
+                      Replayed.BAD_SIGNATURE)
+
+        class Several(dict):
+            def getlist(self, name):
+                return [self[name]]
+
+        for parameters in (['to', 'id'], 'to', b'to', {'to': ['alice']}, [('to', 'a', 'b')],
+                           [('to', 1)], {'to': None}, ['ab'], Several(to='alice')):
+            with self.assertRaisesRegex(semel.InvalidType, 'parameters', msg=parameters):
+                semel.signature_of('old', parameters=parameters, **how)
+            with self.assertRaisesRegex(semel.InvalidType, 'parameters', msg=parameters):
+                self.guard.check(signature=signature, parameters=parameters, **how)
+        self.assertIs(self.guard.check(signature=None, **how), Replayed.MALFORMED)
+        self.assertIs(self.guard.check(signature=signature, **{**how, 'timestamp_unix_ms': True}),
+                      Replayed.MALFORMED)
+
     def test_the_window_has_two_ends(self):
         now = self.wall
         for at, answer in ((now - 60_000, Replayed.TOO_OLD), (now - 59_999, Replayed.ACCEPTED),
