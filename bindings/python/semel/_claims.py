@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from . import _library as c
 from ._codecs import BYTES, Codec
 from ._engine import Engine
-from ._errors import Code, InvalidKey, NoResult
+from ._errors import Code, InvalidKey, InvalidType, NoResult
 from ._functions import wants_work
 from ._holding import Holding
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
@@ -15,9 +15,10 @@ from ._keys import key_bytes
 from ._lazy import refuse_lazy
 from ._library import Text, library, raw, take
 from ._locks import Lock
-from ._numbers import Deadline, Duration, Ms, number, span
+from ._numbers import Deadline, Duration, Ms, flag, number, span
 from ._policy import Policy
-from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request, flag)
+from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request,
+                        name_bytes)
 from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
                     verdict_of)
 from ._steps import ClaimSteps
@@ -34,7 +35,7 @@ class Claims:
         plain = policy is None or policy._is_plain()
         wanted = None if plain or policy is None else policy._struct()
         handle = c_void_p()
-        engine._do(library.claims_open, engine._handle, name.encode(),
+        engine._do(library.claims_open, engine._handle, name_bytes('the namespace', name),
                    None if wanted is None else byref(wanted), byref(handle))
         self._handle = handle.value
         self._kept: Dict[int, int] = {}  # leases that can be renewed, and by which terms
@@ -111,7 +112,7 @@ class Claims:
         """`in_doubt`: how it ended is unknown, and it must not run again before resolve()."""
         doubt, kept = flag('in_doubt', in_doubt), 0 if keep is None else 1 + flag('keep', keep)
         if doubt and kept:
-            raise TypeError('keep or in_doubt, not both')
+            raise InvalidType(Code.BAD_OPTION, 'keep or in_doubt, not both')
         return self._owner(library.fail, key, epoch, payload=failure,
                            on_failure=3 if doubt else kept)
 

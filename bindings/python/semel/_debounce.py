@@ -21,8 +21,8 @@ from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._lazy import finished, refuse_lazy
 from ._library import Text, library
-from ._numbers import Duration, span
-from ._requests import _owner_call, flag
+from ._numbers import Duration, flag, span
+from ._requests import _owner_call
 from ._types import Answer, OwnerAnswer, State
 
 _MARK_MS = 86_400_000  # longer than a run takes

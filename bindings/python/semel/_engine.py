@@ -7,11 +7,12 @@ from ctypes import byref, c_int, c_int64, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from . import _library as c
-from ._errors import Code, SemelError, last_error
+from ._errors import Code, InvalidType, SemelError, last_error
 from ._library import Text, library, list_of, raw, take
 from ._keys import key_bytes
-from ._numbers import Duration, Ms, OutOfRange, number, span
+from ._numbers import Duration, Ms, OutOfRange, flag, number, one_of, span
 from ._policy import Policy
+from ._requests import name_bytes
 from ._types import CompareResult, DecrementResult, SetResult, TransitionResult, Versioned
 
 if TYPE_CHECKING:
@@ -46,15 +47,16 @@ class Engine:
         self._owned: Dict[object, Tuple[Any, ...]] = {}  # end before this
         self._on_close: Dict[object, Callable[[], None]] = {}  # who waits without a call
         options = c.Options(
-            memory_bytes=_said('memory_bytes', memory_bytes), durability=_DURABILITY[durability],
+            memory_bytes=_said('memory_bytes', memory_bytes),
+            durability=one_of('durability', durability, _DURABILITY),
             log_bytes=_said('log_bytes', log_bytes),
             sync_every_ms=_said('sync_every_ms', sync_every_ms),
             key_bytes_max=_said('key_bytes_max', key_bytes_max),
             value_bytes_max=_said('value_bytes_max', value_bytes_max),
             background_ms=_said('background_ms', background_ms),
             decision_log_bytes=number('decision_log_bytes', decision_log_bytes),
-            manual_clock=int(bool(manual_clock)),
-            storage_directory=None if storage is None else os.fsencode(storage))
+            manual_clock=flag('manual_clock', manual_clock),
+            storage_directory=_directory(storage))
         self.is_durable = storage is not None  # a call may wait for the disk
         handle = c_void_p()
         code = library.engine_open(byref(options), byref(handle))
@@ -209,8 +211,8 @@ class Engine:
         changed = c.Buffer()
         self._terms += 1
         try:
-            self._do(library.claims_change, self._handle, name.encode(), byref(wanted._struct()),
-                     byref(changed))
+            self._do(library.claims_change, self._handle, name_bytes('the namespace', name),
+                     byref(wanted._struct()), byref(changed))
         finally:
             self._terms += 1  # what was looked at meanwhile is looked at again
         return (take(changed) or b'').decode()
@@ -221,7 +223,8 @@ class Engine:
         NAMESPACE_IN_USE while there are others."""
         gone = c_uint64()
         self._terms += 1
-        self._do(library.claims_drop, self._handle, name.encode(), _DROP_RULES[rule], byref(gone))
+        self._do(library.claims_drop, self._handle, name_bytes('the namespace', name),
+                 one_of('rule', rule, _DROP_RULES), byref(gone))
         return gone.value
 
     def namespaces(self) -> 'Iterator[str]':
@@ -249,12 +252,13 @@ class Engine:
             if_absent: bool = False, if_present: bool = False, if_equal: Optional[Text] = None,
             if_version: Optional[int] = None, get: bool = False) -> SetResult:
         """Sets it, under one condition at most. `get`: the outcome has what was there before."""
-        said = [if_absent, if_present, if_equal is not None, if_version is not None]
+        said = [bool(flag('if_absent', if_absent)), bool(flag('if_present', if_present)),
+                if_equal is not None, if_version is not None]
         if sum(said) > 1:
             raise SemelError(Code.BAD_OPTION, 'one condition at most')
         expected = None if if_equal is None else raw(if_equal)
         options = c.SetOptions(
-            condition=said.index(True) + 1 if any(said) else 0, get=int(bool(get)),
+            condition=said.index(True) + 1 if any(said) else 0, get=flag('get', get),
             ttl_ms=span('ttl', ttl_ms, ttl), expected=expected,
             expected_length=len(expected or b''),
             version=0 if if_version is None else number('if_version', if_version))
@@ -280,7 +284,14 @@ class Engine:
         return value.value
 
     def expire(self, key: Text, ttl_ms: int) -> bool:
-        return self._flag(library.expire, key, number('ttl_ms', ttl_ms))
+        """It ends so long from now on. False: there is no such key."""
+        if number('ttl_ms', ttl_ms) == 0:
+            raise OutOfRange(Code.BAD_OPTION, 'ttl_ms = 0, at least 1 ms: say persist() for no end')
+        return self._flag(library.expire, key, ttl_ms)
+
+    def persist(self, key: Text) -> bool:
+        """It does not end any more. False: there is no such key."""
+        return self._flag(library.expire, key, 0)
 
     def ttl(self, key: Text) -> int:
         """In milliseconds; -1 it does not end, -2 there is no such key."""
@@ -317,8 +328,8 @@ class Engine:
         first = c_int()
         if window is not None:
             window_ms = span('window', window_ms, window)
-        self._do(library.first_seen, self._handle, name.encode(), _fields(fields), len(fields),
-                 number('first_seen.window_ms', window_ms), byref(first))
+        self._do(library.first_seen, self._handle, name_bytes('the name', name), _fields(fields),
+                 len(fields), number('first_seen.window_ms', window_ms), byref(first))
         return bool(first)
 
     def _flag(self, function: Any, key: Text, *arguments: Any) -> bool:
@@ -336,8 +347,20 @@ def _said(name: str, value: Optional[int]) -> int:
     return value
 
 
+def _directory(storage: 'Optional[Union[str, os.PathLike[str]]]') -> Optional[bytes]:
+    if storage is None:
+        return None
+    try:
+        return os.fsencode(storage)
+    except TypeError:
+        raise InvalidType(Code.BAD_OPTION,
+                          f'storage: a path, not {type(storage).__name__}') from None
+
+
 def _policy_of(policy: Union[str, Policy, None], figures: Policy) -> Policy:
     named = policy if isinstance(policy, Policy) else Policy(policy)
+    if named.name is not None:
+        name_bytes('policy: a Policy or its name', named.name)
     return named._with(figures)
 
 

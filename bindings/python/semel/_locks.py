@@ -10,8 +10,7 @@ from ._errors import Code, Forked, LeaseLost, NotHeld, NotTaken, last_error
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._library import Text, library, raw
-from ._numbers import Deadline, Duration, number
-from ._requests import flag
+from ._numbers import Deadline, Duration, flag, number
 from ._types import Answer
 from ._waits import Held, Wait
 
@@ -160,7 +159,7 @@ class LockOf:
         if mine is None:
             for one, owner in list(self._owners.items()):
                 if not one.depth and self._is_gone(owner()):
-                    del self._owners[one]
+                    self._owners.pop(one, None)  # another thread may have been faster
             mine = Acquisition(self)
             self._owners[mine] = weakref.ref(self._me())
         if self._kept is not None and mine.depth == 0:

@@ -5,9 +5,9 @@ import math
 import operator
 import time
 from datetime import timedelta
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
-from ._errors import Code, SemelError
+from ._errors import Code, InvalidType, SemelError
 
 Duration = Union[timedelta, float, int]  # a number is seconds
 Ms = Optional[int]  # whole milliseconds; None: not said
@@ -41,15 +41,17 @@ class OutOfRange(SemelError, OverflowError):
 
 
 def number(name: str, value: Any) -> int:
-    """`value` as an int. Raises TypeError if it is none (a float may have lost digits, and True is
-    not a number of milliseconds), OutOfRange (with name, value and limits) if it does not fit."""
+    """`value` as an int. Raises InvalidType if it is none (a float may have lost digits, and True
+    is not a number of milliseconds), OutOfRange (with name, value and limits) if it does not
+    fit."""
     said = name.rpartition('.')[2]
     if isinstance(value, bool) and name not in FLAGS:
-        raise TypeError(f'{said}: an int, not bool')
+        raise InvalidType(Code.BAD_OPTION, f'{said}: an int, not bool')
     try:
         whole = operator.index(value)
     except TypeError:
-        raise TypeError(f'{said}: an int, not {type(value).__name__}') from None
+        raise InvalidType(Code.BAD_OPTION,
+                          f'{said}: an int, not {type(value).__name__}') from None
     least, most = RANGES[name]
     if not least <= whole <= most:
         shown = whole if abs(whole) < 1 << 128 else f'about 2^{whole.bit_length()}'
@@ -60,14 +62,15 @@ def number(name: str, value: Any) -> int:
 def milliseconds(name: str, value: Duration) -> int:
     """A duration in whole milliseconds, rounded up. What is longer than a hundred years, as
     infinity is, is a hundred years. Raises OutOfRange for less than 0, for NaN, and for what is
-    above 0 and below 1 ms, TypeError for what is no duration."""
+    above 0 and below 1 ms, InvalidType for what is no duration."""
     if isinstance(value, timedelta):
         whole, rest = divmod(value, timedelta(milliseconds=1))
         short = whole == 0 and bool(rest)
         whole += bool(rest)
         negative = value < timedelta(0)
     elif isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f'{name}: a timedelta or seconds, not {type(value).__name__}')
+        raise InvalidType(Code.BAD_OPTION,
+                          f'{name}: a timedelta or seconds, not {type(value).__name__}')
     else:
         negative = not value >= 0  # NaN as well
         # A float may be near the largest there is, so it is not multiplied before it is small.
@@ -87,13 +90,29 @@ def span(name: str, ms: Optional[int], duration: Optional[Duration], *, least: i
     if duration is None and ms is None:
         return 0
     if duration is not None and ms is not None:
-        raise TypeError(f'{name} or {name}_ms, not both')
+        raise InvalidType(Code.BAD_OPTION, f'{name} or {name}_ms, not both')
     said, made = (ms, number(f'{name}_ms', ms)) if duration is None else (
         duration, milliseconds(name, duration))
     shown = name if ms is None else f'{name}_ms'
     if 0 <= made < least:
         raise OutOfRange(Code.BAD_OPTION, f'{shown} = {said}, at least {least} ms')
     return made
+
+
+def flag(name: str, value: Any) -> int:
+    """0 or 1. Nothing becomes a flag by whether it is true."""
+    if value is True or value is False:
+        return int(value)
+    raise InvalidType(Code.BAD_OPTION, f'{name}: True or False, not {value!r:.40}')
+
+
+def one_of(name: str, value: Any, allowed: Mapping[str, int]) -> int:
+    """The number of a word. Raises InvalidType if it is none, SemelError for another word."""
+    found = allowed.get(value) if isinstance(value, str) else None
+    if found is not None:
+        return found
+    kind = SemelError if isinstance(value, str) else InvalidType
+    raise kind(Code.BAD_OPTION, f'{name} = {value!r:.40}, allowed {", ".join(map(repr, allowed))}')
 
 
 class Deadline:

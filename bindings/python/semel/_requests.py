@@ -12,7 +12,7 @@ from ._errors import Code, InvalidType, SemelError, last_error
 from ._identity import json_of
 from ._keys import key_bytes
 from ._library import Text, library, raw
-from ._numbers import Duration, Ms, number, span
+from ._numbers import Duration, Ms, flag, number, span
 from ._types import Claim, Answer, Owned, OwnerAnswer
 from ._library import take
 
@@ -62,7 +62,7 @@ def unix_ms(moment: Union[datetime, int]) -> int:
     if not isinstance(moment, datetime):
         return number('first_sent_unix_ms', moment)
     if moment.tzinfo is None:
-        raise TypeError('first_sent: a datetime with a time zone')
+        raise InvalidType(Code.BAD_OPTION, 'first_sent: a datetime with a time zone')
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -78,7 +78,7 @@ def _request(key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
             raise SemelError(Code.BAD_OPTION, f'claim_id has {len(claim_id)} bytes, not 16')
     sent = 0
     if first_sent is not None and first_sent_unix_ms is not None:
-        raise TypeError('first_sent or first_sent_unix_ms, not both')
+        raise InvalidType(Code.BAD_OPTION, 'first_sent or first_sent_unix_ms, not both')
     moment = first_sent if first_sent_unix_ms is None else first_sent_unix_ms
     if moment is not None:
         sent = unix_ms(moment) or 1  # in semel.h 0 is none: the millisecond after it is as old
@@ -90,7 +90,7 @@ def _request(key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
                         remote_owner=flag('remote_owner', remote_owner), without_key=no_key)
     if payload is not None:
         if fingerprint is not None:
-            raise TypeError('payload or fingerprint, not both')
+            raise InvalidType(Code.BAD_OPTION, 'payload or fingerprint, not both')
         data = raw(payload)
         library.fingerprint_of(data, len(data), byref(request.fingerprint))
     elif fingerprint is not None:
@@ -102,11 +102,14 @@ def _request(key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
     return request
 
 
-def flag(name: str, value: Any) -> int:
-    """0 or 1. Nothing becomes a flag by whether it is true."""
-    if value is True or value is False:
-        return int(value)
-    raise InvalidType(Code.BAD_OPTION, f'{name}: True or False, not {value!r:.40}')
+def name_bytes(what: str, name: Any) -> bytes:
+    """The name of a namespace or a policy. What a name may be, the library says."""
+    if not isinstance(name, str):
+        raise InvalidType(Code.BAD_OPTION, f'{what}: text, not {name!r:.40}')
+    try:
+        return name.encode()
+    except UnicodeEncodeError as wrong:
+        raise SemelError(Code.BAD_ENCODING, f'{what} has half of a character: {wrong}') from None
 
 
 def _owner_call(key: Text, epoch: int, *, payload: Text = b'', lease_ms: int = 0,

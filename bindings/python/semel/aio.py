@@ -37,9 +37,9 @@ from ._keys import KeyOf
 from ._lazy import finished, refuse_lazy
 from ._library import Text, raw
 from ._locks import Acquisition, LockOf
-from ._numbers import Deadline, Duration, Ms, number, span
+from ._numbers import Deadline, Duration, Ms, flag, number, span
 from ._replay import Parameters, ReplayGuard, Replayed
-from ._requests import Fingerprint, _claim, _request, flag
+from ._requests import Fingerprint, _claim, _request
 from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
                     verdict_of)
 from ._steps import Steps

@@ -10,6 +10,7 @@ import gc
 import pickle
 import tempfile
 import threading
+import time
 import unittest
 import weakref
 
@@ -192,6 +193,40 @@ class SharedTest(Case):
             self.assertFalse(await shared.give())
 
         self.run_it(main())
+
+    def test_once_again_12_many_threads_that_have_ended_are_forgotten_by_many(self):
+        """Several threads at once find the owners that have ended; each goes once."""
+        lock = self.locks.lock('l', keep_lease=False)
+
+        class Slow(dict):
+            """Another thread comes between the look and the deed."""
+
+            def __delitem__(self, one):
+                time.sleep(0.001)
+                super().__delitem__(one)
+
+            def pop(self, *arguments):
+                time.sleep(0.001)
+                return super().pop(*arguments)
+
+        lock._owners = Slow(lock._owners)
+        seen = []
+
+        def look():
+            try:
+                lock.take(0)
+                lock.give()
+            except BaseException as error:
+                seen.append(error)
+
+        for _ in range(20):
+            threads = [threading.Thread(target=look) for _ in range(8)]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join(LIMIT_S)
+        self.assertEqual(seen, [])
+        self.assertLess(len(lock._owners), 16)
 
     def test_once_again_26_what_was_lost_is_not_given_back_as_if_it_were_held(self):
         with Engine(manual_clock=True) as engine:

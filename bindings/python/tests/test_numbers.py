@@ -118,6 +118,40 @@ class NumbersTest(unittest.TestCase):
                         call(value)
         self.assertEqual(self.untouched(), before)
 
+    def test_once_again_9_what_is_no_flag_no_word_and_no_name_is_refused_and_named(self):
+        engine = self.engine
+        for value in ('', 'x', 0, 1, -1, float('inf'), None, []):
+            for name, call in (('manual_clock', lambda: Engine(manual_clock=value)),
+                               ('if_absent', lambda: engine.set('k', '', if_absent=value)),
+                               ('if_present', lambda: engine.set('k', '', if_present=value)),
+                               ('get', lambda: engine.set('k', '', get=value))):
+                with self.assertRaisesRegex(semel.InvalidType, f'{name}: True or False, not '):
+                    call()
+            for name, call in (('durability', lambda: Engine(durability=value)),
+                               ('rule', lambda: engine.drop_claims('calls', value))):
+                with self.assertRaisesRegex(SemelError, f'{name} = .*, allowed \'') as raised:
+                    call()
+                self.assertEqual(raised.exception.code, Code.BAD_OPTION)
+                self.assertIn(repr(value), str(raised.exception))
+        for value in (0, 1.5, b'call', []):
+            for call in (lambda: engine.claims('n', value), lambda: engine.claims(value),
+                         lambda: engine.claims('n', semel.Policy(value)),
+                         lambda: engine.change_claims('calls', value),
+                         lambda: engine.drop_claims(value), lambda: engine.change_claims(value),
+                         lambda: engine.first_seen(value, 'f', window=1)):
+                with self.assertRaisesRegex(semel.InvalidType, 'text, not '):
+                    call()
+        with self.assertRaisesRegex(semel.InvalidType, 'storage'):
+            Engine(5)
+        self.assertEqual(engine.get('k'), b'7')
+
+    def test_once_again_9_what_is_of_no_type_is_an_error_of_semel(self):
+        for call in (lambda: self.calls.claim('q', lease='1'),
+                     lambda: self.engine.incr_by('k', 1.0),
+                     lambda: self.calls.claim('q', lease=1, lease_ms=1),
+                     lambda: self.calls.fail('q', 1, keep=True, in_doubt=True)):
+            self.assertRaises(semel.InvalidType, call)
+
     def test_the_ends_of_a_range_are_in_it(self):
         engine = self.engine
         self.assertEqual(engine.incr_by('n', (1 << 63) - 1), (1 << 63) - 1)

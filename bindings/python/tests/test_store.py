@@ -55,7 +55,12 @@ class StoreTest(unittest.TestCase):
         engine.set('k', 'a', ttl_ms=100)
         engine.set('k', 'b', ttl_ms=semel.KEEP_TTL)
         self.assertEqual(engine.ttl('k'), 100)
-        self.assertTrue(engine.expire('k', 0))
+        # once-again-11: a time to live that has become 0 makes no key eternal.
+        with self.assertRaisesRegex(semel.OutOfRange, 'ttl_ms = 0, at least 1 ms'):
+            engine.expire('k', 0)
+        self.assertEqual(engine.ttl('k'), 100)
+        self.assertTrue(engine.persist('k'))
+        self.assertFalse(engine.persist('none'))
         self.assertEqual(engine.ttl('k'), -1)
         self.assertTrue(engine.expire('k', 7))
         self.assertEqual(engine.ttl('k'), 7)
