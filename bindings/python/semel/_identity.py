@@ -5,18 +5,19 @@ import dataclasses
 import enum
 import functools
 import hashlib
-import inspect
 import json
 import math
 import numbers
+from collections import defaultdict
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 from uuid import UUID
 
 from ._canonical import LEVELS_MAX, VALUES_MAX, bytes_json, canonical_call, canonical_json
 from ._errors import Code, NotCanonical, SemelError
 from ._lazy import kind_of_value
+from ._state import attributes_of, base_of, fields_of, members_of, uncovered
 
 _INT_BITS_MAX = 33_300  # of 10^10000
 
@@ -143,9 +144,9 @@ def _string(value: str, at: _At) -> str:
 
 
 def _integer(value: int, at: _At) -> str:
-    if value.bit_length() > _INT_BITS_MAX:
+    if int.bit_length(value) > _INT_BITS_MAX:
         raise at.refuse('an integer of more than 10000 digits')
-    return format(Decimal(int(value)), 'f')  # str() has a limit of its own
+    return format(Decimal(int.__int__(value)), 'f')  # str() has a limit of its own
 
 
 def _float(value: float, at: _At) -> str:
@@ -158,6 +159,12 @@ def _decimal(value: Decimal, at: _At) -> str:
     if not value.is_finite():
         raise at.refuse(Decimal.__str__(value))
     return Decimal.__str__(value)
+
+
+def _view(value: memoryview, at: _At) -> str:
+    if value.ndim != 1 or value.itemsize != 1:
+        raise at.refuse('a view of something else than bytes')
+    return bytes_json(value.tobytes())
 
 
 def _fraction(text: str) -> str:
@@ -200,11 +207,14 @@ def _enum(value: enum.Enum, at: _At) -> str:
 
 
 def _list(value: Any, at: _At) -> str:
-    return '[' + ','.join(at.inside(value, enumerate(value))) + ']'
+    kind = list if isinstance(value, list) else tuple
+    return '[' + ','.join(at.inside(value, enumerate(kind.__iter__(value)))) + ']'
 
 
 def _set(value: Any, at: _At) -> str:
-    return '{"$set":[' + ','.join(at.inside(value, (((one,), one) for one in value))) + ']}'
+    kind = set if isinstance(value, set) else frozenset
+    parts = at.inside(value, (((one,), one) for one in kind.__iter__(value)))
+    return '{"$set":[' + ','.join(parts) + ']}'
 
 
 def _dict(value: Dict[Any, Any], at: _At) -> str:
@@ -224,56 +234,13 @@ def _object(holder: Any, members: List[Tuple[str, Any]], at: _At,
     return '{' + ','.join(f'{name}:{one}' for name, one in zip(names, written)) + '}'
 
 
-def members_of(value: Any) -> Optional[List[Tuple[str, Any]]]:
-    """The members of a record: of a dataclass, a model, a class of attrs, a named tuple. None: it
-    is none of these. What it has besides its fields is among them."""
-    kind = type(value)
-    names = _fields_of(kind)
-    if names is None:
-        return None
-    if isinstance(value, tuple):
-        return list(zip(names, value))
-    held = getattr(value, '__dict__', {})
-    members = [(name, getattr(value, name)) for name in names
-               if name in held or hasattr(value, name)]
-    known = set(names)
-    members += [(name, one) for name, one in held.items() if name not in known
-                and not _is_cached(kind, name) and not name.startswith('__pydantic')]
-    members += list((getattr(value, '__pydantic_extra__', None) or {}).items())
-    return members
-
-
-def _is_cached(kind: type, name: str) -> bool:
-    """Whether an attribute of an instance is what a property has computed."""
-    found = type(inspect.getattr_static(kind, name, None))
-    return hasattr(found, '__get__') and not hasattr(found, '__set__')
-
-
-def _fields_of(kind: type) -> Optional[List[str]]:
-    if dataclasses.is_dataclass(kind):
-        return [one.name for one in dataclasses.fields(kind)]
-    if issubclass(kind, tuple):
-        named = getattr(kind, '_fields', None)
-        return list(named) if isinstance(named, tuple) else None
-    struct = getattr(kind, '__struct_fields__', None)  # of msgspec
-    if isinstance(struct, tuple):
-        return list(struct)
-    attributes = getattr(kind, '__attrs_attrs__', None)
-    if attributes is not None:
-        return [one.name for one in attributes]
-    for fields in ('__pydantic_fields__', 'model_fields', '__fields__'):
-        named = getattr(kind, fields, None)
-        if isinstance(named, Mapping) and (hasattr(kind, '__pydantic_validator__')
-                                           or hasattr(kind, '__fields_set__')):
-            return list(named)
-    return None
-
-
 def _record(value: Any, at: _At) -> str:
-    members = members_of(value)
+    why, members = uncovered(value), members_of(value)
+    if why is not None:
+        raise at.refuse(why)
     assert members is not None
-    if getattr(type(value), '__pydantic_root_model__', False) or [
-            name for name, _ in members] == ['__root__']:
+    if len(members) == 1 and (getattr(type(value), '__pydantic_root_model__', False)
+                              or members[0][0] == '__root__'):
         return at.write(members[0][1])
     return _object(value, members, at)
 
@@ -286,33 +253,33 @@ _WRITERS: Dict[type, Writer] = {
     type(None): _constant('null'), bool: lambda value, at: 'true' if value else 'false',
     int: _integer, float: _float, str: _string, list: _list, dict: _dict, tuple: _list,
     bytes: lambda value, at: bytes_json(value), set: _set, frozenset: _set, Decimal: _decimal,
-    bytearray: lambda value, at: bytes_json(bytes(value)),
-    memoryview: lambda value, at: bytes_json(bytes(value)), datetime: _datetime, time: _time,
+    bytearray: lambda value, at: bytes_json(bytes(memoryview(value))), memoryview: _view,
+    datetime: _datetime, time: _time,
     date: lambda value, at: f'"{date.isoformat(value)}"', timedelta: _duration,
     UUID: lambda value, at: f'"{UUID.__str__(value)}"',
 }
-_PLAIN = (int, float, str, bytes, bytearray, Decimal, datetime, time, date, timedelta, UUID)
 
 
 def _writer_of(kind: type) -> Optional[Writer]:
-    """Of a subclass. One of a plain type must not hold more than that."""
+    """Of a subclass."""
     if issubclass(kind, enum.Enum):
         return _enum
-    if _fields_of(kind) is not None:
+    if fields_of(kind) is not None:
         return _record
-    for plain in _PLAIN:
-        if issubclass(kind, plain):
-            return functools.partial(_subclass, _WRITERS[plain])
+    base = base_of(kind)
+    if base is not None:
+        return functools.partial(_subclass, _WRITERS[base])
     if issubclass(kind, numbers.Integral):
-        return lambda value, at: _integer(int(value), at)
-    for holder in (list, tuple, set, frozenset, dict):
-        if issubclass(kind, holder):
-            return _WRITERS[holder]
+        return functools.partial(_subclass, lambda value, at: _integer(int(value), at))
     return None
 
 
 def _subclass(writer: Writer, value: Any, at: _At) -> str:
-    if getattr(value, '__dict__', None):
+    """Of a plain type or a container: it must not hold more than that."""
+    more = attributes_of(value)
+    if isinstance(value, defaultdict):
+        more.pop('default_factory', None)  # for what is not there; dicts are equal without it
+    if more:
         raise at.refuse(f'{type(value).__qualname__} has attributes besides its value: '
-                        f'{", ".join(vars(value))}')
+                        f'{", ".join(more)}')
     return writer(value, at)

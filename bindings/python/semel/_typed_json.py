@@ -3,8 +3,11 @@ object with one member:
 
     {"$tuple": [..]}  {"$set": [..]}  {"$frozenset": [..]}  {"$map": [[key, value], ..]}
     {"$bytes": base64}  {"$bytearray": base64}  {"$decimal": "1.50"}  {"$uuid": ".."}
-    {"$date": iso}  {"$time": iso}  {"$datetime": iso}  {"$zoned": [iso, zone, fold]}
-    {"$duration": microseconds}  {"$enum": [class, name]}  {"$object": [class, {field: value}]}
+    {"$date": iso}  {"$time": [iso, fold]}  {"$datetime": [iso, fold]}  {"$duration": microseconds}
+    {"$zoned": [iso, zone, fold]}  {"$zoned_time": [iso, zone, fold]}  {"$enum": [class, name]}
+    {"$object": [class, {field: value}]}
+
+An offset that has a name of its own has it behind the fold.
 
 A name that begins with '$' gets another '$' in front. Classes are only those that are named to the
 codec: what is kept cannot make others.
@@ -19,7 +22,8 @@ from decimal import Decimal
 from typing import Any, Callable, Dict, List, Optional
 from uuid import UUID
 
-from ._identity import _fields_of, members_of
+from ._same import same as same  # by which what was decoded is compared
+from ._state import fields_of, members_of, uncovered
 
 
 class Classes:
@@ -54,7 +58,7 @@ def _collect(annotation: Any, found: Dict[type, None], strict: bool) -> None:
     if issubclass(kind, enum.Enum):
         found[kind] = None
         return
-    is_record, is_dict = _fields_of(kind) is not None, hasattr(kind, '__total__')
+    is_record, is_dict = fields_of(kind) is not None, hasattr(kind, '__total__')
     if not (is_record or is_dict):
         return
     if is_record:
@@ -98,8 +102,8 @@ class TypedJson:
             return {mark: encode(value)}
         if kind in _HOLDERS:
             return {_HOLDERS[kind]: [self._plain(one) for one in value]}
-        if kind is datetime:
-            return _plain_datetime(value)
+        if kind in (datetime, time):
+            return _plain_moment(value)
         return self._plain_object(value)
 
     def _plain_dict(self, value: Dict[Any, Any]) -> Dict[str, Any]:
@@ -117,7 +121,9 @@ class TypedJson:
             if value.name not in kind.__members__:
                 raise TypeError(f'{value!r} has no name of its own')
             return {'$enum': [name, value.name]}
-        members = members_of(value)
+        why, members = uncovered(value), members_of(value)
+        if why is not None:
+            raise TypeError(why)
         assert members is not None
         fields: List[Any] = [name, {_escaped(field): self._plain(one) for field, one in members}]
         for named in ('__pydantic_fields_set__', '__fields_set__'):  # of pydantic 2 and 1
@@ -156,12 +162,18 @@ class TypedJson:
                   for name, one in written.items()}
         if named is not None:
             make = getattr(kind, 'model_construct', None) or kind.construct
-            return make(set(named), **fields)
+            private = {name: fields.pop(name) for name in list(fields)
+                       if name in kind.__private_attributes__}
+            made = make(set(named), **fields)
+            for name, one in private.items():
+                setattr(made, name, one)
+            return made
         if issubclass(kind, tuple):
-            return tuple.__new__(kind, [fields[name] for name in kind._fields])
-        if hasattr(kind, '__struct_fields__'):
-            return kind(**fields)
-        made = kind.__new__(kind)  # as it was: not made anew
+            made = tuple.__new__(kind, [fields.pop(name) for name in kind._fields])
+        elif hasattr(kind, '__struct_fields__'):
+            made = kind(**{name: fields.pop(name) for name in kind.__struct_fields__})
+        else:
+            made = kind.__new__(kind)  # as it was: not made anew
         for name, one in fields.items():
             object.__setattr__(made, name, one)
         return made
@@ -171,31 +183,48 @@ def _escaped(name: str) -> str:
     return '$' + name if name.startswith('$') else name
 
 
-def _plain_datetime(value: datetime) -> Dict[str, Any]:
-    zone = value.tzinfo
-    if zone is None or type(zone) is timezone:
-        return {'$datetime': [value.isoformat(), value.fold]}
+def _plain_moment(value: Any) -> Dict[str, Any]:
+    """A datetime or a time."""
+    mark, zone = type(value).__name__, value.tzinfo
+    if zone is None:
+        return {f'${mark}': [value.isoformat(), value.fold]}
+    if type(zone) is timezone:
+        name = zone.__getinitargs__()[1:]  # type: ignore[attr-defined]
+        return {f'${mark}': [value.isoformat(), value.fold, *name]}
     key = getattr(zone, 'key', None)
     if type(zone).__module__ != 'zoneinfo' or not isinstance(key, str):
         raise TypeError(f'a time zone of type {type(zone).__qualname__}')
-    return {'$zoned': [value.replace(tzinfo=None).isoformat(), key, value.fold]}
+    return {_ZONED[mark]: [value.replace(tzinfo=None).isoformat(), key, value.fold]}
 
 
-def _zoned(inside: List[Any]) -> datetime:
-    import zoneinfo
-    text, key, fold = inside
-    return datetime.fromisoformat(text).replace(tzinfo=zoneinfo.ZoneInfo(key), fold=fold)
+def _moment(kind: Any) -> Callable[[List[Any]], Any]:
+    def made(inside: List[Any]) -> Any:
+        moment = kind.fromisoformat(inside[0]).replace(fold=inside[1])
+        if len(inside) == 2:
+            return moment
+        return moment.replace(tzinfo=timezone(moment.utcoffset(), inside[2]))
+
+    return made
+
+
+def _zoned(kind: Any) -> Callable[[List[Any]], Any]:
+    def made(inside: List[Any]) -> Any:
+        import zoneinfo
+        text, key, fold = inside
+        return kind.fromisoformat(text).replace(tzinfo=zoneinfo.ZoneInfo(key), fold=fold)
+
+    return made
 
 
 def _base64(value: Any) -> str:
     return base64.b64encode(value).decode()
 
 
+_ZONED = {'datetime': '$zoned', 'time': '$zoned_time'}
 _MICRO = timedelta(microseconds=1)
 _ENCODERS: Dict[type, Any] = {
     bytes: ('$bytes', _base64), bytearray: ('$bytearray', _base64), Decimal: ('$decimal', str),
     UUID: ('$uuid', str), date: ('$date', date.isoformat),
-    time: ('$time', lambda value: [value.isoformat(), value.fold]),
     timedelta: ('$duration', lambda value: value // _MICRO),
 }
 _HOLDERS: Dict[type, str] = {tuple: '$tuple', set: '$set', frozenset: '$frozenset'}
@@ -204,63 +233,8 @@ _DECODERS: Dict[str, Callable[[Any], Any]] = {
     '$bytes': lambda text: base64.b64decode(text, validate=True),
     '$bytearray': lambda text: bytearray(base64.b64decode(text, validate=True)),
     '$decimal': Decimal, '$uuid': UUID, '$date': date.fromisoformat,
-    '$time': lambda inside: time.fromisoformat(inside[0]).replace(fold=inside[1]),
-    '$datetime': lambda inside: datetime.fromisoformat(inside[0]).replace(fold=inside[1]),
-    '$zoned': _zoned, '$duration': lambda micros: micros * _MICRO,
+    '$time': _moment(time), '$datetime': _moment(datetime), '$zoned': _zoned(datetime),
+    '$zoned_time': _zoned(time), '$duration': lambda micros: micros * _MICRO,
 }
 
 
-def same(one: Any, other: Any) -> Optional[bool]:
-    """Whether two values are equal, and of the same types at every depth. None: a type has no
-    equality of its own."""
-    kind = type(one)
-    if one is None or other is None:
-        return one is other
-    if kind is not type(other):
-        return None if _is_bare(kind) and _is_bare(type(other)) else False
-    if kind in (list, tuple):
-        return len(one) == len(other) and _all(same(a, b) for a, b in zip(one, other))
-    if issubclass(kind, dict):
-        return _same_dicts(one, other)
-    if kind in (set, frozenset):
-        return _same_dicts(dict.fromkeys(one), dict.fromkeys(other))
-    if kind is float:
-        return bool(one.hex() == other.hex())
-    if isinstance(one, (datetime, time)):
-        return bool(one == other and one.utcoffset() == other.utcoffset()
-                    and one.fold == other.fold)
-    if kind is Decimal:
-        return str(one) == str(other)
-    members = None if isinstance(one, enum.Enum) else members_of(one)
-    if members is not None:
-        fields = _same_dicts(dict(members), dict(members_of(other) or ()))
-        return fields if _is_bare(kind) or not fields else bool(one == other)
-    if _is_bare(kind):
-        return None
-    try:
-        return bool(one == other)
-    except Exception:  # as of arrays
-        return None
-
-
-def _is_bare(kind: Any) -> bool:
-    """Whether a type has no equality of its own."""
-    return bool(kind.__eq__ is object.__eq__)
-
-
-def _same_dicts(one: Dict[Any, Any], other: Dict[Any, Any]) -> Optional[bool]:
-    if len(one) != len(other):
-        return False
-    theirs = {(type(key), key): (key, value) for key, value in other.items()}
-    if any((type(key), key) not in theirs for key in one):
-        return False
-    return _all(same(pair, theirs[type(pair[0]), pair[0]]) for pair in one.items())
-
-
-def _all(answers: Any) -> Optional[bool]:
-    unknown = False
-    for answer in answers:
-        if answer is False:
-            return False
-        unknown = unknown or answer is None
-    return None if unknown else True
