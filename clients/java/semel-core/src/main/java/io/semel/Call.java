@@ -2,6 +2,7 @@ package io.semel;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collections;
 
 /** One guarded call: its key and how it is guarded. Immutable; each method answers a changed copy. */
 public final class Call {
@@ -143,11 +144,12 @@ public final class Call {
     return made;
   }
 
-  /** Its words on the wire; none if there is nothing to compare. */
+  /** Its words on the wire; none if there is nothing to compare. Without a payload there is {}. */
   String[] fingerprint() {
     if (identity != null) return words(identity.fingerprint(), Identity.ALGORITHM);
     if (!operation.isEmpty()) {
-      return words(Identity.ofTree(operation, tenant, user, payload).fingerprint(),
+      Object arguments = hasPayload ? payload : Collections.emptyMap();
+      return words(Identity.ofTree(operation, tenant, user, arguments).fingerprint(),
           Identity.ALGORITHM);
     }
     if (tenant != null || user != null) {

@@ -127,7 +127,7 @@ final class Keys {
     if (guard.type == IdempotentTypeEnum.PARAM) return parameters(guard, method, arguments, web);
     boolean comparesNothing = guard.isMq || guard.annotation.fingerprint().equals("none");
     return Identity.of(guard.operation,
-        comparesNothing ? null : arguments(guard, method, arguments));
+        comparesNothing ? Collections.emptyMap() : arguments(guard, method, arguments));
   }
 
   private Map<String, Object> arguments(Guard guard, Method method, Object[] arguments) {

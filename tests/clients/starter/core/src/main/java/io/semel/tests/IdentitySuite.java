@@ -2,10 +2,13 @@ package io.semel.tests;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.semel.Call;
 import io.semel.CanonicalJson;
 import io.semel.Identity;
 import io.semel.InvalidKey;
 import io.semel.KeyText;
+import io.semel.Options;
+import io.semel.Semel;
 import java.io.ByteArrayInputStream;
 import java.io.File;
 import java.math.BigDecimal;
@@ -276,7 +279,24 @@ final class IdentitySuite {
     }
   }
 
+  /** A call's operation alone, by its claim: as other languages have it. */
+  private static void operationAlone() {
+    try (Semel semel = Drivers.semel(Drivers.lettuce(Report.PORT), new Options())) {
+      semel.once(Call.of("identities", "alone").operation("pay"), String.class, () -> "paid");
+      List<?> claim = (List<?>) semel.command("SEMEL.GETCLAIM", "identities", "alone");
+      List<String> texts = new ArrayList<>();
+      for (Object each : claim) {
+        texts.add(each instanceof byte[] ? new String((byte[]) each) : String.valueOf(each));
+      }
+      Report.has(texts.toString(), "c2515859b748268828a9d1f486bc4bdf");
+      // A null that is given is a payload.
+      Report.thrown(io.semel.Mismatch.class, () -> semel.once(Call.of("identities", "alone")
+          .operation("pay").json("null"), String.class, () -> "paid"));
+    }
+  }
+
   static void run() {
+    Report.check("once-again-4: an operation without arguments", IdentitySuite::operationAlone);
     Report.check("once-again-4: the table of identity", IdentitySuite::cases);
     Report.check("once-again-4: Java's values by the table", IdentitySuite::values);
     Report.check("once-again-4: formats of keys by the table", IdentitySuite::formats);
