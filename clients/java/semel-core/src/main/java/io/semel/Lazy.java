@@ -1,9 +1,5 @@
 package io.semel;
 
-import java.util.Collection;
-import java.util.Iterator;
-import java.util.Map;
-
 /**
  * What stands for work that is still to be done, can be read once or must be closed: not a result, and
  * not an argument that can be compared. By the names of types, so that no library is needed.
@@ -33,7 +29,6 @@ public final class Lazy {
   private static final String[] THERE = {"org.springframework.web.multipart.MultipartFile",
       "org.springframework.data.domain.Slice", "org.springframework.data.domain.Sort",
       "org.springframework.data.domain.Window"};
-  private static final int DEPTH_MAX = 8;
 
   private static final ClassValue<String> KNOWN = new ClassValue<String>() {
     @Override
@@ -85,9 +80,12 @@ public final class Lazy {
     return value == null ? null : why(value.getClass());
   }
 
-  /** why() of a value or of what is in a collection, a map, an array or an entity. */
+  /**
+   * why() of a value or of what is in a collection, a map, an array, an entity, or a field that a
+   * class shows.
+   */
   public static String inside(Object value) {
-    return inside(value, 0);
+    return new LazySearch().of(value);
   }
 
   /**
@@ -101,31 +99,5 @@ public final class Lazy {
       throw new LazyResult("the function returned " + lazy + " (" + value.getClass().getName()
           + "): what it stands for has not run, and cannot be recorded");
     }
-  }
-
-  private static String inside(Object value, int depth) {
-    if (value == null || depth > DEPTH_MAX) return null;
-    String found = why(value);
-    if (found != null) return found;
-    if (value instanceof Map) {
-      for (Object each : ((Map<?, ?>) value).values()) {
-        found = inside(each, depth + 1);
-        if (found != null) return found;
-      }
-    } else if (value instanceof Collection) {
-      for (Iterator<?> each = ((Collection<?>) value).iterator(); each.hasNext();) {
-        found = inside(each.next(), depth + 1);
-        if (found != null) return found;
-      }
-    } else if (value instanceof Object[]) {
-      for (Object each : (Object[]) value) {
-        found = inside(each, depth + 1);
-        if (found != null) return found;
-      }
-    } else {
-      Wrapped wrapped = Wrapped.of(value);
-      if (wrapped != null) return inside(wrapped.value, depth + 1);
-    }
-    return null;
   }
 }

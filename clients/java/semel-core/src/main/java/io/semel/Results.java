@@ -1,20 +1,12 @@
 package io.semel;
 
-import java.lang.reflect.Field;
 import java.lang.reflect.GenericArrayType;
-import java.lang.reflect.Modifier;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.lang.reflect.WildcardType;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
-import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
-import java.util.Optional;
-import java.util.Set;
 
 /** Whether the bytes of a result give a repeat what the first caller has. */
 final class Results {
@@ -54,70 +46,9 @@ final class Results {
     return null;
   }
 
-  /** Equal, types included. */
+  /** Equal, types and fields included. */
   boolean same(Object a, Object b) throws Exception {
-    if (a == null || b == null) return a == b;
-    if (a instanceof List && b instanceof List) {
-      return sameElements((List<?>) a, (List<?>) b);
-    }
-    if (a instanceof Map && b instanceof Map) return sameMap((Map<?, ?>) a, (Map<?, ?>) b);
-    if (a instanceof Set && b instanceof Set) {
-      return typed((Set<?>) a).equals(typed((Set<?>) b));
-    }
-    if (a.getClass() != b.getClass()) return false;
-    if (a instanceof Object[]) {
-      return sameElements(Arrays.asList((Object[]) a), Arrays.asList((Object[]) b));
-    }
-    if (a.getClass().isArray()) return Objects.deepEquals(a, b);
-    if (a instanceof Optional) {
-      return same(((Optional<?>) a).orElse(null), ((Optional<?>) b).orElse(null));
-    }
-    if (a.equals(b)) return true;
-    Class<?> above = a.getClass().getSuperclass();
-    if (above != null && above.getName().equals("java.lang.Record")) return sameRecord(a, b);
-    boolean hasEquality = a.getClass().getMethod("equals", Object.class).getDeclaringClass()
-        != Object.class;
-    return !hasEquality && Arrays.equals(codec.encode(a), codec.encode(b));
-  }
-
-  private boolean sameElements(List<?> a, List<?> b) throws Exception {
-    if (a.size() != b.size()) return false;
-    Iterator<?> other = b.iterator();
-    for (Object each : a) {
-      if (!same(each, other.next())) return false;
-    }
-    return true;
-  }
-
-  private boolean sameMap(Map<?, ?> a, Map<?, ?> b) throws Exception {
-    if (a.size() != b.size() || !typed(a.keySet()).equals(typed(b.keySet()))) return false;
-    for (Map.Entry<?, ?> each : a.entrySet()) {
-      if (!b.containsKey(each.getKey()) || !same(each.getValue(), b.get(each.getKey()))) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /** Of elements that may have no equality: their classes and bytes, in an order of their own. */
-  private List<String> typed(Set<?> values) throws Exception {
-    List<String> all = new ArrayList<>(values.size());
-    for (Object each : values) {
-      all.add(each == null ? "null"
-          : each.getClass().getName() + ' ' + CanonicalJson.hex(codec.encode(each)));
-    }
-    Collections.sort(all);
-    return all;
-  }
-
-  /** Its equality is that of its components, which may be arrays or have none. */
-  private boolean sameRecord(Object a, Object b) throws Exception {
-    for (Field each : a.getClass().getDeclaredFields()) {
-      if (Modifier.isStatic(each.getModifiers())) continue;
-      Beans.Property property = Beans.component(a.getClass(), each);
-      if (!same(property.read(a), property.read(b))) return false;
-    }
-    return true;
+    return new Comparison(codec).same(a, b);
   }
 
   /** Equal for a caller over HTTP, who is sent JSON. */

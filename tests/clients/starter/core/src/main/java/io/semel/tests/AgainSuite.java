@@ -8,6 +8,7 @@ public final class AgainSuite {
     java.util.logging.Logger.getLogger("io.semel").setLevel(java.util.logging.Level.OFF);
     IdentitySuite.run();
     ResultSuite.run();
+    FieldSuite.run();
     LateSuite.run();
     OptionSuite.run();
     Report.end();

@@ -130,6 +130,22 @@ public final class CallBeans {
     }
   }
 
+  /** Of its two fields the JSON has one, and it has no equality. */
+  public static class Half {
+    public String id;
+    private String secret;
+
+    public Half() {}
+
+    Half(String id, String secret) {
+      this.id = id;
+      this.secret = secret;
+    }
+  }
+
+  /** Its mail is not sent yet. */
+  public record Mailed(String id, CompletableFuture<String> mail) {}
+
   private static String ran() {
     return "run " + RUNS.incrementAndGet();
   }
@@ -271,6 +287,21 @@ public final class CallBeans {
     @Idempotent(key = "#id")
     public Object any(String id) {
       return new Order(id, 7);
+    }
+
+    @Idempotent(key = "#id")
+    public Half half(String id) {
+      return new Half(id, id.equals("whole") ? null : "secret");
+    }
+
+    @Idempotent(key = "#id")
+    public CompletableFuture<List<Half>> halves(String id) {
+      return CompletableFuture.completedFuture(List.of(half(id)));
+    }
+
+    @Idempotent(key = "#id")
+    public Mailed mailed(String id) {
+      return (Mailed) next;
     }
 
     @Idempotent(key = "#id")

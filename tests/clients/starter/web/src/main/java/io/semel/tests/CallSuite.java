@@ -4,6 +4,7 @@ import io.semel.InvalidKey;
 import io.semel.LazyResult;
 import io.semel.LeaseLost;
 import io.semel.Mismatch;
+import io.semel.Rejected;
 import io.semel.ResultNotKept;
 import io.semel.spring.mq.RetryLater;
 import java.math.BigDecimal;
@@ -18,6 +19,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.function.Supplier;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
@@ -180,8 +182,33 @@ final class CallSuite {
     Report.same(told.value(), order("a"));
   }
 
+  /** What the JSON does not have is not lost without a word. */
+  private static void halves() {
+    CallBeans.Half first =
+        (CallBeans.Half) Report.thrown(ResultNotKept.class, () -> results.half("a")).value();
+    Report.same(first.id, "a");
+    Report.same(Report.thrown(Rejected.class, () -> results.half("a")).reason(),
+        Rejected.Reason.RESULT_GONE);
+    Report.same(results.half("whole").id + results.half("whole").id, "wholewhole");
+    Report.same(Report.thrown(CompletionException.class, () -> results.halves("b").join())
+        .getCause().getClass(), ResultNotKept.class);
+    Report.same(results.halves("whole").join().get(0).id, "whole");
+    Report.same(results.halves("whole").join().get(0).id, "whole");
+  }
+
+  /** Of a type that says so. */
+  private static void lazyField() {
+    CallBeans.next = new CallBeans.Mailed("a", new CompletableFuture<>());
+    Report.thrown(LazyResult.class, () -> results.mailed("a"));
+    CallBeans.next = new CallBeans.Mailed("a", null);
+    Report.same(results.mailed("a"), CallBeans.next);
+    Report.same(results.mailed("a"), CallBeans.next);
+  }
+
   private static void lazyResults() {
+    lazyField();
     for (Object each : new Object[] {new CompletableFuture<String>(), List.of(1).iterator(),
+        new CallBeans.Mailed("a", new CompletableFuture<>()),
         List.of(reactor.core.publisher.Mono.just("a")),
         ResponseEntity.ok((Supplier<String>) () -> "b")}) {
       CallBeans.next = each;
@@ -205,7 +232,8 @@ final class CallSuite {
     CallBeans.next = ConsumeOrderlyStatus.SUCCESS;
     Report.same(results.ordered("r"), CallBeans.next);
     Report.same(results.ordered("r"), CallBeans.next);
-    for (Object each : new Object[] {false, 0, new CompletableFuture<String>()}) {
+    for (Object each : new Object[] {false, 0, new CompletableFuture<String>(),
+        new CallBeans.Mailed("a", new CompletableFuture<>())}) {
       CallBeans.next = each;
       Report.thrown(RetryLater.class, () -> results.message("m-" + each.getClass()));
       CallBeans.next = "handled";
@@ -255,6 +283,8 @@ final class CallSuite {
       Report.check("once-again-4: another operation is a mismatch" + boot, CallSuite::operations);
       Report.check("once-again-4: keys of expressions" + boot, CallSuite::keys);
       Report.check("once-again-8: results of generic types" + boot, CallSuite::results);
+      Report.check("once-again-8: results that their JSON does not have" + boot,
+          CallSuite::halves);
       Report.check("once-again-7: lazy results of methods" + boot, CallSuite::lazyResults);
       Report.check("once-again-26: a lost lock is told" + boot, () -> lock(node));
       Report.check("once-again-9: answers of listeners" + boot, CallSuite::listeners);
