@@ -98,6 +98,9 @@ public final class Consumer {
     try {
       work.complete(new byte[0]);
       return Verdict.ack(false);
+    } catch (Unrecorded handled) {
+      // The broker takes it as handled, which it was; only a copy could be handled again.
+      return Verdict.ack(false);
     } catch (LeaseLost lost) {
       // Another consumer has it; its verdict counts.
       return Verdict.later(RETRY_MS, lost);

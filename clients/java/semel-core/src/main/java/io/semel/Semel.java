@@ -94,6 +94,7 @@ public final class Semel implements AutoCloseable {
    *
    * @throws LeaseLost if another owner took over while it ran
    * @throws ResultNotKept if it ran, but repeats cannot be given what it returned
+   * @throws Unrecorded if it ran, but the node could not be told: a repeat may run
    * @throws LazyResult if it returned a future, a stream or the like: that is a failure
    */
   public <T, X extends Exception> T once(Call call, Class<T> type, Fn<T, X> fn) throws X {
@@ -182,20 +183,41 @@ public final class Semel implements AutoCloseable {
 
   /** Encodes and completes. Work that ran is done even if its result cannot be kept. */
   private void finish(Work work, Object value, Type type) {
-    Envelope envelope = envelope(work, value, type);
-    work.complete(envelope.encode());
-    told(work, envelope, value);
+    finish(work, envelope(work, value, type), value);
   }
 
   /**
-   * To be called after work.complete().
+   * Completes `work`, whose value is `value`, with `envelope`.
+   *
+   * @throws LeaseLost if another owner has taken over
+   * @throws ResultNotKept if `envelope` has not the value, or the node has no room for it
+   * @throws Unrecorded if the node could not be told
+   */
+  public void finish(Work work, Envelope envelope, Object value) {
+    finishLate(work, envelope, value);
+    told(work, envelope, value);
+  }
+
+  /** finish() of work whose caller has been told() already, as it was in a transaction. */
+  public void finishLate(Work work, Envelope envelope, Object value) {
+    work.record(envelope.encode());
+    work.told(value);
+  }
+
+  /**
+   * To be called where finishLate() comes later.
    *
    * @throws ResultNotKept if `envelope` has not the value
    */
   public void told(Work work, Envelope envelope, Object value) {
-    if (!work.isProtected() || envelope.dropped() == null) return;
-    throw new ResultNotKept(work.call() + " is done, but repeats will not get its result: "
-        + envelope.dropped(), value);
+    if (work.isProtected() && envelope.dropped() != null) {
+      throw notKept(work, envelope.dropped(), value);
+    }
+  }
+
+  static ResultNotKept notKept(Work work, String why, Object value) {
+    return new ResultNotKept(work.call() + " is done, but repeats will not get its result: " + why,
+        value);
   }
 
   /** How a result is kept. */
@@ -254,10 +276,14 @@ public final class Semel implements AutoCloseable {
       why = error.toString();
     }
     why = why.length() > WHY_CHARS_MAX ? why.substring(0, WHY_CHARS_MAX) : why;
+    reportDropped(work, why);
+    return Envelope.dropped(operation, why);
+  }
+
+  private void reportDropped(Work work, String why) {
     Wire.LOG.log(Level.WARNING, "the result of {0} is not kept: {1}",
         new Object[] {work.call(), why});
     report(Observer.Event.RESULT_DROPPED, work);
-    return Envelope.dropped(operation, why);
   }
 
   private Object replayed(Call call, Claimed claimed, Type type) {
@@ -312,21 +338,19 @@ public final class Semel implements AutoCloseable {
       report(Observer.Event.UNPROTECTED, work);
       return;
     }
-    List<byte[]> words = new ArrayList<>(Wire.words("SEMEL.COMPLETE", call.namespace, call.key,
-        Long.toString(work.epoch())));
-    words.add(result);
+    Completion completion = new Completion(link, work, result);
     String outcome;
     try {
-      outcome = new Reply(wire.toTheEnd(link::call, words, options.callTimeoutMs,
-          options.recordPatienceMs)).outcome();
+      outcome = completion.outcome(wire, options);
     } catch (SemelException error) {
-      // An exception here would hide from the caller that its work is done, and make it repeat it.
       outcome = error.toString();
     }
     boolean isGone = outcome.equals("stale_owner") || outcome.equals("refused")
         || outcome.equals("conflict");
     if (outcome.equals("ok")) {
       report(Observer.Event.RAN, work);
+      work.dropped(completion.dropped());
+      if (completion.dropped() != null) reportDropped(work, completion.dropped());
     } else if (isGone || outcome.equals("unknown") && work.isLost()) {
       report(Observer.Event.LEASE_LOST, work);
       throw new LeaseLost("the lease of " + call + " was lost while it ran (" + outcome
@@ -335,6 +359,7 @@ public final class Semel implements AutoCloseable {
       Wire.LOG.log(Level.WARNING, "{0} is done, but that is not recorded: {1}",
           new Object[] {call, outcome});
       report(Observer.Event.UNRECORDED, work);
+      work.unrecorded(outcome);
     }
   }
 

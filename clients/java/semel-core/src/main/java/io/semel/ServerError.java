@@ -19,7 +19,18 @@ public class ServerError extends SemelException {
    * no room. The one list of this library.
    */
   public boolean isTransient() {
-    String word = String.valueOf(getMessage()).split(" ", 2)[0];
-    return TRANSIENT.contains(word);
+    return TRANSIENT.contains(word());
+  }
+
+  /**
+   * Whether a completion may be taken without its result: there is no memory for it, or it is
+   * refused for good.
+   */
+  boolean isOfResult() {
+    return word().equals("OOM") || !isTransient();
+  }
+
+  private String word() {
+    return String.valueOf(getMessage()).split(" ", 2)[0];
   }
 }

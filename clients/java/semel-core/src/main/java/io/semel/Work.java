@@ -21,6 +21,8 @@ public final class Work {
   private final AtomicBoolean ended = new AtomicBoolean();
   final long startedNanos;
   private volatile boolean lost;
+  private volatile String dropped;
+  private volatile String unrecorded;
   private volatile Runnable whenLost;
   private volatile Runnable stopRenewal = () -> {};
 
@@ -118,18 +120,41 @@ public final class Work {
 
   /**
    * The work is done; repeats get `result`. If the node cannot be asked that is tried for the time
-   * of Options.recordPatience, and then reported as UNRECORDED: the work was done, and may run again
-   * when its lease has ended.
+   * of Options.recordPatience. What is thrown has `result` as its value; the work was done.
    *
    * @throws LeaseLost if another owner has taken over; what it records counts
+   * @throws ResultNotKept if the node has no room for `result`: done, and repeats are told so
+   * @throws Unrecorded if the node could not be told: it may run again when its lease has ended
    */
   public void complete(byte[] result) {
-    if (!ended.compareAndSet(false, true)) return;
+    if (record(result)) told(result);
+  }
+
+  /** complete() up to told(); false: it had ended before. */
+  boolean record(byte[] result) {
+    if (!ended.compareAndSet(false, true)) return false;
     try {
       semel.complete(this, result);
+      return true;
     } finally {
       stopRenewal.run();
     }
+  }
+
+  /** Throws what the first caller, who has `value`, is to be told of record(). */
+  void told(Object value) {
+    if (unrecorded != null) {
+      throw new Unrecorded(call + " is done, but that is not recorded: " + unrecorded, value);
+    }
+    if (dropped != null) throw Semel.notKept(this, dropped, value);
+  }
+
+  void dropped(String why) {
+    dropped = why;
+  }
+
+  void unrecorded(String why) {
+    unrecorded = why;
   }
 
   /**
@@ -157,6 +182,7 @@ public final class Work {
 
   /** fail() as the call says, for what the work threw. */
   public void failed(Throwable thrown) {
+    if (ended.get()) return;
     semel.report(Observer.Event.THREW, this);
     fail(thrown.toString(), call.onException);
   }

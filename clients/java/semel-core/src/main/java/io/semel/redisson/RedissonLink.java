@@ -92,7 +92,11 @@ public final class RedissonLink implements Link {
     if (reply && !(error instanceof RedisTimeoutException)) {
       String text = String.valueOf(error.getMessage());
       int end = text.indexOf(". channel:");
-      return new ServerError(end < 0 ? text : text.substring(0, end));
+      if (end >= 0) text = text.substring(0, end);
+      // Redisson takes the first word off this one.
+      boolean isCut = error.getClass().getSimpleName().startsWith("RedisOutOfMemory")
+          && !text.startsWith("OOM");
+      return new ServerError(isCut ? "OOM " + text : text);
     }
     return gone("no reply: " + error, error);
   }

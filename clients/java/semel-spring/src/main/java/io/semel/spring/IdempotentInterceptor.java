@@ -9,6 +9,7 @@ import io.semel.InvalidKey;
 import io.semel.Lazy;
 import io.semel.Rejected;
 import io.semel.Semel;
+import io.semel.Unrecorded;
 import io.semel.Verdict;
 import io.semel.Work;
 import io.semel.spring.mq.Brokers;
@@ -141,8 +142,19 @@ final class IdempotentInterceptor implements MethodInterceptor {
     } else if (guard.annotation.delKey()) {
       work.release();
     } else {
-      Transactions.complete(work, stored.encode());
-      parts.semel.told(work, stored, value);
+      finish(parts, guard, work, value, stored);
+    }
+  }
+
+  private static void finish(Parts parts, Guard guard, Work work, Object value, Envelope stored) {
+    try {
+      Transactions.finish(parts.semel, work, stored, value);
+    } catch (Unrecorded done) {
+      // A client that is answered by an error sends the request again; its answer is true. As the
+      // gateway says it.
+      if (!guard.isController) throw done;
+      WebCall web = guard.isAsync ? null : WebCall.current();
+      if (web != null) web.addHeader(Replies.RECORDED, "no");
     }
   }
 

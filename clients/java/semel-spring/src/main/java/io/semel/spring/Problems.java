@@ -10,6 +10,7 @@ import io.semel.ResultNotKept;
 import io.semel.SemelException;
 import io.semel.Unreachable;
 import io.semel.UnknownToken;
+import io.semel.Unrecorded;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.springframework.http.ResponseEntity;
@@ -69,6 +70,7 @@ public class Problems {
     if (error instanceof KeptFailure) return "It failed for good";
     if (error instanceof LeaseLost) return "Another owner took over";
     if (error instanceof ResultNotKept) return "It is done, but its result was not kept";
+    if (error instanceof Unrecorded) return "It is done, but that is not recorded";
     if (error instanceof UnknownToken) return "The token was not issued, or has ended";
     return "The node refused the request";
   }

@@ -12,6 +12,7 @@ import java.util.Set;
 /** What a method answered, with its status and headers, to be stored and to be given again. */
 final class Replies {
   static final String REPLAYED = "Idempotent-Replayed";
+  static final String RECORDED = "Semel-Recorded";
   private final Semel semel;
 
   Replies(Semel semel) {

@@ -1,6 +1,8 @@
 package io.semel.spring;
 
+import io.semel.Envelope;
 import io.semel.OnException;
+import io.semel.Semel;
 import io.semel.Work;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
@@ -14,12 +16,16 @@ final class Transactions {
 
   private Transactions() {}
 
-  /** Ends `work` now, or with the transaction that this thread is in. */
-  static void complete(Work work, byte[] result) {
+  /**
+   * Ends `work`, which returned `value`, now or with the transaction that this thread is in. See
+   * Semel.finish(); what it throws after the commit is thrown to the one that commits.
+   */
+  static void finish(Semel semel, Work work, Envelope envelope, Object value) {
     if (PRESENT && Spring.isActive()) {
-      Spring.completeLater(work, result);
+      Spring.finishLater(semel, work, envelope, value);
+      semel.told(work, envelope, value);
     } else {
-      work.complete(result);
+      semel.finish(work, envelope, value);
     }
   }
 
@@ -30,11 +36,11 @@ final class Transactions {
           && TransactionSynchronizationManager.isSynchronizationActive();
     }
 
-    static void completeLater(Work work, byte[] result) {
+    static void finishLater(Semel semel, Work work, Envelope envelope, Object value) {
       TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
         @Override
         public void afterCommit() {
-          work.complete(result);
+          semel.finishLate(work, envelope, value);
         }
 
         @Override
@@ -44,7 +50,7 @@ final class Transactions {
           } else if (status == STATUS_UNKNOWN) {
             work.fail("the transaction's outcome is unknown", OnException.IN_DOUBT);
           } else {
-            work.complete(result);
+            work.complete(envelope.encode());
           }
         }
       });

@@ -10,6 +10,7 @@ public final class AgainSuite {
     ResultSuite.run();
     FieldSuite.run();
     LateSuite.run();
+    RecordSuite.run();
     OptionSuite.run();
     Report.end();
   }

@@ -17,6 +17,7 @@ import io.semel.ServerError;
 import io.semel.Terms;
 import io.semel.Tokens;
 import io.semel.UnknownToken;
+import io.semel.Unrecorded;
 import io.semel.Verdict;
 import io.semel.Work;
 import java.time.Duration;
@@ -217,7 +218,7 @@ public final class CoreSuite {
         "{\"id\":7,\"text\":\"go\",\"more\":1}");
     Report.same(semel.once(call("plain"), Receipt.class, () -> null).id, 7L);
     semel.command("SEMEL.FORGET", "calls", key("plain"));
-    plain.work().complete(new byte[0]);
+    Report.thrown(Unrecorded.class, () -> plain.work().complete(new byte[0]));
   }
 
   private void nested() {

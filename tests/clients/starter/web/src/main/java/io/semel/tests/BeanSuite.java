@@ -190,11 +190,13 @@ final class BeanSuite {
   }
 
   static void run(Node node, String boot) {
-    context = WebApp.start(new Class<?>[] {WebApp.class, Beans.More.class}, node.port());
+    context = WebApp.start(new Class<?>[] {WebApp.class, Beans.More.class,
+        FullSuite.Before.class}, node.port(), "--semel.record-patience=500ms");
     Report.check("services" + boot, BeanSuite::services);
     Report.check("transactions" + boot, BeanSuite::transactions);
     Report.check("listeners" + boot, BeanSuite::listeners);
     Report.check("RocketMQ" + boot, BeanSuite::rocket);
+    FullSuite.run(context, boot);
     context.close();
     CallSuite.run(node, boot);
     Report.check("Spring without Boot" + boot, () -> withoutBoot(node));
