@@ -310,7 +310,7 @@ class Claims:
             run = Run.once(self, place, kept)
             return self._holding(key, run)
         except BaseException:
-            (run or place).abandon()
+            (run or place).give_up()
             raise
 
     def _holding(self, key: Text, run: Run) -> Holding:

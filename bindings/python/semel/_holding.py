@@ -1,7 +1,7 @@
 """Work as a context manager."""
 
 from ctypes import byref
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, List, Optional
 
 from . import _library as c
 from ._codecs import BYTES
@@ -20,6 +20,8 @@ class Holding:
     as of a function in once(), and the exception goes on (Failed, Rejected and OutcomeUnknown as
     well). The end is written down when the block is left. The block is not entered, and StaleOwner
     is raised, if the claim is not held any more."""
+
+    _unused: List[bool] = []  # a signal's handler may raise before it is made
 
     def __init__(self, claims: 'Claims', key: Text, run: Run, work: Work) -> None:
         self.result: Text = b''
@@ -55,6 +57,11 @@ class Holding:
         if self.work.lost:
             raise StaleOwner(Code.NOT_OWNER, f'the claim of {self._key!r} was lost before its '
                                              'block was entered')
+
+    def __del__(self) -> None:
+        """A block that was never entered leaves its claim in no doubt."""
+        if self._unused and self._claims.engine.is_here:
+            self._run.give_up()
 
     def __reduce__(self) -> Any:
         raise TypeError('a Holding cannot be copied or pickled: the work is done once')

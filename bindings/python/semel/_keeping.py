@@ -7,7 +7,7 @@ import weakref
 from ctypes import byref, c_int
 from typing import TYPE_CHECKING, Dict, Optional, Tuple
 
-from ._errors import Code, SemelError, last_error
+from ._errors import Code, Forked, SemelError, last_error
 from ._library import Text, library, raw
 from ._numbers import Duration, OutOfRange, milliseconds, number
 from ._waits import Held
@@ -61,6 +61,8 @@ class Keeper(Held):
         super().abandon()
 
     def __enter__(self) -> 'Keeper':
+        if not self._engine.is_here:
+            raise Forked(Code.FORKED)  # the parent holds the claim
         return self
 
     def __exit__(self, *_: object) -> None:

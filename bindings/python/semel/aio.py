@@ -306,7 +306,7 @@ class hold:
         try:
             holding = self._claims._holding(self._key, run)
         except BaseException:
-            run.abandon()
+            run.give_up()
             raise
         self._holding = holding.__enter__()
         return holding

@@ -213,6 +213,9 @@ class HoldTest(Case):
     def test_never_entered_is_given_back(self):
         self.calls.hold('k')  # and dropped
         self.assertIsNot(self.calls.get('k').state, State.HELD)
+        pay = self.engine.claims('pay', 'payment')
+        pay.hold('k')
+        self.assertIs(pay.get('k').state, State.ABSENT)  # once-again-7: in no doubt
 
     def test_coroutines(self):
         async def main():

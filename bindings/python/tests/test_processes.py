@@ -69,7 +69,7 @@ class ForkTest(unittest.TestCase):
                      lambda: steps.complete(), lambda: held.work.steps.recall('s'),
                      lambda: clicks.run('x', self.fail), lambda: guard.check(**how),
                      lambda: self.calls.explain('x'),
-                     held.__enter__,  # once-again-12: the parent's block
+                     held.__enter__, keeper.__enter__,  # once-again-12: the parent's blocks
                      lambda: asyncio.run(aio.once(self.calls, 'x', self.fail)),
                      lambda: asyncio.run(aio.debounce(clicks, 'x', self.fail)),
                      lambda: asyncio.run(aio.check(guard, **how))):
