@@ -33,6 +33,10 @@ test('once-again-7: a generator function is refused before the claim', { skip },
   await tokens.consume('t');
 });
 
+class Result {
+  constructor(readonly sent: unknown) {}
+}
+
 const lazies: Record<string, () => unknown> = {
   generator: () => (function* () { never(); })(),
   'async generator': () => (async function* () { never(); })(),
@@ -52,6 +56,17 @@ const lazies: Record<string, () => unknown> = {
   'promise in an object': () => ({ deep: [{ receipt: Promise.resolve(1) }] }),
   'promise in a map': () => new Map([['k', new Set([Promise.resolve(1)])]]),
   'thenable in an object': () => ({ query: { then: () => {} } }),
+  'promise in an instance': () => new Result(Promise.resolve(1)),
+  'rejection in an instance': () => new Result(Promise.reject(new Error('later'))),
+  'promise in a list of instances': () => [new Result(new Result([Promise.resolve(1)]))],
+  'promise in a named element': () => Object.assign([1, 2], { sent: Promise.resolve(1) }),
+  'promise in a sparse array': () => { const many: unknown[] = []; many[1e6] = Promise.resolve(1); return many; },
+  'promise by a symbol': () => ({ [Symbol('sent')]: Promise.resolve(1) }),
+  'promise as a cause': () => new Error('x', { cause: Promise.resolve(1) }),
+  'promise of a map': () => Object.assign(new Map(), { sent: Promise.resolve(1) }),
+  'promise that is not enumerable': () => Object.defineProperty({}, 'sent', { value: Promise.resolve(1) }),
+  'promise beside a cycle': () => { const self: object = Object.assign(new Result(0), { sent: Promise.resolve(1) });
+    return Object.assign(self, { self }); },
   'generator in an object': () => ({ rows: (function* () { yield 1; })() }),
 };
 
@@ -76,6 +91,30 @@ test('once-again-7: a result that is work still to be done has not run', { skip 
   assert.equal((await orders.once('thenable', () => query)).value, 'ran');
   const nested = async (): Promise<Promise<string>> => Promise.resolve('ran');
   assert.equal((await orders.once('nested promise', nested)).value, 'ran');
+});
+
+test('once-again-7: what platforms and getters hold is no work of the function', { skip }, async (t) => {
+  const n = await Node.start(t);
+  const orders = new Claims(await n.client('ioredis, RESP2'), 'orders');
+  const pending = new Promise(() => {});
+  const socket = Object.assign(new Writable(), { pending });
+  const timer = Object.assign(setTimeout(() => {}, 60_000), { pending });
+  let asked = 0;
+  class Row {
+    readonly own = Object.defineProperty({}, 'hidden', { get: () => { ++asked; return pending; } });
+
+    get lazy(): unknown { ++asked; return pending; }
+  }
+  const values: Record<string, unknown> = { socket: { request: socket }, timer: { timer },
+    response: { response: Object.assign(new Response('paid'), { pending }) }, signal: { signal: Object.assign(new AbortController().signal, { pending }) },
+    row: new Row(), bytes: Object.assign(Buffer.from('x'), { pending }), url: new URL('http://a/'),
+    request: [new Request('http://a/', { method: 'POST', body: 'x' })] };
+  for (const [name, value] of Object.entries(values)) {
+    await assert.rejects(orders.once(name, () => value), semel.ResultNotKeptError, name);
+    assert.equal((await orders.consumeOnce(`m-${name}`, () => value)).verdict, 'ack', name);
+  }
+  clearTimeout(timer);
+  assert.equal(asked, 0);
 });
 
 class Money {
