@@ -257,6 +257,23 @@ test('once-again-24: another payload is a mismatch, whatever its type', { skip }
   assert.equal(await n.state('orders', 'refused'), 'absent');
 });
 
+test('once-again-24: the options give the fingerprints of the table', { skip }, async (t) => {
+  const n = await Node.start(t);
+  const orders = new Claims(await n.client('node-redis, RESP2'), 'orders');
+  let played = 0;
+  for (const { kind, error, name, operation = '', scope, arguments: args, sha256 } of table.cases) {
+    if (kind !== 'identity' || error !== undefined || args !== '{}') continue;
+    const options = { operation, ...(scope ? { scope } : {}) };
+    for (const [i, each] of [options, { ...options, fingerprint: {} }].entries()) {
+      await orders.once(`${name}${i}`, () => 1, each);
+      const record = await n.call('SEMEL.GETCLAIM', 'orders', `${name}${i}`) as string[];
+      assert.equal(record[record.indexOf('fingerprint') + 1], sha256, name);
+      ++played;
+    }
+  }
+  assert.ok(played >= 4);
+});
+
 test('once-again-24: another operation or scope under a key is a mismatch', { skip }, async (t) => {
   const n = await Node.start(t);
   const orders = new Claims(await n.client('ioredis, RESP2'), 'orders');
