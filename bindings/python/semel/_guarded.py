@@ -12,8 +12,9 @@ from ._keys import KeyOf, key_of
 from ._lazy import refuse_lazy
 from ._library import Text
 from ._numbers import Duration, Ms
+from ._operations import declare
 from ._requests import SHA256_IDENTITY, Fingerprint
-from ._signatures import Call
+from ._signatures import Call, operation_of
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -34,13 +35,16 @@ class Plan:
 
     def __init__(self, function: Callable[..., Any], key: Union[str, KeyOf, None], *,
                  operation: Optional[str], payload: Payload, ignore: Sequence[str],
-                 scope: Optional[Callable[..., Mapping[str, str]]]) -> None:
+                 scope: Optional[Callable[..., Mapping[str, str]]],
+                 claims: Optional[Claims] = None) -> None:
         self.call = Call(function, operation, ignore)
         self._key = None if key is None else key_of(self.call, key)
         for what, given in (('payload', payload), ('scope', scope)):
             if given is not None and not isinstance(given, Arguments):
                 refuse_lazy(given, what)
         self._payload, self._scope = payload, scope
+        if claims is not None and operation is None:
+            declare(claims, self.call.name, function)
 
     def of(self, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Tuple[Text, Fingerprint]:
         """The key of a call, and the fingerprint of its operation, scope and payload."""
@@ -76,7 +80,8 @@ def idempotent(claims: Claims, key: Union[str, KeyOf, None] = None, *,
     `key`: a format of the arguments ('order:{order}', 'order:{0}'), in which separators are
     escaped, or a function of them; without one, the digest of the call's identity. That is the
     operation, the scope and the arguments by name, with their defaults: another operation or other
-    arguments under the same key are a Mismatch. `operation`: its name, if not module and function.
+    arguments under the same key are a Mismatch. `operation`: its name, if not module and function;
+    another function of the same name in these claims must say one.
     `ignore`: arguments that do not count. `payload`: a function of the arguments whose value counts
     instead of them; None: the operation alone. `scope`: a function of the arguments that returns
     {'tenant': ..}, {'user': ..} or both. What cannot be counted is NotCanonical, before the claim.
@@ -88,13 +93,17 @@ def idempotent(claims: Claims, key: Union[str, KeyOf, None] = None, *,
     def decorate(function: F) -> F:
         if inspect.iscoroutinefunction(function):
             from . import aio
-            return aio.idempotent(
+            made = aio.idempotent(
                 claims, key, operation=operation, payload=payload, ignore=ignore, scope=scope,
                 codec=codec, encode=encode, decode=decode, owner=owner, lease=lease, wait=wait,
                 lease_ms=lease_ms, wait_ms=wait_ms, remote_owner=remote_owner,
                 keep_lease=keep_lease, work_max=work_max)(function)
+            if operation is None:
+                declare(claims, operation_of(function), function)
+            return made
         refuse_lazy(function, 'idempotent')
-        plan = Plan(function, key, operation=operation, payload=payload, ignore=ignore, scope=scope)
+        plan = Plan(function, key, operation=operation, payload=payload, ignore=ignore, scope=scope,
+                    claims=claims)
         kept_by = codec or codec_of_result(function)
 
         @functools.wraps(function)

@@ -37,7 +37,7 @@ class Call:
         except (TypeError, ValueError) as wrong:
             raise InvalidType(Code.BAD_OPTION, f'{self.name}: {wrong}') from None
         known = list(self._signature.parameters.values())
-        self._hidden = set(_receiver(function, known))
+        self._receiver = _receiver(function, known)
         self._plain = [one.name for one in known] if all(one.kind in (
             inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
             for one in known) else None
@@ -46,8 +46,9 @@ class Call:
         for name in ignore:
             if name not in self._signature.parameters:
                 raise InvalidType(Code.BAD_OPTION, f"ignore: {self.name} has no argument '{name}'")
-        self.parameters = [one for one in known if one.name not in self._hidden]
-        self._hidden |= set(ignore)
+        self.parameters = [one for one in known if one.name != self._receiver]
+        self._hidden = set(ignore)
+        self._declared = (getattr(function, '__module__', None), *_parts(function))
         self.names = [one.name for one in self.parameters]
 
     def bind(self, arguments: Tuple[Any, ...], named: Mapping[str, Any]) -> Dict[str, Any]:
@@ -63,7 +64,8 @@ class Call:
     def counted(self, bound: Dict[str, Any]) -> Dict[str, Any]:
         """Those that say which work it is."""
         return {name: value for name, value in bound.items()
-                if name not in self._hidden and not is_left_out(value)}
+                if name not in self._hidden and not is_left_out(value)
+                and not (name == self._receiver and _is_bound_to(value, *self._declared))}
 
 
 def operation_of(function: Callable[..., Any]) -> str:
@@ -82,11 +84,23 @@ def _checked(operation: Any) -> str:
     return operation
 
 
-def _receiver(function: Callable[..., Any], known: List[inspect.Parameter]) -> List[str]:
-    """The name of the receiver of a function that is declared in a class."""
-    holder = getattr(function, '__qualname__', '').rpartition('.')[0]
-    is_method = bool(holder) and not holder.endswith('<locals>')
-    if is_method and known and known[0].name in _RECEIVERS and known[0].kind in (
+def _parts(function: Any) -> Tuple[str, str]:
+    """The class that a function is declared in, and its name there."""
+    holder, _, name = getattr(function, '__qualname__', '').rpartition('.')
+    return ('' if holder.endswith('<locals>') else holder), name
+
+
+def _receiver(function: Callable[..., Any], known: List[inspect.Parameter]) -> Optional[str]:
+    """The name of what may be the receiver of a function that is declared in a class."""
+    if _parts(function)[0] and known and known[0].name in _RECEIVERS and known[0].kind in (
             inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
-        return [known[0].name]
-    return []
+        return known[0].name
+    return None
+
+
+def _is_bound_to(value: Any, module: Optional[str], holder: str, name: str) -> bool:
+    """Whether an argument is the receiver: an instance of the class that declares the function, or
+    the class, in which it is no static method. A name alone does not make it one."""
+    kinds = type(value).__mro__ + (value.__mro__ if isinstance(value, type) else ())
+    return any(kind.__qualname__ == holder and kind.__module__ == module
+               and not isinstance(vars(kind).get(name), staticmethod) for kind in kinds)

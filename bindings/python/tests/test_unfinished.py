@@ -179,7 +179,8 @@ class UnfinishedTest(unittest.TestCase):
         self.addCleanup(pool.close)
         go = threading.Event()
         self.addCleanup(go.set)
-        process = subprocess.Popen([sys.executable, '-c', 'import sys; sys.stdin.read()'], stdin=subprocess.PIPE)
+        process = subprocess.Popen([sys.executable, '-c', 'import sys; sys.stdin.read()'],
+                                   stdin=subprocess.PIPE)
         self.addCleanup(process.wait)
         self.addCleanup(process.stdin.close)
         alive = threading.Thread(target=go.wait)
