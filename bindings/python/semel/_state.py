@@ -49,6 +49,7 @@ def attributes_of(value: Any) -> Dict[str, Any]:
 def _slots_of(kind: type) -> List[Tuple[str, Any]]:
     """By their names; one that a class has declared once more is another slot."""
     below = (base_of(kind) or object).__mro__
+    items = getattr(kind, 'n_sequence_fields', 0) - getattr(kind, 'n_unnamed_fields', 0)
     found: Dict[str, Any] = {}
     for holder in kind.__mro__:
         if holder in below:
@@ -56,7 +57,7 @@ def _slots_of(kind: type) -> List[Tuple[str, Any]]:
         for name, slot in vars(holder).items():
             if type(slot) is types.MemberDescriptorType and not _is_no_state(name):
                 found[f'{name} of {holder.__qualname__}' if name in found else name] = slot
-    return list(found.items())
+    return list(found.items())[items:]  # of C's sequences the first are the items of the tuple
 
 
 def _is_no_state(name: str) -> bool:

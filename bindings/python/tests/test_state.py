@@ -231,6 +231,12 @@ class IdentityTest(unittest.TestCase):
                      collections.defaultdict(int, a=1)):
             self.assertEqual(key(made), key({'a': 1}))
 
+    def test_once_again_5_names_of_items_are_no_attributes(self):
+        import os
+        import time as clock
+        self.assertEqual(key(os.terminal_size((80, 24))), key([80, 24]))
+        self.refused(clock.gmtime(0), 'value: tm_zone, tm_gmtoff')
+
     @unittest.skipIf(pydantic is None, 'once-again-5: without pydantic')
     def test_once_again_5_private_attributes_of_a_model_count(self):
         for model in (pydantic.BaseModel, pydantic_1.BaseModel):
