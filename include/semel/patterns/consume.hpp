@@ -81,11 +81,10 @@ struct Handling {
   std::string reason;
 };
 
-inline Handling handling_of(const Status& status) {
-  if (status) return {Handled::ok, {}};
+inline Handling handling_of(const Error& error) {
   // outcome_unknown: the effect may be there.
-  const bool known = retry_of(status.error().code) != Retry::read_first;
-  return {known ? Handled::failed : Handled::unknown, status.error().message()};
+  const bool known = retry_of(error.code) != Retry::read_first;
+  return {known ? Handled::failed : Handled::unknown, error.message()};
 }
 inline Handling handling_of(bool ok) {
   return {ok ? Handled::ok : Handled::failed, ok ? "" : "the handler said no"};
@@ -101,7 +100,7 @@ template <class T>
 concept SaysRejected = std::is_same_v<T, Rejected> || std::is_same_v<T, std::optional<Rejected>>;
 template <class T>
 Handling handling_of(Result<T>&& result) {
-  if (!result.ok()) return handling_of(Status{result.error()});
+  if (!result.ok()) return handling_of(result.error());
   if constexpr (std::is_same_v<T, bool> || SaysRejected<T>) {
     return handling_of(*std::move(result));
   } else {
