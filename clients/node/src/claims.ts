@@ -8,7 +8,7 @@ import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { Lock } from './lock.js';
 import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
-import { checked, fingerprintWords, merged, ms, policyWords, unixTime, type CallOptions,
+import { checked, fingerprintWords, merged, ms, namespaceName, policyWords, unixTime, type CallOptions,
   type Policy } from './options.js';
 import { Fields, insist, isAnswer, unlessAborted } from './wire.js';
 import { waitFor } from './wait.js';
@@ -68,10 +68,7 @@ export class Claims {
    * defaults of all calls.
    */
   constructor(client: AnyClient, namespace: string, options: ClaimsOptions = {}) {
-    if (typeof namespace !== 'string' || namespace === '') {
-      throw new TypeError('the name of the namespace is empty, or no text');
-    }
-    this.name = namespace;
+    this.name = namespaceName(namespace);
     this.options = checked(options, ['policy']);
     if (options.policy !== undefined) policyWords(options.policy);
     this.driver = driverOf(client);

@@ -72,7 +72,7 @@ function notRun(error: unknown): Consumed {
   }
   const refused = error instanceof errors.MismatchError || error instanceof errors.NotIssuedError
     || error instanceof errors.OutsideWindowError || error instanceof errors.KeyError
-    || error instanceof errors.NotCanonicalError
+    || error instanceof errors.NotCanonicalError || error instanceof errors.OptionError
     || /^WRONGTYPE /.test(errors.messageOf(error));
   return told(refused ? 'deadLetter' : 'retry', 0, { error });
 }

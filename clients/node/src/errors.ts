@@ -131,6 +131,16 @@ export class KeyError extends SemelError {
   }
 }
 
+/**
+ * An option, or the name of a namespace, that cannot be kept; the message has the name, the value and
+ * the limit. Nothing ran, and no repeat will help.
+ */
+export class OptionError extends SemelError {
+  constructor(message: string) {
+    super('OPTION', message);
+  }
+}
+
 /** A payload that has no canonical text (docs/identity.md). Nothing ran. */
 export class NotCanonicalError extends SemelError {
   constructor(

@@ -220,7 +220,12 @@ function nameOf(what: string, name: unknown, bytesMax = Infinity): string {
   return name;
 }
 
-function scopeText(scope: Scope | null): string {
+/** The name of an operation, which is checked. */
+export function operationName(name: unknown): string {
+  return nameOf('operation', name, operationBytesMax);
+}
+
+export function scopeText(scope: Scope | null): string {
   if (scope === null) return 'null';
   if (typeof scope !== 'object') throw new KeyError(`scope: a ${kindOf(scope)}`);
   const names = Object.keys(scope);
@@ -247,7 +252,7 @@ export function identityOf(operation: string, scope: Scope | null, args: unknown
 
 /** The same for arguments whose canonical text is known. */
 export function identityOfText(operation: string, scope: Scope | null, args: string): Identity {
-  const name = nameOf('operation', operation, operationBytesMax);
+  const name = operationName(operation);
   const canonical = `[${JSON.stringify(name)},${scopeText(scope)},${args}]`;
   const key = createHash('sha256').update(canonical).digest('hex');
   return { canonical, key, fingerprint: key.slice(0, 32) };

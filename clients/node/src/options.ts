@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Codec } from './codec.js';
-import { KeyError } from './errors.js';
-import { bytesOf, canonicalOf, identityOf, kindOf, type Scope } from './identity.js';
+import { shown } from './canonical.js';
+import { KeyError, OptionError } from './errors.js';
+import { bytesOf, canonicalOf, identityOf, kindOf, operationName, scopeText,
+  type Scope } from './identity.js';
 
 /** Times are in milliseconds. `Infinity` is a wait that only the signal ends. */
 export type Milliseconds = number;
@@ -72,18 +74,32 @@ export interface CallOptions {
 /** How many milliseconds a timer takes at most; a longer one would end at once. */
 export const timerMax = 2 ** 31 - 1;
 
+/** How long a time of the node is at most: 100 years. */
+const nodeTimeMax = 100 * 366 * 24 * 3600 * 1000;
+const ownerBytesMax = 64;
+const attemptsMost = 2 ** 32 - 1;
+
 /** A time as the node takes it: 0, or 1 ms and more; parts of a millisecond count as one. */
 export function ms(name: string, value: Milliseconds, least = 0): string {
   insistOnTime(name, value, least);
-  if (value === Infinity) throw new RangeError(`${name}: ${value} is no number of milliseconds`);
+  if (value > nodeTimeMax) {
+    throw new OptionError(`${name}: ${value}; the most is ${nodeTimeMax} ms`);
+  }
   return String(Math.ceil(value));
 }
 
 /** A time that is smaller than 1 ms is refused, as nothing is done with it; 0 is what it says. */
 function insistOnTime(name: string, value: unknown, least = 1): void {
-  if (typeof value !== 'number') throw new TypeError(`${name}: ${kindOf(value)}, not a number`);
+  if (typeof value !== 'number') throw new OptionError(`${name}: ${kindOf(value)}, not a number`);
   if (value >= 1 || (value === 0 && least === 0)) return;
-  throw new RangeError(`${name}: ${value}; the least is ${least === 0 ? '0, or ' : ''}1 ms`);
+  throw new OptionError(`${name}: ${value}; the least is ${least === 0 ? '0, or ' : ''}1 ms`);
+}
+
+/** The name of a namespace, as the node takes it. */
+export function namespaceName(name: unknown): string {
+  if (typeof name !== 'string') throw new OptionError(`the namespace: ${kindOf(name)}, not a text`);
+  if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return name;
+  throw new OptionError(`the namespace '${shown(name)}': a name is 1 to 64 bytes of A-Za-z0-9_.-`);
 }
 
 const endings: readonly unknown[] = ['release', 'keep', 'in-doubt'];
@@ -95,31 +111,34 @@ const checks: { [name in keyof Required<CallOptions>]: (value: unknown) => void 
   runMax: (value) => insistOnTime('runMax', value),
   signal(value) {
     if (value instanceof AbortSignal) return;
-    throw new TypeError(`signal: ${kindOf(value)}, not an AbortSignal`);
+    throw new OptionError(`signal: ${kindOf(value)}, not an AbortSignal`);
   },
   firstSent: (value) => void unixTime(value),
   owner(value) {
-    if (typeof value !== 'string') throw new TypeError(`owner: ${kindOf(value)}, not a text`);
-    if (value === '') throw new RangeError('owner: an empty name');
+    if (typeof value !== 'string') throw new OptionError(`owner: ${kindOf(value)}, not a text`);
+    if (value === '') throw new OptionError('owner: an empty name');
+    const bytes = Buffer.byteLength(value);
+    if (bytes <= ownerBytesMax) return;
+    throw new OptionError(`owner: '${shown(value)}' of ${bytes} bytes; the limit is ${ownerBytesMax}`);
   },
   codec(value) {
     const { encode, decode } = (value ?? {}) as Partial<Codec>;
     if (typeof encode === 'function' && typeof decode === 'function') return;
-    throw new TypeError('codec: it needs encode and decode');
+    throw new OptionError('codec: it needs encode and decode');
   },
   onFailure(value) {
-    if (!endings.includes(value)) throw new RangeError(`onFailure: ${String(value)}`);
+    if (!endings.includes(value)) throw new OptionError(`onFailure: ${String(value)}`);
   },
   fingerprint: () => {},
-  operation: () => {},
-  scope: () => {},
+  operation: (value) => void operationName(value),
+  scope: (value) => void scopeText(value as Scope),
 };
 
 /** Refuses an option that is not known, or whose value cannot be kept. */
 export function checked<T extends object>(options: T, more: readonly string[] = []): T {
   for (const [name, value] of Object.entries(options)) {
     if (more.includes(name)) continue;
-    if (!Object.hasOwn(checks, name)) throw new TypeError(`an option that is not known: ${name}`);
+    if (!Object.hasOwn(checks, name)) throw new OptionError(`an option that is not known: ${name}`);
     if (value !== undefined) checks[name as keyof CallOptions](value);
   }
   return options;
@@ -134,8 +153,10 @@ export function merged(defaults: object, given: object): CallOptions {
 /** Milliseconds since 1970, which is a time as any other. */
 export function unixTime(value: unknown): string {
   const time: unknown = value instanceof Date ? value.getTime() : value;
-  if (typeof time !== 'number') throw new TypeError(`firstSent: ${kindOf(value)}, not a time`);
-  if (!Number.isFinite(time) || time < 0) throw new RangeError(`firstSent: ${time} is no time`);
+  if (typeof time !== 'number') throw new OptionError(`firstSent: ${kindOf(value)}, not a time`);
+  if (!(time >= 0 && time <= Number.MAX_SAFE_INTEGER)) {
+    throw new OptionError(`firstSent: ${time}; a time is 0 to ${Number.MAX_SAFE_INTEGER}`);
+  }
   return String(Math.trunc(time));
 }
 
@@ -145,7 +166,7 @@ const policyNames = ['as', 'lease', 'resultTtl', 'uniqueTtl', 'failureTtl', 'att
 
 export function policyWords(policy: Policy): string[] {
   const unknown = Object.keys(policy).find((name) => !policyNames.includes(name));
-  if (unknown !== undefined) throw new TypeError(`a term that is not known: ${unknown}`);
+  if (unknown !== undefined) throw new OptionError(`a term that is not known: ${unknown}`);
   const words: string[] = [];
   const text = (name: string, value: string | undefined): void => {
     if (value !== undefined) words.push(name, value.toUpperCase());
@@ -163,8 +184,9 @@ export function policyWords(policy: Policy): string[] {
   time('AHEAD', policy.ahead);
   time('RETRY-AFTER-MAX', policy.retryAfterMax);
   const { attemptsMax } = policy;
-  if (attemptsMax !== undefined && !(Number.isSafeInteger(attemptsMax) && attemptsMax >= 0)) {
-    throw new RangeError(`attemptsMax: ${attemptsMax} is no number of attempts`);
+  if (attemptsMax !== undefined
+    && !(Number.isInteger(attemptsMax) && attemptsMax >= 0 && attemptsMax <= attemptsMost)) {
+    throw new OptionError(`attemptsMax: ${attemptsMax}; it is 0 to ${attemptsMost}`);
   }
   if (attemptsMax !== undefined) words.push('ATTEMPTS-MAX', String(attemptsMax));
   text('ON-LEASE-END', policy.onLeaseEnd);

@@ -21,11 +21,11 @@ test('once-again-11: an option that cannot be kept is refused with its name', { 
   for (const [name, values] of Object.entries(wrong)) {
     for (const value of values as unknown[]) {
       const options = { [name]: value } as semel.CallOptions;
-      const named = new RegExp(`^(Type|Range)Error.*${name}`);
+      const named = new RegExp(`^OptionError.*${name}`);
       await assert.rejects(orders.once('k', never, options), named);
       await assert.rejects(orders.lock('k', options), named);
       const seen = await orders.consumeOnce('k', never, options);
-      assert.ok(seen.verdict === 'retry' && named.test(String(seen.error)));
+      assert.ok(seen.verdict === 'deadLetter' && named.test(String(seen.error)), seen.verdict);
       assert.throws(() => new Claims(client, 'orders', options), named);
     }
   }
@@ -44,15 +44,56 @@ test('once-again-11: an option that cannot be kept is refused with its name', { 
     assert.throws(() => new Claims(client, 'x', { policy }), named);
   }
   for (const name of ['', undefined, null, 7, ['x']] as unknown as string[]) {
-    assert.throws(() => new Claims(client, name), TypeError);
-    assert.throws(() => new Tokens(client, name), TypeError);
+    assert.throws(() => new Claims(client, name), semel.OptionError);
+    assert.throws(() => new Tokens(client, name), semel.OptionError);
   }
   // 0 goes to the node, which refuses it, and does not become a default.
   await assert.rejects(new Claims(client, 'zero', { policy: { resultTtl: 0 } }).once('k', never),
     /RESULT-TTL must be 1/);
-  await assert.rejects(orders.once('k', never, { lease: 1e300 }), /LEASE must be/);
   assert.equal(await n.state('orders', 'k'), 'absent');
 });
+
+test('once-again-11: an option beyond a limit of the node is refused when the object is made', { skip },
+  async (t) => {
+    const n = await Node.start(t);
+    const client = await n.client('node-redis, RESP3');
+    const orders = new Claims(client, 'orders');
+    const most = 3_162_240_000_000;
+    const beyond: [semel.CallOptions, RegExp, (new (...all: never[]) => Error)?][] = [
+      [{ owner: 'x'.repeat(65) }, /owner: 'x+\.\.' of 65 bytes; the limit is 64/],
+      [{ owner: 'é'.repeat(33) }, /owner: 'é+' of 66 bytes; the limit is 64/],
+      [{ lease: 1e13 }, /lease: 10000000000000; the most is 3162240000000 ms/],
+      [{ lease: most + 0.5 }, /lease: 3162240000000.5; the most is 3162240000000 ms/],
+      [{ lease: Infinity }, /lease: Infinity; the most is/], [{ lease: 1e300 }, /lease: 1e\+300/],
+      [{ firstSent: 1e300 }, /firstSent: 1e\+300; a time is 0 to 9007199254740991/],
+      [{ operation: 'x'.repeat(513) }, /operation is longer than 512 bytes/, semel.KeyError],
+      [{ operation: '' }, /operation is empty/, semel.KeyError],
+      [{ scope: {} }, /scope/, semel.KeyError],
+    ];
+    for (const [options, text, kind = semel.OptionError] of beyond) {
+      const is = (error: unknown): boolean => error instanceof kind && text.test(String(error));
+      assert.throws(() => new Claims(client, 'orders', options as object), is);
+      assert.throws(() => new Tokens(client, 'tokens', options as object), is);
+      await assert.rejects(orders.once('k', never, options), is);
+      await assert.rejects(orders.tryLock('k', options), is);
+      const seen = await orders.consumeOnce('k', never, options);
+      assert.ok(seen.verdict === 'deadLetter' && is(seen.error));
+    }
+    for (const name of ['bad name!', 'a/b', 'a:b', 'é', 'a\n', '\0', 'n'.repeat(65)]) {
+      assert.throws(() => new Claims(client, name), (error: unknown) =>
+        error instanceof semel.OptionError && error.message.includes(name.slice(0, 30))
+        && error.message.endsWith('1 to 64 bytes of A-Za-z0-9_.-'));
+    }
+    for (const term of ['lease', 'resultTtl', 'uniqueTtl', 'failureTtl', 'attemptsTtl', 'window',
+      'ahead', 'retryAfterMax', 'attemptsMax']) {
+      assert.throws(() => new Claims(client, 'x', { policy: { [term]: most + 1 } }), semel.OptionError);
+    }
+    await assert.rejects(new Tokens(client, 'tokens').issueAs('t', most + 1), semel.OptionError);
+    assert.equal(await n.state('orders', 'k'), 'absent');
+    const longest = new Claims(client, `A-z_0.${'n'.repeat(58)}`,
+      { owner: 'é'.repeat(32), lease: most, operation: 'x'.repeat(512), scope: { tenant: 'a' } });
+    await longest.once('k', () => 1, { firstSent: Number.MAX_SAFE_INTEGER });
+  });
 
 test('once-again-11: an option that is undefined is not given', { skip }, async (t) => {
   const n = await Node.start(t);

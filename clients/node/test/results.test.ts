@@ -275,8 +275,8 @@ test('once-again-27: a codec may be asynchronous, and one that fails leaves noth
       assert.equal(await n.state('orders', name), 'done');
     }
     for (const codec of [{}, { encode: json.encode }, 'json'] as unknown as Codec[]) {
-      assert.throws(() => new Claims(client, 'orders', { codec }), TypeError);
-      await assert.rejects(new Claims(client, 'orders').once('none', never, { codec }), TypeError);
+      assert.throws(() => new Claims(client, 'orders', { codec }), semel.OptionError);
+      await assert.rejects(new Claims(client, 'orders').once('none', never, { codec }), semel.OptionError);
     }
     assert.equal(await n.state('orders', 'none'), 'absent');
   });
