@@ -58,6 +58,7 @@ class Engine:
             manual_clock=flag('manual_clock', manual_clock),
             storage_directory=_directory(storage))
         self.is_durable = storage is not None  # a call may wait for the disk
+        self._clock_runs = not manual_clock
         handle = c_void_p()
         code = library.engine_open(byref(options), byref(handle))
         if code != Code.OK:

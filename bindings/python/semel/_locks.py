@@ -47,8 +47,9 @@ class Acquisition(Held):
         return Wait(self._engine, library.lock_begin, self._handle, wait_ms, fd=fd)
 
     def end(self, wait: Wait) -> Optional[bool]:
-        """Takes what the wait was answered. None: it was granted, but the caller has learnt it so
-        late that the lease is over; ask again."""
+        """Takes what the wait was answered. None: ask again while there is time. It was granted,
+        but the caller has learnt it so late that the lease is over; the library may have asked
+        again itself, once, and says then that another has it."""
         outcome = c.ClaimOutcome(answer=Answer.BUSY)
         try:
             code = wait.end(outcome)
@@ -57,7 +58,8 @@ class Acquisition(Held):
             if code != Code.OK:
                 raise last_error(code)
             if outcome.answer != Answer.GRANTED:
-                return False
+                again = outcome.answer == Answer.IN_FLIGHT and self._engine._clock_runs
+                return None if again else False
             if not self.depth and not self.token():
                 self._do(library.lock_give, byref(c_int()))  # as if it had not been granted
                 return None

@@ -137,29 +137,31 @@ class WaitTest(Case):
         self.run_it(main())
 
     def test_once_again_12_a_lock_that_is_over_is_not_taken(self):
-        async def main():
-            space = self.engine.claims('locks', 'lock')
+        async def main(engine):
+            space = engine.claims('locks', 'lock')
             for wait_ms in (400, 3_600_000):
                 first = space.claim('l')
                 lock = aio.lock(space, 'l', wait_ms=wait_ms, lease_ms=300)
                 take = asyncio.create_task(lock.take())
-                await self.waiters(1)
+                while engine.stats()['waiters'] == 0:
+                    await asyncio.sleep(0.001)
                 space.release('l', first.epoch)
-                self.engine.advance(400)
+                time.sleep(0.45)  # it is granted, but the loop is blocked
                 other = space.claim('l', lease_ms=60_000)
                 self.assertTrue(other.granted)
                 if wait_ms == 400:
-                    time.sleep(0.45)
                     self.assertFalse(await take)
                     space.release('l', other.epoch)
                     continue
-                await self.waiters(1)
+                while engine.stats()['waiters'] == 0:
+                    await asyncio.sleep(0.001)
                 self.assertFalse(take.done())
                 space.release('l', other.epoch)
                 self.assertTrue(await take)
-                lock.close()
+                self.assertTrue(await lock.give())
 
-        self.run_it(main())
+        with Engine(memory_bytes=16 << 20) as engine:
+            self.run_it(main(engine))
 
     def test_once_again_12_a_thread_does_not_act_on_a_grant_that_is_over(self):
         space = self.engine.claims('locks', 'lock')
