@@ -1,6 +1,6 @@
 // How results become bytes, and how those are stored.
 import { isDeepStrictEqual, types } from 'node:util';
-import { canonicalJson, Digits, Members, numberText, write, type Tree } from './canonical.js';
+import { numberText, shown } from './canonical.js';
 import { NoResultError } from './errors.js';
 import { isPlain, kindOf } from './identity.js';
 
@@ -50,18 +50,57 @@ export const bytes: Codec = {
   decode: (found) => found,
 };
 
-/** JSON.parse(), but a number that it would round, as another language may have written, is an error. */
+/** JSON.parse(), but a number that it would change, as another language may have written, is an error. */
 function parsed(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  if (!/\d{16}/.test(text)) return value;
-  const tree = (each: unknown): Tree => {
-    if (typeof each === 'number') return new Digits(numberText(String(each)));
-    if (typeof each !== 'object' || each === null) return each as Tree;
-    if (Array.isArray(each)) return each.map(tree);
-    return new Members(Object.entries(each).map(([name, inside]) => [name, tree(inside)]));
-  };
-  if (write(tree(value)) === canonicalJson(text)) return value;
-  throw new TypeError('the result has a number that JavaScript would round');
+  if (!mayRound.test(text)) return value;
+  for (const token of numbersOf(text)) {
+    if (mayRound.test(token) && !isExact(token)) {
+      throw new TypeError(`the result has the number ${shown(token)}, which JavaScript would change`);
+    }
+  }
+  return value;
+}
+
+// Numbers of 15 digits without an exponent come back as they are.
+const mayRound = /\d{16}|[\d.]{17}|\d[eE]/;
+const number = /-?[\d.eE+-]+/y;
+const [quote, minus, zero, nine] = [0x22, 0x2d, 0x30, 0x39];
+
+/** The numbers of a text that is JSON, outside of its strings. */
+function* numbersOf(text: string): Iterable<string> {
+  for (let at = 0; at < text.length;) {
+    const first = text.charCodeAt(at);
+    if (first === quote) {
+      at = endOfString(text, at);
+    } else if (first === minus || (first >= zero && first <= nine)) {
+      number.lastIndex = at;
+      const [token] = number.exec(text) as RegExpExecArray;
+      yield token;
+      at += token.length;
+    } else {
+      ++at;
+    }
+  }
+}
+
+/** Behind the quote that ends a string: one with an even number of backslashes in front. */
+function endOfString(text: string, from: number): number {
+  for (let end = text.indexOf('"', from + 1); ; end = text.indexOf('"', end + 1)) {
+    let bare = end;
+    while (text[bare - 1] === '\\') --bare;
+    if ((end - bare) % 2 === 0) return end + 1;
+  }
+}
+
+/** Whether a number is a double to its last digit. */
+function isExact(token: string): boolean {
+  const double = Number(token);
+  try {
+    return Number.isFinite(double) && numberText(String(double)) === numberText(token);
+  } catch { // further from its point than any double
+    return false;
+  }
 }
 
 function tag(name: string, value: unknown): object {

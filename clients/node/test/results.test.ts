@@ -237,8 +237,23 @@ test('once-again-23: records of earlier releases are read, or there is no result
     for (const codec of [json, typed]) {
       assert.deepEqual(await reads(codec, `[${2 ** 60},${2 ** 70},0.1,1234567890123456]`),
         [2 ** 60, 2 ** 70, 0.1, 1234567890123456]);
-      for (const text of ['{"id":9007199254740993}', '[18446744073709551615]']) {
-        assert.ok(await reads(codec, text) instanceof TypeError, text);
+      assert.deepEqual(await reads(codec, '[1e2,1.50,5e-324,1.7976931348623157e308,0e999,-0.0,1E+2]'),
+        [100, 1.5, 5e-324, Number.MAX_VALUE, 0, -0, 100]);
+      for (const text of ['{"id":9007199254740993}', '[18446744073709551615]', '1e400', '-1e400',
+        '1e-400', '[1.23456789012e-320]', '1e99999', '{"a":"\\\\","b":1e-99999}', '0.12345678901234567',
+        '["\\"",9007199254740993]', '1e999999999999999999999', '2.5e-324']) {
+        const found = await reads(codec, text);
+        assert.ok(found instanceof TypeError && /which JavaScript would change/.test(found.message), text);
+      }
+      // Digits in a text are no number.
+      const deep: unknown = JSON.parse('['.repeat(500) + '"1234567890123456"' + ']'.repeat(500));
+      for (const value of [{ a: '\ud800', b: '1234567890123456' }, deep, { '1e999': '1e999' },
+        ['\\', '\\"9007199254740993', '9007199254740993\\\\'], ['\\'.repeat(1e6) + '1e999'],
+        { card: '4111111111111111111', n: 1234567890123456 }]) {
+        const key = `${JSON.stringify(value).slice(0, 40)}`;
+        const kept = new Claims(client, 'new', { codec });
+        await kept.once(key, () => value);
+        assert.deepEqual((await kept.once(key, () => never() as never)).value, value);
       }
     }
     for (const codec of [json, typed, bytes]) {
