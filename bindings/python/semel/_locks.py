@@ -6,7 +6,7 @@ from ctypes import byref, c_int, c_uint64
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from . import _library as c
-from ._errors import Code, Forked, LeaseLost, NotHeld, NotTaken, last_error
+from ._errors import Code, Forked, LeaseLost, NotHeld, NotTaken, StaleOwner, last_error
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._library import Text, library, raw
@@ -26,6 +26,7 @@ class Acquisition(Held):
     def __init__(self, lock: 'LockOf') -> None:
         super().__init__(lock._claims.engine, library.lock_close)
         self.depth = 0  # how often it was taken and not given
+        self._own = 0  # of these the times that the library has not counted
         self._claims, self._key, self._lease_ms = lock._claims, lock._key, lock._lease_ms
         self._kept = lock._kept
         options = c.LockOptions(owner=lock._owner, owner_length=len(lock._owner),
@@ -41,6 +42,20 @@ class Acquisition(Held):
         except BaseException:
             self._not_taken(token.value != 0)
             raise
+
+    def take_once_more(self) -> bool:
+        """Of a task, which the library cannot tell by its thread: it may run on any."""
+        if not self._is_live():
+            self.depth = self._own = 0
+            self._stop_keeping()
+            self._do(library.lock_give, byref(c_int()))  # the library forgets it as well
+            raise StaleOwner(Code.NOT_OWNER, f'the lock {self._key!r} was lost while it was held')
+        self.depth += 1
+        self._own += 1
+        return True
+
+    def _is_live(self) -> bool:
+        return self._claims._is_held(self._key, self.token())
 
     def begin(self, wait_ms: int, fd: int = -1) -> Wait:
         """A place in the line for it."""
@@ -85,11 +100,15 @@ class Acquisition(Held):
             self.depth += 1
             self.give()
         elif self.depth and not self.token():  # it was lost, and this call has found out
-            self.depth = 0
+            self.depth = self._own = 0
             self._stop_keeping()
 
     def give(self) -> bool:
         """Gives it back, after as many calls as it was taken. False: it was lost before."""
+        if self._own:
+            self._own -= 1
+            self.depth -= 1
+            return self._is_live()
         self.depth = max(0, self.depth - 1)
         if self.depth == 0:
             self._stop_keeping()

@@ -440,7 +440,8 @@ def idempotent(claims: Claims, key: Union[str, KeyOf, None] = None, *,
 
     def decorate(function: F) -> F:
         refuse_lazy(function, 'idempotent', may_await=True)
-        plan = Plan(function, key, operation=operation, payload=payload, ignore=ignore, scope=scope)
+        plan = Plan(function, key, operation=operation, payload=payload, ignore=ignore, scope=scope,
+                    claims=claims)
         kept_by = codec or codec_of_result(function)
 
         @functools.wraps(function)
@@ -490,6 +491,8 @@ class lock(LockOf):
         return bool(taken)
 
     async def _ask(self, mine: Acquisition, wait_ms: int) -> Optional[bool]:
+        if mine.depth:
+            return bool(await _off_loop(self._engine, mine.take_once_more))
         bell = _Notifier.here()
         with bell as fd:
             wait = await _off_loop(self._engine, mine.begin, wait_ms, fd)

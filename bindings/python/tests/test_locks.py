@@ -258,6 +258,48 @@ class SharedTest(Case):
             self.run_it(main())
 
 
+class TasksTest(unittest.TestCase):
+    """Tasks whose calls run on any thread, as an engine with a storage has them."""
+
+    def test_once_again_12_a_task_takes_once_more_what_it_waited_for(self):
+        with tempfile.TemporaryDirectory() as folder, Engine(storage=folder) as engine:
+            locks = engine.claims('locks', 'lock')
+
+            async def main():
+                ours, theirs = aio.lock(locks, 'a'), aio.lock(locks, 'a', wait=LIMIT_S)
+
+                async def second():
+                    async with theirs:
+                        async with theirs:
+                            self.assertGreater(theirs.token, 0)
+                        self.assertGreater(theirs.token, 0)
+                        self.assertFalse(await ours.take())
+                    self.assertIsNone(theirs.token)
+                    async with ours:
+                        pass
+
+                async with ours:
+                    waits = asyncio.ensure_future(second())
+                    await asyncio.sleep(0.05)
+                await waits
+
+            asyncio.run(main())
+
+    def test_once_again_12_a_lock_that_was_lost_is_not_taken_once_more(self):
+        with Engine() as engine:
+            locks = engine.claims('locks', 'lock')
+
+            async def main():
+                lock = aio.lock(locks, 'a')
+                self.assertTrue(await lock.take())
+                locks.forget('a')
+                with self.assertRaisesRegex(semel.StaleOwner, 'lost'):
+                    await lock.take()
+                self.assertTrue(await lock.take())
+
+            asyncio.run(main())
+
+
 class CancelTest(unittest.TestCase):
     """A call is cancelled after 0, 1, 2 .. steps, until one ends by itself."""
 

@@ -127,15 +127,18 @@ class OperationTest(unittest.TestCase):
             semel.idempotent(self.calls)(make())
 
     def test_once_again_5_coroutine_functions_have_the_same_rule(self):
-        def make(bank):
-            @semel.idempotent(self.calls)
-            async def charge(cents):
-                return bank
+        for face in (semel, aio):
+            def make(bank):
+                @face.idempotent(self.calls)
+                async def charge(cents):
+                    return bank
 
-            return charge
+                return charge
 
-        self.assertEqual(asyncio.run(make('a')(5)), 'a')
-        self.refused(lambda: make('b'))
+            with self.subTest(face=face.__name__):
+                self.assertEqual(asyncio.run(make('a')(5)), 'a')
+                self.refused(lambda: make('b'))
+                self.calls = self.engine.claims('others', 'call')
 
     def test_once_again_5_a_module_that_is_loaded_anew_replaces_its_functions(self):
         with tempfile.TemporaryDirectory() as folder:
