@@ -127,7 +127,7 @@ Consumption::~Consumption() {
 }
 
 void Consumption::guard(ClaimOutcome&& claim) {
-  run_.emplace(claims_, call_, std::move(claim), Pickup::at_once);  // start() looks at a batch's
+  run_.emplace(claims_, call_, std::move(claim));  // start() looks at a batch's
   const OnceReport& report = run_->report();
   consumed_.attempts = report.attempt;
   consumed_.epoch = report.epoch;

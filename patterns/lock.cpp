@@ -60,13 +60,6 @@ bool Lock::is_live(Epoch epoch) const {
   return detail::is_live(claims, key_, epoch);
 }
 
-/// A grant that came while nobody looked, and whose lease is over, is no lock: it is given back.
-bool Lock::is_too_late(const ClaimOutcome& outcome) {
-  if (outcome.answer != ClaimAnswer::granted || is_live(outcome.epoch)) return false;
-  static_cast<void>(claims_.release({.key = key_, .epoch = outcome.epoch}));
-  return true;
-}
-
 /// A thread locks once more what it holds. If the lease was lost, the lock is given up and the
 /// error reported once: the first holder still relies on it, so it must not be locked anew here.
 Lock::Begun Lock::begin() {
@@ -128,7 +121,11 @@ bool Lock::take_locked(ClaimOutcome&& outcome) {
 bool Lock::take(ClaimOutcome&& outcome) {
   const std::lock_guard guard{mutex_};
   if (holds_ == 0 && !asking_) {
-    if (is_too_late(outcome)) outcome = claims_.claim(request());
+    // A grant that came while nobody looked, and whose lease is over, is no lock.
+    if (outcome.answer == ClaimAnswer::granted && !is_live(outcome.epoch)) {
+      detail::give_back(claims_, key_, outcome);
+      outcome = claims_.claim(request());
+    }
     return take_locked(std::move(outcome));
   }
   // Another thread has come in between: what was granted here is nobody's.
@@ -155,24 +152,19 @@ bool Lock::attempt(Ask&& ask) {
   return take_locked(std::move(outcome));
 }
 
-ClaimOutcome Lock::ask_until(Timestamp deadline) {
-  ClaimOutcome outcome;
-  do {
-    outcome = claims_.claim_or_wait(request(), deadline);
-  } while (is_too_late(outcome));
-  return outcome;
-}
-
 bool Lock::try_lock() {
   return attempt([&] { return claims_.claim(request()); });
 }
 
 bool Lock::try_lock_for(Duration wait) {
-  return attempt([&] { return ask_until(deadline_after(claims_.engine().now(), wait)); });
+  return attempt([&] {
+    return detail::ask_until(claims_, request(), deadline_after(claims_.engine().now(), wait));
+  });
 }
 
 void Lock::lock() {
-  if (!attempt([&] { return ask_until(no_end); })) throw_error(why_not());
+  const auto ask = [&] { return detail::ask_until(claims_, request(), no_end); };
+  if (!attempt(ask)) throw_error(why_not());
 }
 
 bool Lock::give_back() noexcept {

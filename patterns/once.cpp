@@ -49,6 +49,16 @@ bool is_live(Claims& claims, Bytes key, Epoch epoch) {
          view->lease_remaining > Millis{0};
 }
 
+ClaimOutcome ask_until(Claims& claims, const ClaimRequest& request, Timestamp deadline) {
+  for (;;) {
+    ClaimOutcome outcome = claims.claim_or_wait(request, deadline);
+    const bool is_grant =
+        outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
+    if (!is_grant || is_live(claims, request.key, outcome.epoch)) return outcome;
+    give_back(claims, request.key, outcome);
+  }
+}
+
 /// Without a result: if this fails, the lease ends the claim, which may be a doubt. So it is tried
 /// again where a heap or a table that is full now may have room in a moment.
 void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept {

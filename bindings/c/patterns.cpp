@@ -194,8 +194,7 @@ int semel_once(semel_claims* claims, const semel_request* request, semel_functio
     const OnceCall asked = c::call_of(given, *claims->engine);
     OnceReport report;
     {
-      const auto pickup = asked.wait > Millis{0} ? detail::Pickup::later : detail::Pickup::at_once;
-      detail::GuardedRun run{space, asked, detail::ask(space, asked), pickup};
+      detail::GuardedRun run{space, asked, detail::ask(space, asked)};
       semel_out out;
       bool has_value = false;
       if (run.runs()) {

@@ -97,8 +97,6 @@ class Lock {
   [[nodiscard]] bool attempt(Ask&& ask);
   [[nodiscard]] bool is_mine() const noexcept;
   [[nodiscard]] bool is_live(Epoch epoch) const;
-  [[nodiscard]] bool is_too_late(const ClaimOutcome& outcome);
-  [[nodiscard]] ClaimOutcome ask_until(Timestamp deadline);
   [[nodiscard]] bool take_locked(ClaimOutcome&& outcome);
   [[nodiscard]] bool refuse(ErrorCode code, std::string why);
   bool give_back() noexcept;

@@ -127,6 +127,18 @@ namespace detail {
           .session = call.session};
 }
 
+/// Whether the key's record is held by this grant, and its lease is not over.
+[[nodiscard]] bool is_live(Claims& claims, Bytes key, Epoch epoch);
+
+/// Gives back a grant under which nothing has run: as if it had not been claimed, but for attempts
+/// before it. If that cannot be written down, the end of the lease gives it back.
+void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
+
+/// Claims, and waits until then. What was granted, and is over when this thread learns it, is given
+/// back and asked for again.
+[[nodiscard]] ClaimOutcome ask_until(Claims& claims, const ClaimRequest& request,
+                                     Timestamp deadline);
+
 /// Claims, and waits if the call says so.
 [[nodiscard]] inline ClaimOutcome ask(Claims& claims, const OnceCall& call) {
   const ClaimRequest request = request_of(call);
@@ -138,15 +150,8 @@ namespace detail {
   }
   if (call.wait <= Millis{0}) [[likely]]
     return claims.claim(request);
-  return claims.claim_or_wait(request, deadline_after(claims.engine().now(), call.wait));
+  return ask_until(claims, request, deadline_after(claims.engine().now(), call.wait));
 }
-
-/// Whether the key's record is held by this grant, and its lease is not over.
-[[nodiscard]] bool is_live(Claims& claims, Bytes key, Epoch epoch);
-
-/// Gives back a grant under which nothing has run: as if it had not been claimed, but for attempts
-/// before it. If that cannot be written down, the end of the lease gives it back.
-void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
 
 /// When a claim's answer is acted on: as it comes, or later, when the caller that waited looks.
 enum class Pickup : std::uint8_t { at_once, later };
@@ -155,7 +160,8 @@ enum class Pickup : std::uint8_t { at_once, later };
 class GuardedRun {
  public:
   /// A grant that is picked up later may be another's by then: its record is looked at first.
-  GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim, Pickup pickup);
+  GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim,
+             Pickup pickup = Pickup::at_once);
   /// What was not finished, as the function threw, becomes what the policy says of exceptions.
   ~GuardedRun() {
     if (open_) abandon();
@@ -264,8 +270,7 @@ OnceOutcome<Value> run_once(Claims& claims, const OnceCall& call, Function& func
     if (!done.value) done.error = not_readable(call.key);
     return done;
   }
-  const Pickup pickup = call.wait > Millis{0} ? Pickup::later : Pickup::at_once;
-  GuardedRun run{claims, call, std::move(claim), pickup};
+  GuardedRun run{claims, call, std::move(claim)};
   std::optional<Value> value;
   if (run.runs()) {
     Outcome outcome = run_guarded(function, run.work());
