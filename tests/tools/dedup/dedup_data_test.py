@@ -127,6 +127,27 @@ class Tables(Case):
         self.assertEqual(done.stdout, b"a,b\n1,2\n")
         self.assertIn(b"line 3: a quoted field does not end", done.stderr)
 
+    def test_once_again_17_a_quote_that_stays_open_behind_the_key_is_an_error(self):
+        whole = b"a,b\n1,x\n"
+        ways = (["--key", "a"], ["-f", "1"], ["-f", "1", "--no-header"], ["--key", "a", "-i"],
+                ["--key", "a", "--threads", "1"], ["--key", "a", "--window", "1000d"])
+        for bad in (b'1,"5 inch\n2,b\n3,c\n', b'1,"5 inch\n2,b\n3,c', b'1,"', b'1,x,"y""\n2,b\n',
+                    b'1,"x"y\n2,b\n', b'1,5" x,"y"z\n2,b\n', b'1,"5 inch\n2,"b"\n'):
+            for way in ways:
+                done = self.run_dedup("--csv", *way, stdin=whole + bad, code=3)
+                self.assertEqual(done.stdout, whole, (bad, way))
+                self.assertIn(b"line 3: a quoted field does not end", done.stderr)
+            for way in (["--count"], ["--total"], ["--unique"], ["--repeated"],
+                        ["--keep", "last"]):
+                done = self.run_dedup("--csv", "--key", "a", *way, stdin=whole + bad, code=3)
+                self.assertEqual(done.stdout, b"", (bad, way))
+        # A time between the key and such a field.
+        self.run_dedup("--csv", "-f", "1", "--time-field", "2", "--time-format", "unix", "-w", "1h",
+                       stdin=b't,at,x\n1,5,"\n2,6,y\n', code=3)
+        # A quote inside a field is a byte like others, and so is a delimiter inside quotes.
+        right = whole + b'2,5",6"\n3,"x,y","",""""\n4,"two\nlines",\r\n'
+        self.assertEqual(self.dedup(right + b'2,"z"\n', "--csv", "--key", "a"), right)
+
     def test_once_again_17_a_mark_and_a_carriage_return_are_in_no_key(self):
         self.assertEqual(self.dedup(MARK + b"1,2\n1,2\n2,2\n", "--csv", "--no-header"),
                          MARK + b"1,2\n2,2\n")

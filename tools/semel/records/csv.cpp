@@ -17,6 +17,21 @@ std::size_t closing_quote(Bytes text, std::size_t at) noexcept {
   }
 }
 
+/// Whether the quotes of the fields from `at` on, where one begins, are well-formed.
+bool has_right_quotes(Bytes record, char delimiter, std::size_t at) noexcept {
+  if (record.find(quote, at) == Bytes::npos) return true;
+  for (;; ++at) {
+    if (at < record.size() && record[at] == quote) {
+      at = closing_quote(record, at);
+      if (at == Bytes::npos) return false;
+      if (++at < record.size() && record[at] != delimiter) return false;
+    } else {
+      at = std::min(record.find(delimiter, at), record.size());
+    }
+    if (at == record.size()) return true;
+  }
+}
+
 }  // namespace
 
 std::size_t csv_record_size(Bytes text, char delimiter) noexcept {
@@ -48,7 +63,8 @@ bool split_csv(Bytes record, char delimiter, std::size_t wanted, std::vector<Byt
   fields.clear();
   unquoted.clear();
   if (!record.empty() && record.back() == '\r') record.remove_suffix(1);
-  for (std::size_t at = 0; fields.size() < wanted;) {
+  std::size_t at = 0;
+  while (fields.size() < wanted) {
     if (at == record.size() || record[at] != quote) {
       const std::size_t end = std::min(record.find(delimiter, at), record.size());
       fields.push_back(record.substr(at, end - at));
@@ -72,7 +88,7 @@ bool split_csv(Bytes record, char delimiter, std::size_t wanted, std::vector<Byt
     if (record[at] != delimiter) return false;
     ++at;
   }
-  return true;
+  return has_right_quotes(record, delimiter, at);
 }
 
 bool append_same_csv(Bytes record, CsvForm form, std::string& field, KeyBuffer& key) {

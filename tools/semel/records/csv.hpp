@@ -28,8 +28,9 @@ namespace semel::tool {
 }
 
 /// The fields of one record (without its newline), up to `wanted`; they point into `record`, or
-/// into `unquoted` where a doubled quote became one. False: something follows a closing quote, or a
-/// quote is never closed.
+/// into `unquoted` where a doubled quote became one. False: anywhere in the record, also behind
+/// those fields, something follows a closing quote, or a quote is never closed. Such a record may
+/// hold all lines that follow it in the file.
 [[nodiscard]] bool split_csv(Bytes record, char delimiter, std::size_t wanted,
                              std::vector<Bytes>& fields, std::deque<std::string>& unquoted);
 
