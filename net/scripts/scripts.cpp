@@ -200,7 +200,8 @@ lua::Bounds Scripts::bounds() const noexcept {
 }
 
 std::int64_t Scripts::busy_after_ns() const noexcept {
-  return ns_of(settings_.integer(Setting::busy_reply_threshold));
+  const std::int64_t ms = settings_.integer(Setting::busy_reply_threshold);
+  return ms == 0 ? std::numeric_limits<std::int64_t>::max() : ns_of(ms);
 }
 std::int64_t Scripts::time_max_ns() const noexcept {
   return ns_of(settings_.integer(Setting::script_time_max));

@@ -98,6 +98,7 @@ class Scripts {
   /// Runs without the interpreter, by the catalogue's names and `one command`; those that ran.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> native_counts() const;
   [[nodiscard]] lua::Bounds bounds() const noexcept;
+  /// The largest number if busy-reply-threshold is 0: then no script is ever busy, as in Redis.
   [[nodiscard]] std::int64_t busy_after_ns() const noexcept;
   [[nodiscard]] std::int64_t time_max_ns() const noexcept;
 

@@ -89,7 +89,7 @@ TEST_CASE("busy: others get BUSY while a script yields, and it can be killed", "
 
 TEST_CASE("busy: a script that has written goes on to its end", "[net][script]") {
   Busy both;
-  static_cast<void>(both.a.say({"CONFIG", "SET", "busy-reply-threshold", "0"}));
+  static_cast<void>(both.a.say({"CONFIG", "SET", "busy-reply-threshold", "1"}));
   const std::string text =
       "redis.call('set', KEYS[1], 'begun') for i = 1, 3000000 do end "
       "redis.call('set', KEYS[1], 'done') return redis.call('get', KEYS[1])";
@@ -144,6 +144,24 @@ TEST_CASE("busy: a script that is not killed ends by itself", "[net][script]") {
   CHECK(end.starts_with("-"));
   INFO(end);
   CHECK(both.b.say({"PING"}) == "+PONG\r\n");
+}
+
+TEST_CASE("busy: with a threshold of 0 no script is busy, and script-time-max ends it",
+          "[net][script][once-again-19]") {
+  for (const std::string name : {"busy-reply-threshold", "lua-time-limit"}) {
+    INFO(name);
+    Busy both;
+    REQUIRE(both.a.say({"CONFIG", "SET", name, "0"}) == "+OK\r\n");
+    REQUIRE(both.a.say({"CONFIG", "SET", "script-time-max", "200"}) == "+OK\r\n");
+    const std::string end = both.a.say({"EVAL", "redis.call('set', 'k', '1') " + endless, "0"});
+    CHECK(end.starts_with("-"));
+    CHECK(end.find("script ran for too long") != std::string::npos);
+    CHECK_FALSE(both.a.connection.waits());
+    CHECK(both.b.say({"SCRIPT", "KILL"}) == "-NOTBUSY No scripts in execution right now.\r\n");
+    // Less than 0 is refused, in the words of Redis.
+    CHECK(both.a.say({"CONFIG", "SET", name, "-1"})
+              .ends_with("argument must be between 0 and 9223372036854775807 inclusive\r\n"));
+  }
 }
 
 TEST_CASE("busy: a connection that ends takes its script along", "[net][script]") {
