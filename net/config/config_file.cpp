@@ -69,81 +69,6 @@ void read_redis_file(const std::string& path, std::vector<Assignment>& out, Find
   }
 }
 
-/// "port is 6379 (semel.toml:3)"
-std::string shown(const Settings& settings, Setting setting) {
-  return std::string{row_of(setting).name} + " is " +
-         write_setting(row_of(setting), settings.value(setting)) + " (" +
-         settings.origin(setting).text() + ")";
-}
-
-void check_listening(const Settings& settings, std::vector<std::string>& errors) {
-  const std::int64_t port = settings.integer(Setting::port);
-  const std::int64_t tls_port = settings.integer(Setting::tls_port);
-  const std::int64_t admin_port = settings.integer(Setting::admin_port);
-  const bool listens = port >= 0 || tls_port >= 0;
-  if (!listens && settings.text(Setting::unix_socket).empty()) {
-    errors.push_back("nothing to listen on: " + shown(settings, Setting::port) +
-                     ", tls-port is -1, and there is no unix-socket");
-  }
-  if (listens && settings.list(Setting::bind).empty()) {
-    errors.push_back(shown(settings, Setting::port) + ", but bind names no address");
-  }
-  if (admin_port >= 0 && settings.list(Setting::admin_bind).empty()) {
-    errors.push_back(shown(settings, Setting::admin_port) + ", but admin-bind names no address");
-  }
-  if (port > 0 && port == tls_port) {
-    errors.push_back(shown(settings, Setting::tls_port) + ", and so is port");
-  }
-  if (admin_port > 0 && (admin_port == port || admin_port == tls_port)) {
-    errors.push_back(shown(settings, Setting::admin_port) + ", and so is " +
-                     (admin_port == port ? "port" : "tls-port"));
-  }
-}
-
-void check_tls(const Settings& settings, std::vector<std::string>& errors) {
-  if (settings.integer(Setting::tls_port) < 0) return;
-  for (const Setting needed : {Setting::tls_cert_file, Setting::tls_key_file}) {
-    if (!settings.text(needed).empty()) continue;
-    errors.push_back(shown(settings, Setting::tls_port) + ", but there is no " +
-                     std::string{row_of(needed).name});
-  }
-  if (settings.text(Setting::tls_auth_clients) != "no" &&
-      settings.text(Setting::tls_ca_cert_file).empty() &&
-      settings.text(Setting::tls_ca_cert_dir).empty()) {
-    errors.push_back(shown(settings, Setting::tls_auth_clients) +
-                     ", but there is neither tls-ca-cert-file nor tls-ca-cert-dir");
-  }
-}
-
-void check_users(const Settings& settings, std::vector<std::string>& errors) {
-  if (settings.text(Setting::requirepass).empty() ||
-      settings.text(Setting::requirepass_file).empty()) {
-    return;
-  }
-  errors.push_back(shown(settings, Setting::requirepass_file) + ", and so is requirepass set (" +
-                   settings.origin(Setting::requirepass).text() + ")");
-}
-
-void check_storage(const Settings& settings, std::vector<std::string>& errors) {
-  const bool is_enabled = settings.boolean(Setting::storage_enabled);
-  if (is_enabled && settings.text(Setting::dir).empty()) {
-    errors.push_back(shown(settings, Setting::storage_enabled) + ", but there is no dir");
-  }
-  if (!is_enabled && settings.integer(Setting::durability) != 0) {
-    errors.push_back(shown(settings, Setting::durability) + ", but storage-enabled is no");
-  }
-  // Every redis.conf has a dir. In our file it means that the operator expects persistence.
-  const bool is_undecided =
-      settings.origin(Setting::storage_enabled).kind == Origin::Kind::builtin &&
-      settings.integer(Setting::node_id) == 0;
-  const Origin::Kind from = settings.origin(Setting::dir).kind;
-  if (is_undecided && !settings.text(Setting::dir).empty() && from != Origin::Kind::redis_conf) {
-    errors.push_back(shown(settings, Setting::dir) +
-                     ", but nothing is kept there unless storage-enabled is yes; say no to run in "
-                     "memory");
-  }
-}
-
 /// The line about a value that was refused.
 std::string problem(const Assignment& one, const Status& refused) {
   return value_error(one.origin.text(), one.setting, one.text, refused.error().detail);
@@ -172,6 +97,20 @@ void check_promises(Settings& trial, std::span<const Assignment> assignments, Fi
       findings.errors.push_back(std::move(line));
     }
   }
+}
+
+/// Both limits hold, and redis-server takes them: no reason not to start.
+void check_buffers(const Settings& settings, std::vector<std::string>& warnings) {
+  const SettingRow& row = row_of(Setting::proto_max_bulk_len);
+  if (settings.integer(Setting::proto_max_bulk_len) <=
+      settings.integer(Setting::client_query_buffer_limit)) {
+    return;
+  }
+  warnings.push_back(std::string{row.name} + " is " +
+                     write_setting(row, settings.value(Setting::proto_max_bulk_len)) + " (" +
+                     settings.origin(Setting::proto_max_bulk_len).text() +
+                     "), which can never come: client-query-buffer-limit is " +
+                     settings.text(Setting::client_query_buffer_limit));
 }
 
 }  // namespace
@@ -215,21 +154,6 @@ void add_environment(ConfigSources& sources, const char* const* environment) {
   }
 }
 
-std::vector<std::string> check_config(const Settings& settings) {
-  std::vector<std::string> errors;
-  check_listening(settings, errors);
-  check_tls(settings, errors);
-  check_users(settings, errors);
-  check_storage(settings, errors);
-  if (settings.integer(Setting::proto_max_bulk_len) >
-      settings.integer(Setting::client_query_buffer_limit)) {
-    errors.push_back(shown(settings, Setting::proto_max_bulk_len) +
-                     ", which can never come: client-query-buffer-limit is " +
-                     settings.text(Setting::client_query_buffer_limit));
-  }
-  return errors;
-}
-
 Findings load_config(const ConfigSources& sources, Settings& settings) {
   Findings findings;
   std::vector<Assignment> assignments;  // later ones win
@@ -248,8 +172,9 @@ Findings load_config(const ConfigSources& sources, Settings& settings) {
   }
   check_promises(trial, assignments, findings);
   // Contradictions are checked only if each value is valid by itself.
-  if (findings.errors.empty()) findings.errors = check_config(trial);
+  if (findings.errors.empty()) findings.errors = check_together(trial);
   if (!findings.errors.empty()) return findings;
+  check_buffers(trial, findings.warnings);
   for (Assignment& one : assignments) {
     if (row_of(one.setting).has_one_value()) continue;
     static_cast<void>(settings.assign(one.setting, one.text, std::move(one.origin)));  // see trial

@@ -45,9 +45,6 @@ void add_environment(ConfigSources& sources, const char* const* environment);
 /// Reads all sources and changes `settings`; with errors, `settings` stays unchanged.
 [[nodiscard]] Findings load_config(const ConfigSources& sources, Settings& settings);
 
-/// Checks which settings contradict each other. Part of load_config().
-[[nodiscard]] std::vector<std::string> check_config(const Settings& settings);
-
 /// "semel.toml:3:8: port = '99999': argument must be between -1 and 65535 inclusive"; the
 /// value of a secret is hidden, and a long value is cut.
 [[nodiscard]] std::string value_error(std::string_view where, Setting setting,

@@ -62,9 +62,12 @@ std::optional<std::int64_t> duration_of(std::string_view text, std::string_view 
   if (!amount || amount->unit.empty()) return integer_of(text);
   const auto size = size_of(time_units, amount->unit);
   const auto count = size_of(time_units, unit);
-  const auto microseconds = size ? base::checked_mul(amount->number, *size) : std::nullopt;
-  if (!microseconds || !count || *microseconds % *count != 0) return std::nullopt;
-  return *microseconds / *count;
+  if (!size || !count) return std::nullopt;
+  // Of two units the larger is a multiple of the smaller.
+  if (*size >= *count) return base::checked_mul(amount->number, *size / *count);
+  const std::int64_t parts = *count / *size;
+  if (amount->number % parts != 0) return std::nullopt;
+  return amount->number / parts;
 }
 
 std::optional<std::string> bytes_text(std::int64_t bytes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <set>
 
 #include "base/ascii.hpp"
@@ -248,11 +249,40 @@ Status Settings::change_locked(std::span<const NamedView> pairs,
     }
     values.push_back(*std::move(parsed));
   }
+  SEMEL_CHECK(check_locked(found, values));
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (row_of(found[i].setting).has_one_value()) continue;
     store_locked(found[i].setting, std::move(values[i]), {.kind = Origin::Kind::config_set});
   }
   return Done{};
+}
+
+Status Settings::check_locked(std::span<const FoundSetting> found,
+                              std::span<const SettingValue> values) const {
+  const std::unique_ptr<Settings> trial{new Settings{Blank{}}};  // too large for a fibre's stack
+  copy_locked(*trial);
+  // What was wrong before is not the fault of this change.
+  const std::vector<std::string> before = check_together(*trial);
+  std::vector<Before> changed;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (row_of(found[i].setting).has_one_value()) continue;
+    changed.push_back({found[i].setting, values[i], {.kind = Origin::Kind::config_set}});
+  }
+  trial->restore(std::move(changed));
+  for (const std::string& error : check_together(*trial)) {
+    if (std::find(before.begin(), before.end(), error) == before.end()) {
+      return failed(found.front().name, error);
+    }
+  }
+  return Done{};
+}
+
+void Settings::copy_locked(Settings& to) const {
+  const base::MutexLock lock{to.mutex_};
+  for (std::size_t i = 0; i < setting_count; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    to.store_locked(setting, value_locked(setting), origins_[i]);
+  }
 }
 
 void Settings::store_locked(Setting setting, SettingValue value, Origin origin) {

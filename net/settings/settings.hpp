@@ -81,7 +81,8 @@ class Settings {
     return get(std::span{&glob, 1});
   }
 
-  /// Changes all of them or, with an error, none; the detail is the whole reply. Then calls the
+  /// Changes all of them or, with an error, none; the detail is the whole reply. Refuses what
+  /// check_together() does, so that a start takes what this takes. Then calls the
   /// observers of each, in this thread, without a lock. Also for an unchanged value: naming a file
   /// again reads it again.
   [[nodiscard]] Status set(std::span<const NamedView> pairs);
@@ -110,6 +111,8 @@ class Settings {
   [[nodiscard]] Status assign(Setting setting, std::string_view text, Origin origin);
 
  private:
+  struct Blank {};
+  explicit Settings(Blank) {}  ///< no values yet: for a copy
   [[nodiscard]] static constexpr std::size_t index_of(Setting setting) noexcept {
     return static_cast<std::size_t>(setting);
   }
@@ -134,6 +137,11 @@ class Settings {
   void restore(std::vector<Before>&& before);
   [[nodiscard]] Status change_locked(std::span<const NamedView> pairs,
                                      std::span<const FoundSetting> found) SEMEL_REQUIRES(mutex_);
+  /// Refuses `values` if they contradict others, or each other.
+  [[nodiscard]] Status check_locked(std::span<const FoundSetting> found,
+                                    std::span<const SettingValue> values) const
+      SEMEL_REQUIRES(mutex_);
+  void copy_locked(Settings& to) const SEMEL_REQUIRES(mutex_);
   void store_locked(Setting setting, SettingValue value, Origin origin) SEMEL_REQUIRES(mutex_);
 
   // mo: relaxed throughout: written under mutex_, read without it; stale for as long as a store
@@ -146,5 +154,9 @@ class Settings {
   std::vector<Applied> appliers_ SEMEL_GUARDED_BY(mutex_);
   base::Mutex applying_;  // before mutex_; held while an applier is asked
 };
+
+/// Which settings contradict each other: a line for the operator each. Of each start, and of each
+/// Settings::set().
+[[nodiscard]] std::vector<std::string> check_together(const Settings& settings);
 
 }  // namespace semel::net

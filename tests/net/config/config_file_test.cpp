@@ -215,19 +215,17 @@ TEST_CASE("config: a file that cannot be read is named", "[net][config]") {
 TEST_CASE("config: settings that contradict each other are reported with their sources",
           "[net][config]") {
   Settings settings;
-  CHECK(net::check_config(settings) == Lines{});
+  CHECK(net::check_together(settings) == Lines{});
   ConfigSources sources;
   CHECK(parse(sources, {"--port", "-1", "--durability", "synced", "--admin-port", "6380",
-                        "--tls-port", "6380", "--proto-max-bulk-len", "2gb"}) == "");
+                        "--tls-port", "6380"}) == "");
   CHECK(net::load_config(sources, settings).errors ==
         Lines{"admin-port is 6380 (--admin-port), and so is tls-port",
               "tls-port is 6380 (--tls-port), but there is no tls-cert-file",
               "tls-port is 6380 (--tls-port), but there is no tls-key-file",
               "tls-auth-clients is yes (default), but there is neither tls-ca-cert-file nor "
               "tls-ca-cert-dir",
-              "durability is synced (--durability), but storage-enabled is no",
-              "proto-max-bulk-len is 2gb (--proto-max-bulk-len), which can never come: "
-              "client-query-buffer-limit is 1073741824"});
+              "durability is synced (--durability), but storage-enabled is no"});
   ConfigSources silent;
   CHECK(parse(silent, {"--port=-1", "--storage-enabled"}) == "");
   CHECK(net::load_config(silent, settings).errors ==
