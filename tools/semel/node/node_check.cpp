@@ -105,6 +105,12 @@ std::vector<Error> NodeRun::check() {
     note(net::AdminServer::check(*options));
   }
   note(NodeConsole::check(settings_));
+  if (group_.is_wanted()) {
+    note(group_.check());
+    note(check_declared());
+    const std::string directory = settings_.text(Setting::dir);
+    if (!directory.empty()) note_file(Setting::dir, can_store(directory));
+  }
   note(open_engine(false));
   if (engine_ == nullptr) return found;
   node_ = std::make_unique<net::Node>(*engine_, settings_, test_clock_.get());

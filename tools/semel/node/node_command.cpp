@@ -10,6 +10,7 @@
 #include "net/settings/settings.hpp"
 #include "tools/semel/node/node_group.hpp"
 #include "tools/semel/node/node_run.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/shared/output.hpp"
 
 namespace semel::tool {
@@ -44,7 +45,9 @@ Exit NodeCommand::run() {
     return write_out("semel node: the configuration is right\n");
   }
   if (prepares_group_) {
-    const Status done = NodeGroup{settings}.prepare();
+    NodeGroup group{settings};
+    const Status done =
+        group.is_wanted() ? group.prepare() : usage_error("cluster-init: node-id is needed");
     if (done) return write_out("semel node: the directory is that of a new group's member\n");
     print_error("semel node: {}\n", done.error().detail);
     return exit_of(done.error().code);

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <string>
 
+#include "net/resp/reply_error.hpp"
 #include "net/server/process.hpp"
+#include "net/stats/process_facts.hpp"
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/node/node_run.hpp"
 
@@ -48,17 +50,68 @@ void NodeRun::follow_settings() {
   });
 }
 
+// --- what the machine has -------------------------------------------------------------------
+
+/// A limit may be too small for the tables of so many shards: an engine as of a start says so.
+Status NodeRun::check_memory() {
+  if (own_engine_ == nullptr) return Done{};  // a group's engine refuses every change
+  const Options options = engine_options();
+  if (options.memory_bytes > memory_bytes_max_) {
+    return Error{ErrorCode::bad_option,
+                 fmt::format("the node reserved addresses for {} bytes when it started, which is "
+                             "the memory of the machine or what maxmemory was, if that is more; "
+                             "for more, set it in the file and start the node anew",
+                             memory_bytes_max_)};
+  }
+  if (options.memory_bytes >= own_engine_->stats().bytes_limit) return Done{};
+  const auto trial = Engine::open(options);
+  if (trial || trial.error().code != ErrorCode::bad_option) return Done{};
+  return Error{ErrorCode::bad_option,
+               "no node would start with it: " + trial.error().detail + "; shards is fixed"};
+}
+
+/// The engine holds it however little memory there is, so a start takes it: addresses are all that
+/// the engine needs at first, and a configuration may move to a smaller machine.
+void NodeRun::log_memory() {
+  const std::int64_t maxmemory = settings_.integer(Setting::maxmemory);
+  const std::uint64_t machine = net::process_facts().system_memory_bytes;
+  if (machine == 0 || static_cast<std::uint64_t>(maxmemory) <= machine) return;
+  watch_.log().warning("maxmemory_above_machine", {{"maxmemory", maxmemory}, {"machine", machine}});
+}
+
+/// The server has lowered it if the limit of open files cannot be raised. CONFIG GET and INFO show
+/// what is true, as in Redis, and CONFIG REWRITE leaves what was asked for in the file.
+void NodeRun::note_maxclients() {
+  const std::size_t present = server_->maxclients();
+  if (present == server_options_.maxclients) return;
+  // Not less than 1, which is all that the row asks for.
+  static_cast<void>(settings_.assign(Setting::maxclients, std::to_string(present),
+                                     settings_.origin(Setting::maxclients)));
+}
+
 // --- where it listens -----------------------------------------------------------------------
 
 /// With protected-mode, no other machine may connect without a password or a certificate.
-Status NodeRun::check_protection(const net::ServerOptions& options) const {
+Status NodeRun::check_protection(const net::ServerOptions& options, bool has_password) const {
   if (!settings_.boolean(Setting::protected_mode)) return Done{};
   return net::check_exposure(
       {.addresses = options.addresses,
        .has_plain_port = options.port.has_value(),
        .has_tls_port = options.tls_port.has_value(),
-       .has_password = node_->asks_for_password(),
+       .has_password = has_password,
        .requires_certificates = options.tls.clients == net::ClientCertificates::required});
+}
+
+/// protected-mode may be set, and the password removed, while the node runs: it serves this machine
+/// alone then. A start refuses the same.
+Status NodeRun::check_next_start() const {
+  const bool has_password = node_->asks_for_password() ||
+                            !settings_.text(Setting::requirepass).empty() ||
+                            !settings_.text(Setting::requirepass_file).empty();
+  const Status allowed = check_protection(server_options(settings_), has_password);
+  if (allowed) return Done{};
+  return net::reply_error("ERR Rewriting config file: the node would not start with it: " +
+                          allowed.error().detail);
 }
 
 /// CONFIG SET bind and port, one at a time.
@@ -69,7 +122,7 @@ Status NodeRun::listen_anew() {
   }
   const net::ServerOptions wanted = server_options(settings_);
   SEMEL_CHECK(net::check_options(wanted));
-  SEMEL_CHECK(check_protection(wanted));
+  SEMEL_CHECK(check_protection(wanted, node_->asks_for_password()));
   SEMEL_CHECK(server_->listen_on(wanted.addresses, wanted.port));
   note_port();
   log_listeners(wanted);

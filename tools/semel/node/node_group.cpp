@@ -314,6 +314,9 @@ replication::PeerTls peer_tls(const net::Settings& settings) {
 
 /// All but the engine. The detail of an error is the whole text.
 Status read_options(const net::Settings& settings, ReplicaOptions& options) {
+  if (settings.boolean(Setting::test_clock)) {
+    return usage_error("test-clock: the time of a node in a group is the group's");
+  }
   options.node_id = static_cast<std::uint64_t>(settings.integer(Setting::node_id));
   const auto cluster = number_of(settings.text(Setting::cluster_id), 16);
   if (!cluster || *cluster == 0) {
@@ -403,10 +406,12 @@ Status NodeGroup::prepare() {
   return opened.ok() ? Status{Done{}} : with_whole_text(opened.error(), options.directory);
 }
 
+Status NodeGroup::check() const {
+  ReplicaOptions options;
+  return read_options(settings_, options);
+}
+
 Status NodeGroup::open(const Options& engine, Report report) {
-  if (settings_.boolean(Setting::test_clock)) {
-    return usage_error("test-clock: the time of a node in a group is the group's");
-  }
   ReplicaOptions options;
   SEMEL_CHECK(read_options(settings_, options));
   options.engine = engine;

@@ -34,6 +34,8 @@ class NodeGroup {
 
   /// Whether the settings say that the node belongs to one.
   [[nodiscard]] bool is_wanted() const;
+  /// What open() refuses before it reads the disk. The detail of an error is the whole text.
+  [[nodiscard]] Status check() const;
   /// Makes the directory that of a first member of a new group, once. The detail of an error is the
   /// whole text.
   [[nodiscard]] Status prepare();

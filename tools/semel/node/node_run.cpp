@@ -82,23 +82,30 @@ Status NodeRun::open_watch() {
   return watch_.open();
 }
 
+const Clock& NodeRun::clock() const noexcept {
+  if (test_clock_ != nullptr) return *test_clock_;
+  return system_clock_;
+}
+
+Options NodeRun::engine_options() const {
+  const auto memory_bytes = static_cast<std::size_t>(settings_.integer(Setting::maxmemory));
+  const auto log_bytes = static_cast<std::size_t>(settings_.integer(Setting::decision_log_size));
+  return {.clock = &clock(),
+          .memory_bytes = memory_bytes,
+          .value_bytes_max = limits::value_bytes_max,
+          .decision_log_bytes = std::min(log_bytes, memory_bytes / 16),
+          .counts_by_namespace = true,
+          .shard_count = static_cast<unsigned>(settings_.integer(Setting::shards)),
+          .background = std::nullopt};  // the Ticker's
+}
+
 Status NodeRun::open_engine(bool with_storage) {
   if (settings_.boolean(Setting::test_clock)) {
     test_clock_ = std::make_unique<net::TestClock>(system_clock_);
   }
-  const Clock& clock = test_clock_ != nullptr ? static_cast<const Clock&>(*test_clock_)
-                                              : static_cast<const Clock&>(system_clock_);
-  const auto memory_bytes = static_cast<std::size_t>(settings_.integer(Setting::maxmemory));
-  const auto log_bytes = static_cast<std::size_t>(settings_.integer(Setting::decision_log_size));
-  Options options{.clock = &clock,
-                  .memory_bytes = memory_bytes,
-                  .memory_room_bytes = group_.is_wanted() ? 0 : memory_room(memory_bytes),
-                  .value_bytes_max = limits::value_bytes_max,
-                  .decision_log_bytes = std::min(log_bytes, memory_bytes / 16),
-                  .counts_by_namespace = true,
-                  .shard_count = static_cast<unsigned>(settings_.integer(Setting::shards)),
-                  .background = std::nullopt};  // the Ticker's
-  storage_ = std::make_unique<NodeStorage>(settings_, file_, clock);
+  Options options = engine_options();
+  if (!group_.is_wanted()) options.memory_room_bytes = memory_room(options.memory_bytes);
+  storage_ = std::make_unique<NodeStorage>(settings_, file_, clock());
   if (with_storage && settings_.boolean(Setting::storage_enabled)) {
     SEMEL_CHECK(storage_->open(options));
     level_ = options.durability;
@@ -119,12 +126,16 @@ Status NodeRun::open_engine(bool with_storage) {
     opened = Engine::open(options);
   }
   if (!opened) return with_whole_text(opened.error());
+  memory_bytes_max_ = std::max(options.memory_bytes, options.memory_room_bytes);
   own_engine_ = *std::move(opened);
   engine_ = own_engine_.get();
   return Done{};
 }
 
 Status NodeRun::open_node() {
+  // Before the node's own, which gives the engine its limit.
+  constexpr std::array of_memory = {Setting::maxmemory};
+  settings_.apply_with(of_memory, [this] { return check_memory(); });
   node_ = std::make_unique<net::Node>(*engine_, settings_, test_clock_.get());
   std::error_code unknown;
   node_->facts.executable = std::filesystem::read_symlink("/proc/self/exe", unknown);
@@ -143,7 +154,10 @@ void NodeRun::set_hooks() {
   node_->hooks.replace_file = [](const std::string& path, std::string_view text) {
     return net::replace_file(path, text).ok();
   };
-  node_->hooks.rewrite_config = [this] { return net::rewrite_config(settings_, file_); };
+  node_->hooks.rewrite_config = [this]() -> Status {
+    if (const Status startable = check_next_start(); !startable) return startable;
+    return net::rewrite_config(settings_, file_);
+  };
   node_->hooks.script_log = [this](lua::LogLevel level, std::string_view text) {
     // Both list the same levels in the same order.
     watch_.log().add(static_cast<net::LogLevel>(level), "script", {{"text", text}});
@@ -182,7 +196,7 @@ void NodeRun::set_hooks() {
 Status NodeRun::check_server_options() {
   server_options_ = server_options(settings_);
   SEMEL_CHECK(net::check_options(server_options_));
-  SEMEL_CHECK(check_protection(server_options_));
+  SEMEL_CHECK(check_protection(server_options_, node_->asks_for_password()));
   if (server_options_.tls_port) {
     const auto loaded = net::TlsContext::load(server_options_.tls);
     if (!loaded) return file_error(loaded.error().detail);
@@ -234,13 +248,16 @@ Status NodeRun::open_namespaces() {
   return Done{};
 }
 
+Status NodeRun::check_declared() const {
+  if (declared_.empty()) return Done{};
+  return usage_error(declared_.front().location +
+                     ": in a group namespaces are declared with SEMEL.NAMESPACE");
+}
+
 /// Before the first client, and after everything that its thread uses.
 Status NodeRun::start_group() {
   if (!group_.is_open()) return Done{};
-  if (!declared_.empty()) {
-    return usage_error(declared_.front().location +
-                       ": in a group namespaces are declared with SEMEL.NAMESPACE");
-  }
+  SEMEL_CHECK(check_declared());
   return group_.start(*node_);
 }
 
@@ -286,6 +303,7 @@ Status NodeRun::open_server() {
   if (!started) return file_error(started.error().detail);
   server_ = *std::move(started);
   note_port();
+  note_maxclients();
   certificates_ = std::make_unique<NodeCertificates>(settings_, watch_.log(),
                                                      client_certificates(settings_, *server_));
   group_certificates_ =
@@ -346,6 +364,7 @@ void NodeRun::log_scripts() {
 
 Status NodeRun::announce_ready() {
   log_listeners(server_options_);
+  log_memory();
   log_scripts();
   watch_.serves(
       {.values =

@@ -48,11 +48,16 @@ class NodeRun {
   [[nodiscard]] Status open_watch();
   [[nodiscard]] Status open_stores() { return open_engine(true); }
   [[nodiscard]] Status open_engine(bool with_storage);
+  [[nodiscard]] const Clock& clock() const noexcept;
+  /// Without a storage and a group.
+  [[nodiscard]] Options engine_options() const;
   [[nodiscard]] Status open_node();
   [[nodiscard]] Status check_server_options();
   [[nodiscard]] Status recover();
   [[nodiscard]] Status open_namespaces();
   [[nodiscard]] Status declare_namespaces();
+  /// In a group there are no namespaces of the configuration.
+  [[nodiscard]] Status check_declared() const;
   [[nodiscard]] Status start_group();
   [[nodiscard]] Status open_server();
   [[nodiscard]] Status announce_ready();
@@ -62,9 +67,15 @@ class NodeRun {
   void follow_settings();
   void log_listeners(const net::ServerOptions& options);
   [[nodiscard]] Status check_databases() const;
-  [[nodiscard]] Status check_protection(const net::ServerOptions& options) const;
+  [[nodiscard]] Status check_protection(const net::ServerOptions& options, bool has_password) const;
+  /// Whether a start would take maxmemory as it is now set.
+  [[nodiscard]] Status check_memory();
+  /// Whether a start would take what CONFIG REWRITE writes, as far as CONFIG SET did not see to it.
+  [[nodiscard]] Status check_next_start() const;
   [[nodiscard]] Status listen_anew();
   void note_port();
+  void note_maxclients();
+  void log_memory();
   [[nodiscard]] Status write_ready();
   void log_scripts();
   void greet() const;
@@ -83,6 +94,7 @@ class NodeRun {
   std::unique_ptr<Engine> own_engine_;  // null: the group's
   NodeGroup group_;
   Engine* engine_ = nullptr;
+  std::size_t memory_bytes_max_ = 0;  // the largest limit that own_engine_ has addresses for
   Durability level_ = Durability::memory;
   std::unique_ptr<net::Node> node_;
   std::vector<std::unique_ptr<net::Batch>> batches_;  // one a thread

@@ -14,6 +14,9 @@ NodeGroup::~NodeGroup() = default;
 bool NodeGroup::is_wanted() const {
   return settings_.integer(net::Setting::node_id) != 0;
 }
+Status NodeGroup::check() const {
+  return usage_error("node-id: this program was built without replication (SEMEL_REPLICATION)");
+}
 Status NodeGroup::prepare() {
   return usage_error("node-id: this program was built without replication (SEMEL_REPLICATION)");
 }
