@@ -1,8 +1,8 @@
 """A proxy in front of a node that does to a request what its key asks for, the first time: `lost
 claim` swallows the reply and cuts, `late claim` holds the reply back, `busy claim` and `tryagain
 claim` answer an error twice, `down claim` cuts and refuses for a moment. `oom complete` answers an
-error each time, but not to the mark of a result that is not kept. `claim` is SEMEL.CLAIM or SEMEL.WAIT,
-`complete` SEMEL.COMPLETE.
+error each time, but not to the mark of a result that is not kept. `claim` is SEMEL.CLAIM or
+SEMEL.WAIT, `complete` SEMEL.COMPLETE.
 
 The fault is found by the key alone, so doors need no line of their own for it: the key "lost-claim"
 of any namespace meets `lost claim`.
