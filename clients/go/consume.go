@@ -54,7 +54,8 @@ const defaultRetryAfter = time.Second
 //
 // An error of handle means Retry; after the namespace's ATTEMPTS-MAX, with Reject or with
 // WithFailure(Keep) it means DeadLetter. A panic of handle goes on. Where an option of the call is
-// wrong nothing runs, and the verdict is DeadLetter; where one of New is (Err) there is no verdict, 0.
+// wrong nothing runs, and the verdict is Retry: that is the consumer's fault, and no message's. Where
+// one of New is (Err) there is no verdict, 0.
 func ConsumeOnce(ctx context.Context, c *Claims, id string,
 	handle func(ctx context.Context, work Work) error, options ...Option) Consumed {
 	if id == "" {
@@ -113,7 +114,7 @@ func unguarded(ctx context.Context, handle func(context.Context, Work) error) Co
 }
 
 // notRun is for a message whose handler did not run. Only what every consumer would refuse is a
-// dead letter.
+// dead letter; a wrong option (ErrOption) is this consumer's fault.
 func notRun(err error) Consumed {
 	consumed := Consumed{Verdict: Retry, RetryAfter: defaultRetryAfter, Err: err}
 	var inFlight *InFlightError
@@ -124,7 +125,7 @@ func notRun(err error) Consumed {
 	case errors.As(err, &kept):
 		consumed.Verdict, consumed.Attempt = DeadLetter, kept.Attempt
 	case errors.Is(err, ErrMismatch), errors.Is(err, ErrOutsideWindow), errors.Is(err, ErrUnknown),
-		errors.Is(err, ErrKey), errors.Is(err, ErrPayload), errors.Is(err, ErrOption), redis.HasErrorPrefix(err, "WRONGTYPE"):
+		errors.Is(err, ErrKey), errors.Is(err, ErrPayload), redis.HasErrorPrefix(err, "WRONGTYPE"):
 		consumed.Verdict = DeadLetter
 	}
 	if consumed.Verdict == DeadLetter {

@@ -62,7 +62,9 @@ export async function consume(acquire: () => Promise<Held | Fields>,
   }
 }
 
-/** Only what every consumer would refuse is a dead letter. */
+/**
+ * Only what every consumer would refuse is a dead letter. A wrong option is this consumer's fault.
+ */
 function notRun(error: unknown): Consumed {
   if (error instanceof errors.InFlightError) {
     return told('retry', error.attempt, { error, retryAfter: error.retryAfter });
@@ -72,7 +74,7 @@ function notRun(error: unknown): Consumed {
   }
   const refused = error instanceof errors.MismatchError || error instanceof errors.NotIssuedError
     || error instanceof errors.OutsideWindowError || error instanceof errors.KeyError
-    || error instanceof errors.NotCanonicalError || error instanceof errors.OptionError
+    || error instanceof errors.NotCanonicalError
     || /^WRONGTYPE /.test(errors.messageOf(error));
   return told(refused ? 'deadLetter' : 'retry', 0, { error });
 }
