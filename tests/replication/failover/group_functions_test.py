@@ -45,8 +45,13 @@ class FunctionTest(group_scripts_test.ScriptTest):
         self.when_upgraded()
 
     def when_upgraded(self):
-        """The first leader raises the level of features when all members have met."""
+        """The first leader raises the level of features when all members have met, and the others
+        hear of it a moment later."""
         self.soon(self.leader, b'OK', 'FUNCTION', 'FLUSH')
+        end = time.monotonic() + 20
+        for node in self.others:
+            while 'feature level' in str(self.ask(node, 'FUNCTION', 'FLUSH')):
+                self.assertLess(time.monotonic(), end)
 
     def libraries(self, node):
         return [self.ask(node, 'FUNCTION', 'LIST', 'WITHCODE'),
