@@ -329,9 +329,11 @@ for (const kind of kinds) {
     const finish = expected<string>();
     await orders.once('before', () => 1, { patience: 5000 }).catch(() => {});
     await until('the policy was read', () => orders.ready().then(() => true, () => false));
-    const running = orders.once('k', () => finish.promise, { lease: 60_000, patience: 5000 });
+    let begun = false;
+    const running = orders.once('k', () => { begun = true; return finish.promise; },
+      { lease: 60_000, patience: 5000 });
     running.catch(() => {});
-    await until('it runs', async () => await n.state('orders', 'k') === 'held');
+    await until('it runs', () => Promise.resolve(begun)); // the node's answer is here as well
     if (client.destroy) client.destroy(); else client.disconnect?.();
     await assert.rejects(orders.once('other', never), semel.UnavailableError);
     await assert.rejects(orders.lock('other'), semel.UnavailableError);
