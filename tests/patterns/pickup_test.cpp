@@ -1,7 +1,9 @@
 // A claim is looked at again before what it allows is done: by a caller that waited for it, and by
 // a batch whose other handlers took their time. Issue Once again, 1, 10, 12 and 13.
+#include <atomic>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 #include "tests/support/catch.hpp"
 
@@ -147,4 +149,26 @@ TEST_CASE("a watchdog keeps no claim that is over, or nobody's",
   CHECK(watchdog.keep(ns, "k", first.epoch).lost());
   CHECK_FALSE(watchdog.keep(ns, "k", second.epoch).lost());
   CHECK(watchdog.keep(ns, "never", 0).lost());
+}
+
+TEST_CASE("a lease that is over before its grant is known is no endless wait",
+          "[patterns][lock][once-again-12]") {
+  // A clock on which a lease of 1 ms is over at each look.
+  struct Racing final : Clock {
+    mutable std::atomic<std::int64_t> ms{1'000'000};
+    Timestamp now() const noexcept override {
+      return Timestamp{Millis{ms.fetch_add(2, std::memory_order_relaxed)}};
+    }
+    std::int64_t unix_ms() const noexcept override { return 1'700'000'000'000; }
+  };
+  const Racing clock;
+  const auto engine = Engine::open({.clock = &clock}).value();
+  Claims ns = engine->claims("locks", policies::lock).value();
+  int runs = 0;
+  const auto outcome = once(ns, {.key = "k", .lease = 1ms, .wait = Millis::max()}, [&] { ++runs; });
+  CHECK(outcome.answer == OnceAnswer::in_flight);
+  CHECK(outcome.error.code == ErrorCode::timed_out);
+  CHECK(runs == 0);
+  Lock lock{ns, "l", {.lease = 1ms}};
+  CHECK_THROWS_AS(lock.lock(), std::system_error);
 }

@@ -135,7 +135,7 @@ namespace detail {
 void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
 
 /// Claims, and waits until then. What was granted, and is over when this thread learns it, is given
-/// back and asked for again.
+/// back and asked for again, a few times at most; then the answer is in_flight, timed_out.
 [[nodiscard]] ClaimOutcome ask_until(Claims& claims, const ClaimRequest& request,
                                      Timestamp deadline);
 
@@ -223,17 +223,19 @@ class GuardedRun {
 /// known to differ from `value`, the result is not kept; where it is not known, `value` becomes it.
 template <class Value>
 void complete_run(GuardedRun& run, Value& value) {
-  if constexpr (ExactCodec<Value>) {
+  if constexpr (ExactCodec<Value>&& noexcept(Codec<Value>::encode(value))) {
     run.complete(Codec<Value>::encode(value));
   } else {
     std::optional<std::string> bytes;
     std::string why = "encode() threw";
     try {
       bytes.emplace(Codec<Value>::encode(value));
-      why = "decode() threw";
-      if (!reread(value, *bytes)) {
-        bytes.reset();
-        why = "what decode() makes of it is another value";
+      if constexpr (!ExactCodec<Value>) {
+        why = "decode() threw";
+        if (!reread(value, *bytes)) {
+          bytes.reset();
+          why = "what decode() makes of it is another value";
+        }
       }
     } catch (const std::exception& thrown) {
       bytes.reset();
