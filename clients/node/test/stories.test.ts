@@ -209,7 +209,8 @@ for (const kind of kinds) {
     // HELLO or CLIENT: of the waiting connection, before it waits.
     for (const [word, deed] of [['CLIENT', 'hold'], ['CLIENT', 'lose'], ['ID', 'hold'],
       ['ID', 'cut'], ['SEMEL.WAIT', 'hold'], ['SEMEL.WAIT', 'cut'], ['SEMEL.WAIT', 'lose']] as const) {
-      const lock = await direct.tryLock('k');
+      // A wait that was on its way when its caller left is granted, and given back in a moment.
+      const lock = await direct.lock('k', { wait: 10_000 });
       const left = new AbortController();
       const already = proxy.done;
       proxy.rule(word, deed, 1);
