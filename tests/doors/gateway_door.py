@@ -6,11 +6,10 @@ import os
 import pathlib
 import socket
 import sys
-import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'gateway'))
-from harness import Client, Gateway, Upstream, message, new_directory  # noqa: E402
+from harness import Gateway, Upstream, new_directory  # noqa: E402
 from stores import wait_until  # noqa: E402
 import servers  # noqa: E402  (stores has found the folder)
 
@@ -56,18 +55,6 @@ class Door:
         word = 'mismatch' if reply.status == 422 else str(reply.status)
         self.tell(story, f"{word}; runs {self.runs(story, *([body] if body != story else []))}")
 
-    def wait_cancelled(self, story):
-        """The holder is a request that the upstream breaks off; the one that waits hangs up."""
-        target = f'/x?do=hang&name={story}'
-        holder = threading.Thread(target=self.post, args=(story, None, target))
-        holder.start()
-        wait_until(lambda: self.runs(story) == 1, 'the holder runs')
-        with Client(self.gateway.port) as waiter:
-            waiter.send(message('POST', target, story.encode(), None, story))
-        self.upstream.release(story)
-        holder.join(20)
-        self.tell(story, f'cancelled; runs {self.runs(story) - 1}')
-
     def wire(self, story, expected):
         reply = self.post(story)
         if expected == 'ran':
@@ -99,7 +86,6 @@ def main():
         door.key_error('key-huge', 'k' * 256)
         door.other('payload-other', 'payload-other-2', '/pay')
         door.other('operation-other', 'operation-other', '/refund')
-        door.wait_cancelled('wait-cancelled')
         for story in ('lost-claim', 'lost-complete', 'busy-claim', 'busy-complete',
                       'tryagain-claim', 'tryagain-complete', 'restart'):
             door.wire(story, 'ran')

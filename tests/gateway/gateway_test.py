@@ -13,6 +13,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import WITHIN, Client, Gateway, Upstream, message, new_directory  # noqa: E402
+from stores import wait_until  # noqa: E402
 
 PROGRAM = ''
 PAY = '''
@@ -54,7 +55,8 @@ class GatewayCase(unittest.TestCase):
 
 
 class Guarded(GatewayCase):
-    routes = PAY + route('wait', '/wait', 'guard = "idempotency-key"\nwait = "20s"')
+    routes = PAY + route('wait', '/wait', 'guard = "idempotency-key"\nwait = "20s"\n'
+                         'on-broken = "release"')
 
     def test_a_duplicate_gets_the_recorded_reply(self):
         first = self.pay()
@@ -145,6 +147,20 @@ class Guarded(GatewayCase):
             reply = self.pay(target='/pay?do=hold&name=x')
         self.assertTrue(reply.is_replay)
         self.assertEqual(self.effects(), 1)
+
+    def test_a_client_that_goes_away_while_it_waits_is_served(self):
+        target = '/wait?do=hang&name=gone'
+        with Client(self.gateway.port) as first:
+            first.send(message('POST', target, b'1', key='k'))
+            wait_until(lambda: self.effects() == 1, 'the first one runs')
+            second = Client(self.gateway.port)
+            second.send(message('POST', target, b'1', key='k'))
+            second.close()
+            self.upstream.release('gone')
+            self.assertEqual(first.receive().status, 502)
+        wait_until(lambda: self.effects() == 2, 'the second one runs')
+        self.assertEqual(self.pay(target=target).status, 502)
+        self.assertEqual(self.effects(), 3)  # the key was free again
 
     def test_no_reply_is_a_doubt_that_an_operator_ends(self):
         for target, status in (('/pay?do=close', 502), ('/pay?do=half', 502),
