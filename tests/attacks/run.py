@@ -3,8 +3,9 @@
 The first attack: Catch2 tests tagged [attack][fault-N] in all suites of the build, and the programs
 fault_NN_name.py beside this file. The second one: tests tagged [once-again-N], the programs
 once_again_NN_name.py, and those of our clients with "once-again-N" in their names (clients.py), for
-which --program names the node and --clients a folder for what is built. Prints a table of the
-faults; the last line is the figure. Fails if a test fails, or if a fault has no test that passed.
+which --program names the node and --clients a folder for what is built. Its second half, between
+two systems: tests tagged [between-N], the programs between_NN_name.py. Prints a table of the faults;
+the last line is the figure. Fails if a test fails, or if a fault has no test that passed.
 """
 
 import argparse
@@ -20,9 +21,9 @@ import clients
 
 HERE = pathlib.Path(__file__).resolve().parent
 # By the name of an attack: its tag, its programs, its faults.
-ATTACKS = {"fault": range(1, 24), "once-again": range(1, 28)}
-TAG = re.compile(r"\[(fault|once-again)-(\d+)\]")
-SCRIPT = re.compile(r"(fault|once_again)_(\d+)_")
+ATTACKS = {"fault": range(1, 24), "once-again": range(1, 28), "between": range(1, 18)}
+TAG = re.compile(r"\[(fault|once-again|between)-(\d+)\]")
+SCRIPT = re.compile(r"(fault|once_again|between)_(\d+)_")
 SKIPPED = 77
 SUITE_SECONDS = 900
 PROGRAM_SECONDS = 120
