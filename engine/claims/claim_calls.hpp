@@ -138,7 +138,8 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
         [&](const RecordView* live, const auto&) {
           facts.now = context.now;
           facts.owner_dead = context.owner_dead(live);
-          facts.counts_tries = context.guards_claims();
+          // Asked where it counts.
+          facts.counts_tries = context.policy.attempts_max == 0 || context.guards_claims();
           note.read(live);
           const Decision decision =
               decide_owner(verb, live, call, context.policy, facts, outcome, scratch);

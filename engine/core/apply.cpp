@@ -12,6 +12,13 @@ void decide_store(Core& core, Core::Operation& operation, Core::KeyLocation loca
   std::string scratch;
   bool asked = false;
   Bytes forgotten;  // a claim that is erased; valid until the operation ends
+  const auto of_claim = [&](const RecordView& live) __attribute__((noinline)) {
+    const Decision made = decide(&live, op, now, core.options().value_bytes_max, outcome, scratch);
+    const bool guards = Core::guards_claims(operation.context());
+    const Decision decision = guards ? guard_claim(op, made, outcome) : made;
+    if (decision.action == Action::erase) forgotten = live.value;
+    return decision;
+  };
   const auto decision = [&](const RecordView* live, const NextVersion&) {
     if (asked) [[unlikely]] {
       reset(outcome);  // an earlier decision lost its race
@@ -20,12 +27,9 @@ void decide_store(Core& core, Core::Operation& operation, Core::KeyLocation loca
     asked = true;
     // A claim that was given back and only remembers its attempts is absent to all other calls.
     if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
-    Decision made = decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
-    if (live == nullptr || live->kind != Kind::claim) [[likely]]
-      return made;
-    if (Core::guards_claims(operation.context())) made = guard_claim(op, made, outcome);
-    forgotten = made.action == Action::erase ? live->value : Bytes{};
-    return made;
+    if (live != nullptr && live->kind == Kind::claim) [[unlikely]]
+      return of_claim(*live);
+    return decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
   };
   Version version = 0;
   const ErrorCode error =

@@ -92,7 +92,7 @@ class Core final : public SegmentSink {
     std::uint8_t stored_db;
   };
   /// Shard and hash of a key that has passed check_key(). Needs no operation.
-  [[nodiscard]] KeyLocation location_of(KeyRef key) noexcept {
+  [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(KeyRef key) noexcept {
     const std::uint8_t stored = databases_.stored(key.db);
     const HashBits hash = hash_of(stored, key.key);
     return {&shard_of(hash), hash, stored};

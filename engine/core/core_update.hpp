@@ -172,7 +172,13 @@ ErrorCode Core::decide_at(Operation& operation, KeyLocation location, KeyRef key
                   .floor = old != nullptr ? old->version() : probe.floor,
                   .sink = sink};
     RecordView view;
-    if (live) view = {old->kind(), old->value(), old->due(), change.floor, old->is_raw()};
+    if (live) {  // each field by itself: a copy of the whole waits for the stores before it
+      view.kind = old->kind();
+      view.value = old->value();
+      view.due = old->due();
+      view.version = change.floor;
+      view.raw = old->is_raw();
+    }
     if (old == nullptr && options_.cold != nullptr) [[unlikely]] {
       const ColdAnswer answer = ask_cold(operation, location, key, beyond, sink != nullptr);
       if (answer == ColdAnswer::look_again) continue;

@@ -157,11 +157,12 @@ class Arena::Cache {
     std::uint32_t left = 0;
   };
 
-  [[nodiscard]] Handle refill(unsigned size_class, Region::Use use);
+  // Out of line: allocate() is a few instructions, and saves no registers for them.
+  [[nodiscard, gnu::noinline]] Handle refill(unsigned size_class, Region::Use use);
   /// A free record of a larger class, when nothing else is left: records freed one here and one
   /// there never make a whole span. For the replacement of a live record more waste is right.
   [[nodiscard]] Handle larger(unsigned size_class, Region::Use use);
-  [[nodiscard]] Handle allocate_large(std::size_t bytes, Region::Use use);
+  [[nodiscard, gnu::noinline]] Handle allocate_large(std::size_t bytes, Region::Use use);
   /// Null: no memory for one.
   [[nodiscard]] Stack* stack(unsigned size_class) noexcept;
   [[nodiscard]] static std::size_t stack_bytes(unsigned size_class) noexcept;
