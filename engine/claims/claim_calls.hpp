@@ -65,9 +65,10 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
         facts.candidate = next();
         facts.owner_dead = context.owner_dead(live);
         note.read(live);
-        const Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);
+        Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);
         closing = context.refuses(decision);
-        return commit && !closing ? decision : Decision{};
+        if (!commit || closing) decision.action = Action::keep;
+        return decision;
       },
       version);
   if (closing && error == ErrorCode::ok) [[unlikely]]

@@ -26,7 +26,7 @@ struct KindRow {
   void (*decode)(Bytes value, Mutation& mutation) noexcept = nullptr;
 };
 
-inline constexpr std::size_t kinds_max = 8;  ///< three bits of a record, see table/entry.hpp
+inline constexpr std::size_t kinds_max = 8;  ///< of mutations; a record has two bits for it
 /// Indexed by Kind.
 extern const std::array<KindRow, kinds_max> kind_rows;
 
