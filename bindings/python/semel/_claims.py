@@ -17,7 +17,7 @@ from ._library import Text, library, raw, take
 from ._locks import Lock
 from ._numbers import Deadline, Duration, Ms, flag, number, span
 from ._policy import Policy
-from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request,
+from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request, in_flight,
                         name_bytes)
 from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
                     verdict_of)
@@ -67,6 +67,8 @@ class Claims:
                 place.abandon()
             if claim is not None:
                 return claim
+            if not deadline.asks_again():
+                return in_flight()
             request.wait_ms = deadline.left_ms
         return self._claim_now(key, request)
 

@@ -61,7 +61,7 @@ class Acquisition(Held):
         """A place in the line for it."""
         return Wait(self._engine, library.lock_begin, self._handle, wait_ms, fd=fd)
 
-    def end(self, wait: Wait) -> Optional[bool]:
+    def end(self, wait: Wait, deadline: Deadline) -> Optional[bool]:
         """Takes what the wait was answered. None: ask again while there is time. It was granted,
         but the caller has learnt it so late that the lease is over; the library may have asked
         again itself, once, and says then that another has it."""
@@ -77,7 +77,7 @@ class Acquisition(Held):
                 return None if again else False
             if not self.depth and not self.token():
                 self._do(library.lock_give, byref(c_int()))  # as if it had not been granted
-                return None
+                return None if deadline.asks_again() else False
             return self._taken()
         except BaseException:
             self._not_taken(outcome.answer == Answer.GRANTED)
@@ -259,7 +259,7 @@ class Lock(LockOf):
             wait = mine.begin(longest)
             try:
                 wait.sleep()
-                taken = mine.end(wait)
+                taken = mine.end(wait, deadline)
             finally:
                 wait.abandon()
             if taken is not None:

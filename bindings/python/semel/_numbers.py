@@ -115,12 +115,22 @@ def one_of(name: str, value: Any, allowed: Mapping[str, int]) -> int:
     raise kind(Code.BAD_OPTION, f'{name} = {value!r:.40}, allowed {", ".join(map(repr, allowed))}')
 
 
+LATE_GRANTS = 16  # as the library's own waits
+
+
 class Deadline:
     """The end of a wait that may take several calls."""
 
     def __init__(self, wait_ms: int) -> None:
         self._wait_ms = wait_ms
         self._end = time.monotonic() + wait_ms / 1000
+        self._late = 0
+
+    def asks_again(self) -> bool:
+        """After a grant whose lease was over when the caller learnt of it. False: after so many of
+        them the lease is shorter than a grant takes to be written down, and the wait has no end."""
+        self._late += 1
+        return self._late < LATE_GRANTS
 
     @property
     def left_ms(self) -> int:

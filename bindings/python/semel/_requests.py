@@ -138,6 +138,11 @@ def _claim(outcome: c.ClaimOutcome) -> Claim:
                  outcome.retry_after_ms, folded, outcome.version)
 
 
+def in_flight() -> Claim:
+    """The answer where a grant was over before its caller came to it, and no wait is left."""
+    return _claim(c.ClaimOutcome(answer=Answer.IN_FLIGHT, error=Code.TIMED_OUT, folded_onto=-1))
+
+
 def _owned(outcome: c.OwnerOutcome) -> Owned:
     return Owned(OwnerAnswer(outcome.answer), _error(outcome.error), bool(outcome.late),
                  take(outcome.result), outcome.version)

@@ -39,11 +39,11 @@ from ._library import Text, raw
 from ._locks import Acquisition, LockOf
 from ._numbers import Deadline, Duration, Ms, flag, number, span
 from ._replay import Parameters, ReplayGuard, Replayed
-from ._requests import Fingerprint, _claim, _request
+from ._requests import Fingerprint, _request, in_flight
 from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
                     verdict_of)
 from ._steps import Steps
-from ._types import Answer, Claim, Consumed, Once, Work
+from ._types import Claim, Consumed, Once, Work
 from ._waits import Held, Wait
 
 F = TypeVar('F', bound=Callable[..., Any])
@@ -193,14 +193,9 @@ async def claim(claims: Claims, key: Text, *, owner: Text = b'', claim_id: Optio
                 place.abandon()
             if answer is not None:
                 return answer
-            if request.wait_ms == 0:
-                return _in_flight()
+            if request.wait_ms == 0 or not deadline.asks_again():
+                return in_flight()
             request.wait_ms = deadline.left_ms
-
-
-def _in_flight() -> Claim:
-    """The answer where a grant was over before the loop came to it, and no wait is left."""
-    return _claim(c.ClaimOutcome(answer=Answer.IN_FLIGHT, error=Code.TIMED_OUT, folded_onto=-1))
 
 
 async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
@@ -484,13 +479,13 @@ class lock(LockOf):
     async def take(self, wait_ms: Optional[int] = None) -> bool:
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
         mine, deadline = self._mine(), Deadline(longest)
-        taken = await self._ask(mine, longest)
+        taken = await self._ask(mine, longest, deadline)
         while taken is None and longest != 0:
             longest = deadline.left_ms
-            taken = await self._ask(mine, longest)
+            taken = await self._ask(mine, longest, deadline)
         return bool(taken)
 
-    async def _ask(self, mine: Acquisition, wait_ms: int) -> Optional[bool]:
+    async def _ask(self, mine: Acquisition, wait_ms: int, deadline: Deadline) -> Optional[bool]:
         if mine.depth:
             return bool(await _off_loop(self._engine, mine.take_once_more))
         bell = _Notifier.here()
@@ -498,7 +493,7 @@ class lock(LockOf):
             wait = await _off_loop(self._engine, mine.begin, wait_ms, fd)
             try:
                 await bell.answered(self._engine, wait, wait_ms)
-                return mine.end(wait)
+                return mine.end(wait, deadline)
             except asyncio.CancelledError:
                 await _off_loop(self._engine, wait.abandon)
                 raise

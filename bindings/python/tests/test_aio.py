@@ -184,6 +184,32 @@ class WaitTest(Case):
             late = self.calls.claim('k', wait_ms=50, lease_ms=300)
         self.assertIs(late.answer, Answer.IN_FLIGHT)
 
+    def test_once_again_12_grants_that_are_always_over_are_no_endless_wait(self):
+        space = self.engine.claims('locks', 'lock')
+        grants = []
+
+        def end_late(wait, outcome):
+            self.engine.advance(400)  # the lease is over when the caller learns of the grant
+            grants.append(wait)
+            return end(wait, outcome)
+
+        async def ask():
+            lock = aio.lock(space, 'l', lease_ms=300)
+            claim = await aio.claim(self.calls, 'k', wait_ms=3_600_000, lease_ms=300)
+            return claim, await lock.take(3_600_000)
+
+        end = Wait.end
+        with mock.patch.object(Wait, 'end', end_late):
+            blocking = (self.calls.claim('k', wait_ms=3_600_000, lease_ms=300),
+                        space.lock('l', lease_ms=300).take(3_600_000))
+            for claim, taken in (blocking, self.run_it(ask())):
+                self.assertIs(claim.answer, Answer.IN_FLIGHT)
+                self.assertEqual(claim.error.code, Code.TIMED_OUT)
+                self.assertFalse(taken)
+        self.assertEqual(len(grants), 4 * 16)
+        self.assertTrue(self.calls.claim('k').granted)  # each was given back
+        self.assertTrue(space.claim('l').granted)
+
     def test_several_loops_and_threads(self):
         held = self.calls.claim('k')
         outcomes, lock = [], threading.Lock()
