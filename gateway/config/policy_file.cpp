@@ -217,6 +217,7 @@ void read_gateway(TableReader& reader, Settings& settings) {
   reader.bytes("body-memory", settings.body_memory, 1, semel::limits::memory_bytes_max);
   reader.duration("head-timeout", settings.head_timeout, shortest, longest_timeout);
   reader.duration("body-timeout", settings.body_timeout, shortest, longest_timeout);
+  reader.duration("transfer-timeout", settings.transfer_timeout, shortest, longest_timeout);
   reader.duration("idle-timeout", settings.idle_timeout, shortest, longest_timeout);
   reader.duration("connect-timeout", settings.connect_timeout, shortest, longest_timeout);
   reader.duration("queue-timeout", settings.queue_timeout, shortest, longest_timeout);

@@ -69,10 +69,11 @@ struct Settings {
   std::size_t upstream_connections = 64;  ///< in use at once
   std::size_t upstream_queue = 1'024;     ///< requests that wait for one
   std::size_t head_bytes = std::size_t{32} * 1024;
-  std::size_t body_memory = std::size_t{256} << 20;  ///< of all bodies that are buffered
-  Millis head_timeout{10'000};  ///< from the first byte of a request to the end of its head
-  Millis body_timeout{30'000};  ///< without progress while a body is read or written
-  Millis idle_timeout{60'000};  ///< before the next request of a connection
+  std::size_t body_memory = std::size_t{256} << 20;  ///< see gateway/guard/memory.hpp
+  Millis head_timeout{10'000};       ///< from the first byte of a request to the end of its head
+  Millis body_timeout{30'000};       ///< without progress while a body is read or written
+  Millis transfer_timeout{300'000};  ///< for the whole of a body that is held in memory
+  Millis idle_timeout{60'000};       ///< before the next request of a connection
   Millis connect_timeout{3'000};
   Millis queue_timeout{5'000};
   Millis upstream_idle{4'000};  ///< an unused connection is not used again after that

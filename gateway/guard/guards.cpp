@@ -162,15 +162,15 @@ std::shared_ptr<KeptLeases> Guards::kept() const noexcept {
 Completion Guards::complete(const Work& work, const RecordedReply& reply) {
   impl_->stop_keeping(work);
   Claims& claims = *impl_->state_of(*work.route).claims;
-  const std::optional<std::string> bytes = record_of(*work.route, reply);
+  std::string room;
+  const std::optional<std::string_view> bytes = record_of(*work.route, reply, room);
   if (!bytes) {
     return {.recorded = doubt(work, too_long_for_record) ? Recorded::yes : Recorded::no};
   }
-  const OwnerOutcome outcome = claims.complete({.key = work.key,
-                                                .epoch = work.epoch,
-                                                .payload = *bytes,
-                                                .keeping = ResultKeeping::optional});
-  return completion_of(outcome);
+  return completion_of(claims.complete({.key = work.key,
+                                        .epoch = work.epoch,
+                                        .payload = *bytes,
+                                        .keeping = ResultKeeping::optional}));
 }
 
 void Guards::release(const Work& work) {

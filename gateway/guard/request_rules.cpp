@@ -170,6 +170,13 @@ NewToken RequestRules::new_token(const Route& issuing, const Request& request) c
   return made;
 }
 
+Refusal busy(const MemoryBudget& budget) {
+  constexpr Millis memory_pause{1'000};
+  return {Outcome::gateway_busy,
+          "body-memory is " + std::to_string(budget.bytes()) + " bytes, which others hold",
+          memory_pause};
+}
+
 Admission admission_of(Work& work, ClaimOutcome&& outcome) {
   const bool is_debounce = work.route->guard == Guard::debounce;
   switch (outcome.answer) {
@@ -194,8 +201,10 @@ Admission admission_of(Work& work, ClaimOutcome&& outcome) {
       if (outcome.result_expired || outcome.result.empty()) {
         return not_admitted(Outcome::reply_not_kept, "");
       }
-      Result<RecordedReply> reply = decode_reply(outcome.result);
+      const auto held = std::make_shared<const std::string>(std::move(outcome.result));
+      Result<RecordedReply> reply = decode_reply(*held);
       if (!reply) return not_admitted(Outcome::reply_not_kept, reply.error().detail);
+      reply->held_here = held;
       if (reply->body_dropped) {
         return not_admitted(Outcome::reply_not_kept,
                             "its status was " + std::to_string(reply->status));
@@ -238,21 +247,29 @@ std::optional<Refusal> nonce_refusal(const Route& route, ReplayAnswer answer,
   return Refusal{Outcome::store_unavailable, std::string{busy}};
 }
 
-Completion completion_of(const OwnerOutcome& outcome) {
+Completion completion_of(OwnerOutcome&& outcome) {
   if (outcome.answer == OwnerAnswer::ok && outcome.error == ErrorCode::ok) return {};
   if (outcome.answer != OwnerAnswer::stale_owner) return {.recorded = Recorded::no};
   Completion completion{.recorded = Recorded::superseded};
   if (outcome.has_result) {
-    Result<RecordedReply> newer = decode_reply(outcome.result);
+    const auto held = std::make_shared<const std::string>(std::move(outcome.result));
+    Result<RecordedReply> newer = decode_reply(*held);
     if (newer && !newer->body_dropped) completion.newer = *std::move(newer);
+    if (completion.newer) completion.newer->held_here = held;
   }
   return completion;
 }
 
-std::optional<std::string> record_of(const Route& route, const RecordedReply& reply) {
-  if (encoded_bytes(reply) <= route.record_bytes) return encode(reply);
+std::optional<std::string_view> record_of(const Route& route, const RecordedReply& reply,
+                                          std::string& room) {
+  if (!reply.is_cut && encoded_bytes(reply) <= route.record_bytes) {
+    if (!reply.record.empty()) return reply.record;
+    room = encode(reply);
+    return room;
+  }
   if (route.too_large == TooLarge::in_doubt) return std::nullopt;
-  return record_without_body(reply);
+  room = record_without_body(reply);
+  return room;
 }
 
 std::string record_without_body(const RecordedReply& reply) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/stopwatch.hpp"
+#include "gateway/guard/memory.hpp"
 #include "gateway/rules/message.hpp"
 #include "gateway/rules/outcome.hpp"
 #include "gateway/rules/recorded_reply.hpp"
@@ -116,6 +117,9 @@ inline constexpr std::string_view namespace_prefix = "gw.";
 inline constexpr std::string_view nonce_prefix = "gw-nonce.";
 inline constexpr std::string_view owner_label = "gateway";
 
+/// Of a request that gets no memory: nothing has happened.
+[[nodiscard]] Refusal busy(const MemoryBudget& budget);
+
 /// What the answer to a claim means. Sets the epoch of `work` if it was granted.
 [[nodiscard]] Admission admission_of(Work& work, ClaimOutcome&& outcome);
 /// What a check of a signed request means; none: accepted. `busy`: why, of a store that could not
@@ -124,10 +128,12 @@ inline constexpr std::string_view owner_label = "gateway";
                                                    std::string_view busy);
 
 /// How the end of a granted claim went.
-[[nodiscard]] Completion completion_of(const OwnerOutcome& outcome);
+[[nodiscard]] Completion completion_of(OwnerOutcome&& outcome);
 /// What is recorded of a reply: its bytes, or without its body if it is too long for the route.
-/// None: it is a doubt, as the route says.
-[[nodiscard]] std::optional<std::string> record_of(const Route& route, const RecordedReply& reply);
+/// None: it is a doubt, as the route says. Of `reply`, or of `room`, which must live as long.
+[[nodiscard]] std::optional<std::string_view> record_of(const Route& route,
+                                                        const RecordedReply& reply,
+                                                        std::string& room);
 /// Of a reply of which nothing but its status can be kept.
 [[nodiscard]] std::string record_without_body(const RecordedReply& reply);
 inline constexpr std::string_view too_long_for_record = "the reply was longer than record_bytes";

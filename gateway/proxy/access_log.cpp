@@ -118,10 +118,12 @@ void AccessLog::add(std::string line) {
   line += '\n';
   {
     const base::MutexLock lock{mutex_};
-    if (queue_.size() >= limits::log_queue_max) {
+    if (queue_.size() >= limits::log_queue_max ||
+        queued_bytes_ + line.size() > limits::log_queue_bytes_max) {
       counters_.log_lines_lost.add();
       return;
     }
+    queued_bytes_ += line.size();
     queue_.push_back(std::move(line));
   }
   woken_.notify_one();
@@ -129,14 +131,17 @@ void AccessLog::add(std::string line) {
 
 void AccessLog::write_lines() {
   std::deque<std::string> lines;
+  std::size_t written_bytes = 0;
   for (bool is_ending = false; !is_ending;) {
     {
       base::MutexLock lock{mutex_};
+      queued_bytes_ -= std::exchange(written_bytes, 0);
       while (queue_.empty() && !is_ending_) woken_.wait(lock);
       lines.swap(queue_);
       is_ending = is_ending_;
     }
     for (const std::string& line : lines) {
+      written_bytes += line.size();
       if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) {
         counters_.log_lines_lost.add();
         std::clearerr(file_);

@@ -74,6 +74,7 @@ class AccessLog {
   base::Mutex mutex_;
   base::Condition woken_;
   std::deque<std::string> queue_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t queued_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // also of lines that are being written
   bool is_ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -45,7 +45,7 @@ class Gateway::Impl {
   explicit Impl(Settings settings)
       : settings_(std::move(settings)),
         counters_(settings_.routes),
-        body_memory_(settings_.body_memory) {
+        memory_(settings_.body_memory) {
     default_route_.name = "default";
     default_route_.guard = settings_.default_guard;
   }
@@ -73,7 +73,8 @@ class Gateway::Impl {
   SystemClock clock_;
   Counters counters_;
   LastTrouble store_trouble_;
-  MemoryBudget body_memory_;
+  MemoryBudget memory_;
+  HeldReplies held_{memory_};
   std::unique_ptr<AccessLog> log_;
   std::unique_ptr<AccessLog> audit_;  // where there is no access log
   std::unique_ptr<Shared> shared_;
@@ -144,14 +145,14 @@ Status Gateway::Impl::open_node() {
 StoreMaker Gateway::Impl::store_maker() {
   if (node_ != nullptr) {
     return [this](asio::io_context& io, const std::shared_ptr<Bridge>& /*bridge*/) {
-      const auto store = std::make_shared<NodeStore>(io, *rules_, *node_);
+      const auto store = std::make_shared<NodeStore>(io, *rules_, held_, *node_);
       store->start();
       return store;
     };
   }
   const Durability level = storage_ == nullptr ? Durability::memory : settings_.durability;
   return [this, level](asio::io_context& /*io*/, const std::shared_ptr<Bridge>& bridge) {
-    return std::make_shared<EmbeddedStore>(*guards_, level, bridge);
+    return std::make_shared<EmbeddedStore>(*guards_, held_, level, bridge);
   };
 }
 
@@ -170,7 +171,7 @@ Status Gateway::Impl::open_workers() {
                                             .clock = clock_,
                                             .default_route = default_route_,
                                             .counters = counters_,
-                                            .body_memory = body_memory_,
+                                            .memory = memory_,
                                             .log = *log_,
                                             .client_tls = for_clients,
                                             .upstream_tls = for_upstream,
@@ -199,7 +200,7 @@ Status Gateway::Impl::open_admin() {
             AdminPort::start(
                 at, {.token = std::move(token),
                      .audit = [this](AuditLine line) { audit(line); },
-                     .metrics = [this] { return counters_.text(); },
+                     .metrics = [this] { return counters_.text(memory_); },
                      .ready = [this] { return ready(); },
                      .resolve = [this](std::string_view route, std::string_view key,
                                        bool is_done) { return resolve(route, key, is_done); }}));

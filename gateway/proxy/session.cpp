@@ -45,7 +45,8 @@ Session::Session(SessionContext& context, Stream stream, std::string client_addr
       counters_(context.counters),
       stream_(std::move(stream)),
       client_address_(std::move(client_address)),
-      buffer_(context.settings.head_bytes + spare_bytes) {
+      buffer_(context.settings.head_bytes + spare_bytes),
+      buffer_share_(context.memory) {
   all_->insert(this);
   counters_.connections.add();
 }
@@ -92,10 +93,15 @@ asio::awaitable<Session::HeadRead> Session::read_head(Incoming& in, Refusal& ref
   const Settings& settings = context_.settings;
   std::optional<std::size_t> end;
   is_idle_ = buffer_.size() == 0;
+  if (buffer_.capacity() > limits::head_buffer_free) buffer_.shrink_to_fit();
   stream_.expires_after(is_idle_ ? settings.idle_timeout : settings.head_timeout);
   while (!(end = end_of_head(text_of(buffer_)))) {
     if (buffer_.size() >= settings.head_bytes) break;
     const auto room = buffer_.prepare(std::min(read_bytes, buffer_.max_size() - buffer_.size()));
+    if (!count_buffer()) {
+      refusal = busy(context_.memory);
+      co_return HeadRead::refused;
+    }
     auto [error, bytes] = co_await stream_.async_read_some(room, no_throw);
     if (error == beast::error::timeout && !is_idle_) {
       refusal = {Outcome::request_timeout, "the head did not arrive within " +
@@ -120,6 +126,13 @@ asio::awaitable<Session::HeadRead> Session::read_head(Incoming& in, Refusal& ref
     co_return HeadRead::refused;
   }
   co_return HeadRead::complete;
+}
+
+/// The head's bytes are in the buffer, and in the parser once it is whole. A small one is the
+/// connection's own.
+bool Session::count_buffer() noexcept {
+  const std::size_t bytes = buffer_.capacity();
+  return buffer_share_.hold(bytes <= limits::head_buffer_free ? 0 : 2 * bytes);
 }
 
 std::optional<Refusal> Session::parse_head(Incoming& in, std::size_t head_bytes) {
@@ -235,9 +248,12 @@ asio::awaitable<void> Session::linger() {
 }
 
 asio::awaitable<bool> Session::send(Incoming& in, std::string_view bytes) {
+  const base::Stopwatch since;
   while (!bytes.empty()) {
+    const Millis left = context_.settings.transfer_timeout - since.passed();
+    if (left <= Millis{0}) co_return false;
     const std::string_view piece = bytes.substr(0, write_bytes);
-    stream_.expires_after(context_.settings.body_timeout);
+    stream_.expires_after(std::min(left, context_.settings.body_timeout));
     auto [error, sent] =
         co_await asio::async_write(stream_, asio::buffer(piece.data(), piece.size()), no_throw);
     in.bytes_sent += sent;
@@ -245,6 +261,16 @@ asio::awaitable<bool> Session::send(Incoming& in, std::string_view bytes) {
     bytes.remove_prefix(piece.size());
   }
   co_return true;
+}
+
+asio::awaitable<bool> Session::send(Incoming& in, std::string& head, std::string_view body) {
+  // A short message is one packet; a long one is sent from where it is.
+  const std::string_view first = body.substr(0, read_bytes);
+  head.append(first);
+  const bool is_begun = co_await send(in, head);
+  std::string{}.swap(head);
+  if (!is_begun) co_return false;
+  co_return co_await send(in, body.substr(first.size()));
 }
 
 void Session::note(const Incoming& in) {

@@ -49,7 +49,7 @@ struct SessionContext {
   const Route& default_route;
   std::shared_ptr<ClaimStore> store;
   Counters& counters;
-  MemoryBudget& body_memory;
+  MemoryBudget& memory;
   AccessLog& log;
   std::shared_ptr<asio::ssl::context> tls;  ///< null: plain HTTP
   std::string upstream_host;                ///< for the header Host; empty: the client's
@@ -58,24 +58,6 @@ struct SessionContext {
   bool is_draining = false;
   /// Shared: at a forced end the last sessions are destroyed with `io`, behind this.
   std::shared_ptr<std::set<Session*>> sessions = std::make_shared<std::set<Session*>>();
-};
-
-/// A part of the budget for bodies, given back at its end.
-class BodyShare {
- public:
-  explicit BodyShare(MemoryBudget& budget) noexcept : budget_(budget) {}
-  ~BodyShare() { budget_.give_back(bytes_); }
-  BodyShare(const BodyShare&) = delete;
-  BodyShare& operator=(const BodyShare&) = delete;
-  [[nodiscard]] bool grow(std::size_t bytes) noexcept {
-    if (!budget_.take(bytes)) return false;
-    bytes_ += bytes;
-    return true;
-  }
-
- private:
-  MemoryBudget& budget_;
-  std::size_t bytes_ = 0;
 };
 
 /// A request whose head has arrived.
@@ -131,29 +113,40 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] asio::awaitable<bool> refuse(Incoming& in, const Refusal& refusal);
   [[nodiscard]] asio::awaitable<bool> issue_token(Incoming& in);
   [[nodiscard]] asio::awaitable<void> linger();
-  /// False: the client has gone, or does not read.
+  /// False: the client has gone, or does not read: no progress within body-timeout, or not all of
+  /// it within transfer-timeout.
   [[nodiscard]] asio::awaitable<bool> send(Incoming& in, std::string_view bytes);
+  /// A message whose body is sent from where it is. Ends `head`.
+  [[nodiscard]] asio::awaitable<bool> send(Incoming& in, std::string& head, std::string_view body);
+  [[nodiscard]] bool count_buffer() noexcept;
   void note(const Incoming& in);
 
   // session_guarded.cpp
   [[nodiscard]] asio::awaitable<bool> serve_guarded(Incoming& in);
-  [[nodiscard]] asio::awaitable<std::optional<Refusal>> read_body(Incoming& in, std::string& body,
-                                                                  BodyShare& share);
-  [[nodiscard]] asio::awaitable<bool> forward(Incoming& in, Work& work);
+  [[nodiscard]] asio::awaitable<std::optional<Refusal>> read_body(Incoming& in, CountedText& body);
+  [[nodiscard]] asio::awaitable<bool> forward(Incoming& in, Work& work, CountedText& body);
   [[nodiscard]] asio::awaitable<bool> fail(Incoming& in, const Work& work, UpstreamReply& reply);
+  [[nodiscard]] asio::awaitable<bool> record(Incoming& in, const Work& work, UpstreamReply& reply,
+                                             RecordedReply& recorded);
   [[nodiscard]] asio::awaitable<bool> end_claim(Incoming& in, const Work& work,
-                                                UpstreamReply& reply, RecordedReply& recorded);
+                                                UpstreamReply& reply, RecordedReply& recorded,
+                                                CountedText& record);
   [[nodiscard]] asio::awaitable<bool> send_recorded(Incoming& in, const RecordedReply& reply,
                                                     std::string_view extra);
 
   // session_relay.cpp
   [[nodiscard]] asio::awaitable<bool> serve_passed(Incoming& in);
-  [[nodiscard]] asio::awaitable<UpstreamReply> exchange(Incoming& in, const std::string& message,
-                                                        bool fresh);
+  [[nodiscard]] asio::awaitable<UpstreamReply> exchange(Incoming& in, std::string_view head,
+                                                        std::string_view body, bool fresh);
   [[nodiscard]] asio::awaitable<void> read_reply_head(Incoming& in, UpstreamReply& reply);
   [[nodiscard]] asio::awaitable<Upload> upload(Incoming& in, UpstreamConnection& upstream);
+  /// `start`: of the body, what was read before, and where it is; ended when it is sent.
+  struct Start {
+    CountedText& held;
+    std::string_view body;
+  };
   [[nodiscard]] asio::awaitable<bool> relay(Incoming& in, UpstreamReply& reply,
-                                            std::string_view start, bool is_uploaded,
+                                            std::optional<Start> start, bool is_uploaded,
                                             std::string_view extra);
   [[nodiscard]] asio::awaitable<void> tunnel(Incoming& in, UpstreamReply& reply);
   [[nodiscard]] std::string head_for_upstream(const Incoming& in, const Framing& framing,
@@ -166,6 +159,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Stream stream_;
   const std::string client_address_;
   beast::flat_buffer buffer_;
+  MemoryShare buffer_share_;
   bool is_idle_ = true;
 };
 

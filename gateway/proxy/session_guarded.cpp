@@ -1,4 +1,5 @@
 // Guarded requests: buffer, claim, forward, record, reply. See session.hpp.
+#include <algorithm>
 #include <utility>
 
 #include "gateway/proxy/session.hpp"
@@ -28,8 +29,7 @@ std::vector<Field> fields_of(const RecordedReply& reply) {
 
 }  // namespace
 
-asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, std::string& body,
-                                                           BodyShare& share) {
+asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, CountedText& body) {
   const std::size_t limit = in.route->body_bytes;
   const Refusal too_large{Outcome::body_too_large,
                           "this route takes bodies of up to " + std::to_string(limit) + " bytes"};
@@ -40,8 +40,12 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, std::st
     if (!is_sent) co_return Refusal{Outcome::bad_request, "the client has gone"};
   }
   std::string room(step_bytes, '\0');
+  const base::Stopwatch since;
+  const std::size_t size_max = length ? static_cast<std::size_t>(*length) : limit + step_bytes;
   while (!in.parser.is_done()) {
-    stream_.expires_after(context_.settings.body_timeout);
+    if (!body.make_room(step_bytes, size_max)) co_return busy(context_.memory);
+    const Millis left = context_.settings.transfer_timeout - since.passed();
+    stream_.expires_after(std::clamp(left, Millis{0}, context_.settings.body_timeout));
     const BodyStep step = co_await read_step(stream_, buffer_, in.parser, room);
     if (step.error == beast::error::timeout) {
       co_return Refusal{Outcome::request_timeout, "the body did not arrive in time"};
@@ -49,16 +53,10 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, std::st
     if (step.error) {
       co_return Refusal{Outcome::bad_request, "the body: " + step.error.message()};
     }
-    if (body.size() + step.bytes > limit) co_return too_large;
-    // A string that grows may hold twice its size for a moment; it is not counted.
-    if (!share.grow(step.bytes)) {
-      co_return Refusal{
-          Outcome::gateway_busy,
-          "bodies of " + std::to_string(context_.settings.body_memory) + " bytes are being read",
-          Millis{1'000}};
-    }
-    body.append(room, 0, step.bytes);
+    if (body.view().size() + step.bytes > limit) co_return too_large;
+    body.append(std::string_view{room}.substr(0, step.bytes));
   }
+  buffer_.shrink_to_fit();  // it waits for the upstream now
   co_return std::nullopt;
 }
 
@@ -67,11 +65,10 @@ asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
   if (const auto refusal = store.rules().check_headers(*in.route, in.request)) {
     co_return co_await refuse(in, *refusal);
   }
-  BodyShare share{context_.body_memory};
-  std::string body;
-  const std::optional<Refusal> bad_body = co_await read_body(in, body, share);
+  CountedText body{context_.memory};
+  const std::optional<Refusal> bad_body = co_await read_body(in, body);
   if (bad_body) co_return co_await refuse(in, *bad_body);
-  in.request.body = body;
+  in.request.body = body.view();
   Prepared prepared = store.prepare(*in.route, in.request);
   if (prepared.refusal) co_return co_await refuse(in, *prepared.refusal);
   Work work = std::move(prepared.work);
@@ -87,9 +84,10 @@ asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
   if (admission.refusal) co_return co_await refuse(in, *admission.refusal);
   in.outcome = admission.outcome;
   if (admission.outcome == Outcome::replayed) {
+    body.clear();
     co_return co_await send_recorded(in, admission.reply, "Idempotent-Replayed: true\r\n");
   }
-  co_return co_await forward(in, work);
+  co_return co_await forward(in, work, body);
 }
 
 asio::awaitable<bool> Session::send_recorded(Incoming& in, const RecordedReply& reply,
@@ -100,20 +98,20 @@ asio::awaitable<bool> Session::send_recorded(Incoming& in, const RecordedReply& 
   constexpr unsigned no_content = 204;
   constexpr unsigned not_modified = 304;
   const bool has_body = reply.status != no_content && reply.status != not_modified;
-  std::string message = client_head(
+  std::string head = client_head(
       {.status = reply.status,
        .fields = fields,
        .framing = {has_body ? Framing::Kind::length : Framing::Kind::none, reply.body.size()},
        .is_1_0 = in.is_1_0,
        .keep_alive = stays,
        .extra = extra});
-  if (has_body && !in.is_head) message += reply.body;
-  const bool is_sent = co_await send(in, message);
+  const std::string_view body = has_body && !in.is_head ? reply.body : std::string_view{};
+  const bool is_sent = co_await send(in, head, body);
   const bool goes_on = is_sent && stays;
   co_return goes_on;
 }
 
-asio::awaitable<bool> Session::forward(Incoming& in, Work& work) {
+asio::awaitable<bool> Session::forward(Incoming& in, Work& work, CountedText& body) {
   std::optional<Keeping> keeping;
   if (is_owned(work)) {
     keeping.emplace(context_.store, work);
@@ -131,20 +129,37 @@ asio::awaitable<bool> Session::forward(Incoming& in, Work& work) {
                             : Framing::Kind::length,
                         in.request.body.size()};
   const std::string token = work.epoch == 0 ? std::string{} : std::to_string(work.epoch);
-  std::string message = head_for_upstream(in, framing, token, false);
-  message.append(in.request.body);
-  UpstreamReply reply = co_await exchange(in, message, false);
+  const std::string head = head_for_upstream(in, framing, token, false);
+  UpstreamReply reply = co_await exchange(in, head, in.request.body, false);
+  in.request.body = {};
+  body.clear();  // it is not sent again
   if (reply.how == UpstreamReply::How::replied) co_await read_reply_head(in, reply);
   if (reply.how != UpstreamReply::How::replied) co_return co_await fail(in, work, reply);
-  if (!is_owned(work)) co_return co_await relay(in, reply, "", true, "");
+  if (!is_owned(work)) co_return co_await relay(in, reply, std::nullopt, true, "");
 
   RecordedReply recorded{.status = reply.parser->get().result_int()};
   for (const Field& field : end_to_end_fields(reply.fields)) {
     if (!is_of_one_client(field)) recorded.fields.emplace_back(field.name, field.value);
   }
+  co_return co_await record(in, work, reply, recorded);
+}
+
+asio::awaitable<bool> Session::record(Incoming& in, const Work& work, UpstreamReply& reply,
+                                      RecordedReply& recorded) {
+  CountedText text{context_.memory, Need::urgent};
+  const std::size_t limit = in.route->record_bytes;
+  const std::string first = encode(recorded);
+  const auto length = reply.parser->content_length();
+  const bool fits = length && *length + first.size() <= limit;
+  const std::size_t size_max = fits ? first.size() + static_cast<std::size_t>(*length)
+                                    : std::max(limit, first.size()) + step_bytes;
+  recorded.is_cut = !text.make_room(first.size(), size_max);
+  if (!recorded.is_cut) text.append(first);
   UpstreamConnection& upstream = *reply.lease.connection;
   std::string room(step_bytes, '\0');
-  while (!reply.parser->is_done() && encoded_bytes(recorded) <= in.route->record_bytes) {
+  while (!reply.parser->is_done() && !recorded.is_cut && text.view().size() <= limit) {
+    recorded.is_cut = !text.make_room(step_bytes, size_max);
+    if (recorded.is_cut) break;
     upstream.stream.expires_after(context_.settings.body_timeout);
     const BodyStep step = co_await read_step(upstream.stream, upstream.buffer, *reply.parser, room);
     if (step.error) {
@@ -154,9 +169,11 @@ asio::awaitable<bool> Session::forward(Incoming& in, Work& work) {
                        "within the body of its reply: " + step.error.message()};
       co_return co_await fail(in, work, reply);
     }
-    recorded.body.append(room, 0, step.bytes);
+    text.append(std::string_view{room}.substr(0, step.bytes));
   }
-  co_return co_await end_claim(in, work, reply, recorded);
+  recorded.record = text.view();
+  recorded.body = text.view().substr(std::min(first.size(), text.view().size()));
+  co_return co_await end_claim(in, work, reply, recorded, text);
 }
 
 asio::awaitable<bool> Session::fail(Incoming& in, const Work& work, UpstreamReply& reply) {
@@ -180,7 +197,7 @@ asio::awaitable<bool> Session::fail(Incoming& in, const Work& work, UpstreamRepl
 }
 
 asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, UpstreamReply& reply,
-                                         RecordedReply& recorded) {
+                                         RecordedReply& recorded, CountedText& record) {
   ClaimStore& store = *context_.store;
   Completion completion;
   bool is_kept = true;
@@ -199,6 +216,7 @@ asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, Upstrea
   if (completion.recorded == Recorded::superseded) context_.counters.leases_superseded.add();
   if (completion.newer) {
     reply.lease = {};
+    record.clear();
     in.outcome = Outcome::replayed;
     co_return co_await send_recorded(in, *completion.newer, "Idempotent-Replayed: true\r\n");
   }
@@ -210,7 +228,8 @@ asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, Upstrea
   }
   in.status = recorded.status;
   if (!reply.parser->is_done()) {
-    co_return co_await relay(in, reply, recorded.body, true, extra);
+    const Start start{record, recorded.body};
+    co_return co_await relay(in, reply, start, true, extra);
   }
   if (reply.parser->keep_alive() && reply.lease.connection->buffer.size() == 0) reply.lease.keep();
   for (const Field& field : reply.fields) {

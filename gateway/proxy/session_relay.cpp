@@ -96,8 +96,8 @@ std::string Session::head_for_upstream(const Incoming& in, const Framing& framin
                         .is_upgrade = is_upgrade});
 }
 
-asio::awaitable<UpstreamReply> Session::exchange(Incoming& in, const std::string& message,
-                                                 bool fresh) {
+asio::awaitable<UpstreamReply> Session::exchange(Incoming& in, std::string_view head,
+                                                 std::string_view body, bool fresh) {
   UpstreamReply reply;
   UpstreamPool::Acquired acquired = co_await context_.pool->acquire(fresh);
   if (acquired.refusal) {
@@ -106,8 +106,14 @@ asio::awaitable<UpstreamReply> Session::exchange(Incoming& in, const std::string
   }
   reply.lease = std::move(acquired.lease);
   // From here on the upstream may have read it, whatever the result of the write.
-  const error_code error =
-      co_await write_all(reply.lease.connection->stream, message, in.route->timeout);
+  Stream& stream = reply.lease.connection->stream;
+  // A short message is one packet; a long one is sent from where it is.
+  const std::string_view start = body.substr(0, step_bytes);
+  std::string first{head};
+  first.append(start);
+  error_code error = co_await write_all(stream, first, in.route->timeout);
+  const std::string_view rest = body.substr(start.size());
+  if (!error && !rest.empty()) error = co_await write_all(stream, rest, in.route->timeout);
   // One that has refused a large body and closed may have sent its reply before.
   if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
     const bool is_late = error == beast::error::timeout;
@@ -182,7 +188,7 @@ asio::awaitable<bool> Session::serve_passed(Incoming& in) {
   in.outcome = Outcome::passed;
   const bool is_upgrade = in.route->upgrade && find_field(in.fields, "Upgrade").value.has_value();
   const std::string head = head_for_upstream(in, framing_of_request(in), {}, is_upgrade);
-  UpstreamReply reply = co_await exchange(in, head, is_upgrade);
+  UpstreamReply reply = co_await exchange(in, head, {}, is_upgrade);
   Event uploaded{context_.io};
   Upload upload_result = Upload::complete;
   const bool has_upload = !in.parser.is_done() && reply.how == UpstreamReply::How::replied;
@@ -205,7 +211,7 @@ asio::awaitable<bool> Session::serve_passed(Incoming& in) {
   const bool was_reused = reply.lease.connection != nullptr && reply.lease.connection->is_reused;
   if (reply.how == UpstreamReply::How::broken && was_reused && is_repeatable(in)) {
     // The upstream has closed a connection of the pool just now; this request has no effect.
-    UpstreamReply again = co_await exchange(in, head, true);
+    UpstreamReply again = co_await exchange(in, head, {}, true);
     reply = std::move(again);
     if (reply.how == UpstreamReply::How::replied) co_await read_reply_head(in, reply);
   }
@@ -224,7 +230,7 @@ asio::awaitable<bool> Session::serve_passed(Incoming& in) {
     co_return false;
   }
   const bool is_uploaded = !has_upload || uploaded.is_set();
-  bool stays = co_await relay(in, reply, "", is_uploaded, "");
+  bool stays = co_await relay(in, reply, std::nullopt, is_uploaded, "");
   if (has_upload && !uploaded.is_set()) {
     // The reply came before the end of the request: its rest is not wanted.
     stream_.tcp_layer().cancel();
@@ -236,7 +242,7 @@ asio::awaitable<bool> Session::serve_passed(Incoming& in) {
   co_return stays;
 }
 
-asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::string_view start,
+asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::optional<Start> start,
                                      bool is_uploaded, std::string_view extra) {
   auto& parser = *reply.parser;
   UpstreamConnection& upstream = *reply.lease.connection;
@@ -252,7 +258,15 @@ asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::st
                                  .is_1_0 = in.is_1_0,
                                  .keep_alive = stays,
                                  .extra = extra});
-  append_body(out, framing, start);
+  while (start && !start->body.empty()) {
+    const std::string_view piece = start->body.substr(0, step_bytes);
+    append_body(out, framing, piece);
+    start->body.remove_prefix(piece.size());
+    const bool is_sent = co_await send(in, out);
+    if (!is_sent) co_return false;
+    out.clear();
+  }
+  if (start) start->held.clear();
   std::string room(step_bytes, '\0');
   bool is_done = parser.is_done();
   // What has arrived goes out with the head; what has not does not hold it up.

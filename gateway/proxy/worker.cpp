@@ -36,7 +36,7 @@ Worker::Worker(const Shared& shared, const StoreMaker& open_store)
                .default_route = shared.default_route,
                .store = {},
                .counters = shared.counters,
-               .body_memory = shared.body_memory,
+               .memory = shared.memory,
                .log = shared.log,
                .tls = shared.client_tls,
                .upstream_host = {},

@@ -23,7 +23,7 @@ struct Shared {
   const Clock& clock;
   const Route& default_route;
   Counters& counters;
-  MemoryBudget& body_memory;
+  MemoryBudget& memory;
   AccessLog& log;
   std::shared_ptr<asio::ssl::context> client_tls;
   std::shared_ptr<asio::ssl::context> upstream_tls;

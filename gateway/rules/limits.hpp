@@ -20,6 +20,7 @@ inline constexpr std::size_t chosen_headers_max = 16;  ///< of a route's fingerp
 inline constexpr std::size_t idempotency_key_max = 255;  ///< characters of Idempotency-Key
 inline constexpr std::size_t fields_max = 128;           ///< header fields of a message
 inline constexpr std::size_t target_bytes_max = std::size_t{8} * 1024;
+inline constexpr std::size_t head_buffer_free = 8'192;  ///< of a connection; not counted
 inline constexpr std::size_t head_bytes_min = 1024;
 inline constexpr std::size_t head_bytes_max = std::size_t{256} * 1024;
 inline constexpr std::size_t reply_head_bytes_max = std::size_t{64} * 1024;  ///< of the upstream
@@ -33,6 +34,7 @@ inline constexpr std::size_t upstream_connections_max = 4'096;
 inline constexpr std::size_t upstream_queue_max = 65'536;
 inline constexpr unsigned threads_max = 64;
 inline constexpr std::size_t log_queue_max = 8'192;  ///< lines of the access log that wait
+inline constexpr std::size_t log_queue_bytes_max = std::size_t{8} << 20;  ///< of all of them
 
 inline constexpr std::size_t store_nodes_max = 16;
 inline constexpr std::size_t store_queue_max = 65'536;

@@ -87,6 +87,7 @@ Result<RecordedReply> decode_reply(std::string_view bytes) {
   constexpr unsigned status_max = 999;
   if (reader.is_short() || reply.status < status_min || reply.status > status_max) return damaged;
   reply.body = reader.rest();
+  reply.record = bytes;
   return reply;
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,17 +22,21 @@
 
 namespace semel::gateway {
 
+/// Views of bytes that somebody else holds.
 struct RecordedReply {
   unsigned status = 0;
   bool body_dropped = false;  ///< longer than the route keeps
-  std::vector<std::pair<std::string, std::string>> fields{};
-  std::string body{};
+  std::vector<std::pair<std::string_view, std::string_view>> fields{};
+  std::string_view body{};
+  bool is_cut = false;                             ///< there was no memory for the whole body
+  std::string_view record{};                       ///< as encode() makes it; empty: not made yet
+  std::shared_ptr<const std::string> held_here{};  ///< what all this is of, if nobody else has it
 };
 
 /// How many bytes encode() makes.
 [[nodiscard]] std::size_t encoded_bytes(const RecordedReply& reply) noexcept;
 [[nodiscard]] std::string encode(const RecordedReply& reply);
-/// Errors: bad_encoding.
+/// Views of `bytes`. Errors: bad_encoding.
 [[nodiscard]] Result<RecordedReply> decode_reply(std::string_view bytes);
 
 }  // namespace semel::gateway

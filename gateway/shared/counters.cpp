@@ -64,7 +64,7 @@ void Counters::count_request(const Route* route, Outcome outcome, unsigned statu
   durations_.add(microseconds);
 }
 
-std::string Counters::text() const {
+std::string Counters::text(const MemoryBudget& memory) const {
   std::string text;
   const std::string requests = "semel_gateway_requests_total";
   append_head(text, requests, "counter", "Requests by route and outcome.");
@@ -96,6 +96,9 @@ std::string Counters::text() const {
     append_head(text, name, "gauge", rest.second);
     append_line(text, name, rest.first->get());
   }
+  const std::string held = "semel_gateway_memory_held_bytes";
+  append_head(text, held, "gauge", "Of body-memory: bodies, replies and large heads.");
+  append_line(text, held, memory.held());
   const std::pair<const char*, std::pair<const Counter*, const char*>> counters[] = {
       {"semel_gateway_connections_refused_total",
        {&connections_refused, "Connections beyond the limit."}},

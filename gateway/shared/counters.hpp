@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/guard/memory.hpp"
 #include "gateway/rules/outcome.hpp"
 #include "gateway/rules/route.hpp"
 
@@ -28,27 +29,6 @@ class Counter {
 
  private:
   std::atomic<std::uint64_t> value_{0};
-};
-
-/// Memory that is shared out to all threads, for bodies.
-class MemoryBudget {
- public:
-  explicit MemoryBudget(std::size_t bytes) noexcept : left_(static_cast<std::int64_t>(bytes)) {}
-  /// False: there is not so much left, and nothing was taken.
-  [[nodiscard]] bool take(std::size_t bytes) noexcept {
-    const auto wanted = static_cast<std::int64_t>(bytes);
-    // mo: relaxed: a number alone; a neighbour may be refused while this one gives back
-    if (left_.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) return true;
-    give_back(bytes);
-    return false;
-  }
-  void give_back(std::size_t bytes) noexcept {
-    // mo: relaxed: a number alone
-    left_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<std::int64_t> left_;
 };
 
 /// Times in buckets, as Prometheus' histograms are.
@@ -74,7 +54,7 @@ class Counters {
   /// `route` null: the default.
   void count_request(const Route* route, Outcome outcome, unsigned status,
                      std::uint64_t microseconds) noexcept;
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string text(const MemoryBudget& memory) const;
 
   Counter connections;          ///< open now
   Counter connections_refused;  ///< beyond the limit

@@ -26,6 +26,7 @@ std::shared_ptr<asio::ssl::context> new_context(asio::ssl::context::method metho
   auto made = std::make_shared<asio::ssl::context>(method);
   SSL_CTX_set_min_proto_version(made->native_handle(), TLS1_2_VERSION);
   SSL_CTX_set_session_cache_mode(made->native_handle(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(made->native_handle(), SSL_MODE_RELEASE_BUFFERS);  // of idle connections
   SSL_CTX_set_options(made->native_handle(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   // Without this OpenSSL asks at the terminal for the password of a key that has one, and waits.
   made->set_password_callback(

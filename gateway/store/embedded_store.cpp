@@ -28,11 +28,17 @@ asio::awaitable<Admission> EmbeddedStore::claim(Work& work) {
   if (admission.outcome == Outcome::in_flight && work.route->wait > Millis{0}) {
     Guards& guards = guards_;
     auto answered = await_callback<ClaimOutcome>(bridge_, [&guards, &work](auto done) {
-      guards.wait(work, ClaimCallback{std::move(done)});
+      // All who wait are answered at once: each reads its reply when it is its turn.
+      guards.wait(work, ClaimCallback{[done = std::move(done)](ClaimOutcome outcome) {
+                    std::string{}.swap(outcome.result);
+                    done(std::move(outcome));
+                  }});
     });
     ClaimOutcome outcome = co_await std::move(answered);
-    admission = admission_of(work, std::move(outcome));
+    const bool has_reply = outcome.answer == ClaimAnswer::replay && !outcome.result_expired;
+    admission = has_reply ? guards_.claim(work) : admission_of(work, std::move(outcome));
   }
+  held_.share(work, admission);
   // Neither the upstream nor the client sees what a power cut could still take back.
   if (is_kept_at_once()) co_return admission;
   auto confirming = confirmed();
@@ -50,6 +56,7 @@ asio::awaitable<bool> EmbeddedStore::renew(Work& work) {
 
 asio::awaitable<Completion> EmbeddedStore::complete(const Work& work, const RecordedReply& reply) {
   Completion completion = guards_.complete(work, reply);
+  if (completion.newer && !held_.share(work, *completion.newer)) completion.newer.reset();
   if (is_kept_at_once()) co_return completion;
   auto confirming = confirmed();
   const Status kept = co_await std::move(confirming);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "gateway/guard/guards.hpp"
+#include "gateway/guard/held_replies.hpp"
 #include "gateway/shared/bridge.hpp"
 #include "gateway/store/claim_store.hpp"
 
@@ -12,8 +13,12 @@ namespace semel::gateway {
 
 class EmbeddedStore final : public ClaimStore {
  public:
-  EmbeddedStore(Guards& guards, Durability level, std::shared_ptr<Bridge> bridge)
-      : guards_(guards), kept_(guards.kept()), level_(level), bridge_(std::move(bridge)) {}
+  EmbeddedStore(Guards& guards, HeldReplies& held, Durability level, std::shared_ptr<Bridge> bridge)
+      : guards_(guards),
+        held_(held),
+        kept_(guards.kept()),
+        level_(level),
+        bridge_(std::move(bridge)) {}
 
   [[nodiscard]] const RequestRules& rules() const noexcept override { return guards_.rules(); }
   [[nodiscard]] Prepared prepare(const Route& route, const Request& request) override {
@@ -40,6 +45,7 @@ class EmbeddedStore final : public ClaimStore {
   [[nodiscard]] asio::awaitable<Status> confirmed();
 
   Guards& guards_;
+  HeldReplies& held_;
   const std::shared_ptr<KeptLeases> kept_;  // may outlive the guards
   const Durability level_;
   const std::shared_ptr<Bridge> bridge_;

@@ -22,7 +22,7 @@ Millis spread(Millis pause) noexcept {
 }  // namespace
 
 asio::awaitable<NodeCall> call_node(asio::io_context& io, const std::shared_ptr<NodeLink>& link,
-                                    Counters& counters, const std::string& command, Millis within) {
+                                    Counters& counters, const NodeCommand& command, Millis within) {
   NodeCall call;
   const base::Stopwatch since;
   Millis pause = pause_min;

@@ -19,11 +19,10 @@ struct NodeCall {
   base::Stopwatch sent{};  ///< of the try that was answered
 };
 
-/// Asks again until there is a final answer, for `within` in all, and once at least. `command` must
-/// live until then.
+/// Asks again until there is a final answer, for `within` in all, and once at least.
 [[nodiscard]] asio::awaitable<NodeCall> call_node(asio::io_context& io,
                                                   const std::shared_ptr<NodeLink>& link,
-                                                  Counters& counters, const std::string& command,
+                                                  Counters& counters, const NodeCommand& command,
                                                   Millis within);
 
 }  // namespace semel::gateway

@@ -28,8 +28,8 @@ constexpr std::size_t group_digits = 16;  // of CLUSTER MYID: the cluster's id i
 }  // namespace
 
 struct NodeLink::Pending {
-  Pending(asio::io_context& io, const std::string& said) : command(said), timer(io) {}
-  const std::string& command;
+  Pending(asio::io_context& io, const NodeCommand& said) : command(said), timer(io) {}
+  const NodeCommand command;
   asio::steady_timer timer;  // cancelled when the answer is here
   bool is_sent = false;
   bool is_done = false;
@@ -89,7 +89,7 @@ void NodeLink::stop() {
   if (up_ != nullptr) drop(*up_, "the gateway ends");
 }
 
-asio::awaitable<NodeAnswer> NodeLink::ask(const std::string& command, Millis within) {
+asio::awaitable<NodeAnswer> NodeLink::ask(const NodeCommand& command, Millis within) {
   const auto self = shared_from_this();
   const std::size_t waiting = queue_.size() + (up_ == nullptr ? 0 : up_->sent.size());
   if (waiting >= context_.settings.queue) {
@@ -130,7 +130,9 @@ void NodeLink::flush() {
   if (connection.out.capacity() > kept_buffer_bytes) connection.out.shrink_to_fit();
   while (!queue_.empty() && connection.out.size() < limits::link_write_bytes &&
          connection.sent.size() < limits::link_sent_max) {
-    connection.out += queue_.front()->command;
+    const NodeCommand& command = queue_.front()->command;
+    connection.out.append(command.text);
+    if (!command.last.empty()) connection.out.append(command.last).append("\r\n");
     connection.sent.push_back(queue_.front());
     queue_.front()->is_sent = true;
     queue_.front()->answer.sent.restart();

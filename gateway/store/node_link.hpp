@@ -30,6 +30,13 @@ inline constexpr std::size_t link_sent_max = 512;  ///< commands without an answ
 inline constexpr std::size_t link_write_bytes = std::size_t{64} * 1024;  ///< gathered in a write
 }  // namespace limits
 
+/// Views: it must live until its answer.
+struct NodeCommand {
+  std::string_view text{};
+  std::string_view last{};  ///< the last argument, if `text` ends with its length; see
+                            ///< command_before()
+};
+
 /// What became of a command.
 struct NodeAnswer {
   enum class How : std::uint8_t {
@@ -63,9 +70,9 @@ class NodeLink : public std::enable_shared_from_this<NodeLink> {
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
 
-  /// Sends `command`, which must live until the answer, and waits for it: for `within` until it is
-  /// sent, and then for store-timeout.
-  [[nodiscard]] asio::awaitable<NodeAnswer> ask(const std::string& command, Millis within);
+  /// Sends `command` and waits for the answer: for `within` until it is sent, and then for
+  /// store-timeout.
+  [[nodiscard]] asio::awaitable<NodeAnswer> ask(const NodeCommand& command, Millis within);
   /// Connects, if it does not yet. ask() does it as well.
   void start();
   /// Ends it for good; what waits is answered.

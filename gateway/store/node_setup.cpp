@@ -41,7 +41,8 @@ class Visit {
     return result ? *std::move(result) : Status{no_node("there is no memory")};
   }
   [[nodiscard]] asio::awaitable<NodeCall> call(const std::string& command, Millis within) {
-    return call_node(io_, link_, context_.counters, command, within);
+    const NodeCommand whole{command};
+    co_return co_await call_node(io_, link_, context_.counters, whole, within);
   }
   [[nodiscard]] NodeLink& link() noexcept { return *link_; }
 

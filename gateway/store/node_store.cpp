@@ -67,12 +67,22 @@ std::string owner_command(std::string_view verb, const Work& work) {
 
 }  // namespace
 
-NodeStore::NodeStore(asio::io_context& io, const RequestRules& rules, const NodeContext& context)
-    : io_(io), rules_(rules), context_(context), link_(std::make_shared<NodeLink>(io, context)) {}
+NodeStore::NodeStore(asio::io_context& io, const RequestRules& rules, HeldReplies& held,
+                     const NodeContext& context)
+    : io_(io),
+      rules_(rules),
+      held_(held),
+      context_(context),
+      link_(std::make_shared<NodeLink>(io, context)) {}
 
 NodeStore::~NodeStore() = default;
 
 asio::awaitable<NodeCall> NodeStore::call(const std::string& command, Millis within) {
+  const NodeCommand whole{command};
+  co_return co_await call(whole, within);
+}
+
+asio::awaitable<NodeCall> NodeStore::call(const NodeCommand& command, Millis within) {
   return call_node(io_, link_, context_.counters, command, within);
 }
 
@@ -142,7 +152,9 @@ asio::awaitable<Admission> NodeStore::claim(Work& work) {
     }
     const Millis left = work.route->wait - since.passed();
     if (outcome->answer != ClaimAnswer::in_flight || left <= Millis{0}) {
-      co_return admission_of(work, *std::move(outcome));
+      Admission admission = admission_of(work, *std::move(outcome));
+      held_.share(work, admission);
+      co_return admission;
     }
     timer.expires_after(std::min(pause, left));
     co_await timer.async_wait(no_throw);
@@ -226,7 +238,8 @@ asio::awaitable<void> NodeStore::renew_one(const Work* work, Epoch epoch, Millis
 asio::awaitable<Completion> NodeStore::complete(const Work& work, const RecordedReply& reply) {
   const auto self = shared_from_this();
   stop_keeping(work);
-  std::optional<std::string> bytes = record_of(*work.route, reply);
+  std::string room;
+  std::optional<std::string_view> bytes = record_of(*work.route, reply, room);
   if (!bytes) {
     const bool is_noted = co_await doubt(work, too_long_for_record);
     co_return Completion{.recorded = is_noted ? Recorded::yes : Recorded::no};
@@ -235,17 +248,20 @@ asio::awaitable<Completion> NodeStore::complete(const Work& work, const Recorded
   const std::string epoch = std::to_string(work.epoch);
   Completion completion{.recorded = Recorded::no};
   for (int tries = 0; tries < 2; ++tries) {
-    const std::string command = command_of({"SEMEL.COMPLETE", name, work.key, epoch, *bytes});
+    const std::string first = command_before({"SEMEL.COMPLETE", name, work.key, epoch}, *bytes);
+    const NodeCommand command{first, *bytes};
     const Millis within = std::max(lease_left(work), context_.settings.timeout);
     const NodeCall asked = co_await call(command, within);
-    if (const auto outcome = owner_outcome_of(asked.reply); asked.is_answered && outcome) {
-      completion = completion_of(*outcome);
+    if (auto outcome = owner_outcome_of(asked.reply); asked.is_answered && outcome) {
+      completion = completion_of(*std::move(outcome));
       break;
     }
     // There is no room for the reply. That the work is done is a few bytes.
     if (!asked.is_answered || !asked.reply.is_error() || reply.body.empty()) break;
-    *bytes = record_without_body(reply);
+    room = record_without_body(reply);
+    bytes = room;
   }
+  if (completion.newer && !held_.share(work, *completion.newer)) completion.newer.reset();
   co_return completion;
 }
 

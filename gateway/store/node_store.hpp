@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "gateway/guard/held_replies.hpp"
 #include "gateway/store/claim_store.hpp"
 #include "gateway/store/node_caller.hpp"
 
@@ -18,7 +19,8 @@ inline constexpr std::size_t given_back_max = 1'024;  ///< in the background, of
 
 class NodeStore final : public ClaimStore, public std::enable_shared_from_this<NodeStore> {
  public:
-  NodeStore(asio::io_context& io, const RequestRules& rules, const NodeContext& context);
+  NodeStore(asio::io_context& io, const RequestRules& rules, HeldReplies& held,
+            const NodeContext& context);
   ~NodeStore() override;
 
   [[nodiscard]] const RequestRules& rules() const noexcept override { return rules_; }
@@ -55,6 +57,7 @@ class NodeStore final : public ClaimStore, public std::enable_shared_from_this<N
   };
 
   [[nodiscard]] asio::awaitable<NodeCall> call(const std::string& command, Millis within);
+  [[nodiscard]] asio::awaitable<NodeCall> call(const NodeCommand& command, Millis within);
   [[nodiscard]] asio::awaitable<bool> end(const Work& work, std::string_view why,
                                           std::string_view how, Millis within);
   void give_back(Orphan orphan);
@@ -66,6 +69,7 @@ class NodeStore final : public ClaimStore, public std::enable_shared_from_this<N
 
   asio::io_context& io_;
   const RequestRules& rules_;
+  HeldReplies& held_;
   const NodeContext& context_;
   const std::shared_ptr<NodeLink> link_;
   std::map<const Work*, Kept> kept_;

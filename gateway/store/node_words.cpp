@@ -67,19 +67,29 @@ ErrorCode reason_of(std::optional<std::string_view> reason) {
   return reason == "waiters_full" ? ErrorCode::waiters_full : ErrorCode::refused;
 }
 
-}  // namespace
-
-std::string command_of(std::span<const std::string_view> words) {
-  std::string text = "*" + std::to_string(words.size()) + "\r\n";
+/// The beginning of an array of `count` bulk strings: `words`.
+std::string first_of(std::size_t count, std::span<const std::string_view> words) {
+  std::string text = "*" + std::to_string(count) + "\r\n";
   std::size_t bytes = text.size();
-  constexpr std::size_t head_bytes = 16;
-  for (const std::string_view word : words) bytes += head_bytes + word.size();
-  text.reserve(bytes);
+  constexpr std::size_t length_line_bytes = 16;
+  for (const std::string_view word : words) bytes += length_line_bytes + word.size();
+  text.reserve(bytes + length_line_bytes);
   for (const std::string_view word : words) {
     text.append("$").append(std::to_string(word.size())).append("\r\n");
     text.append(word).append("\r\n");
   }
   return text;
+}
+
+}  // namespace
+
+std::string command_of(std::span<const std::string_view> words) {
+  return first_of(words.size(), words);
+}
+
+std::string command_before(std::initializer_list<std::string_view> words, std::string_view last) {
+  std::string text = first_of(words.size() + 1, std::span{words.begin(), words.size()});
+  return text.append("$").append(std::to_string(last.size())).append("\r\n");
 }
 
 std::string command_of(std::initializer_list<std::string_view> words) {

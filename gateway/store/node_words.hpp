@@ -18,6 +18,10 @@ namespace semel::gateway {
 /// An array of bulk strings.
 [[nodiscard]] std::string command_of(std::span<const std::string_view> words);
 [[nodiscard]] std::string command_of(std::initializer_list<std::string_view> words);
+/// The same with one more word, `last`, up to where its bytes begin: they are sent from where they
+/// are.
+[[nodiscard]] std::string command_before(std::initializer_list<std::string_view> words,
+                                         std::string_view last);
 
 /// Its place in the namespaces of a route; nonces have one of their own.
 [[nodiscard]] std::string claims_name(const Route& route);

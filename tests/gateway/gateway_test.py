@@ -425,7 +425,7 @@ head-timeout = "300ms"
 body-timeout = "300ms"
 idle-timeout = "600ms"
 head-bytes = 2048
-body-memory = 1000
+body-memory = 1400
 upstream-connections = 2
 upstream-queue = 1
 queue-timeout = "200ms"
@@ -483,7 +483,7 @@ queue-timeout = "200ms"
 
     def test_buffered_bodies_have_a_bound(self):
         with Client(self.gateway.port) as first:
-            body = b'x' * 900
+            body = b'x' * 900  # a quarter of the budget is for replies
             first.send(message('POST', '/pay', body, key='a')[:-1])
             while (reply := self.pay(b'x' * 200, key='b')).status != 503:
                 self.assertEqual(reply.status, 201)  # the first was not read yet

@@ -187,7 +187,7 @@ TEST_CASE("guards: a reply above the limit is done without its body, or a doubt"
     CHECK(gate.guards_->complete(gate.work_, receipt).recorded == Recorded::yes);
     CHECK(gate.ask(alice("n")) == Outcome::replayed);
     RecordedReply longer = receipt;
-    longer.body += "!";
+    longer.body = "paid!";
     REQUIRE(gate.ask(alice("n+1")) == Outcome::granted);
     CHECK(gate.guards_->complete(gate.work_, longer).recorded == Recorded::yes);
     const bool is_done = policy == semel::gateway::TooLarge::done;
@@ -348,7 +348,8 @@ TEST_CASE("guards: a full engine refuses, and forgets nothing", "[gateway][guard
           .value();
   const auto guards = Guards::open(*engine, routes, {}, std::nullopt).value();
   RecordedReply large = receipt;
-  large.body.assign(std::size_t{64} * 1024, 'x');
+  const std::string large_body(std::size_t{64} * 1024, 'x');
+  large.body = large_body;
   std::vector<Recorded> recorded;
   const auto claim = [&](std::size_t number) {
     const std::string key = "k" + std::to_string(number);

@@ -146,7 +146,7 @@ class Upstream:
             return False
         status = int(query.get('code', '201' if method == 'POST' else '200'))
         text = b'%d:%s' % (number, body)
-        if do == 'big':
+        if 'bytes' in query:
             text = b'x' * int(query['bytes'])
         head = f'HTTP/1.1 {status} Status\r\nX-Effect: {number}\r\n'
         if do == 'login':
@@ -181,8 +181,9 @@ class Gateway:
     """A process of `semel gateway`. `routes` is TOML behind [gateway]."""
 
     def __init__(self, program, upstream_port, routes, directory, flags=(), settings='',
-                 has_log=True):
+                 has_log=True, errors=None):
         self.directory = directory
+        self.errors = errors  # a file for its standard error; None: a pipe
         self.program = program
         self.ready = os.path.join(directory, 'ready')
         self.log = os.path.join(directory, 'access.log')
@@ -204,7 +205,12 @@ class Gateway:
     def start(self):
         if os.path.exists(self.ready):
             os.remove(self.ready)
-        self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE)
+        if self.errors is None:
+            self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE)
+        else:
+            with open(self.errors, 'wb') as errors:
+                self.process = subprocess.Popen(self.command, stderr=errors)
+            self.process.stderr = open(self.errors, 'rb')  # pylint: disable=consider-using-with
         deadline = time.monotonic() + WITHIN
         while not os.path.exists(self.ready):
             if self.process.poll() is not None:

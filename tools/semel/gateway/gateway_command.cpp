@@ -14,6 +14,7 @@
 #include "gateway/config/policy_file.hpp"
 #include "gateway/proxy/gateway.hpp"
 #include "tools/semel/shared/output.hpp"
+#include "tools/semel/shared/service_memory.hpp"
 
 namespace semel::tool {
 namespace {
@@ -112,6 +113,7 @@ Exit GatewayCommand::run() {
     return Exit::usage;
   }
   if (checks_config_) return write_out("semel gateway: the configuration is right\n");
+  give_back_large_buffers();
   // Blocked before the first thread is made, which inherits it.
   const sigset_t signals = end_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);

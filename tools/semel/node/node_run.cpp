@@ -1,7 +1,6 @@
 #include "tools/semel/node/node_run.hpp"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,18 +23,12 @@
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/node/node_signals.hpp"
 #include "tools/semel/shared/output.hpp"
+#include "tools/semel/shared/service_memory.hpp"
 
 namespace semel::tool {
 namespace {
 
 using net::Setting;
-
-/// A large buffer of a connection goes back to the system as soon as it is let go of. Left to
-/// itself glibc keeps what has the size of one that was freed before.
-void give_back_large_buffers() {
-  constexpr int large_bytes = 128 << 10;
-  static_cast<void>(mallopt(M_MMAP_THRESHOLD, large_bytes));
-}
 
 /// The same program with the same arguments, in the same process. Returns if that cannot be.
 void begin_anew() {
