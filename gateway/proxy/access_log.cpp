@@ -49,6 +49,12 @@ void append_number(std::string& line, const char* name, std::uint64_t number) {
   line.append(",\"").append(name).append("\":").append(std::to_string(number));
 }
 
+Result<std::FILE*> open_file(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "ae");
+  if (file != nullptr) return file;
+  return Error{ErrorCode::storage_failed, "access-log '" + path + "': " + std::strerror(errno)};
+}
+
 }  // namespace
 
 std::string json_line(const AccessLine& line) {
@@ -82,25 +88,20 @@ std::string shown_digest(std::string_view key) {
   return sha256_hex(key).substr(0, shown_digits);
 }
 
-AccessLog::AccessLog(std::FILE* file, Counters& counters) : file_(file), counters_(counters) {
-  if (file_ != nullptr) thread_ = std::thread{[this] { write_lines(); }};
+AccessLog::AccessLog(std::FILE* file, std::string path, Counters& counters)
+    : file_(file), is_on_(file != nullptr), path_(std::move(path)), counters_(counters) {
+  if (is_on_) thread_ = std::thread{[this] { write_lines(); }};
 }
 
 Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::string& path, Counters& counters) {
-  std::FILE* file = nullptr;
-  if (path == "-") {
-    file = stdout;
-  } else if (!path.empty()) {
-    file = std::fopen(path.c_str(), "ae");
-    if (file == nullptr) {
-      return Error{ErrorCode::storage_failed, "access-log '" + path + "': " + std::strerror(errno)};
-    }
-  }
-  return std::unique_ptr<AccessLog>{new AccessLog{file, counters}};
+  if (path.empty()) return std::unique_ptr<AccessLog>{new AccessLog{nullptr, {}, counters}};
+  if (path == "-") return std::unique_ptr<AccessLog>{new AccessLog{stdout, {}, counters}};
+  SEMEL_TRY(file, open_file(path));
+  return std::unique_ptr<AccessLog>{new AccessLog{file, path, counters}};
 }
 
 std::unique_ptr<AccessLog> AccessLog::to_standard_error(Counters& counters) {
-  return std::unique_ptr<AccessLog>{new AccessLog{stderr, counters}};
+  return std::unique_ptr<AccessLog>{new AccessLog{stderr, {}, counters}};
 }
 
 AccessLog::~AccessLog() {
@@ -110,11 +111,24 @@ AccessLog::~AccessLog() {
   }
   woken_.notify_all();
   if (thread_.joinable()) thread_.join();
-  if (file_ != nullptr && file_ != stdout && file_ != stderr) std::fclose(file_);
+  if (next_file_ != nullptr) std::fclose(next_file_);
+  if (!path_.empty()) std::fclose(file_);
+}
+
+Status AccessLog::reopen() {
+  if (path_.empty()) return Done{};
+  SEMEL_TRY(file, open_file(path_));
+  {
+    const base::MutexLock lock{mutex_};
+    if (next_file_ != nullptr) std::fclose(next_file_);
+    next_file_ = file;
+  }
+  woken_.notify_one();
+  return Done{};
 }
 
 void AccessLog::add(std::string line) {
-  if (file_ == nullptr) return;
+  if (!is_on_) return;
   line += '\n';
   {
     const base::MutexLock lock{mutex_};
@@ -136,8 +150,12 @@ void AccessLog::write_lines() {
     {
       base::MutexLock lock{mutex_};
       queued_bytes_ -= std::exchange(written_bytes, 0);
-      while (queue_.empty() && !is_ending_) woken_.wait(lock);
+      while (queue_.empty() && next_file_ == nullptr && !is_ending_) woken_.wait(lock);
       lines.swap(queue_);
+      if (next_file_ != nullptr) {
+        std::fclose(file_);
+        file_ = std::exchange(next_file_, nullptr);
+      }
       is_ending = is_ending_;
     }
     for (const std::string& line : lines) {

@@ -61,20 +61,26 @@ class AccessLog {
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
-  [[nodiscard]] bool is_on() const noexcept { return file_ != nullptr; }
+  [[nodiscard]] bool is_on() const noexcept { return is_on_; }
+  /// Lines that are written later go to a file of the same name, which may be another one by now.
+  /// Errors: storage_failed; the old file stays in use.
+  [[nodiscard]] Status reopen();
   /// Does not wait for the file.
   void add(std::string line);
 
  private:
-  AccessLog(std::FILE* file, Counters& counters);
+  AccessLog(std::FILE* file, std::string path, Counters& counters);
   void write_lines();
 
-  std::FILE* const file_;
+  std::FILE* file_;  // of the thread, once it runs
+  const bool is_on_;
+  const std::string path_;  // empty: a stream of the process
   Counters& counters_;
   base::Mutex mutex_;
   base::Condition woken_;
   std::deque<std::string> queue_ SEMEL_GUARDED_BY(mutex_);
   std::size_t queued_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // also of lines that are being written
+  std::FILE* next_file_ SEMEL_GUARDED_BY(mutex_) = nullptr;
   bool is_ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

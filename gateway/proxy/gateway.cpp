@@ -9,18 +9,14 @@
 
 #include "base/mutex.hpp"
 #include "base/stopwatch.hpp"
+#include "gateway/config/reload.hpp"
 #include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/admin_port.hpp"
+#include "gateway/proxy/claim_backend.hpp"
 #include "gateway/proxy/worker.hpp"
-#include "gateway/store/embedded_store.hpp"
-#include "gateway/store/node_setup.hpp"
-#include "gateway/store/node_store.hpp"
-#include "semel/storage.hpp"
 
 namespace semel::gateway {
 namespace {
-
-constexpr Millis watch_every{250};  // leases are 1 s at least
 
 /// An address to bind to. Names are resolved: "localhost".
 Result<tcp::endpoint> endpoint_of(const std::string& text) {
@@ -44,47 +40,41 @@ class Gateway::Impl {
  public:
   explicit Impl(Settings settings)
       : settings_(std::move(settings)),
-        counters_(settings_.routes),
-        memory_(settings_.body_memory) {
-    default_route_.name = "default";
-    default_route_.guard = settings_.default_guard;
-  }
+        memory_(settings_.body_memory),
+        backend_(settings_, clock_, counters_, memory_, node_tls_) {}
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] Status open_store();
-  [[nodiscard]] Status open_node();
-  [[nodiscard]] StoreMaker store_maker();
   [[nodiscard]] Status open_workers();
   [[nodiscard]] Status open_admin();
-  [[nodiscard]] Status ready() const;
-  [[nodiscard]] Status resolve(std::string_view route, std::string_view key, bool is_done);
-  void audit(AuditLine line);
+  [[nodiscard]] Result<std::vector<std::string>> reload(const Settings& fresh);
+  [[nodiscard]] Status reopen_log() { return log_->reopen(); }
   bool drain();
 
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;
 
  private:
-  Settings settings_;
-  Route default_route_;
+  [[nodiscard]] Status ready() const;
+  void audit(AuditLine line);
+
+  const Settings settings_;
   UpstreamAddress upstream_;
   SystemClock clock_;
   Counters counters_;
-  LastTrouble store_trouble_;
   MemoryBudget memory_;
-  HeldReplies held_{memory_};
+  CurrentTls client_tls_;
+  CurrentTls upstream_tls_;
+  CurrentTls node_tls_;
   std::unique_ptr<AccessLog> log_;
   std::unique_ptr<AccessLog> audit_;  // where there is no access log
   std::unique_ptr<Shared> shared_;
-  std::unique_ptr<NodeContext> node_;    // instead of storage, engine and guards
-  std::unique_ptr<RequestRules> rules_;  // likewise
-  // Declared first, destroyed last: an engine that ends answers into closed bridges.
+  // Closed before the workers go: an engine that ends answers into their closed bridges.
+  ClaimBackend backend_;
+  Terms terms_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<Storage> storage_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<Guards> guards_;
   std::unique_ptr<AdminPort> admin_;
   Counter draining_;
 };
@@ -92,68 +82,20 @@ class Gateway::Impl {
 Gateway::Impl::~Impl() {
   admin_.reset();
   for (const auto& worker : workers_) worker->stop();
-  guards_.reset();
-  engine_.reset();
-  storage_.reset();
+  backend_.close();
 }
 
 Status Gateway::Impl::open_store() {
-  if (settings_.node.is_used()) return open_node();
-  Options options{.clock = &clock_,
-                  .memory_bytes = settings_.memory_bytes,
-                  .value_bytes_max = semel::limits::value_bytes_max};
-  if (!settings_.store.empty()) {
-    auto opened = Storage::open({.directory = settings_.store}, clock_);
-    if (!opened) {
-      return Error{opened.error().code,
-                   "store '" + settings_.store + "': " + opened.error().message()};
-    }
-    storage_ = *std::move(opened);
-    options.journal = storage_.get();
-    options.first_version = storage_->first_version();
-  }
-  // At the level memory, so that no call waits: requests wait for confirm_async(), see session.hpp.
-  auto engine = Engine::open(options);
-  if (!engine) return Error{engine.error().code, "the engine: " + engine.error().message()};
-  engine_ = *std::move(engine);
-  if (storage_ != nullptr) {
-    const auto recovered = storage_->recover(*engine_);
-    if (!recovered) {
-      return Error{recovered.error().code,
-                   "store '" + settings_.store + "': " + recovered.error().message()};
-    }
-  }
-  auto guards = Guards::open(*engine_, settings_.routes, settings_.keys, watch_every);
-  if (!guards) return guards.error();
-  guards_ = *std::move(guards);
-  if (storage_ == nullptr) return Done{};
-  return engine_->confirm(settings_.durability);
-}
-
-Status Gateway::Impl::open_node() {
-  SEMEL_TRY(tls, node_tls(settings_.node));
-  node_ = std::make_unique<NodeContext>(NodeContext{.settings = settings_.node,
-                                                    .tls = std::move(tls),
-                                                    .connect_timeout = settings_.connect_timeout,
-                                                    .counters = counters_,
-                                                    .trouble = store_trouble_});
-  SEMEL_TRY(rules, RequestRules::open(settings_.routes, settings_.keys));
-  rules_ = std::move(rules);
-  return set_up_node(*node_, *rules_);
-}
-
-StoreMaker Gateway::Impl::store_maker() {
-  if (node_ != nullptr) {
-    return [this](asio::io_context& io, const std::shared_ptr<Bridge>& /*bridge*/) {
-      const auto store = std::make_shared<NodeStore>(io, *rules_, held_, *node_);
-      store->start();
-      return store;
-    };
-  }
-  const Durability level = storage_ == nullptr ? Durability::memory : settings_.durability;
-  return [this, level](asio::io_context& /*io*/, const std::shared_ptr<Bridge>& bridge) {
-    return std::make_shared<EmbeddedStore>(*guards_, held_, level, bridge);
-  };
+  SEMEL_TRY(for_nodes, node_tls(settings_.node));
+  node_tls_.set(std::move(for_nodes));
+  SEMEL_CHECK(backend_.open());
+  auto policy = std::make_shared<const RoutePolicy>(settings_.routes, settings_.keys,
+                                                    settings_.default_guard, counters_);
+  counters_.show(policy->counts());
+  SEMEL_TRY(terms, backend_.prepare(std::move(policy), node_tls_));
+  backend_.use();
+  terms_ = std::move(terms);
+  return Done{};
 }
 
 Status Gateway::Impl::open_workers() {
@@ -163,23 +105,24 @@ Status Gateway::Impl::open_workers() {
   log_ = std::move(log);
   SEMEL_TRY(for_clients, client_tls(settings_));
   SEMEL_TRY(for_upstream, upstream_tls(settings_));
+  client_tls_.set(std::move(for_clients));
+  upstream_tls_.set(std::move(for_upstream));
   const unsigned threads = settings_.threads != 0 ? settings_.threads
                                                   : std::clamp(std::thread::hardware_concurrency(),
                                                                1U, limits::threads_max);
   shared_ = std::make_unique<Shared>(Shared{.settings = settings_,
                                             .upstream = upstream_,
                                             .clock = clock_,
-                                            .default_route = default_route_,
                                             .counters = counters_,
                                             .memory = memory_,
                                             .log = *log_,
-                                            .client_tls = for_clients,
-                                            .upstream_tls = for_upstream,
+                                            .client_tls = client_tls_,
+                                            .upstream_tls = upstream_tls_,
+                                            .is_tls = client_tls_.get() != nullptr,
                                             .thread_count = threads});
-  const StoreMaker make_store = store_maker();
   SEMEL_TRY(at, endpoint_of(settings_.listen));
   for (unsigned i = 0; i < threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(*shared_, make_store));
+    workers_.push_back(std::make_unique<Worker>(*shared_, terms_));
     SEMEL_CHECK(i == 0 ? workers_[0]->listen(at) : workers_[i]->listen_with(*workers_[0]));
   }
   port_ = workers_.front()->port();
@@ -196,14 +139,15 @@ Status Gateway::Impl::open_admin() {
     token = std::move(made);
   }
   if (!log_->is_on()) audit_ = AccessLog::to_standard_error(counters_);
-  SEMEL_TRY(admin,
-            AdminPort::start(
-                at, {.token = std::move(token),
-                     .audit = [this](AuditLine line) { audit(line); },
-                     .metrics = [this] { return counters_.text(memory_); },
-                     .ready = [this] { return ready(); },
-                     .resolve = [this](std::string_view route, std::string_view key,
-                                       bool is_done) { return resolve(route, key, is_done); }}));
+  SEMEL_TRY(
+      admin,
+      AdminPort::start(
+          at, {.token = std::move(token),
+               .audit = [this](AuditLine line) { audit(line); },
+               .metrics = [this] { return counters_.text(memory_); },
+               .ready = [this] { return ready(); },
+               .resolve = [this](std::string_view route, std::string_view key,
+                                 bool is_done) { return backend_.resolve(route, key, is_done); }}));
   admin_ = std::move(admin);
   admin_port_ = admin_->port();
   return Done{};
@@ -211,20 +155,34 @@ Status Gateway::Impl::open_admin() {
 
 Status Gateway::Impl::ready() const {
   if (draining_.get() != 0) return Error{ErrorCode::closing, "the gateway ends"};
-  if (node_ != nullptr && counters_.store_connections.get() == 0) {
-    return Error{ErrorCode::refused,
-                 "there is no connection to a node of the store: " + store_trouble_.get()};
-  }
-  if (storage_ != nullptr && !storage_->accepts_writes()) {
-    return Error{ErrorCode::refused, storage_->stats().trouble};
-  }
-  return Done{};
+  return backend_.ready();
 }
 
-Status Gateway::Impl::resolve(std::string_view route, std::string_view key, bool is_done) {
-  if (node_ != nullptr) return resolve_at_node(*node_, *rules_, route, key, is_done);
-  SEMEL_CHECK(guards_->resolve(route, key, is_done));
-  return storage_ == nullptr ? Status{Done{}} : engine_->confirm(settings_.durability);
+Result<std::vector<std::string>> Gateway::Impl::reload(const Settings& fresh) {
+  // All is made before any of it is used.
+  Settings files = fresh;
+  if (files.tls_cert.empty() != settings_.tls_cert.empty()) {
+    files.tls_cert = settings_.tls_cert;
+    files.tls_key = settings_.tls_key;
+  }
+  files.upstream = settings_.upstream;
+  files.node.is_tls = settings_.node.is_tls;
+  SEMEL_TRY(for_clients, client_tls(files));
+  SEMEL_TRY(for_upstream, upstream_tls(files));
+  SEMEL_TRY(for_nodes, node_tls(files.node));
+  CurrentTls to_nodes;
+  to_nodes.set(for_nodes);
+  auto policy =
+      std::make_shared<const RoutePolicy>(fresh.routes, fresh.keys, fresh.default_guard, counters_);
+  SEMEL_TRY(terms, backend_.prepare(policy, to_nodes));
+  client_tls_.set(std::move(for_clients));
+  upstream_tls_.set(std::move(for_upstream));
+  node_tls_.set(std::move(for_nodes));
+  counters_.show(policy->counts());
+  backend_.use();
+  for (const auto& worker : workers_) worker->use(terms);
+  terms_ = std::move(terms);
+  return fixed_differences(settings_, fresh);
 }
 
 void Gateway::Impl::audit(AuditLine line) {
@@ -270,6 +228,15 @@ std::uint16_t Gateway::port() const noexcept {
 
 std::uint16_t Gateway::admin_port() const noexcept {
   return impl_->admin_port_;
+}
+
+Result<std::vector<std::string>> Gateway::reload(const Settings& fresh) {
+  SEMEL_CHECK(check_settings(fresh));
+  return impl_->reload(fresh);
+}
+
+Status Gateway::reopen_log() {
+  return impl_->reopen_log();
 }
 
 bool Gateway::drain() {

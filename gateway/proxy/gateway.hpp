@@ -3,6 +3,7 @@
 //   clients -> Worker (one thread: io_context, socket, sessions, pool) x n -> upstream
 //                 |                                  ^
 //                 +-- Guards -> Engine -> Storage ---+ callbacks, over a Bridge
+//                     (or nodes: ClaimBackend)
 //
 // The order in which it ends: workers stop, bridges close, then guards, engine and storage, which
 // answer what still waits into the closed bridges, and the io_contexts last.
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gateway/config/settings.hpp"
 #include "semel/result.hpp"
@@ -31,6 +33,14 @@ class Gateway {
   /// Of the listening sockets; of the admin's, 0 if there is none.
   [[nodiscard]] std::uint16_t port() const noexcept;
   [[nodiscard]] std::uint16_t admin_port() const noexcept;
+  /// Requests that begin from now on have the routes, keys and default of `fresh`, and connections
+  /// its certificates; those under way keep what they began with. Returns the names of settings
+  /// that differ and stay until a restart. Errors: as start(); nothing has changed. Not
+  /// thread-safe.
+  [[nodiscard]] Result<std::vector<std::string>> reload(const Settings& fresh);
+  /// The access log goes on in a file of its name, which may have been renamed. Errors:
+  /// storage_failed.
+  [[nodiscard]] Status reopen_log();
   /// Accepts no more, ends idle connections, and waits for requests under way, at most
   /// drain_timeout. False: some were not finished; their claims stay held, and end as
   /// on-lease-end says.

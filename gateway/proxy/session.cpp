@@ -121,6 +121,8 @@ asio::awaitable<Session::HeadRead> Session::read_head(Incoming& in, Refusal& ref
     co_return HeadRead::refused;
   }
   in.since.restart();
+  in.policy = context_.policy;
+  in.store = context_.store;
   if (auto refused = parse_head(in, *end)) {
     refusal = *std::move(refused);
     co_return HeadRead::refused;
@@ -177,8 +179,8 @@ std::optional<Refusal> Session::choose_route(Incoming& in) const {
   }
   const Result<std::string> path = normal_path(in.request.path);
   if (!path) return Refusal{Outcome::bad_request, path.error().detail};
-  const Route* const found = find_route(context_.settings.routes, method, *path);
-  in.route = found != nullptr ? found : &context_.default_route;
+  const Route* const found = find_route(in.policy->routes(), method, *path);
+  in.route = found != nullptr ? found : &in.policy->default_route();
   return std::nullopt;
 }
 
@@ -212,7 +214,7 @@ asio::awaitable<bool> Session::refuse(Incoming& in, const Refusal& refusal) {
 }
 
 asio::awaitable<bool> Session::issue_token(Incoming& in) {
-  const IssuedToken issued = co_await context_.store->issue_token(*in.route, in.request);
+  const IssuedToken issued = co_await in.store->issue_token(*in.route, in.request);
   if (issued.refusal) co_return co_await refuse(in, *issued.refusal);
   in.outcome = Outcome::token_issued;
   in.status = status_of(in.outcome);
@@ -276,7 +278,8 @@ asio::awaitable<bool> Session::send(Incoming& in, std::string& head, std::string
 void Session::note(const Incoming& in) {
   constexpr double second_us = 1e6;
   const auto microseconds = static_cast<std::uint64_t>(in.since.seconds() * second_us);
-  context_.counters.count_request(in.route, in.outcome, in.status, microseconds);
+  const RoutePolicy& policy = in.policy != nullptr ? *in.policy : *context_.policy;
+  context_.counters.count_request(policy.counts_of(in.route), in.outcome, in.status, microseconds);
   if (!context_.log.is_on()) return;
   context_.log.add(json_line({.unix_ms = context_.clock.unix_ms(),
                               .client = client_address_,

@@ -31,6 +31,7 @@
 #include "gateway/proxy/upstream_pool.hpp"
 #include "gateway/shared/bridge.hpp"
 #include "gateway/shared/counters.hpp"
+#include "gateway/shared/route_policy.hpp"
 #include "gateway/shared/stream.hpp"
 #include "gateway/store/claim_store.hpp"
 #include "semel/clock.hpp"
@@ -46,13 +47,13 @@ struct SessionContext {
   asio::io_context& io;
   const Settings& settings;
   const Clock& clock;
-  const Route& default_route;
-  std::shared_ptr<ClaimStore> store;
+  std::shared_ptr<const RoutePolicy> policy;  ///< of requests that begin now
+  std::shared_ptr<ClaimStore> store;          ///< likewise
   Counters& counters;
   MemoryBudget& memory;
   AccessLog& log;
-  std::shared_ptr<asio::ssl::context> tls;  ///< null: plain HTTP
-  std::string upstream_host;                ///< for the header Host; empty: the client's
+  bool is_tls = false;        ///< of clients' connections
+  std::string upstream_host;  ///< for the header Host; empty: the client's
   std::shared_ptr<Bridge> bridge;
   std::shared_ptr<UpstreamPool> pool;
   bool is_draining = false;
@@ -62,6 +63,8 @@ struct SessionContext {
 
 /// A request whose head has arrived.
 struct Incoming {
+  std::shared_ptr<const RoutePolicy> policy{};  ///< the request's until it ends, as its store
+  std::shared_ptr<ClaimStore> store{};
   http::request_parser<http::buffer_body> parser{};
   std::vector<Field> fields{};
   Request request{};

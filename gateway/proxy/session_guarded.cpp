@@ -61,7 +61,7 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, Counted
 }
 
 asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
-  ClaimStore& store = *context_.store;
+  ClaimStore& store = *in.store;
   if (const auto refusal = store.rules().check_headers(*in.route, in.request)) {
     co_return co_await refuse(in, *refusal);
   }
@@ -114,10 +114,10 @@ asio::awaitable<bool> Session::send_recorded(Incoming& in, const RecordedReply& 
 asio::awaitable<bool> Session::forward(Incoming& in, Work& work, CountedText& body) {
   std::optional<Keeping> keeping;
   if (is_owned(work)) {
-    keeping.emplace(context_.store, work);
-    const LeaseState lease = context_.store->keep(work);
+    keeping.emplace(in.store, work);
+    const LeaseState lease = in.store->keep(work);
     bool is_held = lease == LeaseState::held;
-    if (lease == LeaseState::unsure) is_held = co_await context_.store->renew(work);
+    if (lease == LeaseState::unsure) is_held = co_await in.store->renew(work);
     if (!is_held) {
       const Refusal late{Outcome::in_flight, "the store was slow, and the lease is over",
                          Millis{1'000}};
@@ -186,10 +186,10 @@ asio::awaitable<bool> Session::fail(Incoming& in, const Work& work, UpstreamRepl
   // If this does not get to the disk, the claim is held there, and ends as on-lease-end says.
   bool is_kept = true;
   if (work.is_claimed && (is_unsent || (is_owned(work) && meaning == Meaning::release))) {
-    is_kept = co_await context_.store->release(work);
+    is_kept = co_await in.store->release(work);
     refusal.detail += is_kept ? "; the key is free again" : "; the key is free after its lease";
   } else if (is_owned(work)) {
-    is_kept = co_await context_.store->doubt(work, refusal.detail);
+    is_kept = co_await in.store->doubt(work, refusal.detail);
     refusal.detail += "; the request may have been carried out, and will not be sent again";
   }
   if (!is_kept) context_.counters.replies_unrecorded.add();
@@ -198,7 +198,7 @@ asio::awaitable<bool> Session::fail(Incoming& in, const Work& work, UpstreamRepl
 
 asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, UpstreamReply& reply,
                                          RecordedReply& recorded, CountedText& record) {
-  ClaimStore& store = *context_.store;
+  ClaimStore& store = *in.store;
   Completion completion;
   bool is_kept = true;
   const std::string why = "status " + std::to_string(recorded.status);

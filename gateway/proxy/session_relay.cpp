@@ -91,7 +91,7 @@ std::string Session::head_for_upstream(const Incoming& in, const Framing& framin
                        {.client_address = client_address_,
                         .host = context_.upstream_host,
                         .fencing_token = token,
-                        .is_tls = context_.tls != nullptr,
+                        .is_tls = context_.is_tls,
                         .trusts_forwarded = context_.settings.trust_forwarded,
                         .is_upgrade = is_upgrade});
 }

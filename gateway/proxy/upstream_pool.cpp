@@ -24,12 +24,12 @@ bool is_alive(UpstreamConnection& connection) {
 }  // namespace
 
 UpstreamPool::UpstreamPool(asio::io_context& io, const Settings& settings,
-                           const UpstreamAddress& address, std::shared_ptr<asio::ssl::context> tls,
+                           const UpstreamAddress& address, const CurrentTls& tls,
                            Counters& counters, std::size_t count, std::size_t queue)
     : io_(io),
       settings_(settings),
       address_(address),
-      tls_(std::move(tls)),
+      tls_(tls),
       counters_(counters),
       count_max_(count),
       queue_max_(queue) {}
@@ -116,9 +116,10 @@ asio::awaitable<UpstreamPool::Acquired> UpstreamPool::acquire(bool fresh) {
 
 asio::awaitable<UpstreamPool::Acquired> UpstreamPool::connect(Lease& lease) {
   Acquired acquired;
+  const auto tls = tls_.get();
   const DialTarget target{.host = address_.host,
                           .port = address_.port,
-                          .tls = tls_.get(),
+                          .tls = tls.get(),
                           .is_verified = settings_.upstream_verify,
                           .within = settings_.connect_timeout};
   Dialed dialed = co_await dial(io_, target);

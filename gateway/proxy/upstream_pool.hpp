@@ -61,8 +61,7 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
 
   /// `count`: of connections in use; `queue`: of requests that wait for one.
   UpstreamPool(asio::io_context& io, const Settings& settings, const UpstreamAddress& address,
-               std::shared_ptr<asio::ssl::context> tls, Counters& counters, std::size_t count,
-               std::size_t queue);
+               const CurrentTls& tls, Counters& counters, std::size_t count, std::size_t queue);
 
   /// A connection of the pool, or a new one. `fresh`: a new one. A refusal means that nothing was
   /// sent. Progress: waits at most queue_timeout and three times connect_timeout.
@@ -85,7 +84,7 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   asio::io_context& io_;
   const Settings& settings_;
   const UpstreamAddress& address_;
-  const std::shared_ptr<asio::ssl::context> tls_;
+  const CurrentTls& tls_;
   Counters& counters_;
   const std::size_t count_max_;
   const std::size_t queue_max_;

@@ -28,24 +28,24 @@ std::size_t share_of(std::size_t all, unsigned threads) {
 
 }  // namespace
 
-Worker::Worker(const Shared& shared, const StoreMaker& open_store)
+Worker::Worker(const Shared& shared, const Terms& terms)
     : shared_(shared),
       context_{.io = io_,
                .settings = shared.settings,
                .clock = shared.clock,
-               .default_route = shared.default_route,
+               .policy = terms.policy,
                .store = {},
                .counters = shared.counters,
                .memory = shared.memory,
                .log = shared.log,
-               .tls = shared.client_tls,
+               .is_tls = shared.is_tls,
                .upstream_host = {},
                .bridge = std::make_shared<Bridge>(io_),
                .pool = std::make_shared<UpstreamPool>(
                    io_, shared.settings, shared.upstream, shared.upstream_tls, shared.counters,
                    share_of(shared.settings.upstream_connections, shared.thread_count),
                    shared.settings.upstream_queue / shared.thread_count)} {
-  context_.store = open_store(io_, context_.bridge);
+  context_.store = terms.make_store(io_, context_.bridge, nullptr);
   if (shared.settings.preserve_host) return;
   const bool is_v6 = shared.upstream.host.find(':') != std::string::npos;
   const std::string host = is_v6 ? "[" + shared.upstream.host + "]" : shared.upstream.host;
@@ -137,6 +137,14 @@ void Worker::begin_accepting() {
   });
 }
 
+void Worker::use(const Terms& terms) {
+  asio::post(io_, [this, terms] {
+    auto store = terms.make_store(io_, context_.bridge, context_.store);
+    context_.policy = terms.policy;
+    context_.store = std::move(store);
+  });
+}
+
 void Worker::drain() {
   asio::post(io_, [this] {
     context_.is_draining = true;
@@ -185,7 +193,7 @@ void Worker::admit(tcp::socket socket) {
   Counters& counters = context_.counters;
   if (counters.connections.get() >= shared_.settings.connections) {
     counters.connections_refused.add();
-    if (context_.tls == nullptr) {
+    if (!context_.is_tls) {
       static constexpr std::string_view full =
           "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
       socket.non_blocking(true, error);
@@ -197,11 +205,9 @@ void Worker::admit(tcp::socket socket) {
   if (address.is_v6() && address.to_v6().is_v4_mapped()) {
     address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
   }
-  auto session =
-      std::make_shared<Session>(context_,
-                                context_.tls != nullptr ? Stream{std::move(socket), *context_.tls}
-                                                        : Stream{std::move(socket)},
-                                address.to_string());
+  const auto tls = shared_.client_tls.get();
+  Stream stream = tls != nullptr ? Stream{std::move(socket), *tls} : Stream{std::move(socket)};
+  auto session = std::make_shared<Session>(context_, std::move(stream), address.to_string());
   asio::co_spawn(
       io_,
       [](std::shared_ptr<Session> served) -> asio::awaitable<void> {

@@ -21,22 +21,28 @@ struct Shared {
   const Settings& settings;
   const UpstreamAddress& upstream;
   const Clock& clock;
-  const Route& default_route;
   Counters& counters;
   MemoryBudget& memory;
   AccessLog& log;
-  std::shared_ptr<asio::ssl::context> client_tls;
-  std::shared_ptr<asio::ssl::context> upstream_tls;
+  const CurrentTls& client_tls;
+  const CurrentTls& upstream_tls;
+  bool is_tls = false;  ///< of clients' connections
   unsigned thread_count = 1;
 };
 
-using StoreMaker =
-    std::function<std::shared_ptr<ClaimStore>(asio::io_context&, const std::shared_ptr<Bridge>&)>;
+/// What requests that begin now have.
+struct Terms {
+  std::shared_ptr<const RoutePolicy> policy{};
+  /// Makes what a thread's requests ask; on that thread, or before it runs. `before`: what they
+  /// asked until now, null: nothing.
+  std::function<std::shared_ptr<ClaimStore>(asio::io_context&, const std::shared_ptr<Bridge>&,
+                                            const std::shared_ptr<ClaimStore>& before)>
+      make_store{};
+};
 
 class Worker {
  public:
-  /// `open_store` makes what the thread's requests ask, with its io_context.
-  Worker(const Shared& shared, const StoreMaker& open_store);
+  Worker(const Shared& shared, const Terms& terms);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -50,6 +56,8 @@ class Worker {
   [[nodiscard]] std::uint16_t port() const;
   /// Starts the thread.
   void run();
+  /// From any thread: requests that begin later have these.
+  void use(const Terms& terms);
   /// From any thread: accepts no more, and ends what is idle.
   void drain();
   /// Ends the thread at once. After that nothing of the engine calls back here.

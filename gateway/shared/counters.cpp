@@ -1,6 +1,7 @@
 #include "gateway/shared/counters.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace semel::gateway {
@@ -44,21 +45,29 @@ void Histogram::append_text(std::string& text, const std::string& name) const {
   append_line(text, name + "_count", count);
 }
 
-Counters::Counters(const std::vector<Route>& routes) : first_(routes.data()) {
-  for (const Route& route : routes) {
-    routes_.push_back(std::make_unique<OfRoute>());
-    routes_.back()->name = route.name;
+std::vector<std::shared_ptr<RouteCounts>> Counters::counts_for(
+    const std::vector<Route>& routes) const {
+  std::vector<std::string> names;
+  for (const Route& route : routes) names.push_back(route.name);
+  names.emplace_back("default");
+  std::vector<std::shared_ptr<RouteCounts>> found;
+  const base::MutexLock lock{mutex_};
+  for (const std::string& name : names) {
+    const auto shown = std::find_if(routes_.begin(), routes_.end(),
+                                    [&](const auto& each) { return each->name == name; });
+    found.push_back(shown != routes_.end() ? *shown : std::make_shared<RouteCounts>(name));
   }
-  routes_.push_back(std::make_unique<OfRoute>());
-  routes_.back()->name = "default";
+  return found;
 }
 
-void Counters::count_request(const Route* route, Outcome outcome, unsigned status,
+void Counters::show(std::vector<std::shared_ptr<RouteCounts>> routes) {
+  const base::MutexLock lock{mutex_};
+  routes_ = std::move(routes);
+}
+
+void Counters::count_request(RouteCounts& route, Outcome outcome, unsigned status,
                              std::uint64_t microseconds) noexcept {
-  // A route that is not one of the vector is the default.
-  const bool is_ours = route >= first_ && route < first_ + (routes_.size() - 1);
-  const std::size_t index = is_ours ? static_cast<std::size_t>(route - first_) : routes_.size() - 1;
-  routes_[index]->outcomes[static_cast<std::size_t>(outcome)].add();
+  route.outcomes[static_cast<std::size_t>(outcome)].add();
   constexpr unsigned per_class = 100;
   status_classes_[std::min<std::size_t>(status / per_class, status_classes_.size() - 1)].add();
   durations_.add(microseconds);
@@ -68,7 +77,12 @@ std::string Counters::text(const MemoryBudget& memory) const {
   std::string text;
   const std::string requests = "semel_gateway_requests_total";
   append_head(text, requests, "counter", "Requests by route and outcome.");
-  for (const auto& route : routes_) {
+  std::vector<std::shared_ptr<RouteCounts>> routes;
+  {
+    const base::MutexLock lock{mutex_};
+    routes = routes_;
+  }
+  for (const auto& route : routes) {
     for (std::size_t i = 0; i < outcome_count; ++i) {
       const std::uint64_t value = route->outcomes[i].get();
       if (value == 0) continue;

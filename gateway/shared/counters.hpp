@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "gateway/guard/memory.hpp"
 #include "gateway/rules/outcome.hpp"
 #include "gateway/rules/route.hpp"
@@ -46,13 +47,23 @@ class Histogram {
   Counter sum_;
 };
 
+/// Of one route, or of requests without one.
+struct RouteCounts {
+  explicit RouteCounts(std::string called) : name(std::move(called)) {}
+  const std::string name;
+  std::array<Counter, outcome_count> outcomes{};
+};
+
 /// One for all threads of a gateway.
 class Counters {
  public:
-  explicit Counters(const std::vector<Route>& routes);
+  /// For each of `routes`, and behind them for the default. A name that is shown goes on counting.
+  [[nodiscard]] std::vector<std::shared_ptr<RouteCounts>> counts_for(
+      const std::vector<Route>& routes) const;
+  /// Those that text() has from now on.
+  void show(std::vector<std::shared_ptr<RouteCounts>> routes);
 
-  /// `route` null: the default.
-  void count_request(const Route* route, Outcome outcome, unsigned status,
+  void count_request(RouteCounts& route, Outcome outcome, unsigned status,
                      std::uint64_t microseconds) noexcept;
   [[nodiscard]] std::string text(const MemoryBudget& memory) const;
 
@@ -72,12 +83,8 @@ class Counters {
   Counter store_unanswered;       ///< calls that ended without an answer
 
  private:
-  struct OfRoute {
-    std::string name;
-    std::array<Counter, outcome_count> outcomes;
-  };
-  const Route* first_;
-  std::vector<std::unique_ptr<OfRoute>> routes_;  // the last is the default
+  mutable base::Mutex mutex_;
+  std::vector<std::shared_ptr<RouteCounts>> routes_ SEMEL_GUARDED_BY(mutex_);
   std::array<Counter, 6> status_classes_;
   Histogram durations_;
 };

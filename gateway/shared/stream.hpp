@@ -7,10 +7,12 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "gateway/config/settings.hpp"
 #include "semel/result.hpp"
 
@@ -61,6 +63,24 @@ class Stream {
  private:
   std::optional<beast::tcp_stream> plain_;
   std::optional<beast::ssl_stream<beast::tcp_stream>> secure_;
+};
+
+/// What new connections take; replaced when certificates are read again. Thread-safe.
+class CurrentTls {
+ public:
+  [[nodiscard]] std::shared_ptr<asio::ssl::context> get() const {
+    const base::MutexLock lock{mutex_};
+    return tls_;
+  }
+  /// The old one lives until the last connection that has it has ended.
+  void set(std::shared_ptr<asio::ssl::context> tls) {
+    const base::MutexLock lock{mutex_};
+    tls_ = std::move(tls);
+  }
+
+ private:
+  mutable base::Mutex mutex_;
+  std::shared_ptr<asio::ssl::context> tls_ SEMEL_GUARDED_BY(mutex_);
 };
 
 /// TLS for clients: 1.2 and 1.3, HTTP/1.1 by ALPN. None: plain HTTP. Errors: bad_option (names the

@@ -208,10 +208,9 @@ asio::awaitable<void> NodeLink::run() {
 
 asio::awaitable<std::shared_ptr<NodeLink::Connection>> NodeLink::open() {
   const Place place = next_place();
-  const DialTarget target{.host = place.host,
-                          .port = place.port,
-                          .tls = context_.tls.get(),
-                          .within = context_.connect_timeout};
+  const auto tls = context_.tls.get();
+  const DialTarget target{
+      .host = place.host, .port = place.port, .tls = tls.get(), .within = context_.connect_timeout};
   Dialed dialed = co_await dial(io_, target);
   if (!dialed.stream) {
     trouble_ = "store-node: " + dialed.trouble;
@@ -299,7 +298,8 @@ asio::awaitable<bool> NodeLink::greet(Connection& connection) {
     co_return false;
   }
   if (is_redirected(*identity) || !accept_group(*identity)) co_return false;
-  for (const std::string& declaration : context_.declarations) {
+  const std::vector<std::string> declarations = declarations_;  // they may change meanwhile
+  for (const std::string& declaration : declarations) {
     const std::optional<NodeReply> reply = co_await exchange(connection, declaration);
     if (!reply || is_redirected(*reply)) co_return false;
     // Another gateway with other settings was started since: its terms hold.

@@ -53,13 +53,12 @@ struct NodeAnswer {
 /// What all links of a gateway have in common. Lives longer than they do.
 struct NodeContext {
   const NodeSettings& settings;
-  std::shared_ptr<asio::ssl::context> tls{};
+  const CurrentTls& tls;
   Millis connect_timeout{3'000};
   Counters& counters;
   LastTrouble& trouble;  ///< of the links of requests and others
   /// The group that the nodes belong to; empty: one node by itself; none: not known yet.
   std::optional<std::string> group{};
-  std::vector<std::string> declarations{};  ///< commands that a connection begins with
 };
 
 /// Used by one thread. Held by those that run in it.
@@ -73,6 +72,8 @@ class NodeLink : public std::enable_shared_from_this<NodeLink> {
   /// Sends `command` and waits for the answer: for `within` until it is sent, and then for
   /// store-timeout.
   [[nodiscard]] asio::awaitable<NodeAnswer> ask(const NodeCommand& command, Millis within);
+  /// Commands that connections begin with from now on: the namespaces that are needed.
+  void declare(std::vector<std::string> declarations) { declarations_ = std::move(declarations); }
   /// Connects, if it does not yet. ask() does it as well.
   void start();
   /// Ends it for good; what waits is answered.
@@ -123,6 +124,7 @@ class NodeLink : public std::enable_shared_from_this<NodeLink> {
   bool is_refused_ = false;
   std::string trouble_ = "there is no connection to a node yet";
   std::string group_;
+  std::vector<std::string> declarations_;
   std::string password_;                        // the last one that was read
   std::deque<std::shared_ptr<Pending>> queue_;  // not sent
   std::shared_ptr<Connection> up_;              // that serves

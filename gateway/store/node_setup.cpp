@@ -98,20 +98,16 @@ asio::awaitable<Status> resolve_one(Visit& visit, std::string name, std::string 
 
 }  // namespace
 
-Status set_up_node(NodeContext& context, const RequestRules& rules) {
+Result<NodeSetup> set_up_node(const NodeContext& context, const RequestRules& rules) {
   const std::vector<NamespaceNeed> needs = namespaces_of(rules.routes());
-  std::string group;
-  {
-    Visit visit{context};
-    const Status done = visit.run([&needs](Visit& self) { return declare_all(self, needs); });
-    if (!done) return done;
-    group = visit.link().group();
-  }
-  context.group = group.substr(0, group_digits);
+  NodeSetup made;
+  Visit visit{context};
+  SEMEL_CHECK(visit.run([&needs](Visit& self) { return declare_all(self, needs); }));
+  made.group = visit.link().group().substr(0, group_digits);
   for (const NamespaceNeed& need : needs) {
-    context.declarations.push_back(namespace_command("DECLARE", need));
+    made.declarations.push_back(namespace_command("DECLARE", need));
   }
-  return Done{};
+  return made;
 }
 
 Status resolve_at_node(const NodeContext& context, const RequestRules& rules,

@@ -1,17 +1,23 @@
 // What is asked of a node outside of requests: at the start, and by operators. These calls block.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/guard/request_rules.hpp"
 #include "gateway/store/node_link.hpp"
 
 namespace semel::gateway {
 
-/// Finds a node, within 10 s, and gives the namespaces of the routes their terms. Then `context`
-/// knows the group and what each connection declares. Errors: refused (no node can be reached),
-/// bad_option (a node refuses the login, the group or the terms; names what).
-[[nodiscard]] Status set_up_node(NodeContext& context, const RequestRules& rules);
+struct NodeSetup {
+  std::string group{};                      ///< for NodeContext
+  std::vector<std::string> declarations{};  ///< that each connection begins with
+};
+/// Finds a node, within 10 s, and gives the namespaces of the routes their terms. Errors: refused
+/// (no node can be reached), bad_option (a node refuses the login, the group or the terms; names
+/// what).
+[[nodiscard]] Result<NodeSetup> set_up_node(const NodeContext& context, const RequestRules& rules);
 
 /// Ends a doubt. Errors: bad_option (no such route), no_such_key (nothing is in doubt there),
 /// refused (the node does not answer, or does not allow it).

@@ -68,12 +68,12 @@ std::string owner_command(std::string_view verb, const Work& work) {
 }  // namespace
 
 NodeStore::NodeStore(asio::io_context& io, const RequestRules& rules, HeldReplies& held,
-                     const NodeContext& context)
+                     const NodeContext& context, std::shared_ptr<NodeLink> link)
     : io_(io),
       rules_(rules),
       held_(held),
       context_(context),
-      link_(std::make_shared<NodeLink>(io, context)) {}
+      link_(link != nullptr ? std::move(link) : std::make_shared<NodeLink>(io, context)) {}
 
 NodeStore::~NodeStore() = default;
 

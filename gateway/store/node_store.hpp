@@ -19,8 +19,9 @@ inline constexpr std::size_t given_back_max = 1'024;  ///< in the background, of
 
 class NodeStore final : public ClaimStore, public std::enable_shared_from_this<NodeStore> {
  public:
+  /// `link`: of the thread; null: a new one.
   NodeStore(asio::io_context& io, const RequestRules& rules, HeldReplies& held,
-            const NodeContext& context);
+            const NodeContext& context, std::shared_ptr<NodeLink> link);
   ~NodeStore() override;
 
   [[nodiscard]] const RequestRules& rules() const noexcept override { return rules_; }
@@ -38,7 +39,7 @@ class NodeStore final : public ClaimStore, public std::enable_shared_from_this<N
   [[nodiscard]] asio::awaitable<bool> doubt(const Work& work, std::string_view why) override;
   [[nodiscard]] asio::awaitable<IssuedToken> issue_token(const Route& issuing,
                                                          const Request& request) override;
-  void start() { link_->start(); }
+  [[nodiscard]] const std::shared_ptr<NodeLink>& link() const noexcept { return link_; }
 
  private:
   /// A claim that nobody works on.

@@ -1,13 +1,13 @@
 #include "tools/semel/gateway/gateway_command.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +15,7 @@
 #include "gateway/proxy/gateway.hpp"
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/service_memory.hpp"
+#include "tools/semel/shared/service_signals.hpp"
 
 namespace semel::tool {
 namespace {
@@ -36,14 +37,6 @@ Status write_ready_file(const std::string& path, const Gateway& gateway) {
   const bool is_closed = std::fclose(file) == 0;
   if (is_written && is_closed && std::rename(made.c_str(), path.c_str()) == 0) return Done{};
   return file_error(fmt::format("ready-file '{}': {}", path, std::strerror(errno)));
-}
-
-sigset_t end_signals() {
-  sigset_t signals{};
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  return signals;
 }
 
 }  // namespace
@@ -79,12 +72,12 @@ GatewayCommand::GatewayCommand(CLI::App& program)
   app_->footer("Flags come before the file. See docs/gateway.md.");
 }
 
-Exit GatewayCommand::run() {
+std::optional<Settings> GatewayCommand::read_settings() const {
   Settings settings;
   if (!config_.empty()) {
     const std::vector<std::string> errors = gateway::load_policies(config_, settings);
     for (const std::string& line : errors) print_error("semel gateway: {}\n", line);
-    if (!errors.empty()) return Exit::usage;
+    if (!errors.empty()) return std::nullopt;
   }
   const std::pair<const std::string*, std::string*> given[] = {
       {&listen_, &settings.listen},
@@ -101,42 +94,74 @@ Exit GatewayCommand::run() {
   if (!store_nodes_.empty()) settings.node.addresses = store_nodes_;
   if (settings.node.is_used() && !durability_.empty()) {
     print_error("semel gateway: --durability is the node's own where there is store-node\n");
-    return Exit::usage;
+    return std::nullopt;
   }
   if (app_->count("--threads") > 0) settings.threads = threads_;
   if (durability_ == "memory") settings.durability = Durability::memory;
   if (durability_ == "logged") settings.durability = Durability::logged;
   if (durability_ == "synced") settings.durability = Durability::synced;
   const Status checked = gateway::check_settings(settings);
-  if (!checked) {
-    print_error("semel gateway: {}\n", checked.error().detail);
-    return Exit::usage;
+  if (checked) return settings;
+  print_error("semel gateway: {}\n", checked.error().detail);
+  return std::nullopt;
+}
+
+/// Of SIGHUP. An error changes nothing.
+void GatewayCommand::reload(Gateway& gateway) const {
+  if (const Status reopened = gateway.reopen_log(); !reopened) {
+    print_error("semel gateway: the old log stays in use: {}\n", reopened.error().detail);
   }
-  if (checks_config_) return write_out("semel gateway: the configuration is right\n");
-  give_back_large_buffers();
-  // Blocked before the first thread is made, which inherits it.
-  const sigset_t signals = end_signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  auto started = Gateway::start(std::move(settings));
-  if (!started) {
-    print_error("semel gateway: {}\n", started.error().detail);
-    return exit_of(started.error().code);
+  const std::optional<Settings> fresh = read_settings();
+  if (!fresh) {
+    print_error("semel gateway: not reloaded: routes and certificates stay as they were\n");
+    return;
   }
-  const std::unique_ptr<Gateway> gateway = *std::move(started);
-  const Status ready = write_ready_file(ready_file_, *gateway);
+  const auto reloaded = gateway.reload(*fresh);
+  if (!reloaded) {
+    print_error("semel gateway: {}\n", reloaded.error().detail);
+    print_error("semel gateway: not reloaded: routes and certificates stay as they were\n");
+    return;
+  }
+  std::string fixed;
+  for (const std::string& name : *reloaded) fixed.append(fixed.empty() ? "" : ", ").append(name);
+  if (!fixed.empty()) fixed = "; these differ, and need a restart: " + fixed;
+  print_error("semel gateway: reloaded {} routes and the certificates{}\n", fresh->routes.size(),
+              fixed);
+}
+
+Exit GatewayCommand::serve(Gateway& gateway) const {
+  const Status ready = write_ready_file(ready_file_, gateway);
   if (!ready) {
     print_error("semel gateway: {}\n", ready.error().detail);
     return exit_of(ready.error().code);
   }
-  print_error("semel gateway: serving on port {}\n", gateway->port());
-  int received = 0;
-  while (sigwait(&signals, &received) != 0) {
+  print_error("semel gateway: serving on port {}\n", gateway.port());
+  for (Wished wished = wait_for_wish(); wished.wish != Wish::end; wished = wait_for_wish()) {
+    if (wished.wish == Wish::reload) {
+      reload(gateway);
+    } else {
+      print_error("semel gateway: signal {} is ignored\n", wished.signal);
+    }
   }
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second signal ends it at once
-  if (!gateway->drain()) {
+  let_signals_kill();
+  if (!gateway.drain()) {
     print_error("semel gateway: some requests were not finished; their claims are held\n");
   }
   return Exit::ok;
+}
+
+Exit GatewayCommand::run() const {
+  std::optional<Settings> settings = read_settings();
+  if (!settings) return Exit::usage;
+  if (checks_config_) return write_out("semel gateway: the configuration is right\n");
+  give_back_large_buffers();
+  block_signals();
+  auto started = Gateway::start(*std::move(settings));
+  if (!started) {
+    print_error("semel gateway: {}\n", started.error().detail);
+    return exit_of(started.error().code);
+  }
+  return serve(**started);
 }
 
 }  // namespace semel::tool

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "gateway/proxy/gateway.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
@@ -16,9 +18,14 @@ class GatewayCommand {
 
   [[nodiscard]] bool is_chosen() const { return app_->parsed(); }
   /// Serves until a signal asks for the end.
-  [[nodiscard]] Exit run();
+  [[nodiscard]] Exit run() const;
 
  private:
+  /// Of the file and the flags. None: an error, which standard error has.
+  [[nodiscard]] std::optional<gateway::Settings> read_settings() const;
+  [[nodiscard]] Exit serve(gateway::Gateway& gateway) const;
+  void reload(gateway::Gateway& gateway) const;
+
   CLI::App* app_;
   std::string config_;
   std::string listen_;

@@ -21,9 +21,9 @@
 #include "tools/semel/node/node_crash.hpp"
 #include "tools/semel/node/node_metrics.hpp"
 #include "tools/semel/node/node_options.hpp"
-#include "tools/semel/node/node_signals.hpp"
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/service_memory.hpp"
+#include "tools/semel/shared/service_signals.hpp"
 
 namespace semel::tool {
 namespace {

@@ -1,4 +1,5 @@
-// Signals are waited for, not handled, so that no code runs inside a signal handler.
+// The signals of a program that serves (`semel node`, `semel gateway`). They are waited for, not
+// handled, so that no code runs inside a signal handler.
 //
 //   SIGTERM, SIGINT   the end; a second one ends at once
 //   SIGHUP            files are read and opened again

@@ -1,4 +1,4 @@
-#include "tools/semel/node/node_signals.hpp"
+#include "tools/semel/shared/service_signals.hpp"
 
 #include <pthread.h>
 #include <signal.h>

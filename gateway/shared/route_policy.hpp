@@ -1,0 +1,46 @@
+// What requests are judged by, as one start or one reload has read it. A request keeps the one that
+// it began with.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gateway/config/settings.hpp"
+#include "gateway/shared/counters.hpp"
+
+namespace semel::gateway {
+
+/// Does not change; shared by those who read it.
+class RoutePolicy {
+ public:
+  RoutePolicy(std::vector<Route> routes, std::vector<SigningKey> keys, Guard default_guard,
+              const Counters& counters)
+      : routes_(std::move(routes)), keys_(std::move(keys)), counts_(counters.counts_for(routes_)) {
+    default_route_.name = "default";
+    default_route_.guard = default_guard;
+  }
+  RoutePolicy(const RoutePolicy&) = delete;
+  RoutePolicy& operator=(const RoutePolicy&) = delete;
+
+  [[nodiscard]] const std::vector<Route>& routes() const noexcept { return routes_; }
+  [[nodiscard]] const std::vector<SigningKey>& keys() const noexcept { return keys_; }
+  [[nodiscard]] const std::vector<std::shared_ptr<RouteCounts>>& counts() const noexcept {
+    return counts_;
+  }
+  [[nodiscard]] const Route& default_route() const noexcept { return default_route_; }
+  /// Of a route of this, of the default, or of none.
+  [[nodiscard]] RouteCounts& counts_of(const Route* route) const noexcept {
+    const bool is_listed = route >= routes_.data() && route < routes_.data() + routes_.size();
+    return is_listed ? *counts_[static_cast<std::size_t>(route - routes_.data())] : *counts_.back();
+  }
+
+ private:
+  const std::vector<Route> routes_;
+  const std::vector<SigningKey> keys_;
+  Route default_route_;
+  const std::vector<std::shared_ptr<RouteCounts>> counts_;
+};
+
+}  // namespace semel::gateway
