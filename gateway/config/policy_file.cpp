@@ -194,6 +194,7 @@ void read_gateway(TableReader& reader, Settings& settings) {
   reader.text("tls-cert", settings.tls_cert);
   reader.text("tls-key", settings.tls_key);
   reader.text("admin", settings.admin);
+  reader.texts("admin-hosts", settings.admin_hosts, limits::admin_hosts_max);
   std::string token_file;
   if (reader.text("admin-token-file", token_file)) {
     read_secret(reader, "admin-token-file", token_file, settings.admin_token);

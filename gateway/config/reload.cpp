@@ -14,6 +14,7 @@ std::vector<std::string> fixed_differences(const Settings& used, const Settings&
       // Which files may change, but not whether there is TLS.
       {"tls-cert", used.tls_cert.empty() == fresh.tls_cert.empty()},
       {"admin", used.admin == fresh.admin},
+      {"admin-hosts", used.admin_hosts == fresh.admin_hosts},
       {"admin-token-file", used.admin_token == fresh.admin_token},
       {"store", used.store == fresh.store},
       {"store-node", node.addresses == other.addresses},

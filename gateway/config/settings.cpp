@@ -145,6 +145,13 @@ Status check_settings(const Settings& settings) {
                          "': without admin-token-file it must be on 127.0.0.1, ::1 or localhost");
     }
   }
+  if (!settings.admin_hosts.empty() && (settings.admin.empty() || !settings.admin_token.empty())) {
+    return bad_setting("admin-hosts is for an admin port without admin-token-file");
+  }
+  for (const std::string& host : settings.admin_hosts) {
+    if (host.find_first_of(":/ ") == std::string::npos) continue;
+    return bad_setting("admin-hosts has '" + host + "', which is not the name of a host");
+  }
   if (!settings.admin_token.empty()) {
     if (settings.admin.empty()) return bad_setting("admin-token-file needs admin");
     SEMEL_CHECK(AdminToken::make(settings.admin_token));

@@ -55,7 +55,8 @@ struct Settings {
   bool upstream_verify = true;  ///< of https: certificate and name
   std::string tls_cert{};       ///< PEM files; both or none: plain HTTP
   std::string tls_key{};
-  std::string admin{};        ///< address of metrics, health and resolve; empty: none
+  std::string admin{};                     ///< address of metrics, health and resolve; empty: none
+  std::vector<std::string> admin_hosts{};  ///< names in Host that are answered without a token
   std::string admin_token{};  ///< what operators show there; empty: loopback addresses only
 
   std::string store{};  ///< directory; empty: in memory

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -18,8 +19,12 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "base/giving_way.hpp"
 #include "base/hex.hpp"
+#include "base/stopwatch.hpp"
+#include "gateway/rules/message.hpp"
 #include "gateway/shared/stream.hpp"
 
 namespace semel::gateway {
@@ -29,6 +34,8 @@ namespace http = beast::http;
 constexpr std::size_t head_bytes_max = std::size_t{8} * 1024;
 constexpr unsigned connections_max = 16;
 constexpr Millis request_within{5'000};
+constexpr Millis accept_pause{100};
+constexpr Millis place_pause{10};
 
 using AdminRequest = http::request<http::empty_body>;
 using AdminReply = http::response<http::string_body>;
@@ -76,14 +83,16 @@ std::map<std::string, std::string, std::less<>> parameters_of(std::string_view q
 /// Whether it was meant for this port. The name of a page that somebody else serves may be turned
 /// to this machine's address: then a browser sends its requests here, as to the page's own origin,
 /// and with any header. Its Host is that name.
-bool is_for_this_machine(const AdminRequest& request) {
+bool is_for_this_machine(const AdminRequest& request, const std::vector<std::string>& hosts) {
   if (request.count(http::field::host) != 1 || request.count(http::field::origin) != 0)
     return false;
   const auto field = request[http::field::host];
   std::string_view host{field.data(), field.size()};
   const std::size_t last = host.find_last_not_of("0123456789");
   if (last != std::string_view::npos && host[last] == ':') host = host.substr(0, last);
-  return host == "127.0.0.1" || host == "[::1]" || host == "localhost";
+  const auto is_host = [&](std::string_view known) { return equal_names(known, host); };
+  return is_host("127.0.0.1") || is_host("[::1]") || is_host("localhost") ||
+         std::any_of(hosts.begin(), hosts.end(), is_host);
 }
 
 /// Whether it shows the token; never where there is none.
@@ -91,17 +100,6 @@ bool has_token(const AdminRequest& request, const AdminCalls& calls) {
   if (!calls.token || request.count(http::field::authorization) != 1) return false;
   const auto field = request[http::field::authorization];
   return calls.token->is_in({field.data(), field.size()});
-}
-
-/// Why it may not end a doubt, though the token is right or there is none.
-std::optional<AdminReply> refuse_page(const AdminRequest& request, const AdminCalls& calls) {
-  if (calls.token) return std::nullopt;  // no page knows it
-  if (!is_for_this_machine(request)) {
-    return reply_of(http::status::forbidden,
-                    "Host has to be 127.0.0.1, [::1] or localhost, and no page may ask\n");
-  }
-  if (request["Semel-Admin"] == "yes") return std::nullopt;
-  return reply_of(http::status::forbidden, "the header 'Semel-Admin: yes' is missing\n");
 }
 
 /// One request, and who sent it.
@@ -130,8 +128,8 @@ AdminReply resolve(const Asked& asked, const AdminCalls& calls) {
   const std::string route = value("route");
   const std::string key = value("key");
   AdminReply reply = reply_of(http::status::ok, "ok\n");
-  if (auto refused = refuse_page(asked.request, calls)) {
-    reply = *std::move(refused);
+  if (!calls.token && asked.request["Semel-Admin"] != "yes") {  // no page knows the token
+    reply = reply_of(http::status::forbidden, "the header 'Semel-Admin: yes' is missing\n");
   } else if (how != "done" && how != "released") {
     reply = reply_of(http::status::bad_request, "as is done or released\n");
   } else if (const Status done = calls.resolve(route, key, how == "done"); !done) {
@@ -153,7 +151,8 @@ std::optional<AdminReply> health(const Asked& asked, const AdminCalls& calls) {
   if (asked.path != "/readyz") return std::nullopt;
   const Status ready = calls.ready();
   if (ready) return reply_of(http::status::ok, "ok\n");
-  const bool may_know = !calls.token || has_token(asked.request, calls);
+  const bool may_know = calls.token ? has_token(asked.request, calls)
+                                    : is_for_this_machine(asked.request, calls.hosts);
   return reply_of(http::status::service_unavailable,
                   may_know ? ready.error().message() + "\n" : "not ready\n");
 }
@@ -168,6 +167,13 @@ AdminReply answer(const Asked& asked, const AdminCalls& calls) {
     AdminReply reply = reply_of(http::status::unauthorized, "Authorization: Bearer TOKEN\n");
     reply.set(http::field::www_authenticate, "Bearer");
     calls.audit(audit_line(asked, reply));
+    return reply;
+  }
+  if (!calls.token && !is_for_this_machine(asked.request, calls.hosts)) {
+    AdminReply reply = reply_of(http::status::forbidden,
+                                "Host has to be 127.0.0.1, [::1], localhost or one of admin-hosts, "
+                                "and no page may ask\n");
+    if (method == http::verb::post) calls.audit(audit_line(asked, reply));
     return reply;
   }
   if (asked.path == "/resolve") {
@@ -247,15 +253,37 @@ class AdminPort::Impl {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
  private:
+  using Doing = base::TakenPlace::Doing;
+  /// One of connections_max.
+  struct Connection {
+    Connection(tcp::socket socket, std::vector<Connection*>& others)
+        : stream(std::move(socket)), all(others) {
+      all.push_back(this);
+    }
+    ~Connection() { std::erase(all, this); }
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    beast::tcp_stream stream;
+    std::vector<Connection*>& all;
+    Doing doing = Doing::awaits;
+    base::Stopwatch since{};
+  };
+
   [[nodiscard]] asio::awaitable<void> accept() {
+    asio::steady_timer pause{io_};
     for (;;) {
       tcp::socket socket{io_};
       auto [error] = co_await acceptor_.async_accept(socket, no_throw);
       if (error == asio::error::operation_aborted) co_return;
-      if (error || open_ >= connections_max) {
-        asio::steady_timer pause{io_, Millis{error ? 100 : 0}};
+      while (!error && open_.size() >= connections_max && !make_place()) {
+        pause.expires_after(place_pause);
         co_await pause.async_wait(no_throw);
-        continue;  // a connection beyond the limit is closed
+      }
+      if (error) {
+        pause.expires_after(accept_pause);
+        co_await pause.async_wait(no_throw);
+        continue;
       }
       try {
         asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
@@ -264,47 +292,49 @@ class AdminPort::Impl {
       }
     }
   }
-  /// A place of connections_max, given back also where memory ends.
-  class Place {
-   public:
-    explicit Place(unsigned& count) noexcept : count_(count) { ++count_; }
-    ~Place() { --count_; }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-
-   private:
-    unsigned& count_;
-  };
+  [[nodiscard]] bool make_place() {
+    std::vector<base::TakenPlace> places;
+    for (const Connection* const each : open_) {
+      places.push_back({each->doing, each->since.passed()});
+    }
+    const auto chosen = base::gives_way(places);
+    if (!chosen) return false;
+    open_[*chosen]->stream.close();  // serve() ends
+    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(*chosen));
+    return true;
+  }
   /// One request a connection: operators and scrapers need no more.
   [[nodiscard]] asio::awaitable<void> serve(tcp::socket socket) {
-    const Place place{open_};
     const std::string client = client_of(socket);
-    beast::tcp_stream stream{std::move(socket)};
-    stream.expires_after(request_within);
+    Connection connection{std::move(socket), open_};
+    beast::tcp_stream& stream = connection.stream;
+    stream.expires_after(request_within);  // for all of it
     beast::flat_buffer buffer{2 * head_bytes_max};
     http::request_parser<http::empty_body> parser;
     parser.header_limit(static_cast<std::uint32_t>(head_bytes_max));
     auto [error, bytes] = co_await http::async_read(stream, buffer, parser, no_throw);
     static_cast<void>(bytes);
-    const bool is_gone = error == http::error::end_of_stream || error == beast::error::timeout;
-    if (!is_gone) {
-      AdminReply reply = error ? reply_of(http::status::bad_request, error.message() + "\n")
-                               : answer(parser.get(), client, calls_);
-      reply.keep_alive(false);
-      reply.prepare_payload();
-      if (parser.is_header_done() && parser.get().method() == http::verb::head) {
-        reply.body().clear();
-      }
-      auto [failed, sent] = co_await http::async_write(stream, reply, no_throw);
-      static_cast<void>(failed);
-      static_cast<void>(sent);
-      error_code ignored;
-      stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    const bool is_gone = error == http::error::end_of_stream || error == beast::error::timeout ||
+                         error == asio::error::operation_aborted;
+    if (is_gone) co_return;
+    connection.doing = Doing::answers;
+    connection.since.restart();
+    AdminReply reply = error ? reply_of(http::status::bad_request, error.message() + "\n")
+                             : answer(parser.get(), client, calls_);
+    reply.keep_alive(false);
+    reply.prepare_payload();
+    if (parser.is_header_done() && parser.get().method() == http::verb::head) {
+      reply.body().clear();
     }
+    auto [failed, sent] = co_await http::async_write(stream, reply, no_throw);
+    static_cast<void>(failed);
+    static_cast<void>(sent);
+    error_code ignored;
+    stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
   }
 
   const AdminCalls calls_;
-  unsigned open_ = 0;  // outlives the coroutines of io_
+  std::vector<Connection*> open_;  // outlives the coroutines of io_
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   std::uint16_t port_ = 0;

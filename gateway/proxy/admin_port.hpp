@@ -1,14 +1,14 @@
 // The port for operators: metrics, health, and the end of doubts. With a token it may be reached
 // from other machines, and all but health is for those who show it; without one it is on loopback
-// only.
+// only, and all but health needs a Host of this machine: a page whose name was turned to here
+// (DNS rebinding) has another.
 //
 //   GET  /metrics            Prometheus' text
 //   GET  /healthz, /livez    200 while the process responds
 //   GET  /readyz             200, or 503 and the reason
 //   POST /resolve?route=NAME&key=KEY&as=done|released
 //        ends a doubt; with the token, or else the header "Semel-Admin: yes", which a page of
-//        another origin cannot send, and a Host of this machine, which a page cannot send whose
-//        name was turned to here
+//        another origin cannot send
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/config/settings.hpp"
 #include "gateway/guard/admin_token.hpp"
@@ -28,6 +29,7 @@ namespace semel::gateway {
 /// Called on the thread of the port, one at a time.
 struct AdminCalls {
   std::optional<AdminToken> token{};
+  std::vector<std::string> hosts{};  ///< names in Host that are answered without a token
   /// Of each POST to /resolve, and of what is refused for its token. Its time is not set.
   std::function<void(AuditLine)> audit{};
   std::function<std::string()> metrics{};

@@ -143,6 +143,7 @@ Status Gateway::Impl::open_admin() {
       admin,
       AdminPort::start(
           at, {.token = std::move(token),
+               .hosts = settings_.admin_hosts,
                .audit = [this](AuditLine line) { audit(line); },
                .metrics = [this] { return counters_.text(memory_); },
                .ready = [this] { return ready(); },

@@ -1,5 +1,6 @@
 // Guarded requests: buffer, claim, forward, record, reply. See session.hpp.
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "gateway/proxy/session.hpp"
@@ -21,10 +22,29 @@ bool is_of_one_client(const Field& field) noexcept {
   return equal_names(field.name, "Set-Cookie") || equal_names(field.name, "Date");
 }
 
+/// Without the length, which a record has of a reply to HEAD alone.
 std::vector<Field> fields_of(const RecordedReply& reply) {
   std::vector<Field> fields;
-  for (const auto& [name, value] : reply.fields) fields.push_back({name, value});
+  for (const auto& [name, value] : reply.fields) {
+    if (!equal_names(name, "Content-Length")) fields.push_back({name, value});
+  }
   return fields;
+}
+
+Framing framing_of(const RecordedReply& reply, bool is_head) {
+  constexpr unsigned no_content = 204;
+  constexpr unsigned not_modified = 304;
+  if (reply.status == no_content || reply.status == not_modified) return {};
+  Framing framing{Framing::Kind::length, reply.body.size()};
+  if (!is_head || !reply.body.empty()) return framing;
+  // The upstream has said how long the body would be, or nothing.
+  for (const auto& [name, value] : reply.fields) {
+    if (!equal_names(name, "Content-Length")) continue;
+    const char* const end = value.data() + value.size();
+    const auto [read_to, error] = std::from_chars(value.data(), end, framing.length);
+    if (error == std::errc{} && read_to == end) return framing;
+  }
+  return {};
 }
 
 }  // namespace
@@ -95,17 +115,15 @@ asio::awaitable<bool> Session::send_recorded(Incoming& in, const RecordedReply& 
   in.status = reply.status;
   const bool stays = may_stay(in);
   const std::vector<Field> fields = fields_of(reply);
-  constexpr unsigned no_content = 204;
-  constexpr unsigned not_modified = 304;
-  const bool has_body = reply.status != no_content && reply.status != not_modified;
-  std::string head = client_head(
-      {.status = reply.status,
-       .fields = fields,
-       .framing = {has_body ? Framing::Kind::length : Framing::Kind::none, reply.body.size()},
-       .is_1_0 = in.is_1_0,
-       .keep_alive = stays,
-       .extra = extra});
-  const std::string_view body = has_body && !in.is_head ? reply.body : std::string_view{};
+  const Framing framing = framing_of(reply, in.is_head);
+  std::string head = client_head({.status = reply.status,
+                                  .fields = fields,
+                                  .framing = framing,
+                                  .is_1_0 = in.is_1_0,
+                                  .keep_alive = stays,
+                                  .extra = extra});
+  const bool has_body = framing.kind != Framing::Kind::none && !in.is_head;
+  const std::string_view body = has_body ? reply.body : std::string_view{};
   const bool is_sent = co_await send(in, head, body);
   const bool goes_on = is_sent && stays;
   co_return goes_on;
@@ -148,8 +166,11 @@ asio::awaitable<bool> Session::record(Incoming& in, const Work& work, UpstreamRe
                                       RecordedReply& recorded) {
   CountedText text{context_.memory, Need::urgent};
   const std::size_t limit = in.route->record_bytes;
-  const std::string first = encode(recorded);
   const auto length = reply.parser->content_length();
+  // Of a reply to HEAD it is all that is known of the body.
+  const std::string length_text = std::to_string(length.value_or(0));
+  if (length && in.is_head) recorded.fields.emplace_back("Content-Length", length_text);
+  const std::string first = encode(recorded);
   const bool fits = length && *length + first.size() <= limit;
   const std::size_t size_max = fits ? first.size() + static_cast<std::size_t>(*length)
                                     : std::max(limit, first.size()) + step_bytes;

@@ -33,6 +33,7 @@ inline constexpr std::size_t connections_max = 100'000;
 inline constexpr std::size_t upstream_connections_max = 4'096;
 inline constexpr std::size_t upstream_queue_max = 65'536;
 inline constexpr unsigned threads_max = 64;
+inline constexpr std::size_t admin_hosts_max = 16;
 inline constexpr std::size_t log_queue_max = 8'192;  ///< lines of the access log that wait
 inline constexpr std::size_t log_queue_bytes_max = std::size_t{8} << 20;  ///< of all of them
 

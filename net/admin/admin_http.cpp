@@ -1,5 +1,6 @@
 #include "net/admin/admin_http.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,25 @@ bool is_local(const asio::ip::address& address) {
     return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
   }
   return address.is_loopback();
+}
+
+/// Whether it was meant for this port. The name of a page that somebody else serves may be turned
+/// to this machine's address (DNS rebinding): then a browser sends its requests here, as to the
+/// page's own origin, with that name as Host. Addresses are no names.
+bool is_for_this_port(const Request& request, const std::vector<std::string>& hosts) {
+  if (request.count(http::field::host) != 1) return false;
+  std::string_view host = view_of(request[http::field::host]);
+  const std::size_t last = host.find_last_not_of("0123456789");
+  if (last != std::string_view::npos && host[last] == ':') host = host.substr(0, last);
+  const auto is_host = [&](std::string_view known) {
+    return beast::iequals({known.data(), known.size()}, {host.data(), host.size()});
+  };
+  if (is_host("localhost") || std::any_of(hosts.begin(), hosts.end(), is_host)) return true;
+  const bool has_brackets = host.starts_with('[') && host.ends_with(']');
+  if (has_brackets) host = host.substr(1, host.size() - 2);
+  beast::error_code unknown;
+  const auto address = asio::ip::make_address(std::string{host}, unknown);
+  return !unknown && address.is_v6() == has_brackets;
 }
 
 }  // namespace
@@ -71,7 +91,8 @@ bool may_have_body(const Request& request, const AdminAnswers& answers) {
   return request.method() == http::verb::post && is_for_pages(request, answers);
 }
 
-Response answer(const Request& request, const AdminAnswers& answers) {
+Response answer(const Request& request, const AdminAnswers& answers,
+                const std::vector<std::string>& hosts) {
   const std::string_view target = view_of(request.target());
   const std::string_view path = target.substr(0, target.find('?'));
   const bool is_page = is_for_pages(request, answers);
@@ -85,10 +106,16 @@ Response answer(const Request& request, const AdminAnswers& answers) {
     return refused;
   }
   if (path == "/livez") return response_of(http::status::ok, "ok\n");
+  const bool is_meant = is_for_this_port(request, hosts);
   if (path == "/readyz") {
     const Status ready = answers.ready();
     if (ready) return response_of(http::status::ok, "ok\n");
-    return response_of(http::status::service_unavailable, ready.error().detail + "\n");
+    return response_of(http::status::service_unavailable,
+                       is_meant ? ready.error().detail + "\n" : "not ready\n");
+  }
+  if (!is_meant) {
+    return response_of(http::status::forbidden,
+                       "Host has to be an address, localhost or one of admin-hosts\n");
   }
   Response response = response_of(http::status::ok, answers.metrics());
   response.set(http::field::content_type,

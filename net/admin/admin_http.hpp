@@ -5,6 +5,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <string>
+#include <vector>
 
 #include "net/admin/admin_page.hpp"
 
@@ -24,8 +25,9 @@ using Response = boost::beast::http::response<boost::beast::http::string_body>;
 /// Whether a request with this header may have a body.
 [[nodiscard]] bool may_have_body(const Request& request, const AdminAnswers& answers);
 
-/// The response to a request that is not for the pages.
-[[nodiscard]] Response answer(const Request& request, const AdminAnswers& answers);
+/// The response to a request that is not for the pages. `hosts`: AdminOptions::hosts.
+[[nodiscard]] Response answer(const Request& request, const AdminAnswers& answers,
+                              const std::vector<std::string>& hosts);
 
 /// `request` for AdminAnswers::pages; its body is moved. GET, HEAD and POST only.
 [[nodiscard]] AdminRequest page_request(Request& request,

@@ -18,10 +18,12 @@ namespace semel::net {
 namespace admin_limits {
 
 inline constexpr std::size_t header_bytes_max = 8 * 1024;
-/// Connections open at a time. A new one replaces the one that has been idle longest, so that idle
-/// connections cannot block a probe; if none is idle, the new one is closed at once.
+/// Connections open at a time. One that has no whole request, or does not read its answer, gives
+/// way to a new one; see base/giving_way.hpp.
 inline constexpr std::size_t connections_max = 16;
 inline constexpr std::size_t addresses_max = 16;
+inline constexpr std::size_t hosts_max = 16;
+inline constexpr std::size_t host_bytes_max = 253;
 /// Of a POST to AdminAnswers::pages: a key of 64 KiB, each byte of it as an escape of five.
 inline constexpr std::size_t body_bytes_max = 384 * 1024;
 

@@ -18,6 +18,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/giving_way.hpp"
+#include "base/stopwatch.hpp"
 #include "net/admin/admin_http.hpp"
 
 namespace semel::net {
@@ -35,6 +37,7 @@ constexpr std::size_t buffer_bytes_max = 2 * admin_limits::header_bytes_max;
 // How much a client may send behind a refused request before it has read the response.
 constexpr std::size_t ignored_bytes_max = 64 * 1024;
 constexpr std::chrono::milliseconds accept_pause{100};
+constexpr std::chrono::milliseconds place_pause{10};
 constexpr std::chrono::seconds tick_every{1};
 
 /// Blocks signals for the new thread; other threads of the process handle them.
@@ -63,6 +66,14 @@ Status check_time(std::string_view name, std::chrono::milliseconds time) {
                      " ms; it must be from 1 ms to 1 h");
 }
 
+bool is_host_name(const std::string& text) {
+  return !text.empty() && text.size() <= admin_limits::host_bytes_max &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '.';
+         });
+}
+
 }  // namespace
 
 class AdminServer::Impl {
@@ -87,11 +98,13 @@ class AdminServer::Impl {
   struct Listener {
     tcp::acceptor acceptor;
     asio::steady_timer pause;
+    tcp::socket newcomer;  // accepted, and has no place yet
   };
 
   [[nodiscard]] static beast::error_code open(tcp::acceptor& acceptor, const tcp::endpoint& at);
   void accept(Listener& listener);
-  void admit(tcp::socket socket);
+  void admit(Listener& listener);
+  [[nodiscard]] bool make_place();
   void forget(const Session* session);
   void tick();
 
@@ -105,7 +118,6 @@ class AdminServer::Impl {
   std::vector<AdminEndpoint> endpoints_;
   // Used by the thread of the server only.
   std::vector<std::shared_ptr<Session>> sessions_;  // at most connections_max
-  std::uint64_t waits_ = 0;
   std::thread thread_;
 };
 
@@ -115,17 +127,15 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
   Session(Impl& server, tcp::socket socket)
       : server_(server), stream_(std::move(socket)), buffer_(buffer_bytes_max) {}
 
-  /// The number of the wait in which it is idle; lower means longer. 0: it is not idle.
-  [[nodiscard]] std::uint64_t waiting_since() const noexcept { return waiting_since_; }
+  [[nodiscard]] base::TakenPlace place() const noexcept { return {doing_, since_.passed()}; }
 
   void wait() {
+    begin(Doing::awaits);
     if (buffer_.size() > 0) return read();
-    waiting_since_ = ++server_.waits_;
     stream_.expires_after(server_.options_.idle_within);
     stream_.async_read_some(
         buffer_.prepare(first_read_bytes),
         [self = this->shared_from_this()](beast::error_code error, std::size_t bytes) {
-          self->waiting_since_ = 0;
           if (error) return self->end();
           self->buffer_.commit(bytes);
           self->read();
@@ -140,6 +150,12 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
   }
 
  private:
+  using Doing = base::TakenPlace::Doing;
+  void begin(Doing doing) noexcept {
+    doing_ = doing;
+    since_.restart();
+  }
+
   void read() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(admin_limits::header_bytes_max));
@@ -185,11 +201,12 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
         (is_read || request.method() == http::verb::post)) {
       return ask_for_page();
     }
-    send(admin::answer(request, server_.answers_));
+    send(admin::answer(request, server_.answers_, server_.options_.hosts));
   }
 
   /// The page may respond later, when this session may be gone. Nothing is read meanwhile.
   void ask_for_page() {
+    begin(Doing::works);
     stream_.expires_never();
     beast::error_code failed;
     const tcp::endpoint peer = stream_.socket().remote_endpoint(failed);
@@ -224,6 +241,7 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
   }
 
   void write(bool stays) {
+    begin(Doing::answers);
     stream_.expires_after(server_.options_.request_within);
     http::async_write(
         stream_, response_,
@@ -235,6 +253,7 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
           self->stream_.socket().shutdown(tcp::socket::shutdown_send, failed);
           if (failed) return self->end();
           self->stream_.expires_after(self->server_.options_.request_within);
+          self->begin(Doing::awaits);  // its end
           self->ignore(0);
         });
   }
@@ -257,7 +276,8 @@ class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> 
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;  // none: it is answered
   Response response_;
-  std::uint64_t waiting_since_ = 0;
+  Doing doing_ = Doing::awaits;
+  base::Stopwatch since_;
 };
 
 beast::error_code AdminServer::Impl::open(tcp::acceptor& acceptor, const tcp::endpoint& at) {
@@ -275,8 +295,8 @@ Status AdminServer::Impl::listen() {
   for (const std::string& text : options_.addresses) {
     beast::error_code error;
     const auto address = asio::ip::make_address(text, error);
-    listeners_.push_back(
-        std::make_unique<Listener>(Listener{tcp::acceptor{io_}, asio::steady_timer{io_}}));
+    listeners_.push_back(std::make_unique<Listener>(
+        Listener{tcp::acceptor{io_}, asio::steady_timer{io_}, tcp::socket{io_}}));
     tcp::acceptor& acceptor = listeners_.back()->acceptor;
     if (!error) error = open(acceptor, tcp::endpoint{address, options_.port});
     const tcp::endpoint bound = error ? tcp::endpoint{} : acceptor.local_endpoint(error);
@@ -301,8 +321,8 @@ void AdminServer::Impl::accept(Listener& listener) {
   listener.acceptor.async_accept([this, &listener](beast::error_code error, tcp::socket socket) {
     if (error == asio::error::operation_aborted) return;
     if (!error) {
-      admit(std::move(socket));
-      return accept(listener);
+      listener.newcomer = std::move(socket);
+      return admit(listener);
     }
     // For example, there are no descriptors left. An immediate retry would fail again.
     listener.pause.expires_after(accept_pause);
@@ -321,19 +341,29 @@ void AdminServer::Impl::tick() {
   });
 }
 
-void AdminServer::Impl::admit(tcp::socket socket) {
-  if (sessions_.size() >= admin_limits::connections_max) {
-    std::shared_ptr<Session> longest;
-    for (const auto& session : sessions_) {
-      if (session->waiting_since() == 0) continue;
-      if (!longest || session->waiting_since() < longest->waiting_since()) longest = session;
-    }
-    if (!longest) return;  // which closes it
-    longest->end();
+/// Accepts the next one when this one has its place.
+void AdminServer::Impl::admit(Listener& listener) {
+  if (sessions_.size() >= admin_limits::connections_max && !make_place()) {
+    listener.pause.expires_after(place_pause);
+    listener.pause.async_wait([this, &listener](beast::error_code stopped) {
+      if (!stopped) admit(listener);
+    });
+    return;
   }
   SEMEL_ASSERT(sessions_.size() < admin_limits::connections_max);
-  sessions_.push_back(std::make_shared<Session>(*this, std::move(socket)));
+  sessions_.push_back(std::make_shared<Session>(*this, std::move(listener.newcomer)));
   sessions_.back()->wait();
+  accept(listener);
+}
+
+bool AdminServer::Impl::make_place() {
+  std::vector<base::TakenPlace> places;
+  for (const auto& session : sessions_) places.push_back(session->place());
+  const auto chosen = base::gives_way(places);
+  if (!chosen) return false;
+  const auto leaving = sessions_[*chosen];  // end() takes it out
+  leaving->end();
+  return true;
 }
 
 void AdminServer::Impl::forget(const Session* session) {
@@ -361,6 +391,13 @@ Status AdminServer::check(const AdminOptions& options) {
           "' can be reached from other machines, which could read the metrics without a "
           "password; that must be allowed by name");
     }
+  }
+  if (options.hosts.size() > admin_limits::hosts_max) {
+    return admin_error(std::to_string(options.hosts.size()) + " hosts; the limit is " +
+                       std::to_string(admin_limits::hosts_max));
+  }
+  for (const std::string& host : options.hosts) {
+    if (!is_host_name(host)) return admin_error("'" + host + "' is not the name of a host");
   }
   SEMEL_CHECK(check_time("request_within", options.request_within));
   return check_time("idle_within", options.idle_within);

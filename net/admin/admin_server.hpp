@@ -1,7 +1,7 @@
 // Health and metrics over HTTP, separate from the clients: it has its own thread and io_context, so
 // that it responds while the node is busy and does not slow it down.
 //
-//   GET /metrics   200 and the text of AdminAnswers::metrics
+//   GET /metrics   200 and the text of AdminAnswers::metrics; 403 under a name of somebody else
 //   GET /livez     200 "ok", while the process responds at all
 //   GET /readyz    200 "ok", or 503 and the reason
 //
@@ -29,6 +29,8 @@ namespace semel::net {
 struct AdminOptions {
   std::vector<std::string> addresses{"127.0.0.1"};  ///< IP addresses, 1..addresses_max
   std::uint16_t port = 0;                           ///< for all of them; 0: each gets a free port
+  /// Names in Host that get the metrics, besides addresses and localhost; hosts_max.
+  std::vector<std::string> hosts{};
   bool remote = false;  ///< allow addresses that other machines can reach
   /// From the first byte of a request to its last, and the same again for the response. 1 ms..1 h.
   std::chrono::milliseconds request_within{5'000};

@@ -288,7 +288,10 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
     if (step == RespParser::Step::bad) {
       flush(out);
       if (rewind_ != nullptr) break;
-      RespWriter{out, client_.dialect}.error("ERR " + parser_.error());
+      // With CLIENT REPLY OFF and SKIP it is not told, as in Redis.
+      if (client_.replies == Replies::on) {
+        RespWriter{out, client_.dialect}.error("ERR " + parser_.error());
+      }
       client_.closes = true;
       break;
     }

@@ -62,7 +62,7 @@ struct Served {
   }
   /// One request on a connection of its own.
   [[nodiscard]] std::string ask(const std::string& method, const std::string& path) const {
-    return ask(method + " " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    return ask(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   }
 
   std::unique_ptr<net::AdminServer> server;

@@ -57,7 +57,9 @@ TEST_CASE("admin: live while it answers, ready when the node says so", "[net][ad
 TEST_CASE("admin: HEAD has the header of GET and no body", "[net][admin]") {
   const Served served;
   AdminClient client{served.port};
-  client.send("HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.send(
+      "HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\nGET /livez HTTP/1.1\r\nHost: "
+      "localhost\r\n\r\n");
   const std::string head = client.answer(false);
   CHECK(status_of(head) == 200);
   CHECK(has(head, "Content-Length: 11\r\n"));
@@ -105,7 +107,7 @@ TEST_CASE("admin: a header of 8 KiB is the longest", "[net][admin]") {
 TEST_CASE("admin: a connection serves many requests, however they are cut", "[net][admin]") {
   const Served served;
   AdminClient client{served.port};
-  const std::string request = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n";
+  const std::string request = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
   for (std::size_t cut = 1; cut < request.size(); ++cut) {
     client.send(request.substr(0, cut));
     client.send(request.substr(cut));
@@ -117,7 +119,8 @@ TEST_CASE("admin: a connection serves many requests, however they are cut", "[ne
   CHECK(status_of(client.rest()) == 200);  // and closes, as HTTP/1.0 has it
 }
 
-TEST_CASE("admin: sixteen connections in use keep the next one out", "[net][admin]") {
+TEST_CASE("admin: of sixteen connections the one that awaits a request for longest gives way",
+          "[net][admin][attack][between-7]") {
   const std::string half = "GET /livez HTTP/1.1\r\n";
   const std::string whole = half + "\r\n";
   const Served served;
@@ -128,30 +131,19 @@ TEST_CASE("admin: sixteen connections in use keep the next one out", "[net][admi
     REQUIRE(status_of(clients.back()->answer()) == 200);  // so the server has the connection
   }
 
-  SECTION("idle ones give way, the longest idle first") {
+  SECTION("idle ones") {
     CHECK(status_of(served.ask("GET", "/livez")) == 200);
     CHECK(clients.front()->is_closed());
     clients.back()->send(whole);
     CHECK(status_of(clients.back()->answer()) == 200);
   }
-  SECTION("those within a request do not") {
-    // The server reads their halves when it gets to it; until then one may give way to a further
-    // one, which then does the same.
+  SECTION("those within a request") {
     for (auto& client : clients) client->send(half);
-    while (true) {
-      auto further = std::make_unique<AdminClient>(served.port);
-      further->send(whole);
-      if (!further->is_answered()) break;
-      REQUIRE(clients.size() < 1'000);
-      further->send(half);
-      clients.push_back(std::move(further));
+    for (int i = 0; i < 40; ++i) {
+      clients.push_back(std::make_unique<AdminClient>(served.port));
+      clients.back()->send(half);
+      CHECK(status_of(served.ask("GET", "/livez")) == 200);
     }
-    std::size_t answered = 0;
-    for (auto& client : clients) {
-      client->send_if_open("\r\n");
-      answered += client->is_answered() ? 1U : 0U;
-    }
-    CHECK(answered == limits::connections_max);
   }
 }
 
