@@ -337,12 +337,9 @@ class Storage::Impl::Recovery {
 
 /// Claims without the terms of their namespace: whoever declares it anew, in another database say,
 /// would be granted finished work again.
-Status Storage::Impl::check_namespaces(const std::map<std::string, std::uint64_t>& unknown) {
-  storage::Description is = archive_->description();
-  if (unknown.empty() && !is.knows_namespaces) {
-    is.knows_namespaces = true;
-    return archive_->describe(is);
-  }
+Status Storage::Impl::check_namespaces(const std::map<std::string, std::uint64_t>& unknown,
+                                       storage::Description& is) const {
+  is.knows_namespaces = is.knows_namespaces || unknown.empty();
   if (unknown.empty() || !is.knows_namespaces || options_.accept_unknown_namespaces) return Done{};
   return Error{ErrorCode::storage_damaged,
                options_.directory + ": " + storage::describe_unknown(unknown) +
@@ -408,7 +405,10 @@ Result<RecoveryReport> Storage::Impl::recover(
   Result<RecoveryReport> result = recovery.result();
   if (!result) return result;
   lock.lock();
-  SEMEL_CHECK(check_namespaces(result->unknown_namespaces));
+  storage::Description is = archive_->description();
+  SEMEL_CHECK(check_namespaces(result->unknown_namespaces, is));
+  record_life(is, log_begin_);
+  SEMEL_CHECK(archive_->describe(is));
   lock.unlock();
   {
     const base::ExclusiveLock attach{engine_mutex_};
@@ -463,13 +463,27 @@ Status Storage::Impl::await_log() {
 /// The lease of a remote owner starts again, so its record now ends later than its span on disk. It
 /// is written again: otherwise the span could end before the lease, and after another restart the
 /// claim would be free. This runs after everything is restored, so that an older hold does not
-/// replace a later completion.
+/// replace a later completion. Only what is synced outlives the power together with the time of
+/// this process, by which the hold that it replaces has ended.
 Status Storage::Impl::keep_remote_leases(Engine& engine) {
-  SEMEL_CHECK(await_log());
-  return engine.snapshot([this](const Mutation& mutation) {
-    // A failed append has set the storage to failed; nothing is acknowledged then.
-    if (is_remote_hold(mutation)) static_cast<void>(append({&mutation, 1}));
-  });
+  if (!log_->has_begun()) {
+    // A hold that was read may have been completed since, and then nothing has to be written.
+    bool is_any_held = false;
+    SEMEL_CHECK(engine.snapshot(
+        [&](const Mutation& mutation) { is_any_held = is_any_held || is_remote_hold(mutation); }));
+    if (!is_any_held) return Done{};
+    SEMEL_CHECK(await_log());
+  }
+  std::optional<Ticket> newest;
+  SEMEL_CHECK(engine.snapshot([&](const Mutation& mutation) {
+    if (is_remote_hold(mutation)) newest = append({&mutation, 1});
+  }));
+  // A failed append has set the storage to failed, and the wait says so.
+  const Status synced = newest ? wait(*newest, Durability::synced) : Done{};
+  if (synced) return Done{};
+  return Error{ErrorCode::storage_failed,
+               options_.directory +
+                   ": leases of remote owners are not written down: " + synced.error().detail};
 }
 
 }  // namespace semel

@@ -127,6 +127,8 @@ Storage::Impl::~Impl() {
 
 /// If it fails, the clock of the start counts.
 void Storage::Impl::save_clock() noexcept {
+  // mo: acquire [storage.recovered]: see record_life()
+  if (!recovered_.load(std::memory_order_acquire)) return;
   try {
     storage::Description is = archive_->description();
     is.anchor = anchor_now();

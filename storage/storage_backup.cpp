@@ -158,11 +158,13 @@ Status Storage::Impl::BackupMaking::write_mark(storage::LogOffset drained) {
   content.format = storage::format_version;
   content.segment_bytes = storage_.log_->segment_bytes();
   content.begin = content.tail = content.whole = content.synced = content.drained = drained;
-  const storage::Anchor anchor = storage_.anchor_now();
+  // A restored storage takes what had ended by this time for ended.
+  const bool knows_holds = storage_.is_recovered() || storage_.last_anchor_.line_ms == 0;
+  const storage::Anchor anchor = knows_holds ? storage_.anchor_now() : storage_.last_anchor_;
   content.line_ms = anchor.line_ms;
   content.engine_ms = anchor.engine_ms;
   content.unix_ms = anchor.unix_ms;
-  storage_.boot_id_.copy(content.boot_id, sizeof content.boot_id - 1);
+  anchor.boot_id.copy(content.boot_id, sizeof content.boot_id - 1);
   return checkpoint->write_and_sync(content);
 }
 

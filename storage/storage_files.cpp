@@ -197,7 +197,7 @@ void Storage::Impl::engine_ends() noexcept {
 Status Storage::Impl::drop_ended() {
   SEMEL_CHECK(drain());
   const base::MutexLock lock{archive_mutex_};
-  const storage::SpanNumber running = storage::running_span(durable_now());
+  const storage::SpanNumber running = storage::running_span(ended_now());
   SEMEL_CHECK(record_time());
   SEMEL_CHECK(archive_->compact(running));
   return archive_->guarded([&] { return joined_files().compact(running); });

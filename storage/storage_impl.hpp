@@ -191,6 +191,7 @@ class Storage::Impl {
   [[nodiscard]] Status find_segments(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status stop_at_gaps(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status start(storage::LogOffset drained) SEMEL_REQUIRES(archive_mutex_);
+  void record_life(storage::Description& is, storage::LogOffset log_begin) const;
   [[nodiscard]] Status start_threads(bool is_new);
 
   // Callers (storage_wait.cpp)
@@ -302,8 +303,8 @@ class Storage::Impl {
   class Recovery;
   [[nodiscard]] Status read_all(Recovery& recovery) SEMEL_REQUIRES(archive_mutex_);
   [[nodiscard]] Status fold_memos(Engine& engine) SEMEL_EXCLUDES(archive_mutex_);
-  [[nodiscard]] Status check_namespaces(const std::map<std::string, std::uint64_t>& unknown)
-      SEMEL_REQUIRES(archive_mutex_);
+  [[nodiscard]] Status check_namespaces(const std::map<std::string, std::uint64_t>& unknown,
+                                        storage::Description& is) const;
   [[nodiscard]] Status keep_remote_leases(Engine& engine);
   [[nodiscard]] Status await_log();
   /// `at_end` is called while the bytes of all records are still there.
@@ -332,6 +333,7 @@ class Storage::Impl {
   std::unique_ptr<storage::Checkpoint> checkpoint_;
   std::unique_ptr<storage::Archive> archive_;
   storage::DurableClock durable_clock_{0};
+  storage::Anchor last_anchor_;  // of the last process that had recovered everything
   /// On the durable clock: what had ended by then is gone. What ended later did so while no process
   /// ran, and matters until everything is recovered.
   std::uint64_t ended_before_ms_ = 0;

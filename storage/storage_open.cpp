@@ -77,17 +77,17 @@ Status Storage::Impl::open_directory(std::vector<rocksdb::ColumnFamilyDescriptor
                !directory_lock_->is_snapshot(boot_id_);
   SEMEL_CHECK(find_segments(drained));
   SEMEL_CHECK(sync_found());
-  storage::Anchor anchor = archive_->description().anchor;
-  if (found == Checkpoint::Found::content && last_checkpoint_.line_ms > anchor.line_ms) {
-    anchor = {last_checkpoint_.line_ms, last_checkpoint_.engine_ms, last_checkpoint_.unix_ms,
-              last_checkpoint_.boot()};
+  last_anchor_ = archive_->description().anchor;
+  if (found == Checkpoint::Found::content && last_checkpoint_.line_ms > last_anchor_.line_ms) {
+    last_anchor_ = {last_checkpoint_.line_ms, last_checkpoint_.engine_ms, last_checkpoint_.unix_ms,
+                    last_checkpoint_.boot()};
   }
-  SEMEL_CHECK(storage::check_wall_clock(anchor, boot_id_, clock_.unix_ms(),
+  SEMEL_CHECK(storage::check_wall_clock(last_anchor_, boot_id_, clock_.unix_ms(),
                                         options_.clock_ahead_max, options_.directory));
   const storage::ClockReading at = storage::read_clocks(clock_);
-  durable_clock_ = storage::DurableClock::resume(anchor, boot_id_, at.now, at.unix_ms);
-  ended_before_ms_ = std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, anchor.line_ms)),
-                              durable_now());
+  durable_clock_ = storage::DurableClock::resume(last_anchor_, boot_id_, at.now, at.unix_ms);
+  ended_before_ms_ = std::min(
+      static_cast<std::uint64_t>(std::max<std::int64_t>(0, last_anchor_.line_ms)), durable_now());
   return start(drained);
 }
 
@@ -256,7 +256,17 @@ Status Storage::Impl::take_identity(storage::Description& is) const {
                                               std::to_string(limits::version_max)};
 }
 
-/// Records the start of this process on disk, then starts the threads.
+/// That this process lives, and in which boot its log begins. Not before recover() has everything:
+/// the next start takes what had ended by then for ended
+/// (docs/decisions/0073-progress-of-a-start.md).
+void Storage::Impl::record_life(storage::Description& is, LogOffset log_begin) const {
+  // Without a boot id it is unknown whether the machine was restarted in between.
+  if (is.anchor.boot_id != boot_id_ || boot_id_.empty())
+    is.boot_first = log_begin / segment_bytes();
+  is.anchor = anchor_now();
+}
+
+/// Records on disk what must be there before a version is handed out, then starts the threads.
 Status Storage::Impl::start(LogOffset drained) {
   storage::Description is = archive_->description();
   const std::size_t bytes = segment_bytes();
@@ -269,14 +279,11 @@ Status Storage::Impl::start(LogOffset drained) {
     is.floor = number * bytes;
     is.knows_namespaces = true;
     is.has_folded_memos = true;
+    record_life(is, is.floor);
   }
   SEMEL_CHECK(take_identity(is));
   first_version_ = is.versions + 1;
   is.versions = first_version_ + version_reserve;
-  // Without a boot id it is unknown whether the machine was restarted in between.
-  if (is.anchor.boot_id != boot_id_ || boot_id_.empty()) is.boot_first = number;
-  is.anchor = anchor_now();
-  // Reserved on disk before any version is handed out.
   SEMEL_CHECK(archive_->describe(is));
   SEMEL_CHECK(directory_lock_->write({is.storage_id, is.incarnation}, boot_id_));
   storage_id_ = is.storage_id;
@@ -308,6 +315,7 @@ Status Storage::Impl::start(LogOffset drained) {
 
 Status Storage::Impl::start_threads(bool is_new) {
   checkpoint_content_ = last_checkpoint_;
+  // Only of a new storage: see write_checkpoint().
   if (!write_checkpoint()) return storage::system_error("writing " + checkpoint_->path());
   SEMEL_CHECK(checkpoint_->sync());
   // After the checkpoint: a log without one counts as damage. Enough to accept new work at once;

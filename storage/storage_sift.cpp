@@ -113,6 +113,9 @@ std::uint64_t Storage::Impl::ended_now() const noexcept {
 /// hold of a remote owner that had not ended by the last time on disk gets its lease again, unless
 /// its release is still there.
 Status Storage::Impl::record_time() {
+  // Until then nothing is dropped that had not ended by the last time on disk.
+  // mo: acquire [storage.recovered]
+  if (!recovered_.load(std::memory_order_acquire)) return Done{};
   storage::Description next = archive_->description();
   next.anchor = anchor_now();
   return archive_->describe(next);

@@ -179,6 +179,10 @@ void Storage::Impl::complete_waiters(std::uint32_t rounds) noexcept {
 bool Storage::Impl::write_checkpoint() noexcept {
   // While segments of an earlier process are left, its checkpoint says what they must hold.
   if (old_left_.load(std::memory_order_acquire)) return true;  // mo: acquire [storage.old_left]
+  // Until everything is recovered, its time says what had ended while that process ran. If it wrote
+  // none, it left nothing.
+  // mo: acquire [storage.recovered]
+  if (last_checkpoint_.sequence != 0 && !recovered_.load(std::memory_order_acquire)) return true;
   storage::CheckpointContent content = checkpoint_content_;
   content.storage_id = storage_id_;
   content.format = storage::format_version;

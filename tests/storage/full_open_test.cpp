@@ -178,6 +178,34 @@ TEST_CASE("storage: leases of remote owners that cannot be written down are no s
   CHECK(claims.complete({.key = "held", .epoch = held}).answer == OwnerAnswer::ok);
 }
 
+TEST_CASE("storage: a hold that ended keeps no storage closed on a full disk",
+          "[storage][claims][between-12]") {
+  const Directory directory;
+  const ManualClock clock;
+  SmallDisk disk;
+  {
+    const SmallLife life{directory, clock, disk};
+    Claims claims = life.engine->claims("jobs", {.lease = 60s}).value();
+    for (const char* const key : {"completed", "failed", "released", "forgotten"}) {
+      const Epoch epoch = claims.claim({.key = key, .session = 0}).epoch;
+      REQUIRE(epoch != 0);
+      const OwnerCall call{.key = key, .epoch = epoch, .payload = "end"};
+      if (key[0] == 'c') CHECK(claims.complete(call).answer == OwnerAnswer::ok);
+      if (key[0] == 'r') CHECK(claims.release(call).answer == OwnerAnswer::ok);
+      if (key == std::string{"failed"}) CHECK(claims.fail(call).answer == OwnerAnswer::ok);
+      if (key == std::string{"forgotten"}) CHECK(claims.forget(key).ok());
+    }
+  }
+  for (int i = 0; i < 2; ++i) {
+    disk.have(0);
+    const SmallLife life{directory, clock, disk};
+    REQUIRE(life.refusal.empty());
+    Claims claims = life.engine->claims("jobs").value();
+    CHECK(claims.claim({.key = "completed"}).result == "end");
+    CHECK(claims.get("released").value().state != ClaimState::held);
+  }
+}
+
 TEST_CASE("storage: a new one is not begun on a full disk", "[storage]") {
   const Directory directory;
   const ManualClock clock;

@@ -46,6 +46,8 @@ bool fill_part(Engine& engine, const std::string& part, const Policy& policy) {
   return good;
 }
 
+}  // namespace
+
 Policy policy_of_all() {
   Policy policy;
   policy.lease = long_ttl;
@@ -53,15 +55,16 @@ Policy policy_of_all() {
   return policy;
 }
 
-}  // namespace
-
-Result<Process> open(const std::string& directory, const Clock& clock) {
+Result<Process> open(const std::string& directory, const Clock& clock, const Opening& opening) {
   Process process;
-  SEMEL_TRY(storage,
-            Storage::open(
-                {.directory = directory, .log_bytes = std::size_t{1} << 20, .span = Millis{60'000}},
-                clock));
+  SEMEL_TRY(storage, Storage::open({.directory = directory,
+                                    .log_bytes = std::size_t{1} << 20,
+                                    .span = Millis{60'000},
+                                    .clock_ahead_max = 100 * long_ttl,
+                                    .disk = opening.disk},
+                                   clock));
   process.storage = std::move(storage);
+  if (!opening.recovers) return process;
   SEMEL_TRY(engine, Engine::open({.clock = &clock,
                                   .journal = process.storage.get(),
                                   .durability = Durability::logged,

@@ -22,8 +22,16 @@ struct Process {
   std::unique_ptr<Engine> engine;  // ends first
 };
 
+/// Of the namespace "golden". Formats before 4 do not know it.
+[[nodiscard]] Policy policy_of_all();
+
+struct Opening {
+  storage::Disk* disk = nullptr;  ///< none: the machine's
+  bool recovers = true;           ///< false: the storage alone
+};
 /// Opens and recovers.
-[[nodiscard]] Result<Process> open(const std::string& directory, const Clock& clock);
+[[nodiscard]] Result<Process> open(const std::string& directory, const Clock& clock,
+                                   const Opening& opening = {});
 /// Writes everything.
 [[nodiscard]] Status fill(Engine& engine, Storage& storage);
 /// What is not as it was filled; empty: all of it is there, at the time it was made.

@@ -81,13 +81,16 @@ void erase_second_record(const std::string& path) {
   REQUIRE(file.good());
 }
 
-void append(Storage& storage, const std::string& key, Version version) {
-  Mutation put;
-  put.key = key;
-  put.value = "v";
-  put.version = version;
-  REQUIRE(storage.append({&put, 1}) != 0);
-}
+/// Has room for the log, and says that there is none for files.
+class FullDisk final : public storage::Disk {
+ public:
+  explicit FullDisk(std::string boot) : boot_(std::move(boot)) {}
+  [[nodiscard]] std::string boot_id() override { return boot_; }
+  [[nodiscard]] std::size_t bytes_free(const std::string&) override { return 0; }
+
+ private:
+  const std::string boot_;
+};
 
 }  // namespace
 
@@ -130,13 +133,12 @@ TEST_CASE("power cut: what a process wrote after it, and was killed, counts as a
   }
   std::string written;
   {
-    // Not recovered, so what the cut left is not drained, and the mark is that of the first boot.
-    auto opened = Storage::open(options_of(cut, second), clock);
-    REQUIRE(opened);
-    const Version version = (*opened)->first_version();
-    append(**opened, "a", version);
-    append(**opened, "b", version + 1);
-    append(**opened, "c", version + 2);
+    // No space, so what the cut left is not drained, and the mark is that of the first boot.
+    FullDisk full{"two"};
+    Process process{cut, clock, full};
+    for (const char* const key : {"a", "b", "c"}) {
+      REQUIRE(process.engine->store().set(key, "v").ok());
+    }
     copy(cut, killed);
   }
   for (const std::string& path : segments_of(killed)) {

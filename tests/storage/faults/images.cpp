@@ -13,12 +13,15 @@
 // `synced`, or confirmed, must be there; at `logged` nothing must, but a pair is there or not, and
 // nothing is there that was not asked for. With --lie one sync of bytes in 50, of names in 5, or of
 // the bytes of cold stores in 5 is left out (or in --every): then the proof must find a
-// loss, and its verdict is turned round.
+// loss, and its verdict is turned round. Before all that, starts are interrupted at their steps
+// (interrupted_starts.hpp), also those that convert a directory of an earlier format: at every
+// step with --long.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -31,6 +34,7 @@
 
 #include "tests/proofs/arguments.hpp"
 #include "tests/storage/faults/backups.hpp"
+#include "tests/storage/faults/interrupted_starts.hpp"
 #include "tests/storage/faults/power_disk.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
@@ -90,6 +94,7 @@ std::uint64_t lie_every(const Wanted& wanted) {
 
 struct Total {
   std::uint64_t images = 0;
+  std::uint64_t starts_interrupted = 0;
   std::uint64_t while_opening = 0;
   std::uint64_t while_closing = 0;
   std::uint64_t lives = 0;  // in which was worked
@@ -120,6 +125,8 @@ class Images {
   enum class Phase { opening, working, closing };
 
   [[nodiscard]] Image next_image();
+  void interrupt_starts_of_all();
+  void interrupt_starts_of(const Result<StartSubject>& subject);
   void live(Image image, std::unique_ptr<PowerDisk> before = {});
   void at_step(Life& life, std::size_t names);
   [[nodiscard]] bool open(Life& life);
@@ -454,21 +461,58 @@ void Images::remove(const Image& image) {
   std::filesystem::remove_all(image.root, code);
 }
 
+void Images::interrupt_starts_of(const Result<StartSubject>& subject) {
+  if (!subject) {
+    ++total_.not_opened;
+    return;
+  }
+  const std::uint64_t stride = wanted_.arguments.is_long ? 1 : 8;
+  const StartsFound found =
+      interrupt_starts(*subject, {.seed = random_.bits(),
+                                  .first = wanted_.arguments.is_long ? 1 : random_.between(1, 8),
+                                  .stride = stride});
+  total_.starts_interrupted += found.interrupted;
+  total_.lost += found.wrong.size();
+  for (const std::string& wrong : found.wrong) {
+    if (said_++ < shown_errors) std::printf("images: %s\n", wrong.c_str());
+  }
+}
+
+void Images::interrupt_starts_of_all() {
+  for (const bool has_cold : {false, true}) {
+    interrupt_starts_of(new_subject(scratch_ / (has_cold ? "tiered" : "plain"), has_cold));
+  }
+  for (const auto& archive : std::filesystem::directory_iterator{SEMEL_GOLDEN}) {
+    if (archive.path().extension() != ".gz") continue;
+    const std::string path = scratch_ / archive.path().stem().stem().string();
+    std::filesystem::create_directory(path);
+    const std::string command =
+        "tar -xzf '" + archive.path().string() + "' -C '" + path + "' --no-same-owner";
+    if (std::system(command.c_str()) != 0) {
+      ++total_.not_opened;
+      continue;
+    }
+    interrupt_starts_of(golden_subject(path + "/golden"));
+  }
+}
+
 int Images::run() {
   const bool lies = wanted_.lie != PowerDisk::Lie::none;
+  if (!lies) interrupt_starts_of_all();
   const Timestamp begun = clock_.now();
   while (total_.images < wanted_.images && !(lies && findings() > 0)) live(next_image());
   const double seconds = std::max(0.001, static_cast<double>((clock_.now() - begun).count()) / 1e3);
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
-      "images: %llu lives with work, %llu of them killed, up to %llu in a row, %llu acknowledged, "
+      "images: %llu starts interrupted; %llu lives with work, %llu of them killed, up to %llu in a "
+      "row, %llu acknowledged, "
       "%llu spills, %llu generations dropped; %llu images taken while opening, %llu while "
       "spilling, %llu while closing; not "
       "synced and gone: %llu sectors, %llu names\n",
-      number(total_.lives), number(total_.kills), number(total_.longest),
-      number(total_.acknowledged), number(total_.spills), number(total_.dropped),
-      number(total_.while_opening), number(total_.while_spilling), number(total_.while_closing),
-      number(total_.sectors_lost), number(total_.names_lost));
+      number(total_.starts_interrupted), number(total_.lives), number(total_.kills),
+      number(total_.longest), number(total_.acknowledged), number(total_.spills),
+      number(total_.dropped), number(total_.while_opening), number(total_.while_spilling),
+      number(total_.while_closing), number(total_.sectors_lost), number(total_.names_lost));
   std::printf(
       "images: %llu images, %.1f/s, %llu lost, %llu never asked for, %llu parted, "
       "%llu wrong answers, %llu not opened; backups: %llu sound, %llu incomplete\n",

@@ -7,8 +7,11 @@
 // copy. What must hold: no epoch is granted twice over all directories and lives, and what is
 // finished in the history of a directory is never granted there again. Two thirds of the storages
 // have a cold store, to which they spill; it is copied, backed up, restored and swapped with them.
-// With the cold store of another directory, or of another time, a storage is refused.
+// With the cold store of another directory, or of another time, a storage is refused. Remote owners
+// hold claims with leases that end between any two lives: a start begins them again, and starts
+// that are interrupted before they have recovered, half of all, take nothing from them.
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -37,13 +40,51 @@ constexpr std::size_t backups_max = 3;
 constexpr std::uint64_t shown_errors = 12;
 /// Copies of copies: 1,300 use up the versions (docs/decisions/0028-identity-of-a-storage.md).
 constexpr unsigned copies_max = 400;
+constexpr std::uint64_t lock_count = 12;
+
+/// A machine whose n-th step on the storage's own files fails, and all after it: what is left is
+/// what a killed process leaves.
+class DyingDisk final : public storage::Disk {
+ public:
+  DyingDisk(std::string boot, std::uint64_t steps) : boot_(std::move(boot)), left_(steps) {}
+  [[nodiscard]] std::string boot_id() override { return boot_; }
+  [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override {
+    if (is_dead()) return dead(path);
+    return Disk::create(path, bytes);
+  }
+  [[nodiscard]] Status sync(int descriptor, const std::string& path) override {
+    return is_dead() ? Status{dead(path)} : Disk::sync(descriptor, path);
+  }
+  [[nodiscard]] Status sync_part(char* memory, const std::string& path, std::size_t from,
+                                 std::size_t to) override {
+    return is_dead() ? Status{dead(path)} : Disk::sync_part(memory, path, from, to);
+  }
+  [[nodiscard]] Status remove(const std::string& path) override {
+    return is_dead() ? Status{dead(path)} : Disk::remove(path);
+  }
+
+ private:
+  [[nodiscard]] bool is_dead() noexcept {
+    std::uint64_t left = left_.load(std::memory_order_relaxed);  // mo: relaxed: a count
+    while (left != 0 &&                                          // mo: relaxed: as above
+           !left_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
+    }
+    return left == 0;
+  }
+  [[nodiscard]] static Error dead(const std::string& path) {
+    return {ErrorCode::storage_failed, path + ": the process has ended"};
+  }
+  const std::string boot_;
+  std::atomic<std::uint64_t> left_;
+};
 
 struct History {
   std::set<std::string> finished;
-  std::uint64_t line = 0;   ///< the same in all copies of one storage
-  unsigned copies = 0;      ///< of copies, up to this one
-  bool is_tiered = false;   ///< it has a cold store
-  std::uint64_t stamp = 0;  ///< of its last life; a copy from the same moment has the same
+  std::set<std::string> held;  ///< by remote owners
+  std::uint64_t line = 0;      ///< the same in all copies of one storage
+  unsigned copies = 0;         ///< of copies, up to this one
+  bool is_tiered = false;      ///< it has a cold store
+  std::uint64_t stamp = 0;     ///< of its last life; a copy from the same moment has the same
 };
 
 struct Total {
@@ -60,6 +101,9 @@ struct Total {
   std::uint64_t granted_again = 0;
   std::uint64_t spills = 0;
   std::uint64_t mixed = 0;  // storages and cold stores that do not belong together
+  std::uint64_t interrupted = 0;
+  std::uint64_t holds = 0;  // looked for
+  std::uint64_t holds_lost = 0;
   std::uint64_t failed = 0;
 };
 
@@ -84,7 +128,9 @@ class Restores {
   }
   void fail(const std::string& what);
   void work(const std::string& directory, History& history);
+  void interrupt_start(const std::string& directory, const History& history);
   void claim_some(World& world, History& history);
+  void hold_some(World& world, History& history);
   void spill(World& world);
   void mix();
   [[nodiscard]] static StorageOptions options_of(const std::string& directory,
@@ -155,6 +201,51 @@ void Restores::claim_some(World& world, History& history) {
   }
 }
 
+/// What is held must be so, whatever was between; then some more is.
+void Restores::hold_some(World& world, History& history) {
+  auto locks = world.engine->claims("locks", {.lease = 1s, .attempts_ttl = 1ms});
+  if (!locks) {
+    ++total_.failed;
+    return fail("locks: " + locks.error().message());
+  }
+  for (const std::string& key : history.held) {
+    ++total_.holds;
+    if (locks->claim({.key = key}).answer == ClaimAnswer::in_flight) continue;
+    ++total_.holds_lost;
+    fail(key + " is held and granted");
+  }
+  for (int i = 0; i < 2; ++i) {
+    const std::string key = std::to_string(random_.below(lock_count));
+    if (history.held.contains(key)) {
+      const auto view = locks->get(key);
+      if (view && locks->release({.key = key, .epoch = view->epoch}).answer == OwnerAnswer::ok) {
+        history.held.erase(key);
+      }
+    } else if (locks->claim({.key = key, .session = SessionId{0}}).answer == ClaimAnswer::granted) {
+      history.held.insert(key);
+    }
+  }
+}
+
+/// Killed at one of its first steps, or ended by a signal before it has recovered.
+void Restores::interrupt_start(const std::string& directory, const History& history) {
+  ++total_.interrupted;
+  const std::string boot = "boot " + std::to_string(boot_);
+  if (random_.chance(1, 3)) {
+    tests::BootDisk disk{boot};
+    if (const auto unused = Storage::open(options_of(directory, disk), *clock_); !unused) {
+      ++total_.failed;
+      fail(directory + " is not opened: " + unused.error().message());
+    }
+  } else {
+    DyingDisk disk{boot, random_.between(1, 12)};
+    // It may be opened, if it has fewer steps.
+    static_cast<void>(open_world(options_of(directory, disk), *clock_, Durability::logged,
+                                 Joins::no, cold_of(directory, history)));
+  }
+  step_clocks();
+}
+
 void Restores::spill(World& world) {
   if (world.cold == nullptr || !random_.chance(1, 3)) return;
   // What is drained may become void.
@@ -184,6 +275,7 @@ void Restores::mix() {
 }
 
 void Restores::work(const std::string& directory, History& history) {
+  if (random_.chance(1, 2)) interrupt_start(directory, history);
   tests::BootDisk disk{"boot " + std::to_string(boot_)};
   const StorageOptions options = options_of(directory, disk);
   auto world =
@@ -194,6 +286,7 @@ void Restores::work(const std::string& directory, History& history) {
     ++total_.failed;
     return fail(directory + " is not opened: " + world.error().message());
   }
+  hold_some(*world, history);
   claim_some(*world, history);
   spill(*world);
   if (random_.chance(1, 4) && !world->storage->drain()) fail("drain");
@@ -284,7 +377,7 @@ void Restores::drop() {
 }
 
 void Restores::step_clocks() {
-  clock_->advance(Millis{static_cast<std::int64_t>(random_.below(3'600'000))});
+  clock_->advance(Millis{static_cast<std::int64_t>(random_.between(2'000, 3'600'000))});
   const Millis by{static_cast<std::int64_t>(random_.below(90'000'000))};
   if (random_.chance(1, 3)) clock_->step_wall(random_.chance(1, 2) ? by : -by);
   if (!random_.chance(1, 4)) return;
@@ -331,13 +424,16 @@ int Restores::report() const {
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
       "restore: %llu steps, %llu lives, %llu copies, %llu backups, %llu restores, %llu swaps, %llu "
-      "boots, %llu spills, %llu mixed, %llu grants, %llu repeats, %llu epochs twice, %llu granted "
-      "again, %llu failed\n",
+      "boots, %llu spills, %llu mixed, %llu starts interrupted, %llu grants, %llu repeats, %llu "
+      "holds; %llu epochs twice, %llu granted again, %llu holds lost, %llu failed\n",
       number(total_.steps), number(total_.lives), number(total_.copies), number(total_.backups),
       number(total_.restores), number(total_.swaps), number(total_.boots), number(total_.spills),
-      number(total_.mixed), number(total_.grants), number(total_.repeats),
-      number(total_.epochs_twice), number(total_.granted_again), number(total_.failed));
-  return total_.epochs_twice + total_.granted_again + total_.failed == 0 ? 0 : 1;
+      number(total_.mixed), number(total_.interrupted), number(total_.grants),
+      number(total_.repeats), number(total_.holds), number(total_.epochs_twice),
+      number(total_.granted_again), number(total_.holds_lost), number(total_.failed));
+  const std::uint64_t wrong =
+      total_.epochs_twice + total_.granted_again + total_.holds_lost + total_.failed;
+  return wrong == 0 ? 0 : 1;
 }
 
 }  // namespace
