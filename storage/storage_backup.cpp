@@ -138,6 +138,7 @@ Status Storage::Impl::BackupMaking::fix_content() {
   SEMEL_CHECK(storage_.remove_backup_links());
   SEMEL_CHECK(storage::make_new_directory(links()));
   const base::MutexLock lock{storage_.archive_mutex_};
+  SEMEL_CHECK(storage_.archive_->check_room_for_flush());
   SEMEL_CHECK(storage_.archive_->guarded([&] {
     rocksdb::Checkpoint* made = nullptr;
     rocksdb::Status status = rocksdb::Checkpoint::Create(&storage_.archive_->database(), &made);

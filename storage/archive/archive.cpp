@@ -6,6 +6,7 @@
 #include <rocksdb/statistics.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "storage/archive/file_checksum.hpp"
 #include "storage/archive/rocks_status.hpp"
@@ -32,6 +33,30 @@ std::string named_in(const rocksdb::Status& status, const std::string& path) {
     if (name.ends_with(".log")) logs += (logs.empty() ? "/" : " or ") + name;
   }
   return path + logs;
+}
+
+std::uint64_t bytes_of_logs(const std::string& path) {
+  std::uint64_t bytes = 0;
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator{path, code}) {
+    if (entry.path().extension() != ".log") continue;
+    const std::uint64_t size = entry.file_size(code);
+    bytes += code ? 0 : size;
+  }
+  return bytes;
+}
+
+/// What RocksDB's log holds stays in the log and in memory: no family writes a table of it.
+void keep_in_log(rocksdb::Options& options, std::vector<rocksdb::ColumnFamilyDescriptor>& families,
+                 std::uint64_t log_bytes) {
+  options.avoid_flush_during_recovery = true;
+  options.allow_fallocate = false;  // it would take what little space there is
+  // A memtable that is full would be written all the same. An entry of a few bytes takes some
+  // times as much there as in the log.
+  const std::size_t most = 8 * log_bytes + (std::size_t{1} << 20);
+  for (rocksdb::ColumnFamilyDescriptor& family : families) {
+    family.options.write_buffer_size = std::max(family.options.write_buffer_size, most);
+  }
 }
 
 /// Other users may have disabled deletions as well; up to RocksDB 8 the parameter false respects
@@ -67,6 +92,8 @@ class KeptFiles {
 
 /// Packaged RocksDB 7.8.3; why each is set: docs/decisions/0005-storage-layout.md.
 constexpr std::size_t description_buffer_bytes = std::size_t{256} << 10;
+/// For RocksDB's own bookkeeping: manifests, a log that is begun.
+constexpr std::size_t space_margin = std::size_t{4} << 20;
 
 rocksdb::Options database_options(Disk& disk) {
   rocksdb::Options options;
@@ -150,6 +177,11 @@ Status Archive::open_database(const Setup& setup) {
     unnamed.write_buffer_size = description_buffer_bytes;
     families.emplace_back(name, unnamed);
   }
+  // RocksDB writes tables of its log when it is opened. If there is no room for them, opening would
+  // fail, and nothing could be read that makes room.
+  const std::uint64_t log_bytes = bytes_of_logs(path);
+  keeps_log_ = disk_.bytes_free(directory_) < log_bytes + log_bytes / 8 + space_margin;
+  if (keeps_log_) keep_in_log(options, families, log_bytes);
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, path, families, &families_, &opened);
   if (!status.ok()) return error_of(status, named_in(status, path));
@@ -188,7 +220,8 @@ Result<LogOffset> Archive::drained() const {
 Status Archive::read_blobs(std::initializer_list<std::string_view> families, SpanNumber first,
                            const std::function<bool(std::string)>& visit) {
   // File by file: in RocksDB 7.8 an iterator over the family treats a damaged first block of a file
-  // as the end of the data, and returns OK. (The data of its log is in a file since open.)
+  // as the end of the data, and returns OK. (The data of its log is in a file since open, or in
+  // memory: see keep_in_log().)
   const KeptFiles kept{*database_};
   std::vector<rocksdb::LiveFileMetaData> files;
   database_->GetLiveFilesMetaData(&files);
@@ -197,7 +230,15 @@ Status Archive::read_blobs(std::initializer_list<std::string_view> families, Spa
     if (std::count(families.begin(), families.end(), file.column_family_name) == 0) continue;
     if (BlobKey::read(file.largestkey, last) && last.span < first) continue;
     SEMEL_TRY(more, read_blobs_of(file.db_path + file.name, first, visit));
-    if (!more) break;
+    if (!more) return Done{};
+  }
+  if (!keeps_log_) return Done{};
+  for (const std::string_view name : families) {
+    rocksdb::ColumnFamilyHandle* const handle = family(std::string{name});
+    if (handle == nullptr) continue;
+    const std::unique_ptr<rocksdb::Iterator> blob{database_->NewIterator({}, handle)};
+    SEMEL_TRY(more, visit_blobs(*blob, directory_ + "/rocksdb", first, visit));
+    if (!more) return Done{};
   }
   return Done{};
 }
@@ -211,15 +252,21 @@ Result<bool> Archive::read_blobs_of(const std::string& path, SpanNumber first,
   options.fill_cache = false;
   options.readahead_size = std::size_t{4} << 20;
   const std::unique_ptr<rocksdb::Iterator> blob{reader.NewIterator(options)};
-  for (blob->Seek(BlobKey{first, 0, 0}.bytes()); blob->Valid(); blob->Next()) {
+  return visit_blobs(*blob, path, first, visit);
+}
+
+Result<bool> Archive::visit_blobs(rocksdb::Iterator& blob, const std::string& path,
+                                  SpanNumber first,
+                                  const std::function<bool(std::string)>& visit) const {
+  for (blob.Seek(BlobKey{first, 0, 0}.bytes()); blob.Valid(); blob.Next()) {
     BlobKey key;
-    if (!BlobKey::read(blob->key().ToStringView(), key)) {
+    if (!BlobKey::read(blob.key().ToStringView(), key)) {
       return Error{ErrorCode::storage_damaged, path + ": a key is invalid"};
     }
-    if (key.offset < description_.floor || blob->value().empty()) continue;
-    if (!visit(blob->value().ToString())) return false;
+    if (key.offset < description_.floor || blob.value().empty()) continue;
+    if (!visit(blob.value().ToString())) return false;
   }
-  if (!blob->status().ok()) return error_of(blob->status(), path);
+  if (!blob.status().ok()) return error_of(blob.status(), path);
   return true;
 }
 
@@ -311,8 +358,7 @@ Status Archive::ingest(const std::vector<NewFile>& files) {
 Status Archive::add(const BlobSet& blobs, LogOffset drained) {
   SEMEL_CHECK(ingest_status());
   // If the disk filled up during RocksDB's own bookkeeping, it would stop until the next open.
-  constexpr std::size_t margin = std::size_t{4} << 20;
-  if (disk_.bytes_free(directory_) < blobs.bytes() + blobs.bytes() / 8 + margin) {
+  if (disk_.bytes_free(directory_) < blobs.bytes() + blobs.bytes() / 8 + space_margin) {
     return Error{ErrorCode::storage_failed,
                  directory_ + ": no space for " + std::to_string(blobs.bytes()) + " bytes"};
   }
@@ -382,6 +428,23 @@ Status Archive::compact(SpanNumber running) {
     if (status.ok()) status = database_->CompactRange({}, families_[1], &begin, &end);
     return status.ok() ? Status{Done{}} : error_of(status, directory_ + "/rocksdb");
   });
+}
+
+Status Archive::check_room_for_flush() const {
+  std::uint64_t bytes = 0;
+  SEMEL_CHECK(guarded([&]() -> Status {
+    for (rocksdb::ColumnFamilyHandle* family : families_) {
+      std::uint64_t of_family = 0;
+      static_cast<void>(  // on failure: 0
+          database_->GetIntProperty(family, rocksdb::DB::Properties::kCurSizeAllMemTables,
+                                    &of_family));
+      bytes += of_family;
+    }
+    return Done{};
+  }));
+  if (disk_.bytes_free(directory_) >= bytes + space_margin) return Done{};
+  return Error{ErrorCode::storage_failed, directory_ + ": no space for " + std::to_string(bytes) +
+                                              " bytes of RocksDB's memory"};
 }
 
 std::uint64_t Archive::bytes() const {

@@ -69,6 +69,10 @@ class Archive {
   /// Rewrites files that ended spans share with others. Progress: blocks for that.
   [[nodiscard]] Status compact(SpanNumber running);
 
+  /// Whether RocksDB's memtables can be written to tables: it stops for good if it finds no space
+  /// for them. Errors: storage_failed.
+  [[nodiscard]] Status check_room_for_flush() const;
+
   /// Bytes of the journal's files; 0: not known.
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] DatabaseStats stats() const;
@@ -101,6 +105,9 @@ class Archive {
   /// False: `visit` returned false.
   [[nodiscard]] Result<bool> read_blobs_of(const std::string& path, SpanNumber first,
                                            const std::function<bool(std::string)>& visit);
+  [[nodiscard]] Result<bool> visit_blobs(rocksdb::Iterator& blob, const std::string& path,
+                                         SpanNumber first,
+                                         const std::function<bool(std::string)>& visit) const;
   /// A file in drain/ that is complete.
   struct NewFile {
     std::string path;
@@ -121,6 +128,7 @@ class Archive {
   mutable RocksGuard guard_;
   const std::shared_ptr<ErrorListener> errors_ = std::make_shared<ErrorListener>();
   Description description_;
+  bool keeps_log_ = false;  // opened on a full disk: data of RocksDB's log is in memory alone
   std::uint64_t file_number_ = 0;
   std::string ingest_failure_;              // written once, before [archive.ingest]
   std::atomic<bool> ingest_failed_{false};  // [archive.ingest]
