@@ -391,6 +391,7 @@ Result<RecoveryReport> Storage::Impl::recover(
   base::MutexLock lock{archive_mutex_};
   std::uint64_t total = file_bytes();
   for (const OldSegment& segment : old_segments_) total += segment.end - segment.begin;
+  engine.expect_restores(total);
   Recovery recovery{*this, engine, old_segments_, archive_->description().floor, total, progress};
   if (Status read = read_all(recovery); !read) recovery.fail(read.error());
   if (recovery.needs_second_pass()) {

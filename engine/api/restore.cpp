@@ -37,6 +37,12 @@ Status Engine::restore(std::span<const Mutation> mutations) {
   return Done{};
 }
 
+void Engine::expect_restores(std::uint64_t bytes) noexcept {
+  Core& core = impl_->core();
+  // A record of some bytes takes one and a half times its bytes in the log.
+  core.ask_cold_in_restores(bytes > core.options().memory_bytes / 3);
+}
+
 std::uint32_t Engine::superseded(std::span<const HeldMutation> asked) noexcept {
   return impl_->core().superseded(asked);
 }

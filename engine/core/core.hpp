@@ -213,8 +213,14 @@ class Core final : public SegmentSink {
 
   /// Puts a mutation back as it was; a record of the same or a larger version stays. An erase of an
   /// absent key leaves a delete marker until `marker_end`, so that an older put has no effect
-  /// later. What was flushed is passed over.
+  /// later. What was flushed is passed over; see ask_cold_in_restores().
   [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp marker_end);
+  /// Whether restore() passes over what the cold store has as it is or newer: it had left the
+  /// table, where there may be no room for it. No spill may run. Before other threads restore.
+  void ask_cold_in_restores(bool asks) noexcept { asks_cold_ = asks && options_.cold != nullptr; }
+  /// restore() of a marker that hides a copy in the cold store. Also while a spill runs.
+  [[nodiscard]] ErrorCode restore_marker(const Mutation& erase, Timestamp now,
+                                         Timestamp marker_end);
 
   /// See Engine::superseded().
   [[nodiscard]] std::uint32_t superseded(std::span<const HeldMutation> asked) noexcept;
@@ -242,6 +248,11 @@ class Core final : public SegmentSink {
   /// was admitted, and not while a snapshot runs.
   [[nodiscard]] bool move_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen);
   void renew_timer(ThreadContext& context, const Entry& record);
+  enum class AskCold : std::uint8_t { no, yes };
+  [[nodiscard]] ErrorCode restore(const Mutation& mutation, Timestamp now, Timestamp marker_end,
+                                  AskCold ask);
+  /// Leaves the operation. False also if it cannot be read.
+  [[nodiscard]] bool cold_has(Operation& operation, std::uint64_t rank, const Mutation& mutation);
   /// After a refusal for want of memory, outside of the operation: ends what is due, takes back
   /// what threads keep, moves records, each time the next of these. False: there is nothing more to
   /// try. Progress: bounded, without waiting.
@@ -407,6 +418,7 @@ class Core final : public SegmentSink {
   std::unique_ptr<DecisionLog> decisions_;
   std::unique_ptr<ClaimCounts> claim_counts_;
   std::size_t cold_charged_ = 0;  // of start(), then of the spiller
+  bool asks_cold_ = false;        // set while no other thread restores
   DatabaseMap databases_;
   SnapshotCut snapshot_cut_;
   alignas(64) unsigned char secret_[192];

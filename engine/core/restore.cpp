@@ -37,7 +37,26 @@ void Core::prefetch_keys(std::span<const Mutation> group) noexcept {
       group.size(), [&](std::size_t i) { return hashes[i]; }, 56);
 }
 
+bool Core::cold_has(Operation& operation, std::uint64_t rank, const Mutation& mutation) {
+  ColdRecord copy;
+  bool found = false;
+  operation.outside([&] {
+    const Result<bool> read = options_.cold->find(rank, mutation.db, mutation.key, copy);
+    found = read.ok() && *read;
+  });
+  return found && copy.record.version >= mutation.version;
+}
+
 ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marker_end) {
+  return restore(mutation, now, marker_end, asks_cold_ ? AskCold::yes : AskCold::no);
+}
+
+ErrorCode Core::restore_marker(const Mutation& erase, Timestamp now, Timestamp marker_end) {
+  return restore(erase, now, marker_end, AskCold::no);
+}
+
+ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marker_end,
+                        AskCold ask) {
   if (const ErrorCode bad = check_key(mutation.db, mutation.key); bad != ErrorCode::ok) return bad;
   ThreadContext& own = threads_.context();
   const HashBits hash = hash_of(mutation.db, mutation.key);
@@ -60,6 +79,15 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marke
         hash, [&](Handle handle) { return entry(handle).has_key(mutation.db, mutation.key); });
     const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
     if (old != nullptr && old->version() >= mutation.version) return ErrorCode::ok;
+    if (old == nullptr && ask == AskCold::yes) {
+      ask = AskCold::no;  // nothing spills meanwhile
+      const std::uint64_t rank = rank_of(mutation.db, mutation.key);
+      if (options_.cold->may_hold_until(rank) != Timestamp{}) {
+        if (cold_has(operation, rank, mutation)) return ErrorCode::ok;
+        operation.admit(shard);
+        continue;
+      }
+    }
     if (probe.state == Probe::State::full) {
       if (shard.table.grow(hash, probe.segment)) continue;
       if (!operation.reclaim(tried)) return refuse(own);

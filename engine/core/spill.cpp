@@ -250,7 +250,7 @@ Status Spill::bar_changed() {
     }
     // The part is known to may_hold_until(), so the marker outlives the copy.
     SEMEL_ASSERT(end >= record.due);
-    const ErrorCode barred = core_.restore(record, now_of(core_.clock()), end);
+    const ErrorCode barred = core_.restore_marker(record, now_of(core_.clock()), end);
     if (barred != ErrorCode::ok) return Error{barred, "a delete marker for a record that changed"};
   }
   return Done{};

@@ -213,6 +213,10 @@ class Engine {
   /// The same for several, faster than one by one: their cache misses overlap. After an error some
   /// may have been restored.
   [[nodiscard]] Status restore(std::span<const Mutation> mutations);
+  /// Before the first restore(): mutations of about so many bytes follow. Where their records may
+  /// need more than half of the memory limit, restore() passes over what the cold store has as it
+  /// is or newer, at the price of a read there; no spill may run until the last of them.
+  void expect_restores(std::uint64_t bytes) noexcept;
 
   /// For the engine's journal: which of these, at most superseded_max, need not be kept. Bit i is
   /// set if the table has a newer record of asked[i]'s key that does not end before its keep_until,
