@@ -181,6 +181,7 @@ class Storage::Impl {
   [[nodiscard]] Status open_directory(std::vector<rocksdb::ColumnFamilyDescriptor> families);
   [[nodiscard]] Status check_options() const;
   [[nodiscard]] Status claim_directory();
+  [[nodiscard]] Status check_open_files() const;
   [[nodiscard]] Status use_reserve();
   [[nodiscard]] Status check_offsets(storage::LogOffset drained) const;
   [[nodiscard]] Status sync_found() SEMEL_REQUIRES(archive_mutex_);

@@ -58,6 +58,7 @@ Result<std::unique_ptr<Storage>> Storage::Impl::open(
 Status Storage::Impl::open_directory(std::vector<rocksdb::ColumnFamilyDescriptor> families) {
   SEMEL_CHECK(check_options());
   SEMEL_CHECK(claim_directory());
+  SEMEL_CHECK(check_open_files());
   SEMEL_CHECK(remove_backup_links());  // before the reserve: they may keep much space
   SEMEL_CHECK(use_reserve());
   SEMEL_CHECK(storage::make_directory(options_.directory + "/log"));
@@ -104,6 +105,20 @@ Status Storage::Impl::claim_directory() {
             storage::DirectoryLock::acquire(directory, storage::DirectoryLock::Missing::create));
   directory_lock_.emplace(std::move(lock));
   return Done{};
+}
+
+/// Before anything is changed: a recovery that runs out of them fails midway.
+Status Storage::Impl::check_open_files() const {
+  constexpr std::uint64_t others = 24;  // directories, locks, RocksDB's log, manifest and text log
+  std::uint64_t tables = 0;
+  std::error_code code;  // there is no database yet
+  for (const auto& entry :
+       std::filesystem::directory_iterator{options_.directory + "/rocksdb", code}) {
+    tables += entry.path().extension() == ".sst" ? 1 : 0;
+  }
+  const std::uint64_t needed = storage::Log::segment_count + options_.recovery_threads + others +
+                               std::min<std::uint64_t>(tables, storage::tables_open_max);
+  return storage::check_descriptors(needed, options_.directory);
 }
 
 /// On a full disk RocksDB cannot be opened, and the log has no room for the erases that would free

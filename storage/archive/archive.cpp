@@ -103,7 +103,7 @@ rocksdb::Options database_options(Disk& disk) {
   options.max_bgerror_resume_count = 0;
   options.listeners.push_back(no_recovery());
   options.max_background_jobs = 2;
-  options.max_open_files = 256;  // files are read once, at recovery
+  options.max_open_files = tables_open_max;
   options.keep_log_file_num = 4;
   // Files are ingested, so all that is ever written is the description, some hundred bytes. RocksDB
   // reserves on disk what a full write buffer needs: 70 MiB by its defaults.

@@ -137,6 +137,9 @@ class Archive {
 /// Ends the text of an error that only another open can end.
 inline constexpr std::string_view reopen_remedy = "; open the storage again";
 
+/// Of RocksDB, at a time. They are read once, at recovery.
+inline constexpr int tables_open_max = 256;
+
 /// Options of the database and of the journal's family, also for the tools.
 [[nodiscard]] rocksdb::Options database_options(Disk& disk);
 [[nodiscard]] rocksdb::ColumnFamilyOptions journal_options();

@@ -221,4 +221,20 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
   return names;
 }
 
+Status check_descriptors(std::uint64_t needed, const std::string& where) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return Done{};
+  std::error_code code;  // without /proc: as if none were open
+  std::uint64_t open = 0;
+  for (std::filesystem::directory_iterator at{"/proc/self/fd", code}, end; !code && at != end;
+       at.increment(code)) {
+    ++open;
+  }
+  if (limit.rlim_cur >= open + needed) return Done{};
+  return Error{ErrorCode::storage_failed,
+               where + ": the limit of open files is " + std::to_string(limit.rlim_cur) +
+                   ", of which " + std::to_string(open) + " are open; at least " +
+                   std::to_string(open + needed) + " are needed. Raise it (ulimit -n)"};
+}
+
 }  // namespace semel::storage

@@ -56,6 +56,9 @@ class Disk {
 [[nodiscard]] Status make_new_directory(const std::string& path);
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const std::string& path);
 [[nodiscard]] Error system_error(const std::string& what);  ///< with the text of errno
+/// Whether so many more files can be opened. Errors: storage_failed, with the limit that is needed
+/// and `where`.
+[[nodiscard]] Status check_descriptors(std::uint64_t needed, const std::string& where);
 /// storage_damaged, with the place.
 [[nodiscard]] Error damage_at(const std::string& path, std::uint64_t offset,
                               const std::string& what);

@@ -35,6 +35,11 @@ constexpr Version copy_jump_min = Version{1} << 48;
   return (*storage)->first_version();
 }
 
+[[nodiscard]] std::string read_whole(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
 [[nodiscard]] Error open_error(const StorageOptions& options, const Clock& clock) {
   const auto storage = Storage::open(options, clock);
   REQUIRE_FALSE(storage);
@@ -198,6 +203,50 @@ TEST_CASE("identity: without its lock file a storage counts as a copy", "[storag
     fs::rename(directory.of("old/lock"), directory.of("d/lock"));
   }
   CHECK(first_version(directory.of("d"), clock) >= first + copy_jump_min);
+}
+
+TEST_CASE(
+    "identity: older content put back in place is refused in part, and else needs its lock gone",
+    "[storage][between-12]") {
+  const Directory directory;
+  const ManualClock clock;
+  const std::string path = directory.of("d");
+  const std::string old = directory.of("old");
+  {
+    ToolLife life{path, clock};
+    life.fill("k", 100);
+  }
+  copy_all(path, old);
+  Version newest = 0;
+  {
+    ToolLife life{path, clock};
+    life.fill("more", 100);
+    REQUIRE(life.storage->drain());
+    newest = life.storage->first_version() + 1'000;
+  }
+  const auto put_back = [&](const std::string& part) {
+    for (const auto& entry : fs::recursive_directory_iterator{path + part}) {
+      if (!entry.is_regular_file()) continue;
+      const std::string from = old + entry.path().string().substr(path.size());
+      if (fs::exists(from)) {
+        const std::string content = read_whole(from);
+        std::ofstream{entry.path(), std::ios::binary | std::ios::trunc} << content;
+      } else {
+        fs::remove(entry.path());
+      }
+    }
+    fs::copy(old + part, path + part,
+             fs::copy_options::recursive | fs::copy_options::skip_existing);
+  };
+  put_back("/rocksdb");
+  CHECK(open_error({.directory = path}, clock).code == ErrorCode::storage_damaged);
+  CHECK_FALSE(verify_storage(path)->findings.empty());
+  // Now all of it is old, and nothing on the disk shows it. The runbook's step:
+  put_back("");
+  fs::remove(path + "/lock");
+  const Version copied = first_version(path, clock);
+  CHECK(copied > newest);
+  CHECK_FALSE(continues(newest, copied));
 }
 
 TEST_CASE("identity: within a boot, the same files on another disk are a snapshot and a copy",
