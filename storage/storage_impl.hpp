@@ -54,9 +54,11 @@
 #include "semel/rocksdb.hpp"
 #include "semel/storage.hpp"
 #include "storage/archive/archive.hpp"
+#include "storage/joint/effect_families.hpp"
 #include "storage/joint/joined_commits.hpp"
 #include "storage/joint/joined_files.hpp"
 #include "storage/joint/joined_gate.hpp"
+#include "storage/joint/user_database.hpp"
 #include "storage/log/checkpoint.hpp"
 #include "storage/log/directory.hpp"
 #include "storage/log/disk.hpp"
@@ -125,6 +127,11 @@ class Storage::Impl {
   [[nodiscard]] bool defer(std::function<void()>& then);
 
   [[nodiscard]] storage::Archive& archive() noexcept { return *archive_; }
+  /// For open_storage(), before anything is written.
+  void serve_user();
+  [[nodiscard]] rocksdb::DB& user_database() noexcept {
+    return user_database_ != nullptr ? *user_database_ : archive_->database();
+  }
 
  private:
   /// A segment that an earlier process wrote.
@@ -228,11 +235,13 @@ class Storage::Impl {
   // Joined commits (storage_join.cpp)
   [[nodiscard]] Ticket append_beside_joined(std::span<const Mutation> group);
   [[nodiscard]] Ticket collect(storage::JoinedCommit& join, std::span<const Mutation> group);
-  [[nodiscard]] Status end_joined(storage::JoinedCommit& join, const rocksdb::WriteBatch& effects,
+  /// `effects` null: without any.
+  [[nodiscard]] Status end_joined(storage::JoinedCommit& join, const rocksdb::WriteBatch* effects,
                                   Durability level, storage::JoinedGate::Pass& pass);
   [[nodiscard]] Status write_joined(const storage::JoinedCommit& join,
-                                    const rocksdb::WriteBatch& effects, Durability level);
-  [[nodiscard]] Status check_effects(const rocksdb::WriteBatch& effects) const;
+                                    const rocksdb::WriteBatch* effects, Durability level);
+  [[nodiscard]] Status check_caller(const Claims& claims) SEMEL_EXCLUDES(engine_mutex_);
+  [[nodiscard]] Status check_space(std::size_t bytes) const;
   [[nodiscard]] Status sync_terms();
   void request_joined_sync(Ticket ticket);
   [[nodiscard]] storage::JoinedFiles joined_files() const noexcept {
@@ -381,6 +390,8 @@ class Storage::Impl {
 
   storage::JoinedCommits joined_commits_;
   storage::JoinedGate joined_gate_;
+  storage::EffectFamilies effect_families_;
+  std::unique_ptr<storage::UserDatabase> user_database_;  // null: not opened by open_storage
 
   struct Waiter {
     Ticket ticket;

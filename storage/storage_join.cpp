@@ -2,10 +2,10 @@
 // through the log. joined_commits.hpp describes how the rest of the storage takes that into
 // account.
 #include <algorithm>
-#include <map>
 
 #include "base/assert.hpp"
 #include "storage/archive/rocks_status.hpp"
+#include "storage/joint/effects_check.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "storage/log/stopwatch.hpp"
 #include "storage/storage_impl.hpp"
@@ -13,6 +13,7 @@
 namespace semel {
 
 using storage::JoinedCommit;
+using storage::JoinedCommits;
 
 namespace {
 
@@ -39,50 +40,6 @@ Status check_families(const std::vector<rocksdb::ColumnFamilyDescriptor>& famili
   return Done{};
 }
 
-/// Checks which families a batch writes to before the claim is decided. A write that RocksDB
-/// refuses later would leave a claim that is done in memory only.
-class EffectsCheck final : public rocksdb::WriteBatch::Handler {
- public:
-  explicit EffectsCheck(const storage::Archive& archive) noexcept : archive_(archive) {}
-
-  rocksdb::Status PutCF(std::uint32_t id, const rocksdb::Slice&, const rocksdb::Slice&) override {
-    return check(id);
-  }
-  rocksdb::Status PutEntityCF(std::uint32_t id, const rocksdb::Slice&,
-                              const rocksdb::Slice&) override {
-    return check(id);
-  }
-  rocksdb::Status DeleteCF(std::uint32_t id, const rocksdb::Slice&) override { return check(id); }
-  rocksdb::Status SingleDeleteCF(std::uint32_t id, const rocksdb::Slice&) override {
-    return check(id);
-  }
-  rocksdb::Status DeleteRangeCF(std::uint32_t id, const rocksdb::Slice&,
-                                const rocksdb::Slice&) override {
-    return check(id);
-  }
-  rocksdb::Status MergeCF(std::uint32_t id, const rocksdb::Slice&, const rocksdb::Slice&) override {
-    return check(id);
-  }
-  void LogData(const rocksdb::Slice&) override {}
-
- private:
-  rocksdb::Status check(std::uint32_t id) {
-    const auto [known, is_new] = good_.try_emplace(id, false);
-    if (is_new) {
-      for (const rocksdb::ColumnFamilyHandle* family : archive_.families()) {
-        if (family->GetID() == id) known->second = !is_own(family->GetName());
-      }
-    }
-    if (known->second) return rocksdb::Status::OK();
-    return rocksdb::Status::InvalidArgument("writes to the column family number " +
-                                            std::to_string(id) +
-                                            ", which was not named to open_storage");
-  }
-
-  const storage::Archive& archive_;
-  std::map<std::uint32_t, bool> good_;
-};
-
 }  // namespace
 
 // --- the way into the storage -------------------------------------------------------------------
@@ -99,11 +56,11 @@ Ticket Storage::Impl::append_beside_joined(std::span<const Mutation> group) {
     return all;
   };
   switch (joined_commits_.follow(group, now, encode)) {
-    case storage::JoinedCommits::Follow::no:
+    case JoinedCommits::Follow::no:
       return fail_if_refused(log_->append(group, durable_clock_, now));
-    case storage::JoinedCommits::Follow::yes:
+    case JoinedCommits::Follow::yes:
       return log_->tail();  // the joined commit ends when this is in the log
-    case storage::JoinedCommits::Follow::full:
+    case JoinedCommits::Follow::full:
       break;
   }
   set_failed({ErrorCode::outcome_unknown,
@@ -140,18 +97,46 @@ bool Storage::Impl::defer(std::function<void()>& then) {
   return true;
 }
 
+void Storage::Impl::serve_user() {
+  for (rocksdb::ColumnFamilyHandle* family : archive_->families()) {
+    effect_families_.add(*family, is_own(family->GetName()));
+  }
+  user_database_ =
+      std::make_unique<storage::UserDatabase>(archive_->database(), effect_families_, joined_gate_);
+}
+
 // --- the commit ---------------------------------------------------------------------------------
 
-Status Storage::Impl::check_effects(const rocksdb::WriteBatch& effects) const {
-  EffectsCheck check{*archive_};
-  const rocksdb::Status status = effects.Iterate(&check);
-  if (status.ok()) return Done{};
-  return Error{ErrorCode::bad_option, "effects: " + status.ToString()};
+/// The claim's change must come to this storage by this call, on this thread. Elsewhere it would
+/// say "done" without the effects.
+Status Storage::Impl::check_caller(const Claims& claims) {
+  const auto bad = [](const char* what) { return Error{ErrorCode::bad_option, what}; };
+  {
+    // The engine of `claims` may have ended: it is not touched before it is known to be ours.
+    const base::SharedLock lock{engine_mutex_};
+    if (engine_ != &claims.engine())
+      return bad("the claims are not of the engine that was recovered from this storage");
+  }
+  const Engine& engine = claims.engine();
+  if (engine.journal() != journal_) return bad("the engine of the claims has another journal");
+  if (engine.is_replica()) return bad("the engine is a replica: the log of its group decides");
+  if (engine.in_section()) return bad("this thread is inside a section: end it first");
+  if (JoinedCommits::is_joining()) return bad("this thread is in a joined commit already");
+  return Done{};
+}
+
+/// A write on a full disk would stop RocksDB, and with it the storage, until the next open.
+Status Storage::Impl::check_space(std::size_t bytes) const {
+  constexpr std::size_t margin = std::size_t{4} << 20;
+  if (disk_.bytes_free(options_.directory) >= bytes + margin) return Done{};
+  return Error{ErrorCode::storage_failed,
+               options_.directory + ": no space for " + std::to_string(bytes) + " bytes"};
 }
 
 Result<JoinedOutcome> Storage::Impl::complete_joined(Claims& claims, const OwnerCall& call,
                                                      const rocksdb::WriteBatch& effects,
                                                      Durability level) {
+  if (is_forked()) return Error{ErrorCode::forked, {}};
   if (level != Durability::logged && level != Durability::synced) {
     return Error{ErrorCode::bad_option,
                  "level = " + std::to_string(static_cast<unsigned>(level)) + ", logged or synced"};
@@ -159,39 +144,35 @@ Result<JoinedOutcome> Storage::Impl::complete_joined(Claims& claims, const Owner
   if (joined_files().family() == nullptr) {
     return Error{ErrorCode::bad_option, options_.directory + ": was not opened by open_storage"};
   }
-  SEMEL_CHECK(check_effects(effects));
-  // A write on a full disk would stop RocksDB, and with it the storage, until the next open.
-  constexpr std::size_t margin = std::size_t{4} << 20;
-  const std::size_t bytes = effects.GetDataSize() + call.payload.size();
-  if (disk_.bytes_free(options_.directory) < bytes + margin) {
-    return Error{ErrorCode::storage_failed,
-                 options_.directory + ": no space for " + std::to_string(bytes) + " bytes"};
-  }
-  if (joined_commits_.own() != nullptr) {
-    return Error{ErrorCode::bad_option, "this thread is in a joined commit already"};
-  }
-  storage::JoinedGate::Pass pass{joined_gate_};
+  SEMEL_CHECK(check_caller(claims));
+  storage::JoinedGate::Pass pass{joined_gate_};  // from here on no family is dropped
+  SEMEL_CHECK(storage::check_effects(archive_->database(), effect_families_, effects));
+  SEMEL_CHECK(check_space(effects.GetDataSize() + call.payload.size()));
   JoinedOutcome outcome;
   JoinedCommit join;
   const bool begun = joined_commits_.begin(join);
   SEMEL_ASSERT(begun);
   outcome.owner = claims.complete(call);
-  SEMEL_CHECK(end_joined(join, effects, level, pass));
-  outcome.written = join.ticket != 0;
+  // A repeat changes nothing. What else this thread changed meanwhile is written without effects.
+  outcome.written =
+      outcome.owner.answer == OwnerAnswer::ok && join.has_changed(outcome.owner.version);
+  SEMEL_CHECK(end_joined(join, outcome.written ? &effects : nullptr, level, pass));
   if (outcome.written || outcome.owner.error != ErrorCode::ok) return outcome;
   // The answer depends on changes of other callers.
   SEMEL_CHECK(wait(newest(), std::max(level, join.level)));
   return outcome;
 }
 
-Status Storage::Impl::end_joined(JoinedCommit& join, const rocksdb::WriteBatch& effects,
+Status Storage::Impl::end_joined(JoinedCommit& join, const rocksdb::WriteBatch* effects,
                                  Durability level, storage::JoinedGate::Pass& pass) {
   joined_commits_.leave(join);
   level = std::max(level, join.level);
   Status status = Done{};
   if (join.lost) {
-    status =
-        Error{ErrorCode::outcome_unknown, options_.directory + ": the storage is being closed"};
+    status = Error{ErrorCode::outcome_unknown,
+                   options_.directory +
+                       ": a change was not taken, for want of memory or because "
+                       "the storage is being closed"};
   } else if (join.ticket != 0) {
     status = write_joined(join, effects, level);
   }
@@ -240,12 +221,13 @@ Status Storage::Impl::sync_terms() {
   }
 }
 
-Status Storage::Impl::write_joined(const JoinedCommit& join, const rocksdb::WriteBatch& effects,
+Status Storage::Impl::write_joined(const JoinedCommit& join, const rocksdb::WriteBatch* effects,
                                    Durability level) {
   // mo: acquire [storage.failed]
   if (failed_.load(std::memory_order_acquire)) return unknown();
   // A copy: the caller's batch stays unchanged, and its size limit does not apply.
-  rocksdb::WriteBatch batch{effects.Data()};
+  rocksdb::WriteBatch batch;
+  if (effects != nullptr) batch = rocksdb::WriteBatch{effects->Data()};
   rocksdb::ColumnFamilyHandle* const family = joined_files().family();
   rocksdb::Status status;
   for (const auto& [span, blobs] : join.blobs.spans()) {
@@ -291,11 +273,13 @@ Result<std::unique_ptr<Storage>> open_storage(
     std::vector<rocksdb::ColumnFamilyDescriptor> families) {
   SEMEL_CHECK(check_families(families));
   families.emplace_back(storage::joined_family, storage::joined_options());
-  return Storage::Impl::open(options, clock, std::move(families));
+  SEMEL_TRY(storage, Storage::Impl::open(options, clock, std::move(families)));
+  StorageAccess::impl(*storage).serve_user();
+  return storage;
 }
 
 rocksdb::DB& database(Storage& storage) noexcept {
-  return StorageAccess::impl(storage).archive().database();
+  return StorageAccess::impl(storage).user_database();
 }
 
 rocksdb::ColumnFamilyHandle* family(Storage& storage, const std::string& name) noexcept {

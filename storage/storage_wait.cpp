@@ -55,6 +55,7 @@ Ticket Storage::Impl::append(std::span<const Mutation> group) {
   } catch (...) {
     // No memory. The engine keeps the change, and nothing older may be dropped because of it.
     lost_one_.store(true, std::memory_order_release);  // mo: release [storage.lost]
+    if (storage::JoinedCommit* const own = joined_commits_.own(); own != nullptr) own->lost = true;
     throw;
   }
 }

@@ -431,6 +431,10 @@ Timestamp Engine::now() const noexcept {
   return log ? log->clock().now() : impl_->now();
 }
 
+bool Engine::is_replica() const noexcept {
+  return impl_->core().options().replicated;
+}
+
 Status Engine::confirm(Durability level) {
   // Of a group every answer has the highest level; only what others have seen may be newer.
   if (const engine::LoggedCall log = impl_->log_for_call()) return log->read();

@@ -17,6 +17,11 @@ void Engine::section_takes_long() noexcept {
   if (own != nullptr && own->section != nullptr) own->section->take_long();
 }
 
+bool Engine::in_section() const noexcept {
+  const engine::ThreadContext* const own = impl_->core().threads().try_context();
+  return own != nullptr && own->section != nullptr;
+}
+
 Result<Section> Engine::section(std::span<const KeyRef> keys) {
   if (keys.size() > limits::section_keys_max) {
     return Error{ErrorCode::too_many_keys, std::to_string(keys.size()) + " keys, limit " +

@@ -321,6 +321,11 @@ class Engine {
   [[nodiscard]] const Clock& clock() const noexcept;
   /// The time of a call made now: the clock's, or that of this thread's section.
   [[nodiscard]] Timestamp now() const noexcept;
+  /// Whether this thread is inside a section of this engine: what it changes is appended by the end
+  /// of the section, not by the call. Progress: wait-free.
+  [[nodiscard]] bool in_section() const noexcept;
+  /// Options::replicated: the log of a group decides its calls. Progress: wait-free.
+  [[nodiscard]] bool is_replica() const noexcept;
   /// Waits until every operation under way has ended and all freed memory is reusable.
   void quiesce();
   /// Walks everything and returns a sentence for each broken rule (none: sound). No operation

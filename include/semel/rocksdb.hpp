@@ -14,6 +14,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,13 +32,16 @@ namespace semel {
     std::vector<rocksdb::ColumnFamilyDescriptor> families = {});
 
 /// The database of a storage that open_storage has opened, for reads, and for writes of your own to
-/// your own families. Ends with the storage.
+/// your own families. A family that is dropped by it takes no more effects. Ends with the storage.
 [[nodiscard]] rocksdb::DB& database(Storage& storage) noexcept;
 
 /// A family that was named to open_storage, or that is there from an earlier life. Null: there is
 /// none, or it is Semel's own. Belongs to the storage.
 [[nodiscard]] rocksdb::ColumnFamilyHandle* family(Storage& storage,
                                                   const std::string& name) noexcept;
+
+/// The largest batch of effects: the next open reads it as a whole.
+inline constexpr std::size_t joined_effects_bytes_max = std::size_t{256} << 20;
 
 struct JoinedOutcome {
   OwnerOutcome owner;  ///< what Claims::complete would have answered
@@ -52,12 +56,18 @@ struct JoinedOutcome {
 /// ends the process. No answer says that the work is done before the write has reached the level
 /// that was asked for: a repeat waits for it, and waiters for the claim are notified after it.
 ///
-/// `claims` is of the engine on this storage. `effects` may write to families of yours only, stays
-/// as it is, and can be used again. `level` is logged or synced, and at least the engine's.
+/// `claims` is of the engine on this storage that was recovered from it, and no replica. This thread
+/// is not inside a section of it. `effects` may write to families of yours only, stays as it is,
+/// and can be used again. It holds what RocksDB will not refuse later: Put, Delete, SingleDelete,
+/// DeleteRange (its end not before its begin), PutLogData; PutEntity in a family without a merge
+/// operator, Merge in one with it, if that takes the operands now; at most joined_effects_bytes_max
+/// bytes; families whose tables are block-based and whose keys have no timestamps. `level` is
+/// logged or synced, and at least the engine's.
 ///
-/// Errors: bad_option, storage_failed (nothing was changed); outcome_unknown (after the next open
-/// both are there, or neither; the storage has failed, see Storage::stats, unless the failed
-/// write was that of another caller). Progress: blocks for the disk.
+/// Errors: bad_option (which entry of `effects`, or what of the call), storage_failed, forked
+/// (nothing was changed); outcome_unknown (after the next open both are there, or neither; the
+/// storage has failed, see Storage::stats, unless the failed write was that of another caller).
+/// Progress: blocks for the disk, and while a family is dropped.
 [[nodiscard]] Result<JoinedOutcome> complete_joined(Storage& storage, Claims& claims,
                                                     const OwnerCall& call,
                                                     const rocksdb::WriteBatch& effects,

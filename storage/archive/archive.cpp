@@ -102,6 +102,8 @@ rocksdb::Options database_options(Disk& disk) {
   options.paranoid_checks = true;
   options.max_bgerror_resume_count = 0;
   options.listeners.push_back(no_recovery());
+  // A key that a user deletes in both ways is a warning, and not the failure of the next open.
+  options.enforce_single_del_contracts = false;
   options.max_background_jobs = 2;
   options.max_open_files = tables_open_max;
   options.keep_log_file_num = 4;

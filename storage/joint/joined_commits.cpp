@@ -12,6 +12,15 @@ constinit thread_local JoinedCommit* joining = nullptr;
 
 }  // namespace
 
+bool JoinedCommit::has_changed(Version version) const noexcept {
+  return std::any_of(changes_.begin(), changes_.end(),
+                     [&](const Change& change) { return change.version == version; });
+}
+
+bool JoinedCommits::is_joining() noexcept {
+  return joining != nullptr;
+}
+
 JoinedCommit* JoinedCommits::own() const noexcept {
   return joining != nullptr && joining->of_ == this ? joining : nullptr;
 }
@@ -33,7 +42,7 @@ bool JoinedCommits::begin(JoinedCommit& join) {
   join.of_ = this;
   joining = &join;
   const base::MutexLock lock{mutex_};
-  SEMEL_ASSERT(join.ticket == 0 && join.keys_.empty() && join.followers_.empty());
+  SEMEL_ASSERT(join.ticket == 0 && join.changes_.empty() && join.followers_.empty());
   joined_commits_.push_back(&join);
   publish();
   return true;
@@ -44,7 +53,9 @@ void JoinedCommits::add(JoinedCommit& join, Ticket ticket, std::span<const Mutat
   SEMEL_ASSERT(join.ticket < ticket);
   const base::MutexLock lock{mutex_};
   if (join.ticket == 0) join.ticket = ticket;
-  for (const Mutation& mutation : group) join.keys_.emplace_back(mutation.db, mutation.key);
+  for (const Mutation& mutation : group) {
+    join.changes_.push_back({mutation.db, std::string{mutation.key}, mutation.version});
+  }
   publish();
 }
 
@@ -78,8 +89,8 @@ JoinedCommits::Follow JoinedCommits::follow(std::span<const Mutation> group, Tim
   const base::MutexLock lock{mutex_};
   for (JoinedCommit* join : joined_commits_) {
     const auto changes = [&](const Mutation& mutation) {
-      return std::any_of(join->keys_.begin(), join->keys_.end(), [&](const auto& key) {
-        return key.first == mutation.db && key.second == mutation.key;
+      return std::any_of(join->changes_.begin(), join->changes_.end(), [&](const auto& change) {
+        return change.db == mutation.db && change.key == mutation.key;
       });
     };
     if (std::none_of(group.begin(), group.end(), changes)) continue;

@@ -25,7 +25,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -44,14 +43,22 @@ struct JoinedCommit {
   bool lost = false;                      ///< a change could not be collected
   std::vector<std::function<void()>> afterwards;
 
+  /// Whether it has the change with this version. For the committing thread.
+  [[nodiscard]] bool has_changed(Version version) const noexcept;
+
  private:
   friend class JoinedCommits;
   struct Follower {
     std::string mutations;
     Timestamp when;
   };
+  struct Change {
+    std::uint8_t db;
+    std::string key;
+    Version version;
+  };
   const JoinedCommits* of_ = nullptr;
-  std::vector<std::pair<std::uint8_t, std::string>> keys_;
+  std::vector<Change> changes_;
   std::vector<Follower> followers_;
   std::size_t followers_bytes_ = 0;
 };
@@ -67,6 +74,8 @@ class JoinedCommits {
   [[nodiscard]] bool any() const noexcept {
     return count_.load(std::memory_order_acquire) != 0;  // mo: acquire [joined.count]
   }
+  /// Whether this thread is in a commit, of any storage.
+  [[nodiscard]] static bool is_joining() noexcept;
   /// The commit that this thread is in; null: none.
   [[nodiscard]] JoinedCommit* own() const noexcept;
   /// True: a commit up to `ticket` has not reached `level` yet.

@@ -26,7 +26,8 @@ class JoinedGate {
    private:
     JoinedGate* gate_;
   };
-  /// The gate is closed while this exists. Its constructor blocks until nobody is inside.
+  /// The gate is closed while this exists. Its constructor blocks until nobody is inside, and for
+  /// another one.
   class Closed {
    public:
     explicit Closed(JoinedGate& gate) : gate_(gate) { gate.close(); }
@@ -51,7 +52,7 @@ class JoinedGate {
   }
   void close() {
     base::MutexLock lock{mutex_};
-    SEMEL_ASSERT(!is_closed_);  // one backup at a time
+    while (is_closed_) changed_.wait(lock);
     is_closed_ = true;
     while (inside_ > 0) changed_.wait(lock);
   }

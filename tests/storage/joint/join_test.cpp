@@ -20,6 +20,7 @@
 #include "semel/storage_tools.hpp"
 #include "storage/log/disk.hpp"
 #include "tests/storage/directory.hpp"
+#include "tests/storage/joint/join_process.hpp"
 
 namespace semel::tests {
 
@@ -115,62 +116,6 @@ class GatedDisk final : public storage::Disk {
 
  private:
   GatedEnvironment environment_{gate, sync_gate};
-};
-
-Policy policy_of_tests() {
-  Policy policy;
-  policy.lease = 60s;
-  policy.result_ttl = 3'600s;
-  policy.attempts_ttl = 60s;
-  return policy;
-}
-
-/// An engine on a storage with a family "payments", as one process has it.
-struct JoinProcess {
-  JoinProcess(const std::string& directory, ManualClock& clock,
-              Durability level = Durability::logged, StorageOptions options = {}) {
-    options.directory = directory;
-    auto opened = open_storage(options, clock, {{"payments", {}}});
-    if (!opened) FAIL(opened.error().message());
-    storage = *std::move(opened);
-    auto made = Engine::open({.clock = &clock,
-                              .journal = storage.get(),
-                              .durability = level,
-                              .memory_bytes = std::size_t{64} << 20,
-                              .first_version = storage->first_version()});
-    if (!made) FAIL(made.error().message());
-    engine = *std::move(made);
-    auto report = storage->recover(*engine);
-    if (!report) FAIL(report.error().message());
-    claims.emplace(engine->claims("jobs", policy_of_tests()).value());
-  }
-  [[nodiscard]] Epoch claim(const std::string& key) {
-    const ClaimOutcome outcome = claims->claim({.key = key});
-    REQUIRE(outcome.answer == ClaimAnswer::granted);
-    return outcome.epoch;
-  }
-  /// Pays `key`: the effect is the epoch under the key.
-  [[nodiscard]] Result<JoinedOutcome> pay(const std::string& key, Epoch epoch,
-                                          const std::string& result = "paid",
-                                          Durability level = Durability::synced) {
-    rocksdb::WriteBatch effects;
-    REQUIRE(effects.Put(payments(), key, std::to_string(epoch)).ok());
-    return complete_joined(*storage, *claims, {.key = key, .epoch = epoch, .payload = result},
-                           effects, level);
-  }
-  [[nodiscard]] rocksdb::ColumnFamilyHandle* payments() const {
-    return family(*storage, "payments");
-  }
-  /// "-": there is none.
-  [[nodiscard]] std::string effect(const std::string& key) const {
-    std::string value;
-    const auto status = database(*storage).Get({}, payments(), key, &value);
-    return status.ok() ? value : "-";
-  }
-  [[nodiscard]] ClaimState state(const std::string& key) { return claims->get(key).value().state; }
-  std::unique_ptr<Storage> storage;
-  std::unique_ptr<Engine> engine;  // ends first
-  std::optional<Claims> claims;
 };
 
 }  // namespace
@@ -311,7 +256,7 @@ TEST_CASE("join: a storage that was opened without families takes none, and lose
           {.clock = &clock, .journal = storage.get(), .first_version = storage->first_version()})
           .value();
   REQUIRE(storage->recover(*engine));
-  CHECK(engine->claims("jobs", policy_of_tests()).value().get("a").value().state ==
+  CHECK(engine->claims("jobs", policy_of_joins()).value().get("a").value().state ==
         ClaimState::done);
   CHECK(family(*storage, "payments") != nullptr);
 }
