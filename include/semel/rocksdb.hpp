@@ -56,7 +56,7 @@ struct JoinedOutcome {
 /// ends the process. No answer says that the work is done before the write has reached the level
 /// that was asked for: a repeat waits for it, and waiters for the claim are notified after it.
 ///
-/// `claims` is of the engine on this storage that was recovered from it, and no replica. This thread
+/// `claims` is of the engine on this storage that was recovered from it, and no replica. The thread
 /// is not inside a section of it. `effects` may write to families of yours only, stays as it is,
 /// and can be used again. It holds what RocksDB will not refuse later: Put, Delete, SingleDelete,
 /// DeleteRange (its end not before its begin), PutLogData; PutEntity in a family without a merge

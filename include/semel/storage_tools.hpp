@@ -97,10 +97,12 @@ struct StorageRepairOptions {
 };
 
 /// Makes the storage sound again by keeping every record that is whole. Without `accept_loss` it
-/// only reports what would be lost. What was there before is moved to `directory`/lost+found-N, not
+/// only reports what would be lost. Records of RocksDB's log that RocksDB refuses are left out in
+/// place. What was there before is moved to `directory`/lost+found-N, not
 /// deleted, so twice the space is needed. Versions and epochs go on far above all that were handed
 /// out. Killed in the middle, it goes on when it is called again. Column families of the user are
-/// copied as far as RocksDB can read them. A cold store that does not fit is bound to the storage
+/// copied as far as RocksDB can read them; if one has an order or tables of the user's program, and
+/// all has to be copied, nothing is changed. A cold store that does not fit is bound to the storage
 /// as it is, unless it belongs to another one; its files are not repaired: a key in a damaged block
 /// answers storage_damaged. Errors: as verify_storage(), storage_failed.
 [[nodiscard]] Result<StorageRepair> repair_storage(const std::string& directory,

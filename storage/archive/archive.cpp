@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "storage/archive/family_forms.hpp"
 #include "storage/archive/file_checksum.hpp"
 #include "storage/archive/rocks_status.hpp"
 
@@ -87,6 +88,17 @@ class KeptFiles {
   rocksdb::DB& database_;
   const bool keeps_;
 };
+
+/// Its log holds what RocksDB refuses, unless the family is opened as it was before.
+Error error_of_log(const RefusedRecord& record, const std::string& path) {
+  const std::string before = read_family_forms(path)[record.family].merge_operator;
+  if (!before.empty() && record.why.starts_with("Merge")) {
+    return {ErrorCode::bad_option, record.file + ": " + record.why + "; it had '" + before +
+                                       "': name the family to open_storage with it"};
+  }
+  return {ErrorCode::storage_damaged,
+          record.file + ": " + record.text() + "; semel repair leaves it out"};
+}
 
 }  // namespace
 
@@ -175,7 +187,9 @@ Status Archive::open_database(const Setup& setup) {
                                    [&](const auto& family) { return family.name == name; });
     if (named) continue;
     // This process does not write to it. RocksDB reserves on disk what a full write buffer needs.
+    // Compacted without its merge operator it would stop RocksDB.
     rocksdb::ColumnFamilyOptions unnamed;
+    unnamed.disable_auto_compactions = true;
     unnamed.write_buffer_size = description_buffer_bytes;
     families.emplace_back(name, unnamed);
   }
@@ -184,8 +198,12 @@ Status Archive::open_database(const Setup& setup) {
   const std::uint64_t log_bytes = bytes_of_logs(path);
   keeps_log_ = disk_.bytes_free(directory_) < log_bytes + log_bytes / 8 + space_margin;
   if (keeps_log_) keep_in_log(options, families, log_bytes);
+  log_check_ = std::make_unique<LogCheck>(LogCheck::Refused::stays, families);
+  options.wal_filter = log_check_.get();
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, path, families, &families_, &opened);
+  if (!status.ok() && !log_check_->refused().empty())
+    return error_of_log(log_check_->refused().front(), path);
   if (!status.ok()) return error_of(status, named_in(status, path));
   database_.reset(opened);
   return make_directory(path);  // RocksDB has created it and syncs its contents, but not its name

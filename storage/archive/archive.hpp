@@ -22,6 +22,7 @@
 #include "storage/archive/description.hpp"
 #include "storage/archive/kept_tables.hpp"
 #include "storage/archive/rocks_guard.hpp"
+#include "storage/archive/rocks_log.hpp"
 #include "storage/archive/storage_keys.hpp"
 #include "storage/log/disk.hpp"
 
@@ -123,6 +124,7 @@ class Archive {
   const std::string directory_;
   std::unique_ptr<KeptTablesEnv> environment_;  // outlives the database
   std::shared_ptr<rocksdb::Statistics> statistics_;
+  std::unique_ptr<LogCheck> log_check_;  // outlives the database
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   mutable RocksGuard guard_;

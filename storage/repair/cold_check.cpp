@@ -127,6 +127,7 @@ Status read_database(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* family,
     if (file.column_family_name != cold_family) continue;
     TableFile table{path + file.name, file.column_family_name, file.size, file.num_entries, {}, {}};
     table.checksum = {file.file_checksum_func_name, file.file_checksum};
+    table.is_cold = true;
     const std::uint64_t number = cold_part_of(file.smallestkey).value_or(0);
     if (number != 0) parts[number] = table;
     if (is_thorough) read_file(std::move(table), reading);

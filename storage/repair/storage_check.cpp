@@ -104,6 +104,9 @@ void Checker::check_checkpoint() {
 /// the first error with the log read past it.
 Status Checker::check_rocks_log() {
   if (view_.database == nullptr) return Done{};
+  for (const RefusedRecord& record : view_.database->refused()) {
+    find({record.file, {}, record.text(), 1, record.bytes});
+  }
   const auto strict =
       ReadOnlyDatabase::open(path("/rocksdb"), rocksdb::WALRecoveryMode::kPointInTimeRecovery);
   const std::uint64_t upto = strict ? (*strict)->database().GetLatestSequenceNumber() : 0;
@@ -203,7 +206,7 @@ void Checker::check_table(TableFile& table) {
     return;
   }
   std::string what = reading.status.error().detail;
-  if (table.entries != 0) {
+  if (table.entries != 0 && is_readable(table)) {
     what += "; " + std::to_string(reading.entries) + " of " + std::to_string(table.entries) +
             " entries can be read";
   }

@@ -4,6 +4,7 @@
 //   repaired/            the new storage while it is made: rocksdb/, log/, mark
 //   repaired/complete    it is complete; only the swap is left
 //   lost+found-N/        the old files
+#include <rocksdb/wide_columns.h>
 #include <rocksdb/write_batch.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "storage/log/log_walk.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "storage/repair/cold_check.hpp"
+#include "storage/repair/rocks_log_repair.hpp"
 #include "storage/repair/storage_check.hpp"
 #include "storage/repair/storage_view.hpp"
 
@@ -37,6 +39,11 @@ bool exists(const std::string& path) {
 Status move(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) == 0) return Done{};
   return storage::system_error("moving " + from + " to " + to);
+}
+
+storage::FamilyForm form_of(const storage::StorageView& view, const std::string& family) {
+  const auto form = view.database->forms().find(family);
+  return form == view.database->forms().end() ? storage::FamilyForm{} : form->second;
 }
 
 /// Copies intact mutations into a new archive.
@@ -159,9 +166,15 @@ class Salvage {
           view_.database->database().NewIterator(options, family)};
       rocksdb::Status status;
       for (at->SeekToFirst(); at->Valid() && status.ok(); at->Next()) {
-        status = to_.database().Put({}, to_.family(name), at->key(), at->value());
+        const rocksdb::WideColumns& columns = at->columns();
+        const bool is_plain =
+            columns.size() == 1 && columns.front().name() == rocksdb::kDefaultWideColumnName;
+        status = is_plain ? to_.database().Put({}, to_.family(name), at->key(), at->value())
+                          : to_.database().PutEntity({}, to_.family(name), at->key(), columns);
       }
-      if (!status.ok()) return storage::error_of(status, name);
+      // Damage ends the copy of a family. That its operator is not here must not.
+      if (status.ok() && !form_of(view_, name).merge_operator.empty()) status = at->status();
+      if (!status.ok()) return storage::error_of(status, "the column family '" + name + "'");
     }
     return Done{};
   }
@@ -222,7 +235,15 @@ Status build(storage::StorageView& view, const std::string& to, StorageRepair& r
     for (rocksdb::ColumnFamilyHandle* family : view.database->families()) {
       const std::string& name = family->GetName();
       if (name == rocksdb::kDefaultColumnFamilyName || name == storage::journal_family) continue;
-      families.emplace_back(name, rocksdb::ColumnFamilyOptions{});
+      const storage::FamilyForm form = form_of(view, name);
+      if (!form.has_known_order() || !form.has_block_tables()) {
+        const std::string needs = form.has_known_order()
+                                      ? "tables of the form " + form.table
+                                      : "the comparator '" + form.comparator + "'";
+        return Error{ErrorCode::storage_failed, "the column family '" + name + "' has " + needs +
+                                                    ", without which it cannot be copied"};
+      }
+      families.emplace_back(name, storage::options_for(form, {}));
     }
   }
   SEMEL_TRY(archive, storage::Archive::open(disk, {to, true, families}));
@@ -239,19 +260,39 @@ Status build(storage::StorageView& view, const std::string& to, StorageRepair& r
   return storage::sync_path(to);
 }
 
+/// Makes the directory for what is taken out.
+Result<std::string> make_lost_and_found(const std::string& directory) {
+  for (int n = 1;; ++n) {  // bounded: by the repairs before
+    std::string lost = directory + "/lost+found-" + std::to_string(n);
+    if (mkdir(lost.c_str(), 0700) == 0) return lost;
+    if (errno != EEXIST) return storage::system_error(lost);
+  }
+}
+
+/// After a repair a backup's files are others than those in its list.
+Status forget_backup_files(const std::string& directory) {
+  if (!storage::is_backup(directory)) return Done{};
+  SEMEL_TRY(list, storage::read_backup_list(directory));
+  list.files.clear();
+  list.has_files = false;
+  return storage::write_backup_list(*storage::Disk{}.env(), directory, list);
+}
+
+/// Leaves what RocksDB refuses out of its log; all else stays as it is. Returns the directory with
+/// the logs as they were.
+Result<std::string> leave_refused_out(const std::string& directory,
+                                      const std::vector<storage::RefusedRecord>& refused) {
+  SEMEL_TRY(lost, make_lost_and_found(directory));
+  SEMEL_CHECK(storage::leave_out(refused, lost));
+  SEMEL_CHECK(forget_backup_files(directory));
+  return lost;
+}
+
 /// Replaces the storage by what is in repaired/, also after an attempt that was killed. Returns the
 /// directory that the files were moved to.
 Result<std::string> install_repaired(const std::string& directory) {
   const std::string from = directory + "/repaired";
-  std::string moved_to;
-  for (int n = 1; moved_to.empty(); ++n) {
-    const std::string lost = directory + "/lost+found-" + std::to_string(n);
-    if (mkdir(lost.c_str(), 0700) == 0) {
-      moved_to = lost;
-    } else if (errno != EEXIST) {
-      return storage::system_error(lost);
-    }
-  }
+  SEMEL_TRY(moved_to, make_lost_and_found(directory));
   // Lock the new database until it is in place.
   SEMEL_TRY(lock, storage::StorageLock::acquire(from));
   // The file `mark` exists at all times: without it the directory would count as a new storage.
@@ -276,13 +317,39 @@ Result<std::string> install_repaired(const std::string& directory) {
   std::filesystem::remove_all(from, code);
   if (code) return Error{ErrorCode::storage_failed, from + ": " + code.message()};
   SEMEL_CHECK(storage::sync_path(directory));
-  if (storage::is_backup(directory)) {
-    SEMEL_TRY(list, storage::read_backup_list(directory));
-    list.files.clear();
-    list.has_files = false;  // they are others now
-    SEMEL_CHECK(storage::write_backup_list(*storage::Disk{}.env(), directory, list));
-  }
+  SEMEL_CHECK(forget_backup_files(directory));
   return moved_to;
+}
+
+/// Of what was found: first the log of RocksDB alone, in its place; what is left by a copy of all.
+Status repair_files(storage::StorageView& view, const std::string& directory, StorageRepair& repair,
+                    const TellProgress& progress) {
+  StorageCheck left = repair.found;
+  if (view.database != nullptr && !view.database->refused().empty()) {
+    const std::vector<storage::RefusedRecord> refused = view.database->refused();
+    view.database.reset();
+    SEMEL_TRY(moved_to, leave_refused_out(directory, refused));
+    repair.moved_to = std::move(moved_to);
+    repair.changed = true;
+    SEMEL_TRY(next, storage::StorageView::read(directory));
+    view = std::move(next);
+    left = {};
+    SEMEL_CHECK(storage::check_storage(view, left, {}));
+    repair.mutations = left.mutations;
+    repair.versions = view.description.versions;
+  }
+  if (!left.findings.empty()) {
+    SEMEL_CHECK(build(view, directory + "/repaired", repair, progress));
+    view.database.reset();
+    SEMEL_TRY(moved_to, install_repaired(directory));
+    repair.moved_to = std::move(moved_to);
+    repair.changed = true;
+    SEMEL_TRY(repaired, storage::StorageView::read(directory));
+    left = {};
+    SEMEL_CHECK(storage::check_storage(repaired, left, {}));
+  }
+  repair.unknown_namespaces = std::move(left.unknown_namespaces);
+  return Done{};
 }
 
 /// The storage and the store at `found` fit each other from now on. False: the store cannot be
@@ -355,17 +422,7 @@ Result<StorageRepair> repair_storage(const std::string& directory,
   SEMEL_CHECK(storage::check_storage(view, repair.found, progress));
   SEMEL_CHECK(storage::check_cold(view, options.cold, repair.found.cold, progress));
   if (!options.accept_loss) return repair;
-  if (!repair.found.findings.empty()) {
-    SEMEL_CHECK(build(view, directory + "/repaired", repair, progress));
-    view.database.reset();
-    SEMEL_TRY(moved_to, install_repaired(directory));
-    repair.moved_to = std::move(moved_to);
-    repair.changed = true;
-    SEMEL_TRY(repaired, storage::StorageView::read(directory));
-    StorageCheck check;
-    SEMEL_CHECK(storage::check_storage(repaired, check, {}));
-    repair.unknown_namespaces = std::move(check.unknown_namespaces);
-  }
+  if (!repair.found.findings.empty()) SEMEL_CHECK(repair_files(view, directory, repair, progress));
   view.database.reset();
   lock.release_database();
   if (!repair.found.cold.findings.empty()) SEMEL_CHECK(mend_cold(directory, options, repair));

@@ -15,6 +15,7 @@
 
 #include "base/file_text.hpp"
 #include "storage/archive/rocks_status.hpp"
+#include "storage/joint/joined_files.hpp"
 #include "storage/log/mutation_codec.hpp"
 
 namespace semel::storage {
@@ -85,9 +86,15 @@ Result<std::unique_ptr<ReadOnlyDatabase>> ReadOnlyDatabase::open(const std::stri
   std::vector<std::string> names;
   rocksdb::Status status = rocksdb::DB::ListColumnFamilies(options, path, &names);
   if (!status.ok()) return error_of(status, path);
-  std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  for (const std::string& name : names) families.emplace_back(name, options);
   auto opened = std::unique_ptr<ReadOnlyDatabase>{new ReadOnlyDatabase};
+  opened->forms_ = read_family_forms(path);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (const std::string& name : names) {
+    families.emplace_back(name, options_for(opened->forms_[name], options));
+  }
+  opened->log_check_ =
+      std::make_unique<LogCheck>(LogCheck::Refused::left_out, families, opened->forms_);
+  options.wal_filter = opened->log_check_.get();
   rocksdb::DB* database = nullptr;
   status =
       rocksdb::DB::OpenForReadOnly(options, path, families, &opened->families_, &database, false);
@@ -152,6 +159,11 @@ Iterator step_over(const std::function<Iterator()>& make, const BlobKey& bad) {
 
 }  // namespace
 
+bool is_readable(const TableFile& file) noexcept {
+  return file.is_cold || file.family.empty() || file.family == rocksdb::kDefaultColumnFamilyName ||
+         file.family == journal_family || file.family == joined_family;
+}
+
 TableReading read_table(TableFile& file, const VisitEntry& visit) {
   TableReading reading;
   const auto note = [&](const rocksdb::Status& status) {
@@ -159,6 +171,8 @@ TableReading read_table(TableFile& file, const VisitEntry& visit) {
     reading.offset = offset_in(status.ToString());
     reading.status = Error{ErrorCode::storage_damaged, status.ToString()};
   };
+  // Of tables of another form that of the whole file is compared, by the caller.
+  if (!file.has_block_form) return reading;
   rocksdb::SstFileReader reader{read_options()};
   rocksdb::Status status = reader.Open(file.path);
   note(status);
@@ -171,6 +185,7 @@ TableReading read_table(TableFile& file, const VisitEntry& visit) {
   options.verify_checksums = true;
   options.fill_cache = false;
   note(reader.VerifyChecksum(options));
+  if (!is_readable(file)) return reading;
   const auto make = [&] { return Iterator{reader.NewIterator(options)}; };
   Iterator at = make();
   BlobKey key = file.first;
@@ -345,6 +360,8 @@ Status StorageView::list_tables() {
                     {},
                     {},
                     {file.file_checksum_func_name, file.file_checksum}};
+    if (const auto form = database->forms().find(table.family); form != database->forms().end())
+      table.has_block_form = form->second.has_block_tables();
     static_cast<void>(BlobKey::read(file.smallestkey, table.first));  // of other families: none
     static_cast<void>(BlobKey::read(file.largestkey, table.last));    // the same
     // From the file's metadata: RocksDB 7.8 treats a damaged block of another file as the end of

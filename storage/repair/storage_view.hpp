@@ -4,6 +4,7 @@
 #include <rocksdb/db.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +13,9 @@
 
 #include "semel/storage_tools.hpp"
 #include "storage/archive/archive.hpp"
+#include "storage/archive/family_forms.hpp"
 #include "storage/archive/file_checksum.hpp"
+#include "storage/archive/rocks_log.hpp"
 #include "storage/log/checkpoint.hpp"
 #include "storage/log/directory.hpp"
 #include "storage/log/log_files.hpp"
@@ -43,7 +46,7 @@ class StorageLock {
 /// RocksDB opened without any writes, not even to its own log.
 class ReadOnlyDatabase {
  public:
-  /// Errors: those of RocksDB.
+  /// Without the records of RocksDB's log that RocksDB refuses. Errors: those of RocksDB.
   [[nodiscard]] static Result<std::unique_ptr<ReadOnlyDatabase>> open(
       const std::string& path, rocksdb::WALRecoveryMode mode);
   ~ReadOnlyDatabase();
@@ -51,9 +54,17 @@ class ReadOnlyDatabase {
   [[nodiscard]] const std::vector<rocksdb::ColumnFamilyHandle*>& families() const noexcept {
     return families_;
   }
+  /// What was left out.
+  [[nodiscard]] const std::vector<RefusedRecord>& refused() const noexcept {
+    return log_check_->refused();
+  }
+  /// What its families were last opened with.
+  [[nodiscard]] const std::map<std::string, FamilyForm>& forms() const noexcept { return forms_; }
 
  private:
   ReadOnlyDatabase() = default;
+  std::map<std::string, FamilyForm> forms_;
+  std::unique_ptr<LogCheck> log_check_;  // outlives the database
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };
@@ -67,7 +78,12 @@ struct TableFile {
   BlobKey first;  ///< of the journal's family
   BlobKey last;
   FileChecksum checksum{};  ///< of all of it, by the manifest
+  bool has_block_form = true;
+  bool is_cold = false;  ///< of a cold store's own database
 };
+
+/// Whether its entries are the storage's own, or it is not known whose they are.
+[[nodiscard]] bool is_readable(const TableFile& file) noexcept;
 
 struct TableReading {
   std::uint64_t entries = 0;  ///< that could be read
@@ -76,7 +92,8 @@ struct TableReading {
   std::optional<std::uint64_t> offset;
 };
 using VisitEntry = std::function<void(std::string_view key, std::string_view value)>;
-/// Visits every readable entry, also after a damaged block. Sets the family's name.
+/// Visits every readable entry, also after a damaged block. Sets the family's name. Of a family of
+/// the user only the checksums are compared: its entries need objects of his program.
 [[nodiscard]] TableReading read_table(TableFile& file, const VisitEntry& visit);
 
 /// The files and what they record about the storage. Damaged parts are left out; they are not
