@@ -24,6 +24,10 @@ struct Framing {
   Kind kind = Kind::none;
   std::uint64_t length = 0;
 };
+/// Whether a request with it has bytes behind its head.
+[[nodiscard]] constexpr bool has_body(const Framing& framing) noexcept {
+  return framing.kind == Framing::Kind::chunked || framing.length > 0;
+}
 
 struct ForwardOptions {
   std::string_view client_address{};

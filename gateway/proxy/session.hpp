@@ -82,6 +82,19 @@ struct Incoming {
   std::string key_digest{};
 };
 
+/// A request as it goes to the upstream.
+struct OutgoingRequest {
+  std::string head{};
+  std::string_view body{};  ///< if all of it is there
+  Framing later{};          ///< of a body that follows
+  bool is_fresh = false;    ///< on a connection that has served none
+  /// All of it. None: it ends with a chunk.
+  [[nodiscard]] std::optional<std::uint64_t> bytes() const noexcept {
+    if (later.kind == Framing::Kind::chunked) return std::nullopt;
+    return head.size() + body.size() + later.length;
+  }
+};
+
 /// A reply of the upstream, as far as its head; or why there is none.
 struct UpstreamReply {
   enum class How : std::uint8_t { replied, not_sent, broken, timed_out };
@@ -139,8 +152,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // session_relay.cpp
   [[nodiscard]] asio::awaitable<bool> serve_passed(Incoming& in);
-  [[nodiscard]] asio::awaitable<UpstreamReply> exchange(Incoming& in, std::string_view head,
-                                                        std::string_view body, bool fresh);
+  [[nodiscard]] asio::awaitable<UpstreamReply> exchange(Incoming& in,
+                                                        const OutgoingRequest& request);
   [[nodiscard]] asio::awaitable<void> read_reply_head(Incoming& in, UpstreamReply& reply);
   [[nodiscard]] asio::awaitable<Upload> upload(Incoming& in, UpstreamConnection& upstream);
   /// `start`: of the body, what was read before, and where it is; ended when it is sent.

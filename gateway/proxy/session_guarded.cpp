@@ -147,8 +147,9 @@ asio::awaitable<bool> Session::forward(Incoming& in, Work& work, CountedText& bo
                             : Framing::Kind::length,
                         in.request.body.size()};
   const std::string token = work.epoch == 0 ? std::string{} : std::to_string(work.epoch);
-  const std::string head = head_for_upstream(in, framing, token, false);
-  UpstreamReply reply = co_await exchange(in, head, in.request.body, false);
+  const OutgoingRequest request{.head = head_for_upstream(in, framing, token, false),
+                                .body = in.request.body};
+  UpstreamReply reply = co_await exchange(in, request);
   in.request.body = {};
   body.clear();  // it is not sent again
   if (reply.how == UpstreamReply::How::replied) co_await read_reply_head(in, reply);
@@ -252,7 +253,7 @@ asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, Upstrea
     const Start start{record, recorded.body};
     co_return co_await relay(in, reply, start, true, extra);
   }
-  if (reply.parser->keep_alive() && reply.lease.connection->buffer.size() == 0) reply.lease.keep();
+  reply.lease.connection->account.reply_ended(reply.parser->keep_alive());
   for (const Field& field : reply.fields) {
     if (is_of_one_client(field)) recorded.fields.emplace_back(field.name, field.value);
   }

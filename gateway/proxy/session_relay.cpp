@@ -29,16 +29,18 @@ void append_body(std::string& out, const Framing& framing, std::string_view byte
   if (is_chunked) out += "\r\n";
 }
 
-/// Whether a request may be sent twice without a guard (RFC 9110, section 9.2.2).
-bool is_repeatable(const Incoming& in) {
-  const std::string_view method = in.request.method;
-  return in.parser.is_done() && (method == "GET" || method == "HEAD" || method == "OPTIONS");
-}
-
 Framing framing_of_request(const Incoming& in) {
   if (in.parser.chunked()) return {Framing::Kind::chunked, 0};
   const auto length = in.parser.content_length();
   return length ? Framing{Framing::Kind::length, *length} : Framing{};
+}
+
+/// Whether a request may be sent twice without a guard (RFC 9110, section 9.2.2). One with a body
+/// never: its body is gone, and its head alone would make the next request the body.
+bool is_repeatable(const Incoming& in) {
+  const std::string_view method = in.request.method;
+  return !has_body(framing_of_request(in)) &&
+         (method == "GET" || method == "HEAD" || method == "OPTIONS");
 }
 
 Framing framing_of_reply(const Incoming& in,
@@ -50,6 +52,18 @@ Framing framing_of_reply(const Incoming& in,
   if (const auto length = reply.content_length()) return {Framing::Kind::length, *length};
   if (in.is_head || status == not_modified) return {};
   return {in.is_1_0 ? Framing::Kind::close : Framing::Kind::chunked, 0};
+}
+
+/// A reply whose end two readers could see in different places (RFC 9112, section 6.3).
+bool has_two_readings(const http::response_parser<http::buffer_body>& reply) {
+  constexpr unsigned no_content = 204;
+  const auto codings = reply.get().count(http::field::transfer_encoding);
+  const auto coding = reply.get()[http::field::transfer_encoding];
+  if (codings > 1 || (codings == 1 && !equal_names({coding.data(), coding.size()}, "chunked"))) {
+    return true;
+  }
+  const bool announces_body = codings > 0 || reply.content_length().value_or(0) > 0;
+  return reply.get().result_int() == no_content && announces_body;
 }
 
 /// Set by a coroutine when it ends, waited for by another one of the same thread.
@@ -96,24 +110,24 @@ std::string Session::head_for_upstream(const Incoming& in, const Framing& framin
                         .is_upgrade = is_upgrade});
 }
 
-asio::awaitable<UpstreamReply> Session::exchange(Incoming& in, std::string_view head,
-                                                 std::string_view body, bool fresh) {
+asio::awaitable<UpstreamReply> Session::exchange(Incoming& in, const OutgoingRequest& request) {
   UpstreamReply reply;
-  UpstreamPool::Acquired acquired = co_await context_.pool->acquire(fresh);
+  UpstreamPool::Acquired acquired = co_await context_.pool->acquire(request.is_fresh);
   if (acquired.refusal) {
     reply.refusal = *std::move(acquired.refusal);
     co_return reply;
   }
   reply.lease = std::move(acquired.lease);
+  reply.lease.connection->account.begin(request.bytes());
   // From here on the upstream may have read it, whatever the result of the write.
-  Stream& stream = reply.lease.connection->stream;
+  UpstreamConnection& upstream = *reply.lease.connection;
   // A short message is one packet; a long one is sent from where it is.
-  const std::string_view start = body.substr(0, step_bytes);
-  std::string first{head};
+  const std::string_view start = request.body.substr(0, step_bytes);
+  std::string first{request.head};
   first.append(start);
-  error_code error = co_await write_all(stream, first, in.route->timeout);
-  const std::string_view rest = body.substr(start.size());
-  if (!error && !rest.empty()) error = co_await write_all(stream, rest, in.route->timeout);
+  error_code error = co_await upstream.write(first, in.route->timeout);
+  const std::string_view rest = request.body.substr(start.size());
+  if (!error && !rest.empty()) error = co_await upstream.write(rest, in.route->timeout);
   // One that has refused a large body and closed may have sent its reply before.
   if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
     const bool is_late = error == beast::error::timeout;
@@ -153,6 +167,12 @@ asio::awaitable<void> Session::read_reply_head(Incoming& in, UpstreamReply& repl
     constexpr unsigned switching = 101;
     const unsigned status = reply.parser->get().result_int();
     if (status == switching && !find_field(in.fields, "Upgrade").value) break;
+    if (status >= first_final && has_two_readings(*reply.parser)) {
+      reply.how = UpstreamReply::How::broken;
+      reply.refusal = {Outcome::upstream_invalid,
+                       "its reply has a Transfer-Encoding other than chunked, or 204 and a body"};
+      co_return;
+    }
     if (status >= first_final || status == switching) {
       for (const auto& field : reply.parser->get()) {
         reply.fields.push_back({{field.name_string().data(), field.name_string().size()},
@@ -178,8 +198,9 @@ asio::awaitable<Session::Upload> Session::upload(Incoming& in, UpstreamConnectio
     append_body(out, framing, std::string_view{room}.substr(0, step.bytes));
     if (step.is_done && framing.kind == Framing::Kind::chunked) out += last_chunk;
     if (out.empty()) continue;
-    const error_code failed = co_await write_all(upstream.stream, out, in.route->timeout);
+    const error_code failed = co_await upstream.write(out, in.route->timeout);
     if (failed) co_return Upload::upstream_failed;
+    if (step.is_done) upstream.account.sent_last_chunk();
   }
   co_return Upload::complete;
 }
@@ -187,8 +208,11 @@ asio::awaitable<Session::Upload> Session::upload(Incoming& in, UpstreamConnectio
 asio::awaitable<bool> Session::serve_passed(Incoming& in) {
   in.outcome = Outcome::passed;
   const bool is_upgrade = in.route->upgrade && find_field(in.fields, "Upgrade").value.has_value();
-  const std::string head = head_for_upstream(in, framing_of_request(in), {}, is_upgrade);
-  UpstreamReply reply = co_await exchange(in, head, {}, is_upgrade);
+  const Framing framing = framing_of_request(in);
+  const OutgoingRequest request{.head = head_for_upstream(in, framing, {}, is_upgrade),
+                                .later = framing,
+                                .is_fresh = is_upgrade};
+  UpstreamReply reply = co_await exchange(in, request);
   Event uploaded{context_.io};
   Upload upload_result = Upload::complete;
   const bool has_upload = !in.parser.is_done() && reply.how == UpstreamReply::How::replied;
@@ -211,7 +235,8 @@ asio::awaitable<bool> Session::serve_passed(Incoming& in) {
   const bool was_reused = reply.lease.connection != nullptr && reply.lease.connection->is_reused;
   if (reply.how == UpstreamReply::How::broken && was_reused && is_repeatable(in)) {
     // The upstream has closed a connection of the pool just now; this request has no effect.
-    UpstreamReply again = co_await exchange(in, head, {}, true);
+    const OutgoingRequest repeat{.head = request.head, .later = framing, .is_fresh = true};
+    UpstreamReply again = co_await exchange(in, repeat);
     reply = std::move(again);
     if (reply.how == UpstreamReply::How::replied) co_await read_reply_head(in, reply);
   }
@@ -229,7 +254,7 @@ asio::awaitable<bool> Session::serve_passed(Incoming& in) {
     if (is_upgrade) co_await tunnel(in, reply);
     co_return false;
   }
-  const bool is_uploaded = !has_upload || uploaded.is_set();
+  const bool is_uploaded = !has_upload || (uploaded.is_set() && upload_result == Upload::complete);
   bool stays = co_await relay(in, reply, std::nullopt, is_uploaded, "");
   if (has_upload && !uploaded.is_set()) {
     // The reply came before the end of the request: its rest is not wanted.
@@ -289,8 +314,8 @@ asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::op
     }
   }
   if (framing.kind == Framing::Kind::chunked) out += last_chunk;
-  const bool is_clean = parser.keep_alive() && upstream.buffer.size() == 0 && is_uploaded;
-  if (is_clean) reply.lease.keep();
+  upstream.account.reply_ended(parser.keep_alive());
+  if (is_uploaded) reply.lease = {};  // a slow client holds no connection
   const bool is_sent = co_await send(in, out);
   const bool goes_on = is_sent && stays;
   co_return goes_on;

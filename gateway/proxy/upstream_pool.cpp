@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/asio/write.hpp>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@ namespace {
 /// Whether nothing has come on it since it was put back: neither its end nor bytes that nobody has
 /// asked for. Costs a system call, and saves most requests that would be sent to nobody.
 bool is_alive(UpstreamConnection& connection) {
+  if (!connection.is_settled()) return false;
   char byte = 0;
   const int handle = connection.stream.tcp_layer().socket().native_handle();
   const auto got = recv(handle, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -34,17 +36,31 @@ UpstreamPool::UpstreamPool(asio::io_context& io, const Settings& settings,
       count_max_(count),
       queue_max_(queue) {}
 
-void UpstreamPool::Lease::keep() noexcept {
-  if (pool_ == nullptr || connection == nullptr || pool_->is_closed_) return;
-  connection->unused_for = base::Stopwatch{};
-  connection->is_reused = true;
-  connection->stream.tcp_layer().expires_never();
-  pool_->unused_.push_back(std::move(connection));
+asio::awaitable<error_code> UpstreamConnection::write(std::string_view bytes, Millis within) {
+  stream.expires_after(within);
+  auto [error, sent] =
+      co_await asio::async_write(stream, asio::buffer(bytes.data(), bytes.size()), no_throw);
+  account.sent(sent);
+  co_return error;
+}
+
+bool UpstreamConnection::is_settled() {
+  return account.is_settled() && buffer.size() == 0 && !stream.has_unread();
 }
 
 void UpstreamPool::Lease::end() noexcept {
-  connection.reset();
-  if (const auto pool = std::exchange(pool_, nullptr)) pool->release();
+  const auto pool = std::exchange(pool_, nullptr);
+  if (pool == nullptr) return;
+  pool->keep_or_close(std::move(connection));
+  pool->release();
+}
+
+void UpstreamPool::keep_or_close(std::unique_ptr<UpstreamConnection> connection) noexcept {
+  if (connection == nullptr || is_closed_ || !connection->is_settled()) return;
+  connection->unused_for = base::Stopwatch{};
+  connection->is_reused = true;
+  connection->stream.tcp_layer().expires_never();
+  unused_.push_back(std::move(connection));
 }
 
 void UpstreamPool::release() noexcept {

@@ -10,21 +10,30 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/stopwatch.hpp"
 #include "gateway/config/settings.hpp"
+#include "gateway/rules/exchange_account.hpp"
 #include "gateway/rules/outcome.hpp"
 #include "gateway/shared/counters.hpp"
 #include "gateway/shared/stream.hpp"
 
 namespace semel::gateway {
 
-/// An open connection, with what was read behind the last reply: nothing.
+/// An open connection, and what is owed on it.
 struct UpstreamConnection {
   explicit UpstreamConnection(Stream opened) : stream(std::move(opened)) {}
+  /// Writes all of it and accounts for what was written. The call has a deadline of its own.
+  [[nodiscard]] asio::awaitable<error_code> write(std::string_view bytes, Millis within);
+  /// The rule, for all of the gateway: whether another request may be sent on it. Not if this
+  /// exchange owes a byte in either direction, or if bytes have come that nobody has read.
+  [[nodiscard]] bool is_settled();
+
   Stream stream;
   beast::flat_buffer buffer{limits::reply_head_bytes_max};
+  ExchangeAccount account{};
   base::Stopwatch unused_for{};
   bool is_reused = false;
 };
@@ -32,7 +41,8 @@ struct UpstreamConnection {
 /// Used by one thread. Held by all who have a connection of it.
 class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
  public:
-  /// The right to one of the connections; gives it back when it ends.
+  /// The right to one of the connections. At its end the connection is kept for another request if
+  /// it is settled, and closed if not.
   class Lease {
    public:
     Lease() = default;
@@ -45,9 +55,6 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
       return *this;
     }
     ~Lease() { end(); }
-    /// Keeps the connection for another request. Without this it is closed.
-    void keep() noexcept;
-
     std::unique_ptr<UpstreamConnection> connection{};
 
    private:
@@ -80,6 +87,7 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   [[nodiscard]] std::unique_ptr<UpstreamConnection> take_unused();
   [[nodiscard]] asio::awaitable<Acquired> connect(Lease& lease);
   void release() noexcept;
+  void keep_or_close(std::unique_ptr<UpstreamConnection> connection) noexcept;
 
   asio::io_context& io_;
   const Settings& settings_;

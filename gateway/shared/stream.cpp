@@ -36,6 +36,12 @@ std::shared_ptr<asio::ssl::context> new_context(asio::ssl::context::method metho
 
 }  // namespace
 
+bool Stream::has_unread() noexcept {
+  if (!secure_) return false;
+  SSL* const connection = secure_->native_handle();
+  return SSL_has_pending(connection) != 0 || BIO_pending(SSL_get_rbio(connection)) > 0;
+}
+
 Result<std::shared_ptr<asio::ssl::context>> client_tls(const Settings& settings) {
   if (settings.tls_cert.empty()) return std::shared_ptr<asio::ssl::context>{};
   auto made = new_context(asio::ssl::context::tls_server);

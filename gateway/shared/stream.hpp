@@ -44,6 +44,8 @@ class Stream {
   }
   [[nodiscard]] executor_type get_executor() noexcept { return tcp_layer().get_executor(); }
   void expires_after(Millis time) { tcp_layer().expires_after(time); }
+  /// Whether TLS holds bytes that were received and not read. Without TLS they are in the socket.
+  [[nodiscard]] bool has_unread() noexcept;
   void close() noexcept {
     error_code ignored;
     tcp_layer().socket().close(ignored);
