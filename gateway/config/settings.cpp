@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <set>
-
-#include "gateway/guard/admin_token.hpp"
 
 namespace semel::gateway {
 namespace {
@@ -89,101 +86,6 @@ Result<std::string> read_password(const std::string& path) {
                        std::to_string(limits::store_password_bytes_max));
   }
   return line;
-}
-
-namespace {
-
-Status check_node(const Settings& settings) {
-  const NodeSettings& node = settings.node;
-  const bool has_more = !node.user.empty() || !node.password.empty() || node.is_tls ||
-                        !node.ca.empty() || !node.cert.empty() || !node.key.empty();
-  if (!node.is_used()) {
-    if (has_more) return bad_setting("store-user, store-tls and their like need store-node");
-    return Done{};
-  }
-  if (!settings.store.empty()) return bad_setting("store and store-node: there is one store");
-  std::set<std::string> seen;
-  for (const std::string& text : node.addresses) {
-    SEMEL_TRY(address, parse_address(text));
-    if (address.host.empty() || address.port == 0) {
-      return bad_setting("store-node '" + text + "' is not host:port");
-    }
-    if (!seen.insert(text).second) return bad_setting("store-node '" + text + "' is there twice");
-  }
-  if (!node.user.empty() && node.password.empty()) {
-    return bad_setting("store-user needs store-password-file");
-  }
-  if (!node.is_tls && !(node.ca.empty() && node.cert.empty() && node.key.empty())) {
-    return bad_setting("store-ca, store-cert and store-key need store-tls = true");
-  }
-  if (node.cert.empty() != node.key.empty()) {
-    return bad_setting("store-cert and store-key belong together");
-  }
-  for (const Route& route : settings.routes) {
-    if (!route.is_claimed() || route.record_bytes <= limits::node_record_bytes_max) continue;
-    return bad_setting("route '" + route.name + "': record-bytes is " +
-                       std::to_string(route.record_bytes) + "; a node records up to " +
-                       std::to_string(limits::node_record_bytes_max));
-  }
-  return Done{};
-}
-
-}  // namespace
-
-Status check_settings(const Settings& settings) {
-  if (settings.listen.empty()) return bad_setting("listen is missing, as in :8443");
-  if (settings.upstream.empty()) {
-    return bad_setting("upstream is missing, as in http://127.0.0.1:8080");
-  }
-  SEMEL_CHECK(parse_address(settings.listen));
-  SEMEL_CHECK(parse_upstream(settings.upstream));
-  if (!settings.admin.empty()) {
-    SEMEL_TRY(admin, parse_address(settings.admin));
-    if (settings.admin_token.empty() && admin.host != "127.0.0.1" && admin.host != "::1" &&
-        admin.host != "localhost") {
-      return bad_setting("admin is '" + settings.admin +
-                         "': without admin-token-file it must be on 127.0.0.1, ::1 or localhost");
-    }
-  }
-  if (!settings.admin_hosts.empty() && (settings.admin.empty() || !settings.admin_token.empty())) {
-    return bad_setting("admin-hosts is for an admin port without admin-token-file");
-  }
-  for (const std::string& host : settings.admin_hosts) {
-    if (host.find_first_of(":/ ") == std::string::npos) continue;
-    return bad_setting("admin-hosts has '" + host + "', which is not the name of a host");
-  }
-  if (!settings.admin_token.empty()) {
-    if (settings.admin.empty()) return bad_setting("admin-token-file needs admin");
-    SEMEL_CHECK(AdminToken::make(settings.admin_token));
-  }
-  if (settings.tls_cert.empty() != settings.tls_key.empty()) {
-    return bad_setting("tls-cert and tls-key belong together");
-  }
-  SEMEL_CHECK(check_node(settings));
-  for (const Route& route : settings.routes) {
-    const auto in_route = [&](const std::string& text) {
-      return bad_setting("route '" + route.name + "': " + text);
-    };
-    const ScopeParts& scope = route.scope;
-    const bool has_scope = scope.authorization || scope.key_id || !scope.headers.empty();
-    if (has_scope == scope.shared) {
-      return in_route("scope is either \"shared\" or names what tells clients apart");
-    }
-    if (scope.key_id && !route.signature.is_required) {
-      return in_route("scope \"key-id\" needs signature = true");
-    }
-    if (scope.key_id && route.guard == Guard::form_token) {
-      return in_route("a form token is issued to requests that are not signed: scope by a header");
-    }
-    if (route.guard == Guard::issue_token && route.signature.is_required) {
-      return in_route("a route that issues tokens cannot ask for a signature");
-    }
-    const FingerprintParts& parts = route.fingerprint;
-    const bool has_print = parts.method || parts.path || parts.query || parts.body || parts.json ||
-                           !parts.headers.empty();
-    if (!has_print) return in_route("fingerprint names nothing");
-  }
-  return Done{};
 }
 
 }  // namespace semel::gateway

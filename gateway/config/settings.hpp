@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,7 +82,8 @@ struct Settings {
   Millis drain_timeout{30'000};
   bool trust_forwarded = false;  ///< X-Forwarded-* of clients are passed on
   bool preserve_host = true;     ///< the upstream sees the client's Host
-  Guard default_guard = Guard::pass;
+  /// Of requests without a route: pass or refuse. Must be there if any route guards; else pass.
+  std::optional<Guard> default_guard{};
 
   std::vector<Route> routes{};
   std::vector<SigningKey> keys{};
@@ -89,8 +91,5 @@ struct Settings {
 
 /// The first line of `path`. Errors: bad_option (names the file).
 [[nodiscard]] Result<std::string> read_password(const std::string& path);
-
-/// What must hold whatever the source: addresses, pairs, ranges. Errors: bad_option (names it).
-[[nodiscard]] Status check_settings(const Settings& settings);
 
 }  // namespace semel::gateway

@@ -26,28 +26,33 @@ Admission not_admitted(Outcome outcome, std::string detail, Millis retry_after =
 
 Result<std::unique_ptr<RequestRules>> RequestRules::open(const std::vector<Route>& routes,
                                                          std::vector<SigningKey> keys) {
-  std::unique_ptr<RequestRules> made{new RequestRules{routes, std::move(keys)}};
-  for (const Route& route : routes) SEMEL_CHECK(made->check(route));
-  return made;
+  const std::vector<std::string> errors = check(routes, keys);
+  if (!errors.empty()) return Error{ErrorCode::bad_option, errors.front()};
+  return std::unique_ptr<RequestRules>{new RequestRules{routes, std::move(keys)}};
 }
 
-Status RequestRules::check(const Route& route) const {
-  const auto in_route = [&](const std::string& text) {
-    return Error{ErrorCode::bad_option, "route '" + route.name + "': " + text};
+std::vector<std::string> RequestRules::check(const std::vector<Route>& routes,
+                                             const std::vector<SigningKey>& keys) {
+  const RequestRules rules{routes, keys};
+  std::vector<std::string> errors;
+  for (const Route& route : routes) rules.check(route, errors);
+  return errors;
+}
+
+void RequestRules::check(const Route& route, std::vector<std::string>& errors) const {
+  const auto fail = [&](const std::string& text) {
+    errors.push_back("route '" + route.name + "': " + text);
   };
   if (route.signature.is_required) {
     for (const std::string& id : route.signature.keys) {
-      if (secrets_of(route.signature, id).empty()) {
-        return in_route("there is no signing key '" + id + "'");
-      }
+      if (secrets_of(route.signature, id).empty()) fail("there is no signing key '" + id + "'");
     }
-    if (keys_.empty()) return in_route("there is no signing key");
+    if (keys_.empty()) fail("there is no signing key");
   }
-  if (route.guard != Guard::issue_token) return Done{};
+  if (route.guard != Guard::issue_token) return;
   const Route* const issued_for = find(route.token_route);
-  if (issued_for != nullptr && issued_for->guard == Guard::form_token) return Done{};
-  return in_route("token_route '" + route.token_route +
-                  "' is no route with guard = \"form-token\"");
+  if (issued_for != nullptr && issued_for->guard == Guard::form_token) return;
+  fail("token-route '" + route.token_route + "' is no route with guard = \"form-token\"");
 }
 
 const Route* RequestRules::find(std::string_view name) const noexcept {

@@ -85,6 +85,9 @@ class RequestRules {
   /// tokens that is not there).
   [[nodiscard]] static Result<std::unique_ptr<RequestRules>> open(const std::vector<Route>& routes,
                                                                   std::vector<SigningKey> keys);
+  /// What open() refuses, all of it: a line for each mistake.
+  [[nodiscard]] static std::vector<std::string> check(const std::vector<Route>& routes,
+                                                      const std::vector<SigningKey>& keys);
   [[nodiscard]] const std::vector<Route>& routes() const noexcept { return routes_; }
   /// The route of that name; null: none.
   [[nodiscard]] const Route* find(std::string_view name) const noexcept;
@@ -107,7 +110,7 @@ class RequestRules {
  private:
   RequestRules(const std::vector<Route>& routes, std::vector<SigningKey> keys)
       : routes_(routes), keys_(std::move(keys)) {}
-  [[nodiscard]] Status check(const Route& route) const;
+  void check(const Route& route, std::vector<std::string>& errors) const;
 
   const std::vector<Route>& routes_;
   const std::vector<SigningKey> keys_;

@@ -10,6 +10,7 @@
 #include "base/mutex.hpp"
 #include "base/stopwatch.hpp"
 #include "gateway/config/reload.hpp"
+#include "gateway/config/settings_check.hpp"
 #include "gateway/proxy/access_log.hpp"
 #include "gateway/proxy/admin_port.hpp"
 #include "gateway/proxy/claim_backend.hpp"
@@ -89,8 +90,7 @@ Status Gateway::Impl::open_store() {
   SEMEL_TRY(for_nodes, node_tls(settings_.node));
   node_tls_.set(std::move(for_nodes));
   SEMEL_CHECK(backend_.open());
-  auto policy = std::make_shared<const RoutePolicy>(settings_.routes, settings_.keys,
-                                                    settings_.default_guard, counters_);
+  auto policy = std::make_shared<const RoutePolicy>(settings_, counters_);
   counters_.show(policy->counts());
   SEMEL_TRY(terms, backend_.prepare(std::move(policy), node_tls_));
   backend_.use();
@@ -173,8 +173,7 @@ Result<std::vector<std::string>> Gateway::Impl::reload(const Settings& fresh) {
   SEMEL_TRY(for_nodes, node_tls(files.node));
   CurrentTls to_nodes;
   to_nodes.set(for_nodes);
-  auto policy =
-      std::make_shared<const RoutePolicy>(fresh.routes, fresh.keys, fresh.default_guard, counters_);
+  auto policy = std::make_shared<const RoutePolicy>(fresh, counters_);
   SEMEL_TRY(terms, backend_.prepare(policy, to_nodes));
   client_tls_.set(std::move(for_clients));
   upstream_tls_.set(std::move(for_upstream));
@@ -209,8 +208,24 @@ bool Gateway::Impl::drain() {
 Gateway::Gateway(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Gateway::~Gateway() = default;
 
+std::vector<std::string> Gateway::check(const Settings& settings) {
+  std::vector<std::string> errors = check_settings(settings);
+  const std::vector<std::string> files = check_tls_files(settings);
+  errors.insert(errors.end(), files.begin(), files.end());
+  if (!errors.empty()) return errors;
+  // What an engine says of the routes' terms, it says without a storage as well.
+  const SystemClock clock;
+  const auto engine =
+      Engine::open({.clock = &clock, .memory_bytes = semel::limits::memory_bytes_min});
+  if (!engine) return errors;
+  const auto guards = Guards::open(**engine, settings.routes, settings.keys, std::nullopt);
+  if (!guards) errors.push_back(guards.error().detail);
+  return errors;
+}
+
 Result<std::unique_ptr<Gateway>> Gateway::start(Settings settings) {
-  SEMEL_CHECK(check_settings(settings));
+  const std::vector<std::string> errors = check_settings(settings);
+  if (!errors.empty()) return Error{ErrorCode::bad_option, errors.front()};
   // Asio throws if there is no descriptor left for it, std::thread if there is no thread.
   try {
     auto impl = std::make_unique<Impl>(std::move(settings));
@@ -232,7 +247,8 @@ std::uint16_t Gateway::admin_port() const noexcept {
 }
 
 Result<std::vector<std::string>> Gateway::reload(const Settings& fresh) {
-  SEMEL_CHECK(check_settings(fresh));
+  const std::vector<std::string> errors = check_settings(fresh);
+  if (!errors.empty()) return Error{ErrorCode::bad_option, errors.front()};
   return impl_->reload(fresh);
 }
 

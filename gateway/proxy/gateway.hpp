@@ -25,6 +25,9 @@ class Gateway {
   /// those of Storage::open(), recover() and Engine::open(), no_thread. The detail is the whole
   /// text for the user.
   [[nodiscard]] static Result<std::unique_ptr<Gateway>> start(Settings settings);
+  /// All that start() refuses before it touches a store or a port, a line for each: settings, files
+  /// of TLS, terms of routes. None: they are right.
+  [[nodiscard]] static std::vector<std::string> check(const Settings& settings);
   /// Ends at once what drain() has left.
   ~Gateway();
   Gateway(const Gateway&) = delete;

@@ -51,13 +51,12 @@ std::string upstream_head(const Request& request, std::string_view target, const
   const std::string_view client_host = find_field(request.fields, "Host").value.value_or("");
   const std::string_view host = options.host.empty() ? client_host : options.host;
   append_field(head, "Host", host);
-  const std::string connection = connection_of(request.fields);
   std::string forwarded_for;
   for (const Field& field : request.fields) {
     const bool is_ours =
         equal_names(field.name, "Host") || equal_names(field.name, "Content-Length") ||
         equal_names(field.name, "Expect") || equal_names(field.name, "Semel-Fencing-Token");
-    if (is_ours || is_hop_by_hop(field.name, connection)) continue;
+    if (is_ours || is_hop_by_hop(field.name, "")) continue;
     if (is_forwarded(field.name)) {
       if (!options.trusts_forwarded) continue;
       if (equal_names(field.name, "X-Forwarded-For")) {

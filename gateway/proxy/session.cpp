@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gateway/rules/head.hpp"
+#include "gateway/rules/route_choice.hpp"
 #include "gateway/rules/work_key.hpp"
 
 namespace semel::gateway {
@@ -23,6 +24,21 @@ std::string_view text_of(const beast::flat_buffer& buffer) {
 
 std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
+}
+
+/// The handshake of a websocket, and of nothing else that a connection may become: behind another
+/// protocol there may be requests that no guard sees.
+/// Source: RFC 6455, section 4.1
+bool asks_for_websocket(const Incoming& in) {
+  constexpr std::size_t key_characters = 24;  // 16 bytes in base64
+  const auto only = [&](std::string_view name) {
+    const FieldLookup found = find_field(in.fields, name);
+    return found.repeated ? std::string_view{} : found.value.value_or(std::string_view{});
+  };
+  return in.request.method == "GET" && !in.is_1_0 && in.parser.is_done() &&
+         equal_names(only("Upgrade"), "websocket") && has_token(only("Connection"), "upgrade") &&
+         only("Sec-WebSocket-Key").size() == key_characters &&
+         only("Sec-WebSocket-Version") == "13";
 }
 
 /// Counted as long as it lives.
@@ -151,6 +167,7 @@ std::optional<Refusal> Session::parse_head(Incoming& in, std::size_t head_bytes)
   buffer_.consume(used);
   const auto& head = in.parser.get();
   for (const auto& field : head) {
+    if (!is_passed_name(view(field.name_string()))) continue;
     in.fields.push_back({view(field.name_string()), view(field.value())});
   }
   in.target = view(head.target());
@@ -177,21 +194,26 @@ std::optional<Refusal> Session::choose_route(Incoming& in) const {
     }
     in.expects_continue = !in.is_1_0;
   }
-  const Result<std::string> path = normal_path(in.request.path);
-  if (!path) return Refusal{Outcome::bad_request, path.error().detail};
-  const Route* const found = find_route(in.policy->routes(), method, *path);
-  in.route = found != nullptr ? found : &in.policy->default_route();
-  return std::nullopt;
+  const Status passed = check_fields(in.fields);
+  if (!passed) return Refusal{Outcome::bad_request, passed.error().detail};
+  RouteChoice choice =
+      gateway::choose_route(in.policy->routes(), in.policy->default_route(), in.request);
+  in.route = choice.route;
+  return std::move(choice.refusal);
 }
 
 asio::awaitable<bool> Session::serve(Incoming& in) {
   const Route& route = *in.route;
   Refusal refusal{Outcome::route_refused};
   if (route.guard == Guard::refuse) co_return co_await refuse(in, refusal);
-  const bool is_upgrade = find_field(in.fields, "Upgrade").value.has_value();
-  if (is_upgrade && !(route.upgrade && !route.is_buffered() && in.parser.is_done())) {
-    refusal = {Outcome::not_supported, "upgrades are not passed on"};
-    co_return co_await refuse(in, refusal);
+  if (find_field(in.fields, "Upgrade").value) {
+    in.is_websocket = route.upgrade && !route.guards() && asks_for_websocket(in);
+    if (!in.is_websocket) {
+      refusal = {Outcome::not_supported, route.upgrade
+                                             ? "this is not the handshake of a websocket (RFC 6455)"
+                                             : "upgrades are not passed on"};
+      co_return co_await refuse(in, refusal);
+    }
   }
   if (route.guard == Guard::issue_token) co_return co_await issue_token(in);
   if (route.is_buffered()) co_return co_await serve_guarded(in);

@@ -74,6 +74,7 @@ struct Incoming {
   bool is_1_0 = false;
   bool keep_alive = true;
   bool expects_continue = false;
+  bool is_websocket = false;  ///< its handshake, which the route passes on
   // For the log and the counters.
   base::Stopwatch since{};
   Outcome outcome = Outcome::bad_request;

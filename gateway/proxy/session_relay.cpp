@@ -66,6 +66,14 @@ bool has_two_readings(const http::response_parser<http::buffer_body>& reply) {
   return reply.get().result_int() == no_content && announces_body;
 }
 
+/// Whether a status 101 says that the connection is a websocket now.
+bool is_websocket(const http::response_parser<http::buffer_body>& reply) {
+  const auto& head = reply.get();
+  const auto protocol = head[http::field::upgrade];
+  return head.count(http::field::upgrade) == 1 &&
+         equal_names({protocol.data(), protocol.size()}, "websocket");
+}
+
 /// Set by a coroutine when it ends, waited for by another one of the same thread.
 class Event {
  public:
@@ -166,7 +174,7 @@ asio::awaitable<void> Session::read_reply_head(Incoming& in, UpstreamReply& repl
     constexpr unsigned first_final = 200;
     constexpr unsigned switching = 101;
     const unsigned status = reply.parser->get().result_int();
-    if (status == switching && !find_field(in.fields, "Upgrade").value) break;
+    if (status == switching && !(in.is_websocket && is_websocket(*reply.parser))) break;
     if (status >= first_final && has_two_readings(*reply.parser)) {
       reply.how = UpstreamReply::How::broken;
       reply.refusal = {Outcome::upstream_invalid,
@@ -183,7 +191,7 @@ asio::awaitable<void> Session::read_reply_head(Incoming& in, UpstreamReply& repl
   }
   reply.how = UpstreamReply::How::broken;
   reply.refusal = {Outcome::upstream_invalid,
-                   "status 101 that nobody asked for, or more than 16 replies of 1xx"};
+                   "status 101 to something else than was asked for, or more than 16 of 1xx"};
 }
 
 asio::awaitable<Session::Upload> Session::upload(Incoming& in, UpstreamConnection& upstream) {
@@ -207,11 +215,10 @@ asio::awaitable<Session::Upload> Session::upload(Incoming& in, UpstreamConnectio
 
 asio::awaitable<bool> Session::serve_passed(Incoming& in) {
   in.outcome = Outcome::passed;
-  const bool is_upgrade = in.route->upgrade && find_field(in.fields, "Upgrade").value.has_value();
   const Framing framing = framing_of_request(in);
-  const OutgoingRequest request{.head = head_for_upstream(in, framing, {}, is_upgrade),
+  const OutgoingRequest request{.head = head_for_upstream(in, framing, {}, in.is_websocket),
                                 .later = framing,
-                                .is_fresh = is_upgrade};
+                                .is_fresh = in.is_websocket};
   UpstreamReply reply = co_await exchange(in, request);
   Event uploaded{context_.io};
   Upload upload_result = Upload::complete;
@@ -251,7 +258,7 @@ asio::awaitable<bool> Session::serve_passed(Incoming& in) {
   }
   constexpr unsigned switching = 101;
   if (reply.parser->get().result_int() == switching) {
-    if (is_upgrade) co_await tunnel(in, reply);
+    co_await tunnel(in, reply);
     co_return false;
   }
   const bool is_uploaded = !has_upload || (uploaded.is_set() && upload_result == Upload::complete);

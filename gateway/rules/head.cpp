@@ -7,6 +7,7 @@
 #include "base/hex.hpp"
 #include "gateway/rules/limits.hpp"
 #include "gateway/rules/message.hpp"
+#include "gateway/rules/method.hpp"
 
 namespace semel::gateway {
 namespace {
@@ -48,7 +49,11 @@ Status check_request_line(std::string_view line, Framing& framing) {
   const std::string_view method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, last - first - 1);
   const std::string_view version = line.substr(last + 1);
-  if (!is_token(method)) return bad_head("the method is not a token");
+  if (!is_served_method(method) && method != "CONNECT" && method != "TRACE") {
+    constexpr std::size_t shown_max = 40;
+    return bad_head("the method '" + std::string{method.substr(0, shown_max)} +
+                    "' is not a registered one in capitals");
+  }
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
     return bad_head("the version is neither HTTP/1.0 nor HTTP/1.1");
   }
@@ -151,20 +156,39 @@ std::optional<std::size_t> end_of_head(std::string_view bytes) noexcept {
 }
 
 bool is_hop_by_hop(std::string_view name, std::string_view connection) noexcept {
-  constexpr std::array<std::string_view, 9> known{"Connection",
-                                                  "Keep-Alive",
-                                                  "Proxy-Connection",
-                                                  "Proxy-Authenticate",
-                                                  "Proxy-Authorization",
-                                                  "TE",
-                                                  "Trailer",
-                                                  "Transfer-Encoding",
-                                                  "Upgrade"};
+  constexpr std::array<std::string_view, 10> known{"Connection",
+                                                   "HTTP2-Settings",
+                                                   "Keep-Alive",
+                                                   "Proxy-Connection",
+                                                   "Proxy-Authenticate",
+                                                   "Proxy-Authorization",
+                                                   "TE",
+                                                   "Trailer",
+                                                   "Transfer-Encoding",
+                                                   "Upgrade"};
   const auto is_name = [&](std::string_view each) { return equal_names(each, name); };
   return std::any_of(known.begin(), known.end(), is_name) || has_token(connection, name);
 }
 
-Result<std::string> normal_path(std::string_view path) {
+Status check_fields(Fields fields) {
+  for (const Field& connection : fields) {
+    if (!equal_names(connection.name, "Connection")) continue;
+    for (const Field& field : fields) {
+      if (has_token(connection.value, field.name) && !is_hop_by_hop(field.name, "")) {
+        return bad_head("Connection names the field '" + std::string{field.name} + "'");
+      }
+    }
+  }
+  return Done{};
+}
+
+bool is_passed_name(std::string_view name) noexcept {
+  return name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+             "0123456789-") == std::string_view::npos;
+}
+
+Result<std::string> normal_path(std::string_view path, PathReading reading) {
   std::string out;
   out.reserve(path.size());
   bool is_parameter = false;  // of a segment; servers for Java take "/pay;a=b" for "/pay"
@@ -182,8 +206,8 @@ Result<std::string> normal_path(std::string_view path) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f' || c == '\\') {
       return bad_head("a control character or backslash in the path");
     }
-    is_parameter = c != '/' && (is_parameter || c == ';');
-    if (is_parameter || (c == '/' && out.ends_with('/'))) continue;
+    is_parameter = c != '/' && !reading.keeps_parameters && (is_parameter || c == ';');
+    if (is_parameter || (c == '/' && !reading.keeps_slashes && out.ends_with('/'))) continue;
     out += c;
   }
   for (const char* const segment : {"/./", "/../"}) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "gateway/rules/head.hpp"
+#include "gateway/rules/message.hpp"
+
 namespace semel::gateway {
 namespace {
 
@@ -20,6 +23,17 @@ bool fits_segment(std::string_view pattern, std::string_view segment) noexcept {
          segment.ends_with(back);
 }
 
+/// Whether `wide` fits each segment that `narrow` fits, which may have a '*' itself.
+bool covers_segment(std::string_view wide, std::string_view narrow) noexcept {
+  const std::size_t star = wide.find('*');
+  if (star == std::string_view::npos) return wide == narrow;
+  if (wide == "*") return !narrow.empty();
+  const std::size_t other = narrow.find('*');
+  if (other == std::string_view::npos) return fits_segment(wide, narrow);
+  return narrow.substr(0, other).starts_with(wide.substr(0, star)) &&
+         narrow.substr(other + 1).ends_with(wide.substr(star + 1));
+}
+
 }  // namespace
 
 Result<PathPattern> PathPattern::parse(std::string_view text) {
@@ -28,6 +42,9 @@ Result<PathPattern> PathPattern::parse(std::string_view text) {
   if (text.find_first_of("%?#\\") != std::string_view::npos) {
     return bad_pattern(text, "paths are compared decoded and without their query");
   }
+  const Result<std::string> normal = normal_path(text);
+  if (!normal) return bad_pattern(text, "no request has such a path: " + normal.error().detail);
+  if (*normal != text) return bad_pattern(text, "paths are compared without parameters (';')");
   PathPattern made;
   made.text_ = text;
   std::string_view rest = text.substr(1);
@@ -66,10 +83,28 @@ bool PathPattern::fits(std::string_view path) const noexcept {
   return has_rest_;
 }
 
+bool PathPattern::fits_laxly(std::string_view path) const {
+  PathPattern lower = *this;
+  for (std::string& segment : lower.segments_) segment = lower_case(segment);
+  return lower.fits(lower_case(path));
+}
+
+bool PathPattern::covers(const PathPattern& other) const noexcept {
+  const std::size_t count = segments_.size();
+  const bool has_more = other.segments_.size() > count || other.has_rest_;
+  if (other.segments_.size() < count || (has_more && !has_rest_)) return false;
+  return std::equal(segments_.begin(), segments_.end(), other.segments_.begin(), covers_segment);
+}
+
+bool Route::fits_method(std::string_view method) const noexcept {
+  const auto is_named = [&](std::string_view each) {
+    return std::find(methods.begin(), methods.end(), each) != methods.end();
+  };
+  return methods.empty() || is_named(method) || (method == "HEAD" && is_named("GET"));
+}
+
 bool Route::fits(std::string_view method, std::string_view normal_path) const noexcept {
-  const bool is_method =
-      methods.empty() || std::find(methods.begin(), methods.end(), method) != methods.end();
-  return is_method && path.fits(normal_path);
+  return fits_method(method) && path.fits(normal_path);
 }
 
 const Route* find_route(std::span<const Route> routes, std::string_view method,

@@ -24,6 +24,10 @@ class PathPattern {
   /// Errors: bad_option (names the pattern and what is wrong).
   [[nodiscard]] static Result<PathPattern> parse(std::string_view text);
   [[nodiscard]] bool fits(std::string_view path) const noexcept;
+  /// The same without regard to the case of ASCII letters.
+  [[nodiscard]] bool fits_laxly(std::string_view path) const;
+  /// Whether this fits each path that `other` fits.
+  [[nodiscard]] bool covers(const PathPattern& other) const noexcept;
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
@@ -108,6 +112,7 @@ struct Route {
   std::size_t body_bytes = std::size_t{1} << 20;    ///< of a guarded request: 413 above
   std::size_t record_bytes = std::size_t{1} << 20;  ///< of a recorded reply, head included
   bool upgrade = false;                             ///< websockets are passed on
+  bool ignores_override = false;  ///< the upstream takes no notice of X-HTTP-Method-Override
 
   [[nodiscard]] bool is_claimed() const noexcept {
     return guard == Guard::idempotency_key || guard == Guard::form_token;
@@ -116,6 +121,12 @@ struct Route {
   [[nodiscard]] bool is_buffered() const noexcept {
     return is_claimed() || guard == Guard::debounce || signature.is_required;
   }
+  /// Whether a request may fail here that the upstream alone would take.
+  [[nodiscard]] bool guards() const noexcept {
+    return guard != Guard::pass || signature.is_required;
+  }
+  /// HEAD where GET is named, too: upstreams run it as GET and leave out the body.
+  [[nodiscard]] bool fits_method(std::string_view method) const noexcept;
   [[nodiscard]] bool fits(std::string_view method, std::string_view normal_path) const noexcept;
 };
 

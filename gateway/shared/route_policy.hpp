@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "gateway/config/settings.hpp"
@@ -15,11 +14,10 @@ namespace semel::gateway {
 /// Does not change; shared by those who read it.
 class RoutePolicy {
  public:
-  RoutePolicy(std::vector<Route> routes, std::vector<SigningKey> keys, Guard default_guard,
-              const Counters& counters)
-      : routes_(std::move(routes)), keys_(std::move(keys)), counts_(counters.counts_for(routes_)) {
+  RoutePolicy(const Settings& settings, const Counters& counters)
+      : routes_(settings.routes), keys_(settings.keys), counts_(counters.counts_for(routes_)) {
     default_route_.name = "default";
-    default_route_.guard = default_guard;
+    default_route_.guard = settings.default_guard.value_or(Guard::pass);
   }
   RoutePolicy(const RoutePolicy&) = delete;
   RoutePolicy& operator=(const RoutePolicy&) = delete;

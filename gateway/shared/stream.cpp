@@ -3,6 +3,7 @@
 #include <openssl/ssl.h>
 
 #include <boost/asio/ssl/host_name_verification.hpp>
+#include <fstream>
 
 namespace semel::gateway {
 namespace {
@@ -40,6 +41,33 @@ bool Stream::has_unread() noexcept {
   if (!secure_) return false;
   SSL* const connection = secure_->native_handle();
   return SSL_has_pending(connection) != 0 || BIO_pending(SSL_get_rbio(connection)) > 0;
+}
+
+std::vector<std::string> check_tls_files(const Settings& settings) {
+  std::vector<std::string> errors;
+  const NodeSettings& node = settings.node;
+  const std::pair<const char*, const std::string*> files[] = {
+      {"tls-cert", &settings.tls_cert},
+      {"tls-key", &settings.tls_key},
+      {"upstream-ca", &settings.upstream_ca},
+      {"store-ca", &node.ca},
+      {"store-cert", &node.cert},
+      {"store-key", &node.key}};
+  for (const auto& [setting, file] : files) {
+    if (file->empty()) continue;
+    std::ifstream stream{*file, std::ios::binary};
+    if (stream.get() != std::ifstream::traits_type::eof()) continue;
+    errors.push_back(std::string{setting} + " '" + *file + "': cannot be read, or is empty");
+  }
+  if (!errors.empty()) return errors;  // those that follow would say the same again
+  const auto note = [&](const auto& made) {
+    if (!made) errors.push_back(made.error().detail);
+  };
+  const bool is_pair = settings.tls_cert.empty() == settings.tls_key.empty();
+  if (is_pair) note(client_tls(settings));
+  if (parse_upstream(settings.upstream)) note(upstream_tls(settings));
+  if (node.cert.empty() == node.key.empty()) note(node_tls(node));
+  return errors;
 }
 
 Result<std::shared_ptr<asio::ssl::context>> client_tls(const Settings& settings) {

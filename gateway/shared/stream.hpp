@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.hpp"
 #include "gateway/config/settings.hpp"
@@ -85,6 +86,8 @@ class CurrentTls {
   std::shared_ptr<asio::ssl::context> tls_ SEMEL_GUARDED_BY(mutex_);
 };
 
+/// Whether all files that settings of TLS name are there and fit each other: a line for each error.
+[[nodiscard]] std::vector<std::string> check_tls_files(const Settings& settings);
 /// TLS for clients: 1.2 and 1.3, HTTP/1.1 by ALPN. None: plain HTTP. Errors: bad_option (names the
 /// file).
 [[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> client_tls(const Settings& settings);

@@ -39,7 +39,8 @@ class Served:
                                        settings=settings, errors=self.errors)
 
     def configure(self, routes, settings="threads = 2\n"):
-        (self.path / "gateway.toml").write_text("[gateway]\n" + settings + "\n" + routes)
+        text = f'[gateway]\ndefault = "pass"\n{settings}\n{routes}'
+        (self.path / "gateway.toml").write_text(text)
 
     def text(self):
         return self.errors.read_text(errors="replace")

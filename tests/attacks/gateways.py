@@ -13,7 +13,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gateway"))
 # pylint: disable=wrong-import-position,unused-import
-from harness import (WITHIN, Client, Gateway, Upstream, message,  # noqa: E402,F401
+from harness import (WITHIN, Client, Gateway, Upstream, handshake, message,  # noqa: E402,F401
                      new_directory)
 from stores import wait_until  # noqa: E402,F401
 

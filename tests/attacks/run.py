@@ -2,11 +2,10 @@
 
 The first attack: Catch2 tests tagged [attack][fault-N] in all suites of the build, and the programs
 fault_NN_name.py beside this file. The second one: tests tagged [once-again-N], the programs
-once_again_NN_name.py, and those of our clients with "once-again-N" in their names (clients.py),
-for which --program names the node and --clients a folder for what is built. Its second half,
-between two systems: tests tagged [between-N], the programs between_NN_name.py. Prints a table of
-the faults; the last line is the figure. Fails if a test fails, or if a fault has no test that
-passed.
+once_again_NN_name.py, and those of our clients with "once-again-N" in their names (clients.py), for
+which --program names the node and --clients a folder for what is built. Its second half, between
+two systems: tests tagged [between-N], the programs between_NN_name.py. Prints a table of the
+faults; the last line is the figure. Fails if a test fails, or if a fault has no test that passed.
 """
 
 import argparse

@@ -140,7 +140,7 @@ class Upstream:
             return True
         if do == 'upgrade':
             wfile.write(b'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n'
-                        b'Upgrade: echo\r\n\r\n')
+                        b'Upgrade: websocket\r\n\r\n')
             while data := connection.recv(4096):
                 connection.sendall(data.upper())
             return False
@@ -178,7 +178,9 @@ class Upstream:
 
 
 class Gateway:
-    """A process of `semel gateway`. `routes` is TOML behind [gateway]."""
+    """A process of `semel gateway`. `routes` is TOML behind [gateway]. Requests without a route
+    pass, unless `settings` say otherwise.
+    """
 
     def __init__(self, program, upstream_port, routes, directory, flags=(), settings='',
                  has_log=True, errors=None):
@@ -189,7 +191,8 @@ class Gateway:
         self.log = os.path.join(directory, 'access.log')
         config = os.path.join(directory, 'gateway.toml')
         with open(config, 'w', encoding='utf-8') as file:
-            file.write('[gateway]\n' + settings + '\n' + routes)
+            default = '' if 'default = ' in settings else 'default = "pass"\n'
+            file.write('[gateway]\n' + settings + '\n' + default + routes)
         if '--upstream' not in flags:
             flags = ['--upstream', f'http://127.0.0.1:{upstream_port}', *flags]
         if 'listen' not in settings:
@@ -339,6 +342,12 @@ def message(method='POST', target='/pay', body=b'', fields=None, key=None, who='
     if body or method in ('POST', 'PUT'):
         lines.append(f'Content-Length: {len(body)}')
     return ('\r\n'.join(lines) + '\r\n\r\n').encode() + body
+
+
+def handshake():
+    """The fields by which a client asks for a websocket (RFC 6455)."""
+    return {'Connection': 'Upgrade', 'Upgrade': 'websocket', 'Sec-WebSocket-Version': '13',
+            'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ=='}
 
 
 def new_directory():

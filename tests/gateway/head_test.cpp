@@ -2,9 +2,11 @@
 #include "gateway/rules/head.hpp"
 
 #include <string>
+#include <vector>
 
 #include "gateway/rules/limits.hpp"
 #include "gateway/rules/message.hpp"
+#include "gateway/rules/method.hpp"
 #include "tests/support/catch.hpp"
 
 namespace {
@@ -69,6 +71,55 @@ TEST_CASE("head: what two servers may read differently is refused", "[gateway][h
   for (const std::string& head : refused) {
     INFO(head);
     CHECK_FALSE(why(head).empty());
+  }
+}
+
+TEST_CASE("head: a method is a registered one in capitals", "[gateway][head][between-2]") {
+  const auto head = [](const std::string& method) {
+    return method + " /pay HTTP/1.1\r\nHost: a\r\n\r\n";
+  };
+  for (const auto method : semel::gateway::served_methods()) {
+    CHECK(why(head(std::string{method})).empty());
+  }
+  for (const char* const method :
+       {"post", "Post", "POSt", "get", "FETCH", "PRI", "P", "POST,", "_POST"}) {
+    CHECK(why(head(method)).find("'" + std::string{method} + "'") != std::string::npos);
+  }
+}
+
+TEST_CASE("head: Connection takes no field of the request away", "[gateway][head][between-3]") {
+  using semel::gateway::Field;
+  const auto passes = [](std::vector<Field> fields) {
+    fields.insert(fields.end(), {{"Host", "a"},
+                                 {"authorization", "b"},
+                                 {"Idempotency-Key", "k"},
+                                 {"X-Limit", "1"},
+                                 {"TE", "trailers"},
+                                 {"Keep-Alive", "5"}});
+    return semel::gateway::check_fields(fields).ok();
+  };
+  for (const char* const value :
+       {"close", "keep-alive, TE", "Upgrade", "X-Other", "", "Keep-Alive,te,,"}) {
+    INFO(value);
+    CHECK(passes({{"Connection", value}}));
+  }
+  for (const char* const value :
+       {"X-Limit", "close, Authorization", "idempotency-key", "Host", "TE , x-limit\t", ",,HOST"}) {
+    INFO(value);
+    CHECK_FALSE(passes({{"Connection", value}}));
+    CHECK_FALSE(passes({{"Connection", "close"}, {"connection", value}}));
+  }
+}
+
+TEST_CASE("head: names that servers may read as others are not passed on",
+          "[gateway][head][between-3]") {
+  using semel::gateway::is_passed_name;
+  CHECK(is_passed_name("Idempotency-Key"));
+  CHECK(is_passed_name("X-9"));
+  for (const char* const name : {"Idempotency_Key", "Semel_Fencing-Token", "X.Limit", "X~Limit",
+                                 "Content_Length", "X!", "X|Y", "X*"}) {
+    INFO(name);
+    CHECK_FALSE(is_passed_name(name));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/config/settings_check.hpp"
 #include "gateway/rules/outcome.hpp"
 #include "tests/support/catch.hpp"
 
@@ -24,6 +25,21 @@ std::vector<std::string> errors_of(const std::string& content) {
 
 std::string route(const std::string& lines) {
   return "[[route]]\nname = \"a\"\npath = \"/a\"\n" + lines + "\n";
+}
+
+std::string guarded(const std::string& lines) {
+  return route("guard = \"idempotency-key\"\n" + lines);
+}
+
+/// Of a whole configuration: what the file says, and what check_settings() finds in it.
+std::vector<std::string> all_errors_of(const std::string& content) {
+  Settings settings;
+  std::vector<std::string> errors = read_policies(content, "f", settings);
+  settings.listen = ":0";
+  settings.upstream = "http://localhost:1";
+  const std::vector<std::string> more = check_settings(settings);
+  errors.insert(errors.end(), more.begin(), more.end());
+  return errors;
 }
 
 constexpr char whole_file[] = R"(
@@ -48,6 +64,7 @@ release-statuses = [503]
 keep = "2h"
 wait = "3s"
 record-bytes = "64kb"
+signature = true
 
 [[key]]
 id = "k1"
@@ -81,7 +98,7 @@ TEST_CASE("policies: a whole file is read", "[gateway][policy]") {
   CHECK(pay.keep_for == Millis{7'200'000});
   CHECK(pay.record_bytes == std::size_t{64} * 1024);
   CHECK(settings.keys.at(0).id == "k1");
-  CHECK(check_settings(settings).ok());
+  CHECK(check_settings(settings).empty());
 }
 
 TEST_CASE("policies: each mistake is one line with its place", "[gateway][policy]") {
@@ -97,14 +114,14 @@ TEST_CASE("policies: each mistake is one line with its place", "[gateway][policy
                                route("guard = \"none\""),
                                route("methods = \"POST\""),
                                route("methods = [1]"),
-                               route("scope = [\"tenant\"]"),
-                               route("scope = [\"header:\"]"),
-                               route("fingerprint = [\"all\"]"),
-                               route("on-timeout = \"keep\""),
-                               route("release-statuses = [199]"),
-                               route("release-statuses = 503"),
-                               route("record-bytes = 16777217"),
-                               route("lease = \"10ms\""),
+                               guarded("scope = [\"tenant\"]"),
+                               guarded("scope = [\"header:\"]"),
+                               guarded("fingerprint = [\"all\"]"),
+                               guarded("on-timeout = \"keep\""),
+                               guarded("release-statuses = [199]"),
+                               guarded("release-statuses = 503"),
+                               guarded("record-bytes = 16777217"),
+                               guarded("lease = \"10ms\""),
                                route("") + route(""),
                                "[[route]]\nname = \"A\"\npath = \"/a\"\n",
                                "[[route]]\nname = \"a\"\npath = \"a\"\n",
@@ -122,9 +139,106 @@ TEST_CASE("policies: each mistake is one line with its place", "[gateway][policy
   CHECK(errors_of(route("")).empty());
 }
 
+TEST_CASE("policies: what can never match is an error that names it",
+          "[gateway][policy][between-6]") {
+  const auto named = [](const std::string& content, const std::string& what) {
+    const auto errors = all_errors_of("[gateway]\ndefault = \"refuse\"\n" + content);
+    INFO(content);
+    REQUIRE(errors.size() == 1);
+    INFO(errors.front());
+    CHECK(errors.front().find(what) != std::string::npos);
+  };
+  for (const char* const method :
+       {"post", "Post", "POST ", " POST", "FETCH", "TRACE", "CONNECT", "*"}) {
+    named(guarded("methods = [\"" + std::string{method} + "\"]"), "'" + std::string{method} + "'");
+  }
+  named(guarded("methods = []"), "methods is empty");
+  named(guarded("methods = [\"PUT\", \"PUT\"]"), "'PUT' twice");
+  for (const char* const path : {"/x/../pay", "/./pay", "/pay/.", "/pay;v=1", "//pay", "/p%61y",
+                                 "/pay?a=1", "/pay#a", "/pay\\\\x", "/pay\\u0001", "pay", ""}) {
+    const auto errors =
+        all_errors_of("[[route]]\nname = \"a\"\npath = \"" + std::string{path} + "\"\n");
+    INFO(path);
+    CHECK(errors.size() == 1);
+  }
+  const std::string all = "[[route]]\nname = \"all\"\npath = \"/**\"\n";
+  named(all + guarded(""), "'all' in front");
+  named(all + guarded("methods = [\"POST\"]"), "POST never gets here");
+  named(guarded("methods = [\"GET\"]") + "[[route]]\nname = \"b\"\npath = \"/a\"\n" +
+            "methods = [\"HEAD\"]\n",
+        "HEAD never gets here");
+  CHECK(all_errors_of("[gateway]\ndefault = \"pass\"\n" + guarded("methods = [\"POST\"]") + all)
+            .empty());
+}
+
+TEST_CASE("policies: what has no effect is an error that names it",
+          "[gateway][policy][between-6]") {
+  const std::string lines[] = {"keep = \"1h\"",
+                               "lease = \"1m\"",
+                               "wait = \"1s\"",
+                               "on-5xx = \"release\"",
+                               "on-timeout = \"release\"",
+                               "on-broken = \"release\"",
+                               "on-lease-end = \"release\"",
+                               "release-statuses = [503]",
+                               "too-large = \"done\"",
+                               "record-bytes = 100",
+                               "scope = [\"header:X-Tenant\"]",
+                               "fingerprint = [\"body\"]",
+                               "key-required = true",
+                               "token-header = \"X-Token\"",
+                               "token-ttl = \"1m\"",
+                               "token-route = \"b\"",
+                               "debounce = \"1s\"",
+                               "signature-keys = [\"k\"]",
+                               "signature-headers = [\"X-Limit\"]",
+                               "signature-window = \"1s\"",
+                               "signature-ahead = \"1s\"",
+                               "body-bytes = 1",
+                               "method-override = \"ignore\""};
+  for (const std::string& line : lines) {
+    const auto errors = all_errors_of(route(line));
+    INFO(line);
+    REQUIRE(errors.size() == 1);
+    CHECK(errors.front().find(line.substr(0, line.find(' ')) + " has no effect") !=
+          std::string::npos);
+  }
+  CHECK(all_errors_of(route("guard = \"refuse\"\ntimeout = \"1s\"")).size() == 2);  // no default
+  CHECK(errors_of(guarded("upgrade = true")).size() == 1);
+  CHECK(errors_of(guarded("upgrade = false")).empty());
+  CHECK(errors_of(guarded("fingerprint = [\"body\", \"json\"]")).size() == 1);
+  for (const char* const name : {"X_Tenant", "X Tenant", "X.Tenant", "Connection", "TE"}) {
+    INFO(name);
+    CHECK(errors_of(guarded("scope = [\"header:" + std::string{name} + "\"]")).size() == 1);
+    CHECK(errors_of(guarded("fingerprint = [\"header:" + std::string{name} + "\"]")).size() == 1);
+  }
+  CHECK(all_errors_of("[[key]]\nid = \"k\"\nsecret = \"0123456789abcdef\"\n").size() == 1);
+}
+
+TEST_CASE("policies: where a route guards, the default is said",
+          "[gateway][policy][between-2][between-6]") {
+  for (const std::string& lines :
+       {std::string{"guard = \"idempotency-key\""}, std::string{"guard = \"debounce\""},
+        std::string{"guard = \"refuse\""}}) {
+    const auto errors = all_errors_of(route(lines));
+    REQUIRE(errors.size() == 1);
+    CHECK(errors.front().find("default is missing: route 'a' guards") == 0);
+    CHECK(all_errors_of("[gateway]\ndefault = \"pass\"\n" + route(lines)).empty());
+    CHECK(all_errors_of("[gateway]\ndefault = \"refuse\"\n" + route(lines)).empty());
+  }
+  CHECK(all_errors_of(route("")).empty());
+}
+
+TEST_CASE("policies: all mistakes are reported at once", "[gateway][policy][between-6]") {
+  const auto errors =
+      all_errors_of("[gateway]\nadmin = \"0.0.0.0:1\"\ntls-key = \"k\"\nupstream-ca = \"c\"\n" +
+                    guarded("methods = [\"post\"]\nscope = [\"shared\", \"authorization\"]"));
+  CHECK(errors.size() == 6);
+}
+
 TEST_CASE("policies: limits hold at n and at n + 1", "[gateway][policy][limits]") {
   CHECK(errors_of("[gateway]\nthreads = 64\n").empty());
-  CHECK(errors_of(route("record-bytes = 16777216")).empty());
+  CHECK(errors_of(guarded("record-bytes = 16777216")).empty());
   std::string many;
   for (std::size_t i = 0; i < semel::gateway::limits::routes_max; ++i) {
     many += "[[route]]\nname = \"r" + std::to_string(i) + "\"\npath = \"/\"\n";
@@ -137,11 +251,11 @@ TEST_CASE("settings: what belongs together is checked", "[gateway][policy]") {
   Settings settings;
   settings.listen = ":0";
   settings.upstream = "http://localhost:1";
-  CHECK(check_settings(settings).ok());
+  CHECK(check_settings(settings).empty());
   const auto refused = [&](auto change) {
     Settings changed = settings;
     change(changed);
-    return !check_settings(changed).ok();
+    return !check_settings(changed).empty();
   };
   CHECK(refused([](Settings& s) { s.listen = ""; }));
   CHECK(refused([](Settings& s) { s.listen = "localhost"; }));

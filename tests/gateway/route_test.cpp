@@ -2,6 +2,7 @@
 #include "gateway/rules/route.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gateway/rules/outcome.hpp"
@@ -47,6 +48,36 @@ TEST_CASE("route: patterns that cannot fit are refused", "[gateway][route]") {
   for (std::size_t i = 0; i < semel::gateway::limits::path_segments_max; ++i) longest += "/a";
   CHECK(PathPattern::parse(longest).ok());
   CHECK_FALSE(PathPattern::parse(longest + "/a").ok());
+}
+
+TEST_CASE("route: a pattern covers those that fit nothing else", "[gateway][route][between-6]") {
+  const auto covers = [](const char* wide, const char* narrow) {
+    return PathPattern::parse(wide)->covers(*PathPattern::parse(narrow));
+  };
+  for (const auto& [wide, narrow] : {std::pair{"/**", "/"},
+                                     {"/**", "/**"},
+                                     {"/**", "/a/*/c/**"},
+                                     {"/a/**", "/a"},
+                                     {"/a/**", "/a/"},
+                                     {"/a/*", "/a/b"},
+                                     {"/a/*", "/a/b*"},
+                                     {"/a*", "/ab*c"},
+                                     {"/*z", "/a*z"},
+                                     {"/a", "/a"}}) {
+    INFO(wide << " " << narrow);
+    CHECK(covers(wide, narrow));
+  }
+  for (const auto& [wide, narrow] : {std::pair{"/", "/**"},
+                                     {"/a", "/a/"},
+                                     {"/a/**", "/**"},
+                                     {"/a/*", "/a/"},
+                                     {"/a/*", "/a/**"},
+                                     {"/a/b*", "/a/*"},
+                                     {"/ab*", "/a*"},
+                                     {"/a/*", "/a/b/c"}}) {
+    INFO(wide << " " << narrow);
+    CHECK_FALSE(covers(wide, narrow));
+  }
 }
 
 TEST_CASE("route: the first that fits is taken", "[gateway][route]") {

@@ -74,11 +74,10 @@ GatewayCommand::GatewayCommand(CLI::App& program)
 
 std::optional<Settings> GatewayCommand::read_settings() const {
   Settings settings;
-  if (!config_.empty()) {
-    const std::vector<std::string> errors = gateway::load_policies(config_, settings);
-    for (const std::string& line : errors) print_error("semel gateway: {}\n", line);
-    if (!errors.empty()) return std::nullopt;
-  }
+  std::vector<std::string> errors;
+  if (!config_.empty()) errors = gateway::load_policies(config_, settings);
+  // A file that is no TOML says nothing of what is missing.
+  const bool is_read = errors.empty() || !settings.upstream.empty() || !settings.routes.empty();
   const std::pair<const std::string*, std::string*> given[] = {
       {&listen_, &settings.listen},
       {&upstream_, &settings.upstream},
@@ -93,17 +92,18 @@ std::optional<Settings> GatewayCommand::read_settings() const {
   }
   if (!store_nodes_.empty()) settings.node.addresses = store_nodes_;
   if (settings.node.is_used() && !durability_.empty()) {
-    print_error("semel gateway: --durability is the node's own where there is store-node\n");
-    return std::nullopt;
+    errors.emplace_back("--durability is the node's own where there is store-node");
   }
   if (app_->count("--threads") > 0) settings.threads = threads_;
   if (durability_ == "memory") settings.durability = Durability::memory;
   if (durability_ == "logged") settings.durability = Durability::logged;
   if (durability_ == "synced") settings.durability = Durability::synced;
-  const Status checked = gateway::check_settings(settings);
-  if (checked) return settings;
-  print_error("semel gateway: {}\n", checked.error().detail);
-  return std::nullopt;
+  if (is_read) {
+    for (const std::string& line : Gateway::check(settings)) errors.push_back(line);
+  }
+  for (const std::string& line : errors) print_error("semel gateway: {}\n", line);
+  if (!errors.empty()) return std::nullopt;
+  return settings;
 }
 
 /// Of SIGHUP. An error changes nothing.

@@ -1,0 +1,79 @@
+#include "gateway/rules/route_choice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gateway/rules/head.hpp"
+
+namespace semel::gateway {
+namespace {
+
+/// The field by which some upstreams take another method than that of the request line.
+std::optional<std::string_view> override_of(const Request& request) {
+  constexpr std::array<std::string_view, 3> names{"X-HTTP-Method-Override", "X-HTTP-Method",
+                                                  "X-Method-Override"};
+  for (const std::string_view name : names) {
+    if (find_field(request.fields, name).value) return name;
+  }
+  return std::nullopt;
+}
+
+std::string without_last_slash(std::string path) {
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+/// The path as servers may read it that are laxer than PathPattern::fits().
+std::vector<std::string> lax_readings(std::string_view path) {
+  std::vector<std::string> readings;
+  for (const bool keeps_parameters : {false, true}) {
+    for (const bool keeps_slashes : {false, true}) {
+      const Result<std::string> reading =
+          normal_path(path, {.keeps_parameters = keeps_parameters, .keeps_slashes = keeps_slashes});
+      if (!reading) continue;  // the stricter ones have refused it
+      readings.push_back(without_last_slash(*reading));
+    }
+  }
+  return readings;
+}
+
+bool fits_laxly(const Route& route, const std::vector<std::string>& readings) {
+  return std::any_of(readings.begin(), readings.end(), [&](const std::string& reading) {
+    return route.path.fits_laxly(reading) || route.path.fits_laxly(reading + "/");
+  });
+}
+
+Refusal two_readings(std::string_view path, const Route& route) {
+  return {Outcome::bad_request, "some servers read the path '" + std::string{path} +
+                                    "' as one of the guarded route '" + route.name + "'"};
+}
+
+}  // namespace
+
+RouteChoice choose_route(std::span<const Route> routes, const Route& otherwise,
+                         const Request& request) {
+  const Result<std::string> path = normal_path(request.path);
+  if (!path) return {.refusal = Refusal{Outcome::bad_request, path.error().detail}};
+  const Route* const found = find_route(routes, request.method, *path);
+  const Route& route = found != nullptr ? *found : otherwise;
+  const std::optional<std::string_view> named = override_of(request);
+  if (route.guard == Guard::refuse || (route.guards() && !named)) return {.route = &route};
+  const std::vector<std::string> readings = lax_readings(request.path);
+  for (const Route& each : routes) {
+    if (!each.guards() || !fits_laxly(each, readings)) continue;
+    if (named && !each.ignores_override) {
+      return {.refusal = Refusal{
+                  Outcome::method_override,
+                  std::string{*named} + " on a path of the guarded route '" + each.name + "'"}};
+    }
+    if (!route.guards() && each.fits_method(request.method)) {
+      return {.refusal = two_readings(request.path, each)};
+    }
+  }
+  return {.route = &route};
+}
+
+}  // namespace semel::gateway
