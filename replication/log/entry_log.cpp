@@ -240,6 +240,13 @@ Status EntryLog::sync() {
     return synced;
   }
   synced_ = end_;
+  // Before anything in this segment is acknowledged its absence is known to be damage.
+  const bool is_named = number_before(named_) == number_before(synced_);
+  if (Status noted = tail_->synced(synced_, !is_named); !noted) {
+    failed_ = true;
+    return noted;
+  }
+  if (!is_named) named_ = synced_;
   return Done{};
 }
 
@@ -295,6 +302,8 @@ Result<std::vector<std::string>> EntryLog::find_segments() const {
   if (!names.empty()) {
     const std::string path = log_directory() + "/" + names.back();
     if (is_half_made(path)) {
+      // Of one that was begun and synced the header was on the disk.
+      if (names.back() == name_of(number_before(named_))) return lost_end(number_before(named_), 0);
       if (!options_.only_reads) SEMEL_CHECK(options_.disk->remove(path));
       names.pop_back();
     }
@@ -317,7 +326,20 @@ Result<storage::SegmentFile> EntryLog::open_segment(const std::string& name) con
   return file;
 }
 
+/// What the tail names is gone, from this place in this segment on.
+Error EntryLog::lost_end(std::uint64_t number, LogOffset within) const {
+  const std::uint64_t newest = number_before(named_);
+  return storage::damage_at(
+      log_directory() + "/" + name_of(number), within,
+      "the end of the log is gone, up to offset " +
+          std::to_string(named_ - newest * options_.segment_bytes) + " of " + name_of(newest) +
+          ": this node has forgotten what it has acknowledged, and must join anew with an empty "
+          "directory (docs/replication.md, A node is replaced)");
+}
+
 Status EntryLog::recover() {
+  SEMEL_TRY(named, TailFile::read(options_.directory, options_.log_id));
+  named_ = named;
   SEMEL_TRY(names, find_segments());
   std::optional<storage::SegmentFile> file;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -339,6 +361,12 @@ Status EntryLog::recover() {
     if (next) file.emplace(std::move(*next));
   }
   SEMEL_CHECK(drop_empty_segment());
+  if (end_ < named_) {
+    const std::uint64_t number = std::max(number_before(end_), std::uint64_t{1});
+    const bool is_there = number == number_before(named_);
+    return is_there ? lost_end(number, end_ - number * options_.segment_bytes)
+                    : lost_end(number_before(named_), 0);
+  }
   if (options_.only_reads) return Done{};
   // A process that was killed may have left what is not on the disk yet.
   for (std::size_t i = segments_.size() - std::min<std::size_t>(segments_.size(), 2);
@@ -346,6 +374,10 @@ Status EntryLog::recover() {
     SEMEL_CHECK(options_.disk->sync_file(segments_[i].path));
   }
   synced_ = end_;
+  SEMEL_TRY(tail, TailFile::open(*options_.disk, options_.directory, options_.log_id));
+  tail_ = std::move(tail);
+  if (end_ != 0) SEMEL_CHECK(tail_->synced(end_, true));
+  named_ = end_;
   return Done{};
 }
 

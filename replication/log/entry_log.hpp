@@ -6,7 +6,9 @@
 // A segment is synced before the next one is made, and a process never goes on with the segment of
 // another: its first change begins a new one, which says where the one before ends. So what a power
 // cut may have torn is behind the last sync of the last segment. It is cut off. Anything else that
-// cannot be read is damage, and open() refuses it: a voter that has forgotten is not a voter.
+// cannot be read is damage, and open() refuses it: a voter that has forgotten is not a voter. How
+// far the log was synced is beside it (tail_file.hpp), so that the last segment cannot be lost
+// unseen.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "replication/log/log_entry.hpp"
+#include "replication/log/tail_file.hpp"
 #include "semel/result.hpp"
 #include "storage/log/directory.hpp"
 #include "storage/log/disk.hpp"
@@ -105,6 +108,14 @@ class EntryLog {
   [[nodiscard]] Status check_identity();
   [[nodiscard]] Status recover();
   [[nodiscard]] Result<std::vector<std::string>> find_segments() const;
+  /// The number of the segment whose end, or what is before it, is at `end`; 0: none.
+  [[nodiscard]] std::uint64_t number_before(storage::LogOffset end) const noexcept {
+    return end == 0 ? 0 : (end - 1) / options_.segment_bytes;
+  }
+  [[nodiscard]] std::string name_of(std::uint64_t number) const {
+    return storage::segment_name(number * options_.segment_bytes);
+  }
+  [[nodiscard]] Error lost_end(std::uint64_t number, storage::LogOffset within) const;
   [[nodiscard]] Result<storage::SegmentFile> open_segment(const std::string& name) const;
   [[nodiscard]] static storage::LogOffset end_before(const storage::SegmentFile& file);
   [[nodiscard]] Status drop_empty_segment();
@@ -127,7 +138,9 @@ class EntryLog {
   storage::LogOffset end_ = 0;                 // of all that is written
   storage::LogOffset end_before_last_ = 0;     // of the segment before, when it is read
   storage::LogOffset synced_ = 0;
-  bool starts_known_ = false;  // the first entry that is found is the first that there was
+  std::unique_ptr<TailFile> tail_;  // null: it only reads
+  storage::LogOffset named_ = 0;    // by the tail: a power cut does not take that away
+  bool starts_known_ = false;       // the first entry that is found is the first that there was
   bool failed_ = false;
 };
 

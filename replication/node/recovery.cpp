@@ -15,6 +15,7 @@
 #include "replication/core/consensus_core.hpp"
 #include "replication/log/entry_log.hpp"
 #include "replication/log/snapshot_file.hpp"
+#include "replication/log/tail_file.hpp"
 #include "replication/log/vote_file.hpp"
 #include "replication/transport/peer_stream.hpp"
 #include "storage/log/directory.hpp"
@@ -291,9 +292,14 @@ Status install(const RecoveryOptions& options, DirectoryLock& lock) {
     SEMEL_TRY(old, find_snapshots(directory));
     if (old.newest) old.others.push_back(*old.newest);
     for (const std::string& name : old.others) SEMEL_CHECK(disk.remove(directory + "/" + name));
+    // It names what is removed now. The new one comes behind the log, and without it the log is
+    // whole as well.
+    SEMEL_CHECK(disk.remove(directory + "/" + TailFile::name));
     SEMEL_CHECK(remove_tree(disk, directory + "/log"));
     SEMEL_CHECK(disk.rename(whole + "/log", directory + "/log"));
   }
+  const std::string tail = std::string{"/"} + TailFile::name;
+  if (exists(whole + tail)) SEMEL_CHECK(disk.rename(whole + tail, directory + tail));
   SEMEL_TRY(made, find_snapshots(whole));
   if (made.newest)
     SEMEL_CHECK(disk.rename(whole + "/" + *made.newest, directory + "/" + *made.newest));

@@ -196,6 +196,8 @@ TEST_CASE("entry log: a changed byte before the last sync is damage, behind it i
       REQUIRE(at != std::string::npos);
     }
     change(path, at);
+    // As a power cut leaves it; a killed process leaves how far it had synced.
+    fs::remove(directory.path + "/tail");
     const auto log = directory.open();
     CHECK(log.ok() == !is_synced);
     if (log.ok()) {
@@ -256,6 +258,92 @@ TEST_CASE("entry log: a segment that was half made is removed", "[entry_log]") {
     CHECK((*log)->last() == 10);
     CHECK_FALSE(fs::exists(path));
   }
+}
+
+TEST_CASE("entry log: a newest segment that is gone, or cut, is damage",
+          "[entry_log][between-11]") {
+  Directory directory;
+  const bool many = GENERATE(false, true);  // segments
+  const bool begins_anew = GENERATE(false, true);
+  const LogIndex last = many ? 1'000 : 30;
+  {
+    auto log = std::move(*directory.open());
+    append(*log, 1, last, 2);
+    REQUIRE(log->sync());
+  }
+  if (begins_anew) {
+    auto log = std::move(*directory.open());
+    append(*log, last + 1, last + 5, 2);
+    REQUIRE(log->sync());
+  }
+  const std::vector<std::string> files = directory.files();
+  CHECK((files.size() > 2) == many);
+  const std::string newest = files.back();
+  std::string whole(segment_bytes, '\0');
+  std::ifstream{newest, std::ios::binary}.read(whole.data(),
+                                               static_cast<std::streamsize>(whole.size()));
+  const std::size_t end = whole.find_last_not_of('\0') + 1;
+  struct Harm {
+    const char* name;
+    std::size_t keeps;       // bytes
+    std::size_t zeros_from;  // of what is kept
+    bool is_removed = false;
+  };
+  const std::size_t middle = (storage::segment_header_bytes + end) / 2;
+  const Harm harms[] = {
+      {"removed", 0, 0, true},
+      {"cut to 0", 0, 0},
+      {"cut to 4,095", 4'095, 4'095},
+      {"cut behind its header", storage::segment_header_bytes, storage::segment_header_bytes},
+      {"cut in the middle", middle, middle},
+      {"zeros", segment_bytes, 0},
+      {"zeros from the middle on", segment_bytes, middle},
+  };
+  for (const Harm& harm : harms) {
+    INFO(harm.name << ", " << newest);
+    fs::remove(newest);
+    if (!harm.is_removed) {
+      std::string bytes = whole.substr(0, harm.keeps);
+      std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(harm.zeros_from), bytes.end(), '\0');
+      std::ofstream{newest, std::ios::binary} << bytes;
+    }
+    const auto opened = directory.open();
+    REQUIRE(!opened.ok());
+    INFO(opened.error().detail);
+    CHECK(opened.error().code == ErrorCode::storage_damaged);
+    CHECK(opened.error().detail.find(newest) != std::string::npos);
+    std::ofstream{newest, std::ios::binary} << whole;
+  }
+  auto again = directory.open();
+  REQUIRE(again.ok());
+  CHECK((*again)->last() == (begins_anew ? last + 5 : last));
+}
+
+TEST_CASE("entry log: all segments that are gone are damage", "[entry_log][between-11]") {
+  Directory directory;
+  {
+    auto log = std::move(*directory.open());
+    append(*log, 1, 3, 2);
+    REQUIRE(log->sync());
+  }
+  for (const std::string& each : directory.files()) fs::remove(each);
+  const auto opened = directory.open();
+  REQUIRE(!opened.ok());
+  CHECK(opened.error().code == ErrorCode::storage_damaged);
+}
+
+TEST_CASE("entry log: a log of a release without a tail is opened, and has one then",
+          "[entry_log][between-11]") {
+  Directory directory;
+  {
+    auto log = std::move(*directory.open());
+    append(*log, 1, 3, 2);
+    REQUIRE(log->sync());
+  }
+  fs::remove(directory.path + "/tail");
+  REQUIRE(directory.open().ok());
+  fs::remove(directory.files().back());
+  CHECK(!directory.open().ok());
 }
 
 TEST_CASE("entry log: a directory has one log at a time, and a copy of it is refused",

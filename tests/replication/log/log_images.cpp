@@ -1,13 +1,15 @@
 // Images of the disk, taken at random steps of an entry log's life as a power cut would leave them,
 // are opened and compared with what was synced when they were taken.
 //
-//   proof_log_images [--long] [--seed N] [--images N] [--lie]
+//   proof_log_images [--long] [--seed N] [--images N] [--lie] [--without-tail]
 //
 // A life appends, replaces, truncates, syncs, forgets, restarts behind a snapshot, and is killed
 // and opened again. Sectors of 512 or 4,096 bytes are dropped, reordered and torn, names may be
 // missing. An image holds the state of a moment between the last sync and the cut, and goes on:
 // images are taken of its life as well. With --lie one sync in 20 is left out; then the proof must
-// find a loss, and its verdict is turned round.
+// find a loss, and its verdict is turned round. Of some images the newest segment is taken away, or
+// cut: they hold what was synced all the same, or are refused. With --without-tail nothing says how
+// far the log went; then the same must be found.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -52,6 +54,7 @@ struct Wanted {
   proofs::Arguments arguments;
   std::uint64_t images = 0;
   bool lies = false;
+  bool without_tail = false;
 };
 
 class LogImages {
@@ -62,6 +65,7 @@ class LogImages {
  private:
   struct Life;
   [[nodiscard]] Image next_image();
+  [[nodiscard]] bool harm(const std::string& directory);
   void live(Image image);
   void at_step(Life& life);
   [[nodiscard]] bool judge(Life& life);
@@ -83,6 +87,8 @@ class LogImages {
   std::uint64_t cut_off_ = 0;  // images that did not hold the newest state
   std::uint64_t lost_ = 0;
   std::uint64_t not_opened_ = 0;
+  std::uint64_t harmed_ = 0;
+  std::uint64_t refused_ = 0;  // of them
 };
 
 struct LogImages::Life {
@@ -97,7 +103,7 @@ struct LogImages::Life {
 };
 
 void LogImages::say(const std::string& what) {
-  if (wanted_.lies || lost_ + not_opened_ > shown_max) return;
+  if (wanted_.lies || wanted_.without_tail || lost_ + not_opened_ > shown_max) return;
   std::printf("log images: %s\n", what.c_str());
 }
 
@@ -120,6 +126,35 @@ void LogImages::at_step(Life& life) {
               .states = life.image.states};
   life.disk->image(image.root);
   if (std::filesystem::exists(image.root)) life.taken.push_back(std::move(image));
+}
+
+/// Takes the newest segment away, or a part of it. False: there is none.
+bool LogImages::harm(const std::string& directory) {
+  std::vector<std::string> segments;
+  std::error_code none;
+  for (const auto& each : std::filesystem::directory_iterator{directory + "/log", none}) {
+    segments.push_back(each.path().string());
+  }
+  if (segments.empty()) return false;
+  ++harmed_;
+  const std::string newest = *std::max_element(segments.begin(), segments.end());
+  if (wanted_.without_tail) std::filesystem::remove(directory + "/" + TailFile::name);
+  const std::uint64_t size = std::filesystem::file_size(newest);
+  switch (random_.below(4)) {
+    case 0:
+      std::filesystem::remove(newest);
+      break;
+    case 1:
+      std::filesystem::resize_file(newest, random_.below(storage::segment_header_bytes));
+      break;
+    case 2:
+      std::filesystem::resize_file(newest, std::min<std::uint64_t>(size, random_.below(40'000)));
+      break;
+    default:
+      std::filesystem::resize_file(newest, random_.below(2) * storage::segment_header_bytes);
+      std::filesystem::resize_file(newest, size);  // zeros
+  }
+  return true;
 }
 
 bool LogImages::judge(Life& life) {
@@ -236,8 +271,9 @@ void LogImages::work(Life& life) {
 void LogImages::live(Image image) {
   const bool is_new = !std::filesystem::exists(image.root);
   Life life{.image = std::move(image)};
-  const bool works = life.image.lives < lives_max && (is_new || random_.chance(1, 3));
-  if (works || random_.chance(1, 4)) life.countdown = random_.between(1, 20);
+  const bool is_harmed = !is_new && random_.chance(1, 8) && harm(life.image.root + "/raft");
+  const bool works = !is_harmed && life.image.lives < lives_max && (is_new || random_.chance(1, 3));
+  if (works || (!is_harmed && random_.chance(1, 4))) life.countdown = random_.between(1, 20);
   constexpr std::array<std::size_t, 2> sectors{512, 4'096};
   std::filesystem::create_directories(life.image.root);
   life.disk = std::make_unique<PowerDisk>(
@@ -257,7 +293,9 @@ void LogImages::live(Image image) {
                              .log_id = 9,
                              .accepts_copy = true});
   images_ += is_new ? 0 : 1;
-  if (!log.ok()) {
+  if (!log.ok() && is_harmed && log.error().code == ErrorCode::storage_damaged) {
+    ++refused_;
+  } else if (!log.ok()) {
     ++not_opened_;
     say("not opened: " + log.error().message());
   } else {
@@ -279,15 +317,19 @@ void LogImages::live(Image image) {
 
 int LogImages::run() {
   const auto findings = [&] { return lost_ + not_opened_; };
-  while (images_ < wanted_.images && !(wanted_.lies && findings() > 0)) live(next_image());
+  const bool must_find = wanted_.lies || wanted_.without_tail;
+  while (images_ < wanted_.images && !(must_find && findings() > 0)) live(next_image());
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
       "log images: %llu images, %llu entries appended, %llu syncs, %llu images without the newest "
-      "state, %llu lost, %llu not opened\n",
+      "state, %llu lost, %llu not opened, %llu with a newest segment that is gone or cut, of which "
+      "%llu were refused\n",
       number(images_), number(appended_), number(synced_), number(cut_off_), number(lost_),
-      number(not_opened_));
-  if (wanted_.lies) return findings() > 0 ? 0 : 1;
-  return findings() == 0 && cut_off_ > images_ / 20 && appended_ > images_ ? 0 : 1;
+      number(not_opened_), number(harmed_), number(refused_));
+  if (must_find) return findings() > 0 ? 0 : 1;
+  return findings() == 0 && refused_ > harmed_ / 2 && cut_off_ > images_ / 20 && appended_ > images_
+             ? 0
+             : 1;
 }
 
 std::optional<Wanted> parse(int count, char** texts) {
@@ -298,6 +340,8 @@ std::optional<Wanted> parse(int count, char** texts) {
       wanted.images = std::strtoull(texts[++i], nullptr, 10);
     } else if (std::strcmp(texts[i], "--lie") == 0) {
       wanted.lies = true;
+    } else if (std::strcmp(texts[i], "--without-tail") == 0) {
+      wanted.without_tail = true;
     } else {
       rest.push_back(texts[i]);
     }
