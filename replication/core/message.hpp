@@ -54,6 +54,7 @@ struct VoteReply {
   // What the voter thinks of the group's time: the node's affair, not the core's.
   std::int64_t unix_ms = 0;
   bool is_time_known = false;
+  Term time_term = 0;  ///< of the leader that it is of; 0: it is not said
 };
 struct AppendRequest {
   LogIndex previous_index = 0;
@@ -61,7 +62,8 @@ struct AppendRequest {
   LogIndex commit = 0;
   std::uint64_t echo = 0;  ///< when it was sent, by the leader's clock: comes back, for leases
   std::vector<RaftEntry> entries;
-  std::uint64_t mark = 0;  ///< of the receiver's newest reply (Freshness): the node's affair
+  std::uint64_t mark = 0;    ///< of the receiver's newest reply (Freshness): the node's affair
+  std::int64_t unix_ms = 0;  ///< the group's time for the leader (GroupClock); 0: it is not said
 };
 struct AppendReply {
   LogIndex rejected = 0;  ///< 0: accepted

@@ -15,11 +15,11 @@ std::uint64_t Freshness::mark(std::uint64_t now) noexcept {
   return mark_;
 }
 
-void Freshness::came(std::uint64_t mark, LogIndex commit) noexcept {
+std::optional<std::uint64_t> Freshness::came(std::uint64_t mark, LogIndex commit) noexcept {
   // Of an older mark the time is not kept: another append comes with the newest one.
-  if (!marked_at_ || mark != mark_) return;
+  if (!marked_at_ || mark != mark_) return std::nullopt;
   know({*marked_at_, commit});
-  marked_at_.reset();
+  return std::exchange(marked_at_, std::nullopt);
 }
 
 void Freshness::replied(NodeId from, Term term, std::uint64_t mark, std::uint64_t now) {

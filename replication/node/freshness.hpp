@@ -27,8 +27,8 @@ class Freshness {
   /// For a reply to an append, which is sent now. Not 0.
   [[nodiscard]] std::uint64_t mark(std::uint64_t now) noexcept;
   /// An append of the leader of this node's term has come, with a mark, and says so much is
-  /// committed.
-  void came(std::uint64_t mark, LogIndex commit) noexcept;
+  /// committed. When the reply was sent that it answers; none: that is not known.
+  std::optional<std::uint64_t> came(std::uint64_t mark, LogIndex commit) noexcept;
 
   // --- of a node that leads ---------------------------------------------------------------------
   /// A reply to an append of `term`, in which this node leads, has come now. std::bad_alloc.

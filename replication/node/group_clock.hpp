@@ -6,6 +6,13 @@
 // since the machine was booted, also in an earlier process (TimeContent). Who does not know it has
 // a wall clock to guess by, and believes it only if a majority of the voters is not earlier: a node
 // that wins an election has been told the time of each that voted for it.
+//
+// The time that a leader has granted leases by must not be earlier than the time of any leader
+// after it, or these end early. What a node knows of the time is therefore of a term: a message of
+// that term's leader said what time it was, and came later than it was sent. So it is never ahead
+// of that leader, nor, since each leader takes over what is known of the newest term, of any before
+// it. What is known of a newer term takes the place of what is known of an older one, also where
+// it is less (docs/decisions/0071-time-over-leaders.md).
 // Belongs to one thread.
 #pragma once
 
@@ -22,13 +29,14 @@ namespace semel::replication {
 /// How far the group's time is from CLOCK_BOOTTIME, on the disk: for another process of this boot.
 /// Not synced: what a power cut takes is of no use after it.
 struct TimeContent {
-  static constexpr std::uint64_t magic_value = 0x31454d49'544c4d53;  // "SMLTIME1"
+  static constexpr std::uint64_t magic_value = 0x32454d49'544c4d53;  // "SMLTIME2"
   std::uint64_t magic = magic_value;
   std::uint64_t sequence = 0;  // grows with each write
   std::uint64_t cluster_id = 0;
   std::uint64_t boot = 0;    // digest of the boot, and of the clock's namespace
   std::int64_t boot_ms = 0;  // when it was written
   std::int64_t offset = 0;   // of the group's time from boot_ms
+  std::uint64_t term = 0;    // of the leader that this is of
   std::uint64_t digest = 0;  // of the bytes before it
 
   [[nodiscard]] std::uint64_t right_digest() const noexcept {
@@ -40,12 +48,22 @@ using TimeFile = storage::TwoSlots<TimeContent>;
 /// Of one node, when it was asked.
 struct TimeEstimate {
   std::int64_t unix_ms = 0;
-  bool is_known = false;  ///< from entries; otherwise its wall clock's
+  bool is_known = false;  ///< from a leader; otherwise its wall clock's
+  Term term = 0;          ///< of that leader; 0: a release before level 4 does not say
   [[nodiscard]] bool operator==(const TimeEstimate&) const = default;
 };
 
 class GroupClock {
  public:
+  /// What protects against times that end leases early. Off only in the simulator, which then must
+  /// find that.
+  struct Guards {
+    /// A leader of a newer term counts also where it is more than half a second behind.
+    bool counts_terms = true;
+  };
+  explicit GroupClock(Guards guards) noexcept : guards_(guards) {}
+  GroupClock() noexcept : GroupClock(Guards{}) {}
+
   /// After a start. `newest_ms`: of the newest entry that is known, 0: none. `boot_ms`:
   /// milliseconds of CLOCK_BOOTTIME, here and below. `ahead_max`: so much later than the newest
   /// entry a wall clock may be, to be believed.
@@ -54,20 +72,33 @@ class GroupClock {
   /// Behind begin(): what an earlier process of this boot has known.
   void recall(const TimeContent& known, std::int64_t boot_ms) noexcept;
 
-  /// An entry of this time was applied.
-  void saw(std::int64_t entry_ms, std::int64_t boot_ms) noexcept;
-  /// The same, of an entry of another node that leads at present, in its `term`: its time is the
-  /// group's, also where it is somewhat behind what this node has known.
-  void follow(std::int64_t entry_ms, std::int64_t boot_ms, Term term) noexcept;
+  /// An entry of this time and term was applied.
+  void saw(std::int64_t entry_ms, std::int64_t boot_ms, Term term) noexcept;
+  /// The leader of this `term`, another node, has said that it is this time, or has given it to an
+  /// entry. An older term than is known says nothing.
+  void follow(std::int64_t leader_ms, std::int64_t boot_ms, Term term) noexcept;
+  /// What follow() was called with was sent after `asked_boot_ms`, so it was not earlier than that
+  /// for the leader. Says how well this node knows the time.
+  void bound(std::int64_t leader_ms, std::int64_t asked_boot_ms, Term term) noexcept;
+  /// Whether this node is at most half a second behind the newest leader that it knows of.
+  [[nodiscard]] bool is_close() const noexcept;
+  /// Before a message goes: what it has for hear(). `leads`: in the message's term.
+  void tell(RaftMessage& message, bool leads, std::int64_t boot_ms) const noexcept;
+  /// Before the core takes a message, in this `term`: whoever has the entries that come with it,
+  /// and leads by them, knows by what time they were granted. std::bad_alloc.
+  void hear(const RaftMessage& message, Term term, std::int64_t boot_ms);
   /// What a voter thinks, which has just voted for this node. Others than plausible times are
   /// ignored. std::bad_alloc.
   void heard(NodeId from, TimeEstimate estimate, std::int64_t boot_ms);
 
-  /// Whether this node, which leads, has to call settle() before next().
-  [[nodiscard]] bool has_to_settle() const noexcept { return is_settling_ && has_news_; }
-  /// Takes what the voters have made of it: they are so many, and a majority has been heard.
-  void settle(std::size_t voters) noexcept;
-  /// For the next entry: not before the newest one. It is known.
+  /// Whether this node, which leads in `term`, has to call lead() before next().
+  [[nodiscard]] bool has_to_lead(Term term) const noexcept {
+    return led_term_ != term || (is_guess_ && has_news_);
+  }
+  /// Takes what this node and its voters know of the newest term; they are so many, and a majority
+  /// has been heard. All entries of former leaders are applied.
+  void lead(Term term, std::size_t voters) noexcept;
+  /// For the next entry: not before the newest one. lead() was called for this term.
   [[nodiscard]] std::int64_t next(std::int64_t boot_ms, std::int64_t unix_ms) noexcept;
   /// How far the wall clock is from the group's time.
   [[nodiscard]] std::int64_t off_by(std::int64_t boot_ms, std::int64_t unix_ms) const noexcept {
@@ -76,7 +107,7 @@ class GroupClock {
   /// The group's time, as far as this node knows or guesses it.
   [[nodiscard]] std::int64_t at(std::int64_t boot_ms) const noexcept;
   [[nodiscard]] TimeEstimate estimate(std::int64_t boot_ms) const noexcept {
-    return {at(boot_ms), is_known_};
+    return {at(boot_ms), is_known_, is_known_ ? term_ : 0};
   }
   /// For the disk, if it is known, and differs from what is there by two milliseconds or ten
   /// seconds.
@@ -87,23 +118,34 @@ class GroupClock {
     NodeId from;
     std::int64_t offset;
     bool is_known;
+    Term term;
   };
+  void know(std::int64_t offset, std::int64_t boot_ms, Term term) noexcept;
   [[nodiscard]] std::int64_t plausible(std::int64_t offset) const noexcept;
+  [[nodiscard]] std::int64_t majority_of_guesses(std::size_t voters) const noexcept;
 
+  Guards guards_;
   // Of the group's time from CLOCK_BOOTTIME.
   std::int64_t offset_ = 0;
   std::int64_t newest_ = 0;       // of the entries: time never goes back behind it
   std::int64_t newest_boot_ = 0;  // when it was applied
   std::int64_t ahead_max_ = 0;
-  std::int64_t slewed_at_ = 0;    // by next()
-  std::int64_t followed_at_ = 0;  // by follow()
-  Term followed_term_ = 0;        // of follow()
+  std::int64_t slewed_at_ = 0;  // by next()
+  std::int64_t window_ = 0;     // of follow(), since window_at_: the latest
+  std::int64_t before_ = 0;     // the same of the window before
+  std::int64_t window_at_ = 0;
+  Term term_ = 0;         // of the leader that offset_ is of, if is_known_
+  Term newest_term_ = 0;  // of the entries
+  Term led_term_ = 0;     // of the newest lead()
+  Term needed_term_ = 0;  // of what may be led by: that of the entries before lead()
   bool is_known_ = false;
-  bool is_settling_ = false;  // what voters say counts: the first time as a leader is of them
-  bool has_news_ = false;     // since settle()
-  std::int64_t guess_ = 0;    // an offset: the wall clock's at the start
+  bool is_guess_ = false;              // of lead(), by wall clocks
+  bool has_news_ = false;              // heard() since lead()
+  std::int64_t guess_ = 0;             // an offset: the wall clock's at the start
+  std::optional<std::int64_t> upper_;  // of offset_: the leader's is not more
   std::vector<Voice> voices_;
   std::int64_t kept_offset_ = 0;
+  Term kept_term_ = 0;
   std::optional<std::int64_t> kept_at_;
 };
 

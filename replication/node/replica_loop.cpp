@@ -68,7 +68,10 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   clock_.begin(state_->unix_ms() == 1 ? 0 : state_->unix_ms(), unix_ms(),
                static_cast<std::int64_t>(now()), options_.clock_ahead_max.count());
   if (time_.boot_ms >= 0) clock_.recall(time_, static_cast<std::int64_t>(now()));
-  if (stored_.snapshot) snapshot_index_ = stored_.snapshot->index;
+  if (stored_.snapshot) {
+    snapshot_index_ = stored_.snapshot->index;
+    clock_.saw(state_->unix_ms(), static_cast<std::int64_t>(now()), stored_.snapshot->term);
+  }
   TransportOptions transport;
   transport.cluster_id = options_.cluster_id;
   transport.node_id = options_.node_id;
@@ -241,6 +244,7 @@ void ReplicaLoop::turn() {
   take_calls();
   if (std::exchange(members_changed_, false)) know_members();
   finish_reads();
+  lead_time();
   propose_waiting();
   ask_waiting_reads();
   tell_idle();
@@ -366,11 +370,7 @@ void ReplicaLoop::append(LogIndex first, std::vector<RaftEntry> entries) {
 }
 
 void ReplicaLoop::send(RaftMessage message) {
-  if (auto* const vote = std::get_if<VoteReply>(&message.what)) {
-    const TimeEstimate time = clock_.estimate(static_cast<std::int64_t>(now()));
-    vote->unix_ms = time.unix_ms;
-    vote->is_time_known = time.is_known;
-  }
+  clock_.tell(message, core_->is_leader(), static_cast<std::int64_t>(now()));
   if (auto* const reply = std::get_if<AppendReply>(&message.what)) {
     reply->mark = freshness_.mark(now());
   }
@@ -405,11 +405,12 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
   if (entry.type == EntryType::command) {
     answers = state_->apply(index, *entry.data);
     const auto here = static_cast<std::int64_t>(now());
-    // Of many that come together only the newest says what time it is for the leader.
+    clock_.saw(state_->unix_ms(), here, entry.term);
+    // A leader before level 4 says the time by its entries alone. Of many that come together only
+    // the newest says what time it is for it.
     const bool is_followed =
         entry.term == core_->term() && !core_->is_leader() && index == core_->commit();
-    is_followed ? clock_.follow(state_->unix_ms(), here, entry.term)
-                : clock_.saw(state_->unix_ms(), here);
+    if (is_followed) clock_.follow(state_->unix_ms(), here, entry.term);
   } else if (const Status skipped = state_->skip(index, members_of(entry)); !skipped) {
     answers = skipped.error();
   } else if (entry.type == EntryType::configuration) {
@@ -465,9 +466,10 @@ void ReplicaLoop::take_message(RaftMessage message) {
     leader_commit_ = std::max(leader_commit_, append->commit);
   }
   // Whoever wins has heard a majority.
-  if (const auto* const vote = std::get_if<VoteReply>(&message.what)) {
-    clock_.heard(message.from, {vote->unix_ms, vote->is_time_known},
-                 static_cast<std::int64_t>(now()));
+  clock_.hear(message, core_->term(), static_cast<std::int64_t>(now()));
+  if (append != nullptr) {
+    keep_time();
+    show_time();
   }
   if (std::holds_alternative<SnapshotOffer>(message.what)) {
     fetch_snapshot(message);

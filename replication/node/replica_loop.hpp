@@ -204,6 +204,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void show_time() noexcept;
   /// For another process of this boot.
   void keep_time();
+  void lead_time();
   [[nodiscard]] std::int64_t next_time();
   /// What a message says that Freshness is about.
   struct MarkNote {
@@ -212,6 +213,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     bool is_reply = false;
     std::uint64_t mark = 0;  // 0: it has none
     LogIndex commit = 0;
+    std::int64_t unix_ms = 0;  // of the leader; 0: it does not say
   };
   [[nodiscard]] static MarkNote mark_in(const RaftMessage& message) noexcept;
   /// Behind the core, which knows by then whose term it is.

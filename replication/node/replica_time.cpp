@@ -24,14 +24,20 @@ void ReplicaLoop::keep_time() {
   });
 }
 
+/// What former leaders have left is applied first: until then its time is not known.
+void ReplicaLoop::lead_time() {
+  if (!core_->is_leader() || !clock_.has_to_lead(core_->term())) return;
+  if (!in_flight_.empty() || core_->applied() < core_->last()) return;
+  const Configuration members = core_->members();
+  const auto is_voter = [](const Member& each) { return each.role == MemberRole::voter; };
+  clock_.lead(core_->term(),
+              static_cast<std::size_t>(std::count_if(members.begin(), members.end(), is_voter)));
+  show_time();
+}
+
 /// Of an entry of this node, which leads.
 std::int64_t ReplicaLoop::next_time() {
-  if (clock_.has_to_settle()) {
-    const Configuration members = core_->members();
-    const auto is_voter = [](const Member& each) { return each.role == MemberRole::voter; };
-    clock_.settle(
-        static_cast<std::size_t>(std::count_if(members.begin(), members.end(), is_voter)));
-  }
+  lead_time();
   return clock_.next(static_cast<std::int64_t>(now()), unix_ms());
 }
 
@@ -54,10 +60,11 @@ std::optional<Timestamp> ReplicaLoop::GroupTime::if_current() const noexcept {
 }
 
 ReplicaLoop::MarkNote ReplicaLoop::mark_in(const RaftMessage& message) noexcept {
-  MarkNote note{.from = message.from, .term = message.term};
+  MarkNote note{.from = message.from, .term = message.term, .unix_ms = 0};
   if (const auto* const append = std::get_if<AppendRequest>(&message.what)) {
     note.mark = append->mark;
     note.commit = append->commit;
+    note.unix_ms = append->unix_ms;
   } else if (const auto* const reply = std::get_if<AppendReply>(&message.what)) {
     note.is_reply = true;
     note.mark = reply->mark;
@@ -70,16 +77,21 @@ void ReplicaLoop::take_mark(const MarkNote& note) {
     if (note.is_reply && core_->is_leader()) {
       freshness_.replied(note.from, note.term, note.mark, now());
     }
-    if (!note.is_reply && core_->leader() == note.from) freshness_.came(note.mark, note.commit);
+    if (!note.is_reply && core_->leader() == note.from) {
+      const auto asked_at = freshness_.came(note.mark, note.commit);
+      if (asked_at && note.unix_ms != 0) {
+        clock_.bound(note.unix_ms, static_cast<std::int64_t>(*asked_at), note.term);
+      }
+    }
   }
   show_fresh();
 }
 
 void ReplicaLoop::show_fresh() noexcept {
   const std::uint64_t at = freshness_.fresh_at(core_->applied());
-  if (at == 0 || !clock_.estimate(static_cast<std::int64_t>(now())).is_known) return;
+  const bool is_current = at != 0 && clock_.is_close();
   // mo: relaxed: as where it is read
-  current_until_.store(at + answer_patience(), std::memory_order_relaxed);
+  current_until_.store(is_current ? at + answer_patience() : 0, std::memory_order_relaxed);
 }
 
 /// With more to come, the next append says it. Otherwise those who wait at a follower, and those

@@ -8,6 +8,8 @@
 //                  same commands (docs/decisions/0060): a claim is no value; closed sessions, and
 //                  two payloads of one key in claim_all, are refused; a release keeps the attempts
 //                  before it; changed terms apply to what is held
+//       4  0.2.0   between nodes: the leader's time in its appends, terms of times in votes
+//                  (docs/decisions/0071), identities of logs among the members (0072)
 //
 // What changes an entry's bytes, or what applying it does, gets a level of its own: the new way is
 // taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.
@@ -29,7 +31,11 @@ inline constexpr FeatureLevel feature_level_libraries = 2;
 inline constexpr FeatureLevel feature_level_memos = 3;
 /// The first with the decisions of docs/decisions/0060.
 inline constexpr FeatureLevel feature_level_claims = 3;
+/// The first whose nodes say of which leader their time is.
+inline constexpr FeatureLevel feature_level_group_time = 4;
+/// The first with identities of logs among the members.
+inline constexpr FeatureLevel feature_level_identities = 4;
 /// That this release knows.
-inline constexpr FeatureLevel feature_level_newest = 3;
+inline constexpr FeatureLevel feature_level_newest = 4;
 
 }  // namespace semel::replication

@@ -148,7 +148,7 @@ bool TransportInside::queue(NodeId to, const Frame& frame) {
     return false;
   }
   std::string bytes;
-  encode(frame, bytes);
+  encode(frame, bytes, peer.stats.level);
   const std::size_t size = bytes.size();
   peer.queue.push_back(std::move(bytes));
   peer.queued += size;

@@ -67,6 +67,17 @@ void shared(Fields& fields, SharedData& value) {
   }
 }
 
+/// Behind all others, of a message that earlier releases know without it: they are not sent it
+/// (strip()), and do not send it.
+template <class Fields, class Number>
+void later(Fields& fields, Number& value) {
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    if (!fields.rest().empty()) fields.number(value);
+  } else {
+    if (value != 0) fields.number(value);
+  }
+}
+
 // --- messages of Raft -----------------------------------------------------------------------
 
 template <class Fields>
@@ -82,6 +93,7 @@ void all(Fields& fields, VoteReply& it) {
   fields.flag(it.is_pre_vote);
   fields.number(it.unix_ms);
   fields.flag(it.is_time_known);
+  later(fields, it.time_term);
 }
 template <class Fields>
 void all(Fields& fields, AppendRequest& it) {
@@ -95,6 +107,7 @@ void all(Fields& fields, AppendRequest& it) {
     shared(fields, entry.data);
   });
   fields.number(it.mark);
+  later(fields, it.unix_ms);
 }
 template <class Fields>
 void all(Fields& fields, AppendReply& it) {
@@ -213,9 +226,22 @@ void read_alternative(FieldReader& fields, Variant& variant, std::size_t place) 
   }
 }
 
+/// Takes out what a peer that knows features up to `level` cannot read.
+void strip(RaftMessage& message, FeatureLevel level) noexcept {
+  if (level >= feature_level_group_time) return;
+  if (auto* const vote = std::get_if<VoteReply>(&message.what)) vote->time_term = 0;
+  if (auto* const append = std::get_if<AppendRequest>(&message.what)) append->unix_ms = 0;
+}
+
 }  // namespace
 
-void encode(const Frame& frame, std::string& to) {
+void encode(const Frame& frame, std::string& to, FeatureLevel level) {
+  const auto* const message = std::get_if<RaftMessage>(&frame);
+  if (message != nullptr && level < feature_level_newest) {
+    RaftMessage stripped = *message;
+    strip(stripped, level);
+    return encode(Frame{std::move(stripped)}, to);
+  }
   const std::size_t at = to.size();
   to.append(frame_head_bytes, '\0');
   to.push_back(static_cast<char>(frame.index()));

@@ -69,8 +69,8 @@ struct SnapshotEnd {
 using Frame = std::variant<Hello, Refusal, RaftMessage, Forward, ForwardReply, SnapshotRequest,
                            SnapshotChunk, SnapshotEnd>;
 
-/// Appends the whole frame.
-void encode(const Frame& frame, std::string& to);
+/// Appends the whole frame, without what a peer that knows features up to `level` cannot read.
+void encode(const Frame& frame, std::string& to, FeatureLevel level = feature_level_newest);
 /// Of kind and body.
 [[nodiscard]] std::uint64_t checksum(Bytes bytes) noexcept;
 /// The bytes of kind, body and tail that follow this head. Errors: bad_encoding (more than

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 
 #include "tests/proofs/arguments.hpp"
@@ -30,6 +31,9 @@ const std::map<std::string, bool Guards::*> guards = {
     {"members", &Guards::keeps_members},
 };
 
+/// Beside the core's guards.
+const std::set<std::string> others = {"time"};
+
 struct Wanted {
   std::uint64_t seed = 0;
   std::uint64_t seeds = 200;
@@ -47,12 +51,14 @@ bool parse(int count, char** texts, Wanted& wanted) {
       wanted.seed = std::strtoull(texts[++i], nullptr, 10);
     } else if (text == "--seeds" && has_value) {
       wanted.seeds = std::strtoull(texts[++i], nullptr, 10);
-    } else if (text == "--without" && has_value && guards.contains(texts[i + 1])) {
+    } else if (text == "--without" && has_value &&
+               (guards.contains(texts[i + 1]) || others.contains(texts[i + 1]))) {
       wanted.without = texts[++i];
     } else {
       std::fprintf(stderr, "%s: unknown; known: --long, --seed N, --seeds N, --without GUARD, of",
                    texts[i]);
       for (const auto& [name, which] : guards) std::fprintf(stderr, " %s", name.c_str());
+      for (const std::string& name : others) std::fprintf(stderr, " %s", name.c_str());
       std::fprintf(stderr, "\n");
       return false;
     }
@@ -70,14 +76,19 @@ int main(int count, char** texts) {
   Wanted wanted;
   if (!parse(count, texts, wanted)) return 2;
   Guards on;
-  if (!wanted.without.empty()) on.*guards.at(wanted.without) = false;
+  std::set<std::string> without;
+  if (guards.contains(wanted.without)) {
+    on.*guards.at(wanted.without) = false;
+  } else if (!wanted.without.empty()) {
+    without.insert(wanted.without);
+  }
   std::printf("consensus: seeds %llu to %llu\n", number(wanted.seed),
               number(wanted.seed + wanted.seeds - 1));
   SimulationCounts all;
   std::uint64_t runs = 0;
   std::uint64_t findings = 0;
   for (; runs < wanted.seeds; ++runs) {
-    Simulation simulation{wanted.seed + runs, on};
+    Simulation simulation{wanted.seed + runs, on, without};
     const std::string found = simulation.run();
     all.add(simulation.counts());
     if (found.empty()) continue;
@@ -88,10 +99,10 @@ int main(int count, char** texts) {
   std::printf(
       "consensus: %llu messages, %llu crashes, %llu failed syncs, %llu elections, "
       "%llu transfers, %llu changes of members, %llu snapshots taken, %llu installed, "
-      "%llu reads, %llu looks at leases\n",
+      "%llu reads, %llu looks at leases, %llu nodes stopped, %llu leases granted\n",
       number(all.messages), number(all.crashes), number(all.failed_syncs), number(all.elections),
       number(all.transfers), number(all.changes), number(all.snapshots), number(all.installs),
-      number(all.reads), number(all.leases));
+      number(all.reads), number(all.leases), number(all.pauses), number(all.leases_granted));
   std::printf("consensus: %llu seeds, %llu commits, %llu acknowledged, %llu findings\n",
               number(runs), number(all.commits), number(all.acknowledged), number(findings));
   return (findings == 0) == wanted.without.empty() ? 0 : 1;

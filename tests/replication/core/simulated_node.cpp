@@ -13,14 +13,22 @@ namespace {
 
 constexpr LogIndex snapshot_every = 60;
 constexpr std::size_t trailing = 10;
-constexpr std::size_t command_bytes = 2 * sizeof(std::uint64_t);
+constexpr std::size_t command_bytes = sizeof(SimulatedCommand);
+constexpr std::int64_t wall_ahead_max = 7 * 24 * 3'600'000;
 
 }  // namespace
 
-std::uint64_t SimulatedState::apply(LogIndex index, std::uint64_t key, std::uint64_t client) {
-  const std::uint64_t owner = owners.emplace(key, client).first->second;
+std::uint64_t SimulatedState::apply(LogIndex index, const SimulatedCommand& command) {
+  const std::uint64_t key = command.key;
+  const std::uint64_t client = command.client;
   digest = (digest ^ (key * 1'000'003 + client)) * 0x9e3779b97f4a7c15ULL + index;
-  return owner;
+  group_ms = command.group_ms;
+  if (command.lease_ms == 0) return owners.emplace(key, client).first->second;
+  const auto [lease, is_new] = leases.try_emplace(key, Lease{});
+  if (is_new || lease->second.until <= command.group_ms) {
+    lease->second = {client, command.group_ms + command.lease_ms, command.asked_at};
+  }
+  return lease->second.client;
 }
 
 SimulatedNode::SimulatedNode(Simulation& world, NodeId id)
@@ -46,6 +54,7 @@ void SimulatedNode::boot() {
   state_ = {};
   reads_.clear();
   is_taking_ = false;
+  time_ = GroupClock{{.counts_terms = !world_.without_.contains("time")}};
   ConsensusOptions options;
   options.id = id_;
   options.address = "node-" + std::to_string(id_);
@@ -77,6 +86,10 @@ void SimulatedNode::boot() {
   }
   stored.first = first_;
   stored.entries.assign(log_.begin(), log_.end());
+  const auto boot_ms = static_cast<std::int64_t>(clock());
+  time_.begin(state_.group_ms, world_.wall_ms(), boot_ms, wall_ahead_max);
+  if (kept_time_) time_.recall(*kept_time_, boot_ms);
+  if (snapshot_) time_.saw(state_.group_ms, boot_ms, snapshot_->id.term);
   core_ = std::move(*made);
   const Status started = core_->start(clock(), std::move(stored));
   if (!started) world_.find("a node does not start: " + started.error().detail);
@@ -101,11 +114,13 @@ void SimulatedNode::crash() {
 void SimulatedNode::tick_soon() {
   world_.after(5 + world_.random_.below(6), [this, life = life_] {
     if (!is_up() || life != life_) return;
+    if (world_.now_ < paused_until_) return tick_soon();
     if (core_->next_timeout() <= clock()) core_->tick(clock());
     if (!is_up() || life != life_) return;
     if (core_->must_apply_more()) core_->apply_more(clock());
     if (!is_up() || life != life_) return;
     finish_reads();
+    lead_time();
     if (world_.random_.chance(1, 16)) check_members();
     tick_soon();
   });
@@ -127,15 +142,36 @@ void SimulatedNode::check_members() {
 
 void SimulatedNode::receive(const RaftMessage& message) {
   if (!is_up()) return;
+  const auto boot_ms = static_cast<std::int64_t>(clock());
+  time_.hear(message, core_->term(), boot_ms);
+  if (const auto known = time_.to_keep(boot_ms)) kept_time_ = known;
   core_->receive(clock(), message);
   finish_reads();
   if (core_->is_leader() && world_.random_.chance(1, 4)) core_->tell_commit(message.from);
 }
 
-void SimulatedNode::claim(std::uint64_t key, std::uint64_t client) {
+/// As a replica does: once all entries of former leaders are applied.
+void SimulatedNode::lead_time() {
+  if (!core_->is_leader() || !time_.has_to_lead(core_->term())) return;
+  if (core_->applied() < core_->last()) return;
+  const Configuration members = core_->members();
+  time_.lead(core_->term(), static_cast<std::size_t>(std::count_if(
+                                members.begin(), members.end(), [](const Member& each) {
+                                  return each.role == MemberRole::voter;
+                                })));
+}
+
+void SimulatedNode::claim(std::uint64_t key, std::uint64_t client, std::int64_t lease_ms) {
+  lead_time();
+  if (time_.has_to_lead(core_->term())) return;
+  const SimulatedCommand command{
+      .key = key,
+      .client = client,
+      .group_ms = time_.next(static_cast<std::int64_t>(clock()), world_.wall_ms()),
+      .asked_at = world_.now_,
+      .lease_ms = lease_ms};
   std::string data(command_bytes, '\0');
-  std::memcpy(data.data(), &key, sizeof key);
-  std::memcpy(data.data() + sizeof key, &client, sizeof client);
+  std::memcpy(data.data(), &command, sizeof command);
   static_cast<void>(core_->propose(clock(), std::make_shared<const std::string>(std::move(data))));
 }
 
@@ -184,6 +220,10 @@ void SimulatedNode::append(LogIndex first, std::vector<RaftEntry> entries) {
 
 void SimulatedNode::write_done(std::uint64_t life, LogIndex last, Term term) {
   if (!is_up() || life != life_ || writing_.empty()) return;
+  if (world_.now_ < paused_until_) {
+    return world_.after(paused_until_ - world_.now_,
+                        [this, life, last, term] { write_done(life, last, term); });
+  }
   if (!world_.is_healed_ && world_.random_.chance(1, 5'000)) {
     ++world_.counts_.failed_syncs;  // what is on the disk is not known, so the node stops
     return crash();
@@ -203,6 +243,10 @@ void SimulatedNode::put(const Write& write) {
 }
 
 void SimulatedNode::send(RaftMessage message) {
+  time_.tell(message, core_->is_leader(), static_cast<std::int64_t>(clock()));
+  if (world_.without_.contains("time")) {  // as before level 4
+    if (auto* const append = std::get_if<AppendRequest>(&message.what)) append->unix_ms = 0;
+  }
   if (const auto* offer = std::get_if<SnapshotOffer>(&message.what)) {
     SEMEL_ASSERT(snapshot_.has_value());
     // Its state goes another way; here it is found by the index.
@@ -216,11 +260,20 @@ void SimulatedNode::send(RaftMessage message) {
 void SimulatedNode::apply(LogIndex index, const RaftEntry& entry) {
   world_.committed(*this, index, entry);
   if (entry.type == EntryType::command) {
-    std::uint64_t key;
-    std::uint64_t client;
-    std::memcpy(&key, entry.data->data(), sizeof key);
-    std::memcpy(&client, entry.data->data() + sizeof key, sizeof client);
-    const std::uint64_t owner = state_.apply(index, key, client);
+    SimulatedCommand command;
+    std::memcpy(&command, entry.data->data(), sizeof command);
+    if (command.group_ms < state_.group_ms) world_.find("the group's time goes back");
+    const std::uint64_t owner = state_.apply(index, command);
+    const auto boot_ms = static_cast<std::int64_t>(clock());
+    time_.saw(command.group_ms, boot_ms, entry.term);
+    const bool is_followed =
+        entry.term == core_->term() && !core_->is_leader() && index == core_->commit();
+    if (is_followed) time_.follow(command.group_ms, boot_ms, entry.term);
+    if (command.lease_ms != 0) {
+      if (owner == command.client) world_.leased(index, command);
+      return consider_snapshot();
+    }
+    const std::uint64_t key = command.key;
     // The client waits for the leader that proposed it, which is of the entry's term.
     if (core_->is_leader() && entry.term == core_->term()) {
       ++world_.counts_.acknowledged;

@@ -9,17 +9,34 @@
 #include <utility>
 #include <vector>
 
+#include "replication/node/group_clock.hpp"
 #include "tests/replication/core/simulation.hpp"
 
 namespace semel::tests {
 
+/// An entry: a client wants a key, for good or until a lease ends.
+struct SimulatedCommand {
+  std::uint64_t key;
+  std::uint64_t client;
+  std::int64_t group_ms;   // the leader's stamp
+  std::uint64_t asked_at;  // on the simulation's clock, which no node knows
+  std::int64_t lease_ms;   // 0: for good
+};
+
 /// The state machine: who was first to claim a key. The digest is of all that was applied.
 struct SimulatedState {
+  struct Lease {
+    std::uint64_t client;
+    std::int64_t until;      // the group's time
+    std::uint64_t asked_at;  // of SimulatedCommand
+  };
   std::map<std::uint64_t, std::uint64_t> owners;
+  std::map<std::uint64_t, Lease> leases;
+  std::int64_t group_ms = 0;
   std::uint64_t digest = 0;
 
   /// The owner of the key.
-  std::uint64_t apply(replication::LogIndex index, std::uint64_t key, std::uint64_t client);
+  std::uint64_t apply(replication::LogIndex index, const SimulatedCommand& command);
 };
 
 class SimulatedNode final : public replication::ConsensusEffects {
@@ -33,6 +50,9 @@ class SimulatedNode final : public replication::ConsensusEffects {
   /// What was not synced is lost, or a part of it.
   void crash();
   void stop();
+  /// What comes and what is due waits until then, in its order, as with SIGSTOP.
+  void pause(std::uint64_t until) noexcept { paused_until_ = until; }
+  [[nodiscard]] std::uint64_t paused_until() const noexcept { return paused_until_; }
 
   [[nodiscard]] bool is_up() const noexcept { return core_ != nullptr; }
   [[nodiscard]] replication::ConsensusCore& core() noexcept { return *core_; }
@@ -45,7 +65,7 @@ class SimulatedNode final : public replication::ConsensusEffects {
     return std::max(first_ + log_.size() - 1, snapshot_ ? snapshot_->id.index : 0);
   }
   void receive(const replication::RaftMessage& message);
-  void claim(std::uint64_t key, std::uint64_t client);
+  void claim(std::uint64_t key, std::uint64_t client, std::int64_t lease_ms);
   void begin_read();
 
   [[nodiscard]] Status save_vote(replication::Term term, replication::NodeId vote) override;
@@ -76,12 +96,15 @@ class SimulatedNode final : public replication::ConsensusEffects {
   void consider_snapshot();
   void finish_reads();
   void check_members();
+  void lead_time();
   [[nodiscard]] std::uint64_t disk_delay();
 
   Simulation& world_;
   const replication::NodeId id_;
   std::unique_ptr<replication::ConsensusCore> core_;
+  replication::GroupClock time_;
   std::uint64_t life_ = 0;
+  std::uint64_t paused_until_ = 0;
   SimulatedState state_;
   std::vector<Read> reads_;
   bool is_taking_ = false;
@@ -91,6 +114,7 @@ class SimulatedNode final : public replication::ConsensusEffects {
   replication::Term term_ = 0;
   replication::NodeId vote_ = 0;
   std::optional<Snapshot> snapshot_;
+  std::optional<replication::TimeContent> kept_time_;
   std::map<replication::LogIndex, Snapshot> sent_;  // states by index, for those who install them
   replication::LogIndex first_ = 1;
   std::deque<replication::RaftEntry> log_;

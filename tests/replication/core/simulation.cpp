@@ -14,6 +14,11 @@ namespace {
 constexpr std::uint64_t faults_ms = 30'000;
 constexpr std::uint64_t healed_ms = 10'000;
 constexpr std::uint64_t keys = 400;
+constexpr std::uint64_t leased_keys = 8;
+constexpr std::int64_t lease_ms = 4'000;
+// Of which a lease may lack so much: clocks differ in rate by up to 3 %, a leader's is followed for
+// two seconds by another one, and each follows its wall clock.
+constexpr std::int64_t lease_lacks_ms = lease_ms / 20 + 150;
 
 }  // namespace
 
@@ -30,9 +35,12 @@ void SimulationCounts::add(const SimulationCounts& other) {
   reads += other.reads;
   leases += other.leases;
   messages += other.messages;
+  pauses += other.pauses;
+  leases_granted += other.leases_granted;
 }
 
-Simulation::Simulation(std::uint64_t seed, const Guards& guards) : random_(seed), guards_(guards) {
+Simulation::Simulation(std::uint64_t seed, const Guards& guards, std::set<std::string> without)
+    : random_(seed), guards_(guards), without_(std::move(without)) {
   const std::uint64_t voters = random_.chance(1, 2) ? 3 : 5;
   loss_ = random_.below(4) * 30;
   latency_ = 1 + random_.below(20);
@@ -96,8 +104,10 @@ void Simulation::heal() {
 void Simulation::load() {
   for (const auto& [id, node] : nodes_) {
     if (!node->is_up() || !node->core().is_leader()) continue;
+    if (now_ < quiet_until_) continue;
     const std::uint64_t count = 1 + random_.below(4);
-    for (std::uint64_t i = 0; i < count; ++i) node->claim(random_.below(keys), ++clients_);
+    for (std::uint64_t i = 0; i < count; ++i) node->claim(random_.below(keys), ++clients_, 0);
+    node->claim(keys + random_.below(leased_keys), ++clients_, lease_ms);
     if (random_.chance(1, 8)) node->begin_read();
     ConsensusCore& core = node->core();
     if (core.lease_until(node->clock()) <= node->clock()) continue;
@@ -115,10 +125,14 @@ void Simulation::load() {
 
 void Simulation::disturb() {
   if (is_healed_) return;
+  if (random_.chance(1, 40)) {
+    cut_.clear();
+    return hand_to_and_fro(6);
+  }
   auto chosen = nodes_.begin();
   std::advance(chosen, static_cast<std::ptrdiff_t>(random_.below(nodes_.size())));
   SimulatedNode& node = *chosen->second;
-  const std::uint64_t what = random_.below(13);
+  const std::uint64_t what = random_.below(15);
   if (what < 4) {
     if (node.is_up()) {
       ++counts_.crashes;
@@ -150,10 +164,60 @@ void Simulation::disturb() {
     if (from != nullptr && from->core().transfer(from->clock(), random_.below(nodes_.size() + 1))) {
       ++counts_.transfers;
     }
-  } else {
+  } else if (what < 13) {
     change_members();
+  } else {
+    ++counts_.pauses;
+    node.pause(now_ + 50 + random_.below(900));
   }
   after(50 + random_.below(600), [this] { disturb(); });
+}
+
+void Simulation::hand_to_and_fro(unsigned rounds) {
+  constexpr std::uint64_t late_ms = 450;
+  SimulatedNode* const from = leader();
+  if (from == nullptr || is_healed_) return after(600, [this] { disturb(); });
+  const Configuration members = from->core().members();
+  if (rounds == 0) {
+    // A lease by the last leader's time, and then one who has missed it leads.
+    cut_.clear();
+    quiet_until_ = 0;
+    after(400, [this] {
+      SimulatedNode* const last = leader();
+      if (last == nullptr) return;
+      for (const Member& each : last->core().members()) {
+        if (to_and_fro_.contains(each.id) || each.role != MemberRole::voter) continue;
+        if (last->core().transfer(last->clock(), each.id)) ++counts_.transfers;
+        return;
+      }
+    });
+    return after(1'500, [this] { disturb(); });
+  }
+  const bool begins = rounds == 6;
+  if (begins) to_and_fro_ = {from->id()};
+  for (const Member& each : members) {
+    const std::size_t majority = members.size() / 2 + 1;
+    if (begins && to_and_fro_.size() < majority && each.role == MemberRole::voter &&
+        nodes_.at(each.id)->is_up()) {
+      to_and_fro_.insert(each.id);
+    }
+  }
+  for (const auto& [id, node] : nodes_) {
+    for (const auto& [other, unused] : nodes_) {
+      if (to_and_fro_.contains(id) != to_and_fro_.contains(other)) cut_.emplace(id, other);
+    }
+  }
+  quiet_until_ = now_ + 5'000;
+  NodeId next = 0;
+  for (const NodeId id : to_and_fro_) next = id == from->id() ? next : id;
+  if (next != 0 && from->core().transfer(from->clock(), next)) ++counts_.transfers;
+  after(120, [this, former = from->id()] {
+    SimulatedNode* const now_leads = leader();
+    if (now_leads == nullptr || now_leads->id() == former) return;
+    nodes_.at(former)->pause(now_ + late_ms);
+    now_leads->claim(keys + random_.below(leased_keys), ++clients_, lease_ms);
+  });
+  after(150 + late_ms, [this, rounds] { hand_to_and_fro(rounds - 1); });
 }
 
 void Simulation::cut_some() {
@@ -205,11 +269,30 @@ void Simulation::send(const RaftMessage& message) {
   for (std::uint64_t i = 0; i < copies; ++i) {
     std::uint64_t delay = 1 + random_.below(latency_);
     if (random_.chance(1, 100)) delay += random_.below(300);
-    after(delay, [this, way, message] {
-      const auto to = nodes_.find(way.second);
-      if (to != nodes_.end() && !cut_.contains(way)) to->second->receive(message);
-    });
+    after(delay, [this, message] { deliver(message); });
   }
+}
+
+void Simulation::deliver(const RaftMessage& message) {
+  const auto to = nodes_.find(message.to);
+  if (to == nodes_.end() || cut_.contains({message.from, message.to})) return;
+  // Behind what has waited already, which was put into the queue before.
+  const std::uint64_t until = to->second->paused_until();
+  if (now_ < until) return after(until - now_, [this, message] { deliver(message); });
+  to->second->receive(message);
+}
+
+void Simulation::leased(LogIndex index, const SimulatedCommand& command) {
+  const auto [known, is_new] = leases_.try_emplace(command.key, std::pair{command.asked_at, index});
+  if (is_new) ++counts_.leases_granted;
+  if (is_new || known->second.second >= index) return;  // another node has applied it before
+  const auto passed = static_cast<std::int64_t>(command.asked_at - known->second.first);
+  if (passed < lease_ms - lease_lacks_ms) {
+    find("a lease of " + std::to_string(lease_ms) + " ms has ended after " +
+         std::to_string(passed));
+  }
+  known->second = {command.asked_at, index};
+  ++counts_.leases_granted;
 }
 
 void Simulation::committed(SimulatedNode& node, LogIndex index, const RaftEntry& entry) {

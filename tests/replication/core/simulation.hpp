@@ -1,9 +1,11 @@
 // A group of nodes in one thread: their network, their disks and their clocks are simulated, and
-// the consensus core is the real one. One seed is one run, the same each time.
+// the consensus core and the group's clock are the real ones. One seed is one run, the same each
+// time.
 //
 // The network loses, doubles, delays and reorders messages, and cuts single directions. A crash
 // takes what was not synced, or leaves a part of it. A sync may fail, which stops the node. Each
-// node has a clock of its own, which differs in rate and offset. Members are added, promoted,
+// node has a clock of its own, which differs in rate and offset. Nodes are stopped, and find later
+// what has come meanwhile. Members are added, promoted,
 // demoted and removed, leadership is handed over, logs are compacted and snapshots installed.
 #pragma once
 
@@ -35,15 +37,20 @@ struct SimulationCounts {
   std::uint64_t reads = 0;
   std::uint64_t leases = 0;  // looked at while one was held
   std::uint64_t messages = 0;
+  std::uint64_t pauses = 0;
+  std::uint64_t leases_granted = 0;
 
   void add(const SimulationCounts& other);
 };
 
 class SimulatedNode;
+struct SimulatedCommand;
 
 class Simulation {
  public:
-  Simulation(std::uint64_t seed, const replication::Guards& guards);
+  /// `without`: "time", what protects the group's time over leaders.
+  Simulation(std::uint64_t seed, const replication::Guards& guards,
+             std::set<std::string> without = {});
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -73,15 +80,26 @@ class Simulation {
   void load();
   void disturb();
   void change_members();
+  /// Two nodes hand leadership to and fro, and what each says comes late to the other; the rest is
+  /// cut off, and leads then.
+  void hand_to_and_fro(unsigned rounds);
   void cut_some();
   void heal();
   void judge();
+  /// Of every node and every wall clock: the nodes' own clocks differ.
+  [[nodiscard]] std::int64_t wall_ms() const noexcept {
+    return 1'700'000'000'000 + static_cast<std::int64_t>(now_);
+  }
+  void deliver(const replication::RaftMessage& message);
+  /// By this entry a client has been granted a lease: after the one before has ended.
+  void leased(replication::LogIndex index, const SimulatedCommand& command);
   void send(const replication::RaftMessage& message);
   void committed(SimulatedNode& node, replication::LogIndex index,
                  const replication::RaftEntry& entry);
 
   proofs::Random random_;
   const replication::Guards guards_;
+  const std::set<std::string> without_;
   SimulationCounts counts_;
   std::uint64_t now_ = 1'000;
   std::uint64_t events_ = 0;
@@ -92,11 +110,15 @@ class Simulation {
   std::uint64_t latency_ = 1;   // ms
   std::uint64_t slowness_ = 1;  // of disks, ms
   std::uint64_t clients_ = 0;
+  std::set<replication::NodeId> to_and_fro_;
+  std::uint64_t quiet_until_ = 0;  // clients ask for nothing
   bool is_healed_ = false;
   std::string found_;
   std::map<replication::LogIndex, Committed> log_;  // that any node has applied
   std::map<std::uint64_t, std::uint64_t> owners_;   // key: client that was told so
   std::map<replication::Term, replication::NodeId> leaders_;
+  // When what was granted last was asked for, by its key and on this clock; and by which entry.
+  std::map<std::uint64_t, std::pair<std::uint64_t, replication::LogIndex>> leases_;
   replication::LogIndex answered_ = 0;  // the largest index of an entry that was acknowledged
 };
 
