@@ -65,6 +65,11 @@ Status ConsensusCore::promote(std::uint64_t now, NodeId id) {
       std::find_if(to.begin(), to.end(), [&](const Member& each) { return each.id == id; });
   if (found == to.end()) return no_member(id);
   if (found->role == MemberRole::voter) return Done{};
+  // It could lose its disk, and vote again with another one.
+  const auto has_log = [](const Member& each) { return each.log.is_known(); };
+  if (!found->log.is_known() && std::any_of(to.begin(), to.end(), has_log)) {
+    return Error{ErrorCode::refused, "the log of node " + std::to_string(id) + " is not known yet"};
+  }
   if (options_.guards.waits_for_catch_up) {
     const int state = raft_shim_catch_up_state(shim_.get(), id);
     if (state == raft_shim_catch_up_runs) {
@@ -90,9 +95,11 @@ LogIndex ConsensusCore::raft_configuration_index() const {
                   raft_shim_uncommitted_configuration(shim_.get()));
 }
 
-/// Those that remain must know that they are voters.
+/// Those that remain must know that they are voters. But who does not know it itself does not vote
+/// either, and may go in any case: of five members two may have lost their disks.
 Status ConsensusCore::check_voters_without(NodeId id) const {
   if (!options_.guards.waits_for_catch_up) return Done{};
+  if (id != options_.id && match(id) < raft_configuration_index()) return Done{};
   for (const Member& each : members()) {
     if (each.id == id || each.id == options_.id || each.role != MemberRole::voter) continue;
     if (match(each.id) >= raft_configuration_index()) continue;
@@ -122,6 +129,19 @@ Status ConsensusCore::remove(std::uint64_t now, NodeId id) {
     return no_member(id);
   }
   return change(now, to);
+}
+
+Status ConsensusCore::learn(std::uint64_t now, const std::map<NodeId, LogIdentity>& logs) {
+  SEMEL_CHECK(check_change());
+  Configuration to = members();
+  bool any = false;
+  for (Member& each : to) {
+    const auto found = logs.find(each.id);
+    if (each.log.is_known() || found == logs.end()) continue;
+    each.log = found->second;
+    any = true;
+  }
+  return any ? change(now, to) : Status{Done{}};
 }
 
 Status ConsensusCore::transfer(std::uint64_t now, NodeId id) {

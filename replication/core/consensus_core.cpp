@@ -132,7 +132,7 @@ Status ConsensusCore::start(std::uint64_t now, StoredState stored) {
   sits_out_ = options_.guards.sits_out && stored.term > 1;
   first_ = stored.first;
   log_.assign(stored.entries.begin(), stored.entries.end());
-  std::vector<raft_shim_member> members;
+  ShimMembers members;
   raft_shim_snapshot snapshot{};
   if (stored.snapshot) {
     snapshot_ = *stored.snapshot;
@@ -222,7 +222,7 @@ void ConsensusCore::snapshot_taken(std::uint64_t now, const SnapshotId& snapshot
   if (failed_ || installing_ || snapshot.index <= snapshot_.index) return;
   begin(now);
   SEMEL_ASSERT(snapshot.index <= applied_ && term_of(snapshot.index) == snapshot.term);
-  std::vector<raft_shim_member> members;
+  ShimMembers members;
   const raft_shim_snapshot taken = to_shim(snapshot, members);
   raft_shim_update update;
   const int error =
@@ -250,7 +250,7 @@ void ConsensusCore::installed(std::uint64_t now, const SnapshotId& snapshot) {
   log_.clear();
   first_ = snapshot.index + 1;
   persisted_ = 0;
-  std::vector<raft_shim_member> members;
+  ShimMembers members;
   const raft_shim_snapshot done = to_shim(snapshot, members);
   raft_shim_update update;
   const int error = raft_shim_installed(shim_.get(), now, &done, &update);

@@ -130,6 +130,9 @@ class ConsensusCore {
   [[nodiscard]] Status promote(std::uint64_t now, NodeId id);
   [[nodiscard]] Status demote(std::uint64_t now, NodeId id);
   [[nodiscard]] Status remove(std::uint64_t now, NodeId id);
+  /// Puts the logs of members that have none into the configuration. From then on none is promoted
+  /// whose log is not known.
+  [[nodiscard]] Status learn(std::uint64_t now, const std::map<NodeId, LogIdentity>& logs);
   /// 0: to one that has everything.
   [[nodiscard]] Status transfer(std::uint64_t now, NodeId id);
 

@@ -239,7 +239,7 @@ void ConsensusCore::give(std::uint64_t now, const RaftMessage& message) {
   in.address = address.c_str();
   in.term = message.term;
   std::vector<raft_shim_entry> entries;
-  std::vector<raft_shim_member> members;
+  ShimMembers members;
   std::vector<RaftEntry> own;
   if (const auto* vote = std::get_if<VoteRequest>(&message.what)) {
     in.type = raft_shim_type_vote;

@@ -24,16 +24,28 @@ struct RaftEntry {
   SharedData data;  ///< never null
 };
 
+/// Of the log that a node has (log_identity.hpp); zeros: not known.
+struct LogIdentity {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  [[nodiscard]] bool is_known() const noexcept { return high != 0 || low != 0; }
+  [[nodiscard]] std::string text() const;  ///< 32 hexadecimal digits
+  [[nodiscard]] bool operator==(const LogIdentity&) const = default;
+};
+
 enum class MemberRole : std::uint8_t { standby = 0, voter = 1 };
 struct Member {
   NodeId id = 0;
   std::string address;  ///< host:port
   MemberRole role = MemberRole::voter;
+  LogIdentity log{};
   [[nodiscard]] bool operator==(const Member&) const = default;
 };
 using Configuration = std::vector<Member>;
 inline constexpr std::size_t members_max = 16;
 inline constexpr std::size_t address_bytes_max = 256;
+/// With the identity of a log (full_address()).
+inline constexpr std::size_t full_address_bytes_max = address_bytes_max + 33;
 
 struct SnapshotId {
   LogIndex index = 0;  ///< of the last entry in it

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "replication/core/log_identity.hpp"
+
 namespace semel::replication {
 namespace {
 
@@ -26,7 +28,8 @@ bool is_sound(Bytes data) {
     if (number(at) == 0) return false;
     at += sizeof(std::uint64_t);
     const std::size_t end = data.find('\0', at);
-    if (end == Bytes::npos || end - at > address_bytes_max || end + 1 >= data.size()) return false;
+    if (end == Bytes::npos || end - at > full_address_bytes_max || end + 1 >= data.size())
+      return false;
     at = end + 1;
     const auto role = static_cast<unsigned char>(data[at]);
     if (role > raft_shim_voter) return false;
@@ -38,20 +41,23 @@ bool is_sound(Bytes data) {
 }  // namespace
 
 Member to_member(const raft_shim_member& member) {
-  return {member.id, member.address,
-          member.role == raft_shim_voter ? MemberRole::voter : MemberRole::standby};
+  Member made{
+      member.id, {}, member.role == raft_shim_voter ? MemberRole::voter : MemberRole::standby};
+  set_full_address(made, member.address);
+  return made;
 }
 
 namespace {
 
-std::vector<raft_shim_member> to_shim(const Configuration& configuration) {
-  std::vector<raft_shim_member> members;
-  members.reserve(configuration.size());
+ShimMembers to_shim(const Configuration& configuration) {
+  ShimMembers made;
+  made.members.reserve(configuration.size());
   for (const Member& each : configuration) {
-    members.push_back({each.id, each.address.c_str(),
-                       each.role == MemberRole::voter ? raft_shim_voter : raft_shim_standby});
+    made.addresses.push_back(full_address(each));
+    made.members.push_back({each.id, made.addresses.back().c_str(),
+                            each.role == MemberRole::voter ? raft_shim_voter : raft_shim_standby});
   }
-  return members;
+  return made;
 }
 
 }  // namespace
@@ -65,10 +71,10 @@ std::vector<raft_shim_entry> to_shim(const std::vector<RaftEntry>& entries) {
   return made;
 }
 
-raft_shim_snapshot to_shim(const SnapshotId& snapshot, std::vector<raft_shim_member>& members) {
+raft_shim_snapshot to_shim(const SnapshotId& snapshot, ShimMembers& members) {
   members = to_shim(snapshot.configuration);
-  return {snapshot.index, snapshot.term, snapshot.configuration_index, members.data(),
-          members.size()};
+  return {snapshot.index, snapshot.term, snapshot.configuration_index, members.members.data(),
+          members.members.size()};
 }
 
 Result<SharedData> encode_configuration(const Configuration& configuration) {
@@ -89,7 +95,8 @@ Result<SharedData> encode_configuration(const Configuration& configuration) {
                                               std::to_string(address_bytes_max) + " bytes"};
     }
   }
-  const std::vector<raft_shim_member> members = to_shim(configuration);
+  const ShimMembers made_of = to_shim(configuration);
+  const std::vector<raft_shim_member>& members = made_of.members;
   void* data = nullptr;
   std::size_t bytes = 0;
   const int error = raft_shim_encode(members.data(), members.size(), &data, &bytes);

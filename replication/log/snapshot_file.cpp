@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "replication/core/log_identity.hpp"
 #include "replication/state/fields.hpp"
 #include "replication/state/library_fields.hpp"
 #include "storage/log/mutation_codec.hpp"
@@ -76,7 +77,8 @@ std::string front_bytes(const SnapshotFront& front) {
   fields.number(std::uint64_t{front.id.configuration.size()});
   for (Member each : front.id.configuration) {
     member(fields, each);
-    fields.bytes(each.address);
+    const std::string address = full_address(each);
+    fields.bytes(address);
   }
   fields.number(front.state.applied);
   fields.number(front.state.unix_ms);
@@ -121,7 +123,7 @@ std::optional<SnapshotFront> read_front(Bytes bytes, std::uint32_t format) {
     member(fields, each);
     Bytes address;
     fields.bytes(address);
-    each.address = address;
+    set_full_address(each, std::string{address});
   }
   fields.number(front.state.applied);
   fields.number(front.state.unix_ms);

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/random.hpp"
+#include "replication/log/identity_file.hpp"
 #include "replication/node/recovery.hpp"
 
 namespace semel::replication {
@@ -34,6 +36,31 @@ Status open_votes(const ReplicaOptions& options, storage::Disk& disk, ReplicaDis
   found.vote.cluster_id = options.cluster_id;
   found.vote.node_id = options.node_id;
   found.votes = std::move(votes);
+  return Done{};
+}
+
+/// A directory in which nothing is has promised nothing: its log is a new one, whatever is left of
+/// an earlier one. Otherwise it is the one that was there before.
+Status open_identity(const ReplicaOptions& options, storage::Disk& disk, ReplicaDisk& found) {
+  SEMEL_TRY(file, IdentityFile::open(disk, options.directory + "/identity"));
+  IdentityContent content;
+  SEMEL_TRY(what, file->read(content));
+  if (what == IdentityFile::Found::damaged) {
+    return Error{ErrorCode::storage_damaged,
+                 file->path() + ": which log this is cannot be read; this node must join anew"};
+  }
+  const bool is_empty = !found.stored.snapshot && found.log->last() == 0;
+  const bool is_ours = what == IdentityFile::Found::content &&
+                       content.cluster_id == options.cluster_id &&
+                       content.node_id == options.node_id;
+  if (is_empty || !is_ours) {
+    content.cluster_id = options.cluster_id;
+    content.node_id = options.node_id;
+    content.high = base::random_number() | 1;  // neither is 0
+    content.low = base::random_number() | 1;
+    SEMEL_CHECK(file->write_and_sync(content));
+  }
+  found.identity = {content.high, content.low};
   return Done{};
 }
 
@@ -173,6 +200,7 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
     return Error{ErrorCode::no_thread, "the thread that reads the snapshot"};
   }
   SEMEL_CHECK(loading.get());
+  SEMEL_CHECK(open_identity(options, disk, found));
   const bool is_new = !found.stored.snapshot && found.log->last() == 0 && found.vote.term == 0;
   if (is_new && options.founds) {
     SEMEL_CHECK(found_group(options, found));
@@ -185,7 +213,8 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
     return Error{ErrorCode::bad_option, options.directory + " has a group already"};
   }
   SEMEL_CHECK(join_log(found));
-  if (!found.stored.entries.empty() && found.vote.term == 0) {
+  const bool is_empty = found.stored.entries.empty() && !found.stored.snapshot;
+  if (!is_empty && found.vote.term == 0) {
     return Error{ErrorCode::storage_damaged,
                  options.directory +
                      "/vote is empty, and there are entries: this node may have "

@@ -3,6 +3,8 @@
 //
 //   vote                    term and vote, in two slots
 //   time                    how far the group's time is from CLOCK_BOOTTIME, in two slots
+//   identity                which log it is (replication/log/identity_file.hpp)
+//   tail                    how far the log was synced (replication/log/tail_file.hpp)
 //   log/                    entries (replication/log/entry_log.hpp)
 //   snapshot-INDEX-TERM     the state (replication/log/snapshot_file.hpp)
 #pragma once
@@ -20,6 +22,7 @@ namespace semel::replication {
 
 struct ReplicaDisk {
   StoredState stored{};
+  LogIdentity identity{};
   std::unique_ptr<StateMachine> state{};
   std::unique_ptr<EntryLog> log{};
   std::unique_ptr<VoteFile> votes{};

@@ -3,6 +3,9 @@
 // An operator raises it when the last node has been upgraded: until then each of them may go back
 // to the release before. A group that is new has nothing to go back to: its first entries say what
 // all of its members know.
+//
+// From feature_level_identities on the configuration says which log each member has: a member that
+// comes with another one has lost its disk, and is let in nowhere.
 #include <algorithm>
 #include <utility>
 
@@ -35,6 +38,16 @@ Result<FeatureLevel> ReplicaLoop::common_level() {
     return common.ok() ? Status{semel::Done{}} : Status{common.error()};
   }));
   return common;
+}
+
+void ReplicaLoop::learn_logs() {
+  if (!core_->is_leader() || options_.level < feature_level_identities) return;
+  const Configuration members = core_->members();
+  transport_->expect_logs(member_logs_.expected(core_->term(), members));
+  if (state_->level() < feature_level_identities || core_->is_changing_members()) return;
+  const auto logs = member_logs_.to_learn(core_->term(), members, options_.node_id, log_identity_);
+  // Where it is too early, or leadership is handed over, a later tick does it.
+  if (!logs.empty()) static_cast<void>(core_->learn(now(), logs));
 }
 
 void ReplicaLoop::begin_level() {

@@ -31,6 +31,7 @@ ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, Rep
       stored_(std::move(found.stored)),
       log_(std::move(found.log)),
       forwards_(base::random_number() >> 8),
+      log_identity_(found.identity),
       snapshot_bytes_(found.snapshot_bytes) {}
 
 ReplicaLoop::~ReplicaLoop() {
@@ -76,6 +77,7 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   transport.cluster_id = options_.cluster_id;
   transport.node_id = options_.node_id;
   transport.level = options_.level;
+  transport.log = log_identity_;
   transport.listen = options_.listen;
   transport.address = options_.address;
   transport.tls = options_.tls;
@@ -296,6 +298,7 @@ void ReplicaLoop::tick() {
   if (life_ == 0 && !begins_life_) begin_life();
   propose_time();
   begin_level();
+  learn_logs();
   freshness_.leads(core_->heard_at(now()), core_->commit());
   show_fresh();
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
@@ -311,6 +314,7 @@ void ReplicaLoop::know_members() {
   std::map<NodeId, std::string> peers = met_;
   for (const Member& each : core_->members()) peers[each.id] = peer_part(each.address);
   transport_->set_peers(peers);
+  transport_->expect_logs(member_logs_.expected(core_->term(), core_->members()));
 }
 
 void ReplicaLoop::show() {

@@ -27,6 +27,7 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "engine/logged/group_time.hpp"
+#include "replication/core/log_identity.hpp"
 #include "replication/log/log_writer.hpp"
 #include "replication/node/freshness.hpp"
 #include "replication/node/group_clock.hpp"
@@ -229,6 +230,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   // --- the level of features, replica_level.cpp
   [[nodiscard]] Result<FeatureLevel> known_to_all() const;
   void begin_level();
+  /// Puts the logs of members into the configuration. By the leader.
+  void learn_logs();
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers);
   [[nodiscard]] bool may_wait(std::uint64_t until) const noexcept;
   /// Proposes it again, later, or answers with `why`. `is_untouched`: it was not decided.
@@ -352,6 +355,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::uint64_t elections_ = 0;
   std::uint64_t log_bytes_ = 0;  // of what was applied since the last snapshot
   std::uint64_t cut_bytes_ = 0;  // of them, in the one that is being written
+  const LogIdentity log_identity_;
+  MemberLogs member_logs_;
   std::uint64_t snapshot_bytes_;
   LogIndex snapshot_index_ = 0;
   bool is_snapping_ = false;

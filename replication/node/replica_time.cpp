@@ -73,6 +73,10 @@ ReplicaLoop::MarkNote ReplicaLoop::mark_in(const RaftMessage& message) noexcept 
 }
 
 void ReplicaLoop::take_mark(const MarkNote& note) {
+  if (note.is_reply && note.term == core_->term() && core_->is_leader() &&
+      core_->match(note.from) != 0) {
+    member_logs_.replied(note.term, note.from, transport_->log_of(note.from));
+  }
   if (note.mark != 0 && note.term == core_->term()) {
     if (note.is_reply && core_->is_leader()) {
       freshness_.replied(note.from, note.term, note.mark, now());

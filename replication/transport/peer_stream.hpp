@@ -69,6 +69,7 @@ class PeerStream : public std::enable_shared_from_this<PeerStream> {
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
   /// That the other end knows, of one that this end has opened.
   FeatureLevel level = 0;
+  LogIdentity log{};  ///< that the other end has, by its hello
 
   /// Closes the connection when a time has passed, unless it is moved on or stopped.
   void close_in(Millis time);

@@ -54,6 +54,13 @@ std::uint16_t PeerTransport::port() const noexcept {
 void PeerTransport::set_peers(const std::map<NodeId, std::string>& peers) {
   inside_->set_peers(peers);
 }
+void PeerTransport::expect_logs(const std::map<NodeId, LogIdentity>& logs) {
+  inside_->expect_logs(logs);
+}
+LogIdentity PeerTransport::log_of(NodeId id) const {
+  const auto found = inside_->incoming.find(id);
+  return found == inside_->incoming.end() ? LogIdentity{} : found->second->log;
+}
 void PeerTransport::send(const RaftMessage& message) {
   SEMEL_ASSERT(message.from == inside_->options.node_id);
   static_cast<void>(inside_->queue(message.to, message));

@@ -34,6 +34,10 @@ class PeerTransport {
   [[nodiscard]] std::uint16_t port() const noexcept;
   /// Whom to connect to; others are cut off. Ourselves among them: left out.
   void set_peers(const std::map<NodeId, std::string>& peers);
+  /// Of these members no other logs are let in, nor left connected. Of others any is.
+  void expect_logs(const std::map<NodeId, LogIdentity>& logs);
+  /// Of a peer that has connected; not known: none has, or it does not say.
+  [[nodiscard]] LogIdentity log_of(NodeId id) const;
   /// What cannot be sent is dropped and counted: Raft sends it again.
   void send(const RaftMessage& message);
   /// False: there is no connection.

@@ -114,6 +114,7 @@ Hello TransportInside::hello(Purpose purpose) const {
   made.purpose = purpose;
   made.feature_level = options.level;
   made.address = options.address.empty() ? options.listen : options.address;
+  made.log = options.log;
   return made;
 }
 
@@ -136,6 +137,26 @@ void TransportInside::set_peers(const std::map<NodeId, std::string>& wanted) {
     peers[id] = peer;
     asio::co_spawn(context, connect_again(std::move(peer)), unless_starved());
   }
+}
+
+void TransportInside::expect_logs(std::map<NodeId, LogIdentity> wanted) {
+  if (wanted == logs) return;
+  logs = std::move(wanted);
+  for (const auto& [id, stream] : incoming) {
+    if (!objection_to_log(id, stream->log).empty()) stream->close();
+  }
+  for (const auto& [id, peer] : peers) {
+    if (peer->out != nullptr && !objection_to_log(id, peer->out->log).empty()) peer->out->close();
+  }
+}
+
+std::string TransportInside::objection_to_log(NodeId id, const LogIdentity& log) const {
+  const auto expected = logs.find(id);
+  if (expected == logs.end() || expected->second == log) return {};
+  return "the log of node " + std::to_string(id) +
+         " is not the one that the group knows: it has lost what it had acknowledged; remove it, "
+         "empty its directory and add it under another number (docs/replication.md, A node is "
+         "replaced)";
 }
 
 bool TransportInside::queue(NodeId to, const Frame& frame) {
@@ -203,7 +224,7 @@ std::string TransportInside::objection(const Hello& hello, const PeerStream& str
   if (!handler.knows(hello.node_id)) {
     return "node " + std::to_string(hello.node_id) + " is not a member";
   }
-  return {};
+  return objection_to_log(hello.node_id, hello.log);
 }
 
 TransportInside::Nothing TransportInside::serve(Stream stream) {
@@ -223,6 +244,7 @@ TransportInside::Nothing TransportInside::serve(Stream stream) {
     } else {
       is_known = true;
       std::erase(unknown, stream);
+      stream->log = theirs->log;
       const Frame ours = hello(theirs->purpose);
       co_await stream->say(ours);
       stream->never_close();
@@ -257,6 +279,10 @@ TransportInside::Nothing TransportInside::serve_messages(Stream stream, NodeId f
   Pace pace{options.snapshot_bytes_per_s};
   while (!is_stopped) {
     Frame frame = co_await stream->read();
+    // It was learned since the hello.
+    if (const std::string what = objection_to_log(from, stream->log); !what.empty()) {
+      throw PeerError{what};
+    }
     const std::size_t bytes = entry_bytes(frame);
     take(from, std::move(frame));
     if (bytes == 0 || is_stopped || !handler.is_joining()) continue;
@@ -369,7 +395,11 @@ asio::awaitable<TransportInside::Stream> TransportInside::connect(const std::str
   if (theirs == nullptr || theirs->cluster_id != options.cluster_id || theirs->node_id != id) {
     throw PeerError{"it is not node " + std::to_string(id) + " of this cluster"};
   }
+  if (const std::string what = objection_to_log(id, theirs->log); !what.empty()) {
+    throw PeerError{what};
+  }
   stream->level = theirs->feature_level;
+  stream->log = theirs->log;
   stream->never_close();
   co_return stream;
 }

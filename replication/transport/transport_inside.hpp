@@ -44,6 +44,7 @@ class TransportInside : public std::enable_shared_from_this<TransportInside> {
   void begin();
   [[nodiscard]] std::function<void(std::exception_ptr)> unless_starved();
   void stop();
+  void expect_logs(std::map<NodeId, LogIdentity> wanted);
   void set_peers(const std::map<NodeId, std::string>& wanted);
   bool queue(NodeId to, const Frame& frame);
   void fetch(NodeId from, SnapshotRequest request, const std::string& path,
@@ -76,6 +77,8 @@ class TransportInside : public std::enable_shared_from_this<TransportInside> {
   };
   boost::asio::awaitable<Tcp::socket> open_socket(const std::string& address);
 
+  /// Empty: its log is that which is expected of it.
+  [[nodiscard]] std::string objection_to_log(NodeId id, const LogIdentity& log) const;
   /// Empty: it may come in.
   [[nodiscard]] std::string objection(const Hello& hello, const PeerStream& stream) const;
   void take(NodeId from, Frame frame);
@@ -88,9 +91,10 @@ class TransportInside : public std::enable_shared_from_this<TransportInside> {
   std::shared_ptr<boost::asio::ssl::context> tls;
   Tcp::acceptor acceptor;
   std::map<NodeId, std::shared_ptr<Peer>> peers;
-  std::map<NodeId, Stream> incoming;  // the newest of each peer, for messages
-  std::set<Stream> streams;           // all that peers have opened
-  std::deque<Stream> unknown;         // of them, those without a hello, the oldest first
+  std::map<NodeId, LogIdentity> logs;  // that are expected
+  std::map<NodeId, Stream> incoming;   // the newest of each peer, for messages
+  std::set<Stream> streams;            // all that peers have opened
+  std::deque<Stream> unknown;          // of them, those without a hello, the oldest first
   std::set<std::shared_ptr<Connecting>> connecting;
   Stream fetching;
   std::uint64_t fetches = 0;

@@ -18,6 +18,7 @@ struct TransportOptions {
   std::uint64_t cluster_id = 0;
   NodeId node_id = 0;
   FeatureLevel level = feature_level_newest;  ///< that this node knows
+  LogIdentity log{};                          ///< that this node has
   std::string listen;            ///< "127.0.0.1:7000", "[::]:7000"; port 0: one that is free
   std::string address{};         ///< by which others reach it; empty: `listen`
   std::optional<PeerTls> tls{};  ///< none: plain bytes

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "replication/core/log_identity.hpp"
 #include "replication/state/fields.hpp"
 
 namespace semel::replication {
@@ -123,10 +124,12 @@ void all(Fields& fields, SnapshotOffer& it) {
   fields.number(it.snapshot.configuration_index);
   list(fields, it.snapshot.configuration, members_max, [&](Member& member) {
     fields.number(member.id);
-    text(fields, member.address);
+    std::string address = full_address(member);
+    text(fields, address);
     choice(fields, member.role, 0, MemberRole::voter);
     if constexpr (std::is_same_v<Fields, FieldReader>) {
-      if (member.address.size() > address_bytes_max) fields.fail();
+      if (address.size() > full_address_bytes_max) fields.fail();
+      set_full_address(member, std::move(address));
     }
   });
   shared(fields, it.manifest);
@@ -163,6 +166,8 @@ void all(Fields& fields, Hello& it) {
   choice(fields, it.purpose, 0, Purpose::snapshot);
   fields.number(it.feature_level);
   text(fields, it.address);
+  later(fields, it.log.high);
+  later(fields, it.log.low);
   if constexpr (std::is_same_v<Fields, FieldReader>) {
     if (it.address.size() > address_bytes_max) fields.fail();
     if (magic != wire_magic || it.version < it.version_least) fields.fail();

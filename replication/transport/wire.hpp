@@ -38,6 +38,7 @@ struct Hello {
   Purpose purpose = Purpose::messages;
   FeatureLevel feature_level = feature_level_first;  ///< up to which it knows
   std::string address{};  ///< where the sender listens: a new node does not know who leads
+  LogIdentity log{};      ///< that it has; neither number is 0, or both are
 };
 /// Instead of a hello: why there is no connection. The last frame.
 struct Refusal {

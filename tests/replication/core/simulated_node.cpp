@@ -35,7 +35,8 @@ SimulatedNode::SimulatedNode(Simulation& world, NodeId id)
     : world_(world),
       id_(id),
       offset_(static_cast<std::int64_t>(world.random_.below(100'000'000))),
-      rate_(1'000'000 + static_cast<std::int64_t>(world.random_.below(60'000)) - 30'000) {}
+      rate_(1'000'000 + static_cast<std::int64_t>(world.random_.below(60'000)) - 30'000),
+      identity_{1 + world.random_.below(1'000'000), id} {}
 SimulatedNode::~SimulatedNode() = default;
 
 std::uint64_t SimulatedNode::clock() const noexcept {
@@ -54,6 +55,7 @@ void SimulatedNode::boot() {
   state_ = {};
   reads_.clear();
   is_taking_ = false;
+  member_logs_ = {};
   time_ = GroupClock{{.counts_terms = !world_.without_.contains("time")}};
   ConsensusOptions options;
   options.id = id_;
@@ -101,6 +103,40 @@ void SimulatedNode::stop() {
   writing_.clear();
 }
 
+void SimulatedNode::wipe() {
+  stop();
+  term_ = 0;
+  vote_ = 0;
+  snapshot_.reset();
+  kept_time_.reset();
+  sent_.clear();
+  first_ = 1;
+  log_.clear();
+  ++identity_.high;
+  boot();
+}
+
+Configuration SimulatedNode::members_on_disk() const {
+  for (std::size_t i = log_.size(); i-- > 0;) {
+    if (log_[i].type == EntryType::configuration) return *ConsensusCore::decode(*log_[i].data);
+  }
+  return snapshot_ ? snapshot_->id.configuration : Configuration{};
+}
+
+bool SimulatedNode::accepts(NodeId id, const LogIdentity& log) {
+  if (!is_up() || world_.without_.contains("identities")) return true;
+  const auto expected = member_logs_.expected(core_->term(), core_->members());
+  const auto found = expected.find(id);
+  return found == expected.end() || found->second == log;
+}
+
+/// As a replica does whose group has this level of features.
+void SimulatedNode::learn_logs() {
+  if (!core_->is_leader() || core_->is_changing_members()) return;
+  const auto logs = member_logs_.to_learn(core_->term(), core_->members(), id_, identity_);
+  if (!logs.empty()) static_cast<void>(core_->learn(clock(), logs));
+}
+
 void SimulatedNode::crash() {
   const std::uint64_t kept = world_.random_.below(writing_.size() + 1);
   for (std::uint64_t i = 0; i < kept; ++i) {
@@ -121,6 +157,7 @@ void SimulatedNode::tick_soon() {
     if (!is_up() || life != life_) return;
     finish_reads();
     lead_time();
+    learn_logs();
     if (world_.random_.chance(1, 16)) check_members();
     tick_soon();
   });
@@ -140,12 +177,17 @@ void SimulatedNode::check_members() {
   }
 }
 
-void SimulatedNode::receive(const RaftMessage& message) {
+void SimulatedNode::receive(const RaftMessage& message, const LogIdentity& log) {
   if (!is_up()) return;
   const auto boot_ms = static_cast<std::int64_t>(clock());
   time_.hear(message, core_->term(), boot_ms);
   if (const auto known = time_.to_keep(boot_ms)) kept_time_ = known;
   core_->receive(clock(), message);
+  if (!is_up()) return;
+  if (std::holds_alternative<AppendReply>(message.what) && core_->is_leader() &&
+      message.term == core_->term() && core_->match(message.from) != 0) {
+    member_logs_.replied(message.term, message.from, log);
+  }
   finish_reads();
   if (core_->is_leader() && world_.random_.chance(1, 4)) core_->tell_commit(message.from);
 }

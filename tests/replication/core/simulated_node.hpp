@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "replication/core/log_identity.hpp"
 #include "replication/node/group_clock.hpp"
 #include "tests/replication/core/simulation.hpp"
 
@@ -50,6 +51,13 @@ class SimulatedNode final : public replication::ConsensusEffects {
   /// What was not synced is lost, or a part of it.
   void crash();
   void stop();
+  /// Its disk is lost. It is started by the same command then: empty, and waits for a leader.
+  void wipe();
+  [[nodiscard]] const replication::LogIdentity& log_identity() const noexcept { return identity_; }
+  /// Whether this node lets that one in which has this log.
+  [[nodiscard]] bool accepts(replication::NodeId id, const replication::LogIdentity& log);
+  /// By the newest configuration that it has, running or not.
+  [[nodiscard]] replication::Configuration members_on_disk() const;
   /// What comes and what is due waits until then, in its order, as with SIGSTOP.
   void pause(std::uint64_t until) noexcept { paused_until_ = until; }
   [[nodiscard]] std::uint64_t paused_until() const noexcept { return paused_until_; }
@@ -64,7 +72,8 @@ class SimulatedNode final : public replication::ConsensusEffects {
   [[nodiscard]] replication::LogIndex stored() const noexcept {
     return std::max(first_ + log_.size() - 1, snapshot_ ? snapshot_->id.index : 0);
   }
-  void receive(const replication::RaftMessage& message);
+  /// `log`: that its sender had.
+  void receive(const replication::RaftMessage& message, const replication::LogIdentity& log);
   void claim(std::uint64_t key, std::uint64_t client, std::int64_t lease_ms);
   void begin_read();
 
@@ -97,12 +106,14 @@ class SimulatedNode final : public replication::ConsensusEffects {
   void finish_reads();
   void check_members();
   void lead_time();
+  void learn_logs();
   [[nodiscard]] std::uint64_t disk_delay();
 
   Simulation& world_;
   const replication::NodeId id_;
   std::unique_ptr<replication::ConsensusCore> core_;
   replication::GroupClock time_;
+  replication::MemberLogs member_logs_;
   std::uint64_t life_ = 0;
   std::uint64_t paused_until_ = 0;
   SimulatedState state_;
@@ -111,6 +122,7 @@ class SimulatedNode final : public replication::ConsensusEffects {
   std::int64_t offset_;
   std::int64_t rate_;  // of the clock, in 1,000,000
   // The disk.
+  replication::LogIdentity identity_;
   replication::Term term_ = 0;
   replication::NodeId vote_ = 0;
   std::optional<Snapshot> snapshot_;

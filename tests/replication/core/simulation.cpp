@@ -36,6 +36,7 @@ void SimulationCounts::add(const SimulationCounts& other) {
   leases += other.leases;
   messages += other.messages;
   pauses += other.pauses;
+  wipes += other.wipes;
   leases_granted += other.leases_granted;
 }
 
@@ -79,6 +80,7 @@ std::string Simulation::run() {
   for (const auto& [id, node] : nodes_) node->boot();
   after(10, [this] { load(); });
   after(1'500, [this] { disturb(); });
+  after(2'000, [this] { replace_wiped(); });
   const std::uint64_t end = now_ + faults_ms;
   while (found_.empty() && !queue_.empty() && now_ < end + healed_ms) {
     const Event next = queue_.top();
@@ -129,10 +131,11 @@ void Simulation::disturb() {
     cut_.clear();
     return hand_to_and_fro(6);
   }
+  if (random_.chance(1, 40)) return forget_and_vote();
   auto chosen = nodes_.begin();
   std::advance(chosen, static_cast<std::ptrdiff_t>(random_.below(nodes_.size())));
   SimulatedNode& node = *chosen->second;
-  const std::uint64_t what = random_.below(15);
+  const std::uint64_t what = random_.below(16);
   if (what < 4) {
     if (node.is_up()) {
       ++counts_.crashes;
@@ -166,11 +169,98 @@ void Simulation::disturb() {
     }
   } else if (what < 13) {
     change_members();
+  } else if (what < 14) {
+    if (may_wipe(node)) {
+      ++counts_.wipes;
+      node.wipe();
+    }
   } else {
     ++counts_.pauses;
     node.pause(now_ + 50 + random_.below(900));
   }
   after(50 + random_.below(600), [this] { disturb(); });
+}
+
+bool Simulation::is_wiped(const Member& member) const {
+  return member.log.is_known() && nodes_.at(member.id)->log_identity() != member.log;
+}
+
+bool Simulation::may_wipe(SimulatedNode& node) {
+  bool is_member = false;
+  for (const auto& [id, each] : nodes_) {
+    std::size_t voters = 0;
+    std::size_t wiped = 0;
+    for (const Member& member : each->is_up() ? each->core().members() : each->members_on_disk()) {
+      if (member.role != MemberRole::voter) continue;
+      ++voters;
+      wiped += is_wiped(member) ? 1 : 0;
+      if (member.id != node.id()) continue;
+      if (!member.log.is_known()) return false;
+      is_member = true;
+    }
+    if (voters != 0 && wiped + 1 > (voters - 1) / 2) return false;
+  }
+  return is_member;
+}
+
+void Simulation::forget_and_vote() {
+  after(4'000, [this] { disturb(); });
+  SimulatedNode* const leads = leader();
+  if (leads == nullptr) return;
+  std::vector<NodeId> others;
+  std::size_t voters = 0;
+  for (const Member& each : leads->core().members()) {
+    if (each.role != MemberRole::voter) continue;
+    ++voters;
+    if (each.id != leads->id() && nodes_.at(each.id)->is_up()) others.push_back(each.id);
+  }
+  if (voters != 3 || others.size() != 2) return;
+  cut_.clear();
+  const NodeId stale = others[random_.below(2)];
+  const NodeId forgets = others[0] == stale ? others[1] : others[0];
+  for (const auto& [id, node] : nodes_) {
+    if (id == stale) continue;
+    cut_.emplace(id, stale);
+    cut_.emplace(stale, id);
+  }
+  after(700, [this, former = leads->id(), stale, forgets] {
+    SimulatedNode& one = *nodes_.at(former);
+    cut_.clear();
+    if (!one.is_up() || !may_wipe(*nodes_.at(forgets))) return;
+    one.crash();
+    nodes_.at(forgets)->wipe();
+    ++counts_.wipes;
+    one.boot();
+    starved_ = {former, stale};
+    end_when_begun(former, forgets, 2'000);
+  });
+}
+
+void Simulation::end_when_begun(NodeId leads, NodeId forgets, unsigned tries) {
+  SimulatedNode& node = *nodes_.at(leads);
+  SimulatedNode& other = *nodes_.at(forgets);
+  const bool has_begun = other.is_up() && !other.core().members().empty();
+  if (!has_begun && tries > 0) {
+    return after(1, [this, leads, forgets, tries] { end_when_begun(leads, forgets, tries - 1); });
+  }
+  starved_.reset();
+  if (!node.is_up()) return;
+  node.crash();
+  after(1'500, [&node] {
+    if (!node.is_up()) node.boot();
+  });
+}
+
+void Simulation::replace_wiped() {
+  after(300, [this] { replace_wiped(); });
+  SimulatedNode* const by = leader();
+  if (by == nullptr) return;
+  const Configuration members = by->core().members();
+  for (const Member& each : members) {
+    if (!is_wiped(each)) continue;
+    if (by->core().remove(by->clock(), each.id)) ++counts_.changes;
+    return;
+  }
 }
 
 void Simulation::hand_to_and_fro(unsigned rounds) {
@@ -245,7 +335,8 @@ void Simulation::change_members() {
     done = core.add(by->clock(), id, "node-" + std::to_string(id));
   } else if (found->role == MemberRole::standby) {
     done = random_.chance(1, 6) ? core.remove(by->clock(), id) : core.promote(by->clock(), id);
-  } else if (voters > 2) {
+  } else if (voters > 2 && std::none_of(members.begin(), members.end(),
+                                        [this](const Member& each) { return is_wiped(each); })) {
     done = core.demote(by->clock(), id);
   }
   if (!done) return;
@@ -263,23 +354,30 @@ void Simulation::send(const RaftMessage& message) {
       find("leadership is offered to node " + std::to_string(message.to) + ", which lacks entries");
     }
   }
+  const LogIdentity log = nodes_.at(message.from)->log_identity();
+  // It has connected, and been told which log is there.
+  const SimulatedNode& to = *nodes_.at(message.to);
+  if (!nodes_.at(message.from)->accepts(message.to, to.log_identity())) return;
   const std::pair<NodeId, NodeId> way{message.from, message.to};
   if (cut_.contains(way) || random_.below(1'000) < loss_) return;
+  if (starved_ == way && std::holds_alternative<AppendRequest>(message.what)) return;
   const std::uint64_t copies = random_.chance(1, 100) ? 2 : 1;
   for (std::uint64_t i = 0; i < copies; ++i) {
     std::uint64_t delay = 1 + random_.below(latency_);
     if (random_.chance(1, 100)) delay += random_.below(300);
-    after(delay, [this, message] { deliver(message); });
+    after(delay, [this, message, log] { deliver(message, log); });
   }
 }
 
-void Simulation::deliver(const RaftMessage& message) {
+void Simulation::deliver(const RaftMessage& message, const LogIdentity& log) {
   const auto to = nodes_.find(message.to);
   if (to == nodes_.end() || cut_.contains({message.from, message.to})) return;
   // Behind what has waited already, which was put into the queue before.
   const std::uint64_t until = to->second->paused_until();
-  if (now_ < until) return after(until - now_, [this, message] { deliver(message); });
-  to->second->receive(message);
+  if (now_ < until) return after(until - now_, [this, message, log] { deliver(message, log); });
+  // A connection ends with its process.
+  if (nodes_.at(message.from)->log_identity() != log) return;
+  if (to->second->accepts(message.from, log)) to->second->receive(message, log);
 }
 
 void Simulation::leased(LogIndex index, const SimulatedCommand& command) {

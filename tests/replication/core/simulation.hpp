@@ -5,14 +5,16 @@
 // The network loses, doubles, delays and reorders messages, and cuts single directions. A crash
 // takes what was not synced, or leaves a part of it. A sync may fail, which stops the node. Each
 // node has a clock of its own, which differs in rate and offset. Nodes are stopped, and find later
-// what has come meanwhile. Members are added, promoted,
-// demoted and removed, leadership is handed over, logs are compacted and snapshots installed.
+// what has come meanwhile. Disks are lost, and their nodes begin empty. Members are added,
+// promoted, demoted and removed, leadership is handed over, logs are compacted and snapshots
+// installed.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -38,6 +40,7 @@ struct SimulationCounts {
   std::uint64_t leases = 0;  // looked at while one was held
   std::uint64_t messages = 0;
   std::uint64_t pauses = 0;
+  std::uint64_t wipes = 0;
   std::uint64_t leases_granted = 0;
 
   void add(const SimulationCounts& other);
@@ -48,7 +51,8 @@ struct SimulatedCommand;
 
 class Simulation {
  public:
-  /// `without`: "time", what protects the group's time over leaders.
+  /// `without`: "time", what protects the group's time over leaders;
+  /// "identities": whatever log a member has, it is let in.
   Simulation(std::uint64_t seed, const replication::Guards& guards,
              std::set<std::string> without = {});
   ~Simulation();
@@ -90,7 +94,20 @@ class Simulation {
   [[nodiscard]] std::int64_t wall_ms() const noexcept {
     return 1'700'000'000'000 + static_cast<std::int64_t>(now_);
   }
-  void deliver(const replication::RaftMessage& message);
+  void deliver(const replication::RaftMessage& message, const replication::LogIdentity& log);
+  /// Whether a node may lose its disk: at most a minority of the voters has, and those that count
+  /// on it know which log it had. (A first member whose log nobody knows yet is not started again
+  /// by the same command.)
+  [[nodiscard]] bool may_wipe(SimulatedNode& node);
+  /// Of three voters one is cut off while the others go on. One of these loses its disk then, and
+  /// ends when it has had the first of the log again, from the other one that leads anew with the
+  /// vote of the third. This one ends too: the two that are left must not lead without the rest.
+  void forget_and_vote();
+  void end_when_begun(replication::NodeId leads, replication::NodeId forgets, unsigned tries);
+  /// Of a member, by this configuration: its disk was lost since.
+  [[nodiscard]] bool is_wiped(const replication::Member& member) const;
+  /// The runbook: a member that has lost its disk is removed, and comes back as a new one.
+  void replace_wiped();
   /// By this entry a client has been granted a lease: after the one before has ended.
   void leased(replication::LogIndex index, const SimulatedCommand& command);
   void send(const replication::RaftMessage& message);
@@ -106,6 +123,8 @@ class Simulation {
   std::priority_queue<Event> queue_;
   std::map<replication::NodeId, std::unique_ptr<SimulatedNode>> nodes_;
   std::set<std::pair<replication::NodeId, replication::NodeId>> cut_;
+  // Appends do not come through, and all else does.
+  std::optional<std::pair<replication::NodeId, replication::NodeId>> starved_;
   std::uint64_t loss_ = 0;      // in 1,000
   std::uint64_t latency_ = 1;   // ms
   std::uint64_t slowness_ = 1;  // of disks, ms
