@@ -1,5 +1,6 @@
 #include "replication/core/log_identity.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -50,7 +51,7 @@ void MemberLogs::replied(Term term, NodeId from, const LogIdentity& log) {
   replied_.emplace(from, log);  // the first: another one would not have these entries
 }
 
-std::map<NodeId, LogIdentity> MemberLogs::expected(Term term, const Configuration& members) const {
+std::map<NodeId, LogIdentity> MemberLogs::expected(Term term, const Configuration& members) {
   std::map<NodeId, LogIdentity> found;
   for (const Member& each : members) {
     const auto replied = term == term_ ? replied_.find(each.id) : replied_.end();
@@ -60,6 +61,10 @@ std::map<NodeId, LogIdentity> MemberLogs::expected(Term term, const Configuratio
       found.emplace(each.id, replied->second);
     }
   }
+  std::erase_if(replied_, [&](const auto& replied) {
+    return std::none_of(members.begin(), members.end(),
+                        [&](const Member& each) { return each.id == replied.first; });
+  });
   return found;
 }
 

@@ -24,9 +24,9 @@ class MemberLogs {
  public:
   /// A member has entries of this leader on its disk, and has this log. std::bad_alloc.
   void replied(Term term, NodeId from, const LogIdentity& log);
-  /// None: whatever log it has. std::bad_alloc.
-  [[nodiscard]] std::map<NodeId, LogIdentity> expected(Term term,
-                                                       const Configuration& members) const;
+  /// None: whatever log it has. Who is no member any more is forgotten, and may come back with
+  /// another one. std::bad_alloc.
+  [[nodiscard]] std::map<NodeId, LogIdentity> expected(Term term, const Configuration& members);
   /// Whose log is known and not in the configuration yet. std::bad_alloc.
   [[nodiscard]] std::map<NodeId, LogIdentity> to_learn(Term term, const Configuration& members,
                                                        NodeId self, const LogIdentity& own) const;

@@ -105,7 +105,7 @@ Status Replica::add(NodeId id, const std::string& address) {
       [&](ConsensusCore& core, std::uint64_t now) { return core.add(now, id, address); });
 }
 Status Replica::promote(NodeId id) {
-  return loop_->call([&](ConsensusCore& core, std::uint64_t now) { return core.promote(now, id); });
+  return loop_->promote(id);
 }
 Status Replica::demote(NodeId id) {
   return loop_->call([&](ConsensusCore& core, std::uint64_t now) { return core.demote(now, id); });

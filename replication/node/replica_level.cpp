@@ -40,6 +40,21 @@ Result<FeatureLevel> ReplicaLoop::common_level() {
   return common;
 }
 
+Status ReplicaLoop::promote(NodeId id) {
+  return call([&](ConsensusCore& core, std::uint64_t now) -> Status {
+    const Configuration members = core.members();
+    const bool is_unknown = std::any_of(members.begin(), members.end(), [&](const Member& each) {
+      return each.id == id && each.role == MemberRole::standby && !each.log.is_known();
+    });
+    // The core asks for it as soon as any is known. In a new group none may be yet.
+    if (is_unknown && core.is_leader() && state_->level() >= feature_level_identities) {
+      return Error{ErrorCode::refused,
+                   "the log of node " + std::to_string(id) + " is not known yet"};
+    }
+    return core.promote(now, id);
+  });
+}
+
 void ReplicaLoop::learn_logs() {
   if (!core_->is_leader() || options_.level < feature_level_identities) return;
   const Configuration members = core_->members();

@@ -178,6 +178,28 @@ class Members(Runbook):
         self.assertRegex(text, r'(?m)^ +4  voter +leads')
         self.assertRegex(text, r'(?m)^ +\d  standby +connected')
 
+    def test_an_added_node_that_has_lost_its_disk_is_replaced(self):
+        """Started again by the same command it is let in nowhere, and votes for nobody."""
+        claimed = self.claim(20)
+        lost = self.begin_new()
+        at = ('--at', self.at(self.leader))
+        self.assertIn('done', self.semel('add', *at, 4, self.both_addresses(lost)))
+        self.assertIn('done', self.semel('promote', *at, 4))
+        self.ready(lost)
+        lost.kill()
+        shutil.rmtree(self.directory(lost))
+        lost.start()
+        told = 'the log of node 4 is not the one that the group knows'
+        self.until(lambda: told in self.log(self.leader) or told in self.log(lost), 'it is refused')
+        self.assertEqual(self.get(lost, '/readyz')[0], 503)
+        self.assertIn('done', self.semel('remove', *at, 4))
+        lost.kill()
+        new = self.begin_new()
+        self.assertIn('done', self.semel('add', *at, 5, self.both_addresses(new)))
+        self.assertIn('done', self.semel('promote', *at, 5))
+        self.ready(new)
+        self.assertEqual(self.owners(claimed), claimed)
+
     def test_nodes_restart_one_after_the_other(self):
         counts = {'answered': 0, 'refused': 0}
         ends = threading.Event()

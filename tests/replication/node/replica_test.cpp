@@ -150,7 +150,7 @@ TEST_CASE("replica: one that was away for long gets a snapshot, and one that is 
   // A new member: it waits, is added, catches up, and votes.
   group.open(4, false);
   const NodeId now = group.wait_leader();
-  REQUIRE(group.node(now).add(4, group.address(4)));
+  REQUIRE(Group::wait_for([&] { return group.node(now).add(4, group.address(4)).ok(); }));
   REQUIRE(group.wait_equal(4));
   CHECK(value_at(group, 4, "n999") == std::string(100, 'x'));
   const Status early = group.node(now).promote(4);
