@@ -45,6 +45,12 @@ void set_full_address(Member& member, std::string full) {
   member.address.resize(mark);
 }
 
+bool has_other_log(const Configuration& members, NodeId id, const LogIdentity& log) {
+  return std::any_of(members.begin(), members.end(), [&](const Member& each) {
+    return each.id == id && each.log.is_known() && each.log != log;
+  });
+}
+
 void MemberLogs::replied(Term term, NodeId from, const LogIdentity& log) {
   if (!log.is_known()) return;
   if (std::exchange(term_, term) != term) replied_.clear();

@@ -17,9 +17,13 @@ namespace semel::replication {
 [[nodiscard]] std::string full_address(const Member& member);
 /// The opposite. What is no identity stays in the address.
 void set_full_address(Member& member, std::string full);
+/// Whether the configuration knows another log of this member than `log`.
+[[nodiscard]] bool has_other_log(const Configuration& members, NodeId id, const LogIdentity& log);
 
 /// Which logs this node takes for those of members: those of the configuration, and, until they are
-/// in it, those from which it has had replies in the term in which it leads. Belongs to one thread.
+/// in it, those from which it has had replies in the term in which it leads. Only who counts on a
+/// member judges its log: the leader, and a candidate of those that vote for it. Who follows may
+/// have an older configuration, by which its leader would have another log. Belongs to one thread.
 class MemberLogs {
  public:
   /// A member has entries of this leader on its disk, and has this log. std::bad_alloc.

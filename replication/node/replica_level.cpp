@@ -4,8 +4,8 @@
 // to the release before. A group that is new has nothing to go back to: its first entries say what
 // all of its members know.
 //
-// From feature_level_identities on the configuration says which log each member has: a member that
-// comes with another one has lost its disk, and is let in nowhere.
+// From feature_level_identities on the configuration says which log each member has: one that comes
+// with another one has lost its disk. No leader lets it in, and no candidate counts its vote.
 #include <algorithm>
 #include <utility>
 
@@ -55,10 +55,16 @@ Status ReplicaLoop::promote(NodeId id) {
   });
 }
 
+void ReplicaLoop::judge_logs() {
+  transport_->expect_logs(core_->is_leader()
+                              ? member_logs_.expected(core_->term(), core_->members())
+                              : std::map<NodeId, LogIdentity>{});
+}
+
 void ReplicaLoop::learn_logs() {
   if (!core_->is_leader() || options_.level < feature_level_identities) return;
+  judge_logs();
   const Configuration members = core_->members();
-  transport_->expect_logs(member_logs_.expected(core_->term(), members));
   if (state_->level() < feature_level_identities || core_->is_changing_members()) return;
   const auto logs = member_logs_.to_learn(core_->term(), members, options_.node_id, log_identity_);
   // Where it is too early, or leadership is handed over, a later tick does it.

@@ -77,7 +77,7 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   transport.cluster_id = options_.cluster_id;
   transport.node_id = options_.node_id;
   transport.level = options_.level;
-  transport.log = log_identity_;
+  if (options_.level >= feature_level_identities) transport.log = log_identity_;
   transport.listen = options_.listen;
   transport.address = options_.address;
   transport.tls = options_.tls;
@@ -314,7 +314,7 @@ void ReplicaLoop::know_members() {
   std::map<NodeId, std::string> peers = met_;
   for (const Member& each : core_->members()) peers[each.id] = peer_part(each.address);
   transport_->set_peers(peers);
-  transport_->expect_logs(member_logs_.expected(core_->term(), core_->members()));
+  judge_logs();
 }
 
 void ReplicaLoop::show() {
@@ -448,6 +448,7 @@ void ReplicaLoop::changed() {
                                        ? "node " + std::to_string(core_->leader()) + " leads"
                                        : "no leader is known");
   if (!leads) lose_in_flight();
+  members_changed_ = true;  // who leads judges their logs
   forget_forwarded([&](const Forwarded& each) { return each.leader != core_->leader(); });
   show();
 }
@@ -464,6 +465,11 @@ void ReplicaLoop::on_message(RaftMessage message) {
 }
 
 void ReplicaLoop::take_message(RaftMessage message) {
+  // It has forgotten whom it has voted for, and what it had acknowledged.
+  if (std::holds_alternative<VoteReply>(message.what) &&
+      has_other_log(core_->members(), message.from, transport_->log_of(message.from))) {
+    return;
+  }
   // What a leader has committed, not only what of it has come: how far this node lags behind.
   const auto* const append = std::get_if<AppendRequest>(&message.what);
   if (append != nullptr && message.term >= core_->term()) {
@@ -515,7 +521,9 @@ void ReplicaLoop::meet(NodeId id, const std::string& address) {
 
 bool ReplicaLoop::knows(NodeId id) const {
   const Configuration members = core_->members();
-  if (members.empty()) return true;
+  // Its configuration may be an older one, and who comes its leader.
+  const NodeId leader = core_->leader();
+  if (members.empty() || (!core_->is_leader() && (leader == 0 || leader == id))) return true;
   return std::any_of(members.begin(), members.end(),
                      [&](const Member& each) { return each.id == id; });
 }

@@ -232,6 +232,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   // --- the level of features, replica_level.cpp
   [[nodiscard]] Result<FeatureLevel> known_to_all() const;
   void begin_level();
+  /// Of a leader: connects with no member that has another log than it had.
+  void judge_logs();
   /// Puts the logs of members into the configuration. By the leader.
   void learn_logs();
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers);

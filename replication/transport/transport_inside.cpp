@@ -153,6 +153,8 @@ void TransportInside::expect_logs(std::map<NodeId, LogIdentity> wanted) {
 std::string TransportInside::objection_to_log(NodeId id, const LogIdentity& log) const {
   const auto expected = logs.find(id);
   if (expected == logs.end() || expected->second == log) return {};
+  // Before the upgrade any member may go back to a release that does not say which log it has.
+  if (!log.is_known() && handler.level() < feature_level_identities) return {};
   return "the log of node " + std::to_string(id) +
          " is not the one that the group knows: it has lost what it had acknowledged; remove it, "
          "empty its directory and add it under another number (docs/replication.md, A node is "

@@ -124,7 +124,7 @@ Configuration SimulatedNode::members_on_disk() const {
 }
 
 bool SimulatedNode::accepts(NodeId id, const LogIdentity& log) {
-  if (!is_up() || world_.without_.contains("identities")) return true;
+  if (!is_up() || !core_->is_leader() || world_.without_.contains("identities")) return true;
   const auto expected = member_logs_.expected(core_->term(), core_->members());
   const auto found = expected.find(id);
   return found == expected.end() || found->second == log;
@@ -179,6 +179,10 @@ void SimulatedNode::check_members() {
 
 void SimulatedNode::receive(const RaftMessage& message, const LogIdentity& log) {
   if (!is_up()) return;
+  if (std::holds_alternative<VoteReply>(message.what) && !world_.without_.contains("identities") &&
+      has_other_log(core_->members(), message.from, log)) {
+    return;
+  }
   const auto boot_ms = static_cast<std::int64_t>(clock());
   time_.hear(message, core_->term(), boot_ms);
   if (const auto known = time_.to_keep(boot_ms)) kept_time_ = known;

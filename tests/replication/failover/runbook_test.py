@@ -179,7 +179,7 @@ class Members(Runbook):
         self.assertRegex(text, r'(?m)^ +\d  standby +connected')
 
     def test_an_added_node_that_has_lost_its_disk_is_replaced(self):
-        """Started again by the same command it is let in nowhere, and votes for nobody."""
+        """Started again by the same command no leader lets it in, and its vote counts nowhere."""
         claimed = self.claim(20)
         lost = self.begin_new()
         at = ('--at', self.at(self.leader))
@@ -232,7 +232,7 @@ class Members(Runbook):
 
     def test_a_group_is_upgraded_when_all_nodes_are_there(self):
         at = ('--at', self.at(self.group.nodes[0]))
-        self.assertEqual(self.semel('upgrade', *at), 'the group uses feature level 3\n')
+        self.assertEqual(self.semel('upgrade', *at), 'the group uses feature level 4\n')
         shown = self.status(self.leader)
         self.assertEqual(shown['feature_level'], 4)
         self.assertEqual([each['feature_level'] for each in shown['members']], [4] * 3)

@@ -1,5 +1,6 @@
 // A node whose disk was lost and that is started by the same command: it is not the voter that its
 // group counts on, and comes back as a new one.
+#include <algorithm>
 #include <filesystem>
 
 #include "replication/node/replica.hpp"
@@ -46,9 +47,21 @@ LogIdentity known_log(Group& group, NodeId id) {
   return {};
 }
 
+/// In a new group nobody's log is known before all have met.
+void wait_known(Group& group) {
+  const bool are_known = Group::wait_for([&] {
+    const NodeId leader = group.wait_leader();
+    if (leader == 0) return false;
+    const Configuration members = group.node(leader).status().members;
+    return std::all_of(members.begin(), members.end(),
+                       [](const Member& each) { return each.log.is_known(); });
+  });
+  INFO(group.said());
+  REQUIRE(are_known);
+}
+
 void add(Group& group) {
-  // In a new group nobody's is known before all have met.
-  REQUIRE(Group::wait_for([&] { return known_log(group, 1).is_known(); }));
+  wait_known(group);
   insist(group, [&](Replica& leader) {
     const Status done = leader.add(added, group.address(added));
     // By an attempt before, perhaps, whose end was not known.
@@ -91,7 +104,7 @@ TEST_CASE("replica: the logs of all members are known, and stay so",
   }
 }
 
-TEST_CASE("replica: a member that has lost its disk is let in nowhere, whoever leads",
+TEST_CASE("replica: no leader lets a member in that has lost its disk",
           "[replica_group][between-10]") {
   Group group{3};
   group.open(added, false);
@@ -149,6 +162,52 @@ TEST_CASE("replica: a directory without its log has a new identity",
   });
   INFO(group.said());
   CHECK(is_told);
+}
+
+TEST_CASE("replica: a node that was away follows a leader that its configuration does not know",
+          "[replica_group][between-10]") {
+  Group group{3};
+  group.open(added, false);
+  const bool is_replaced = GENERATE(false, true);  // under its number, which has another log then
+  CAPTURE(is_replaced);
+  if (is_replaced) {
+    add(group);
+    insist(group, [](Replica& leader) { return leader.demote(added); });
+  }
+  wait_known(group);
+  const NodeId away = group.wait_leader() % 3 + 1;
+  REQUIRE(group.wait_equal(away));
+  group.close(away);
+  if (is_replaced) {
+    lose_disk(group, added);
+    insist(group, [](Replica& leader) { return leader.remove(added); });
+  }
+  add(group);
+  const bool leads = Group::wait_for([&] {
+    const NodeId leader = group.wait_leader();
+    if (leader != 0 && leader != added) static_cast<void>(group.node(leader).transfer(added));
+    return leader == added;
+  });
+  REQUIRE(leads);
+  group.open(away, false);
+  const bool is_equal = group.wait_equal(away);
+  INFO(group.said());
+  CHECK(is_equal);
+}
+
+TEST_CASE("replica: before the upgrade a node may go back to a release that knows no logs",
+          "[replica_group][between-10]") {
+  Group group{3, std::uint64_t{64} << 20, {}, feature_level_identities - 1};
+  const auto play = [&](NodeId id, FeatureLevel level) {
+    group.play_release(id, level);
+    group.close(id);
+    group.open(id, false);
+    set(group, "of node " + std::to_string(id));
+    REQUIRE(group.wait_equal(id));
+  };
+  for (NodeId id = 1; id <= 3; ++id) play(id, feature_level_newest);
+  const NodeId follower = group.wait_leader() % 3 + 1;
+  play(follower, feature_level_identities - 1);
 }
 
 TEST_CASE("replica: a group of an earlier release learns its members' logs when it is upgraded",
