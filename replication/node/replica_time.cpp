@@ -17,9 +17,10 @@ void ReplicaLoop::keep_time() {
   if (!known) return;
   // Not here: where a file system is stalled a write waits, and a leader must be heard. What cannot
   // be written now is written later, and of what is older a start lets go more.
-  writer_->run_after_write([this, boot_ms = known->boot_ms, offset = known->offset] {
-    time_.boot_ms = boot_ms;
-    time_.offset = offset;
+  writer_->run_after_write([this, content = *known] {
+    time_.boot_ms = content.boot_ms;
+    time_.offset = content.offset;
+    time_.term = content.term;
     static_cast<void>(times_->write(time_));
   });
 }

@@ -1,6 +1,7 @@
 // Nodes that begin again with a wall clock that is behind, or ahead of, the time of their group.
 #include <poll.h>
 
+#include "replication/node/group_clock.hpp"
 #include "replication/node/replica.hpp"
 #include "semel/claims.hpp"
 #include "tests/replication/node/group.hpp"
@@ -66,6 +67,21 @@ TEST_CASE("replica: a group whose wall clocks are behind its log goes on", "[rep
     CHECK(group.wait_equal(id));
     CHECK(group.node(id).status().failed.empty());
   }
+}
+
+TEST_CASE("replica: what it knows of the time is kept with the term that it is of",
+          "[replica_group][between-8]") {
+  Group group{1};
+  REQUIRE(group.wait_leader() == 1);
+  const Term term = group.node(1).status().term;
+  storage::Disk disk;
+  const auto kept = Group::wait_for([&] {
+    TimeContent content;
+    auto file = TimeFile::open(disk, group.directory(1) + "/time");
+    REQUIRE(file.ok());
+    return (*file)->read(content).ok() && content.term == term;
+  });
+  CHECK(kept);
 }
 
 TEST_CASE("replica: one that begins days ahead does not end leases when it leads",
