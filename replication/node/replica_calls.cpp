@@ -216,6 +216,10 @@ void ReplicaLoop::propose_time() {
       state_->engine().stats().records_with_ttl == 0) {
     return;
   }
+  queue_time();
+}
+
+void ReplicaLoop::queue_time() {
   auto prepared = prepare({TimeCommand{}});
   SEMEL_ASSERT(prepared.ok());
   {

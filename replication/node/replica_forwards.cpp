@@ -287,14 +287,19 @@ void ReplicaLoop::ask_waiting_reads() {
   // One round is under way: the next one is for all who come meanwhile.
   if (reads_.empty() || !waiting_reads_.empty() || is_ended_) return;
   if (!core_->is_leader() && forward_reads()) return;
+  const LogIndex time_index = renew_time();
+  if (is_ended_) return;
+  const std::uint64_t time_until = now() + static_cast<std::uint64_t>(options_.election.count());
   // No other node can have answered anything since: what is committed here is all there is.
   if (options_.reads_by_lease && core_->is_leader() && core_->lease_until(now()) > now()) {
-    waiting_reads_.push_back({0, core_->commit(), std::exchange(reads_, {})});
+    waiting_reads_.push_back(
+        {0, core_->commit(), std::exchange(reads_, {}), time_index, time_until});
     return finish_reads();
   }
   const Result<std::uint64_t> round = core_->read(now());
   if (!round.ok()) return refuse_reads(std::exchange(reads_, {}), round.error().code);
-  waiting_reads_.push_back({*round, core_->read_index(), std::move(reads_)});
+  waiting_reads_.push_back(
+      {*round, core_->read_index(), std::move(reads_), time_index, time_until});
   reads_.clear();
   finish_reads();
 }
@@ -312,9 +317,28 @@ bool ReplicaLoop::forward_reads() {
   return true;
 }
 
+/// Between entries the log's time stands still, and what has ended since would still be read.
+/// Without records that end, and right after an entry, nothing is written for a read.
+LogIndex ReplicaLoop::renew_time() {
+  if (!core_->is_leader() || core_->is_handing_over()) return 0;
+  const std::int64_t behind = clock_.at(static_cast<std::int64_t>(now())) - state_->unix_ms();
+  if (behind <= options_.heartbeat.count() || state_->engine().stats().records_with_ttl == 0) {
+    return 0;
+  }
+  if (in_flight_.empty() && proposals_.empty()) {
+    queue_time();
+    propose_waiting();
+  }
+  return in_flight_.empty() ? 0 : in_flight_.back().index;
+}
+
 void ReplicaLoop::finish_reads() {
-  while (!waiting_reads_.empty() && core_->read_confirmed() >= waiting_reads_.front().round &&
-         core_->applied() >= waiting_reads_.front().index) {
+  const auto is_ready = [this](const WaitingRead& read) {
+    const LogIndex applied = core_->applied();
+    return core_->read_confirmed() >= read.round && applied >= read.index &&
+           (applied >= read.time_index || now() >= read.time_until);
+  };
+  while (!waiting_reads_.empty() && is_ready(waiting_reads_.front())) {
     WaitingRead read = std::move(waiting_reads_.front());
     waiting_reads_.pop_front();
     for (Reader& each : read.readers) each.done(Answer{PlainAnswer{}});

@@ -115,6 +115,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     std::uint64_t round;
     LogIndex index;
     std::vector<Reader> readers;
+    LogIndex time_index = 0;       // what has ended by the group's time has, with this entry
+    std::uint64_t time_until = 0;  // without it from then on
   };
   /// The group's time for other threads: what was applied last, and what has passed since.
   class GroupTime final : public engine::GroupTime {
@@ -229,6 +231,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void submit(Proposal proposal);
   void propose_waiting();
   void propose_time();
+  void queue_time();
   // --- the level of features, replica_level.cpp
   [[nodiscard]] Result<FeatureLevel> known_to_all() const;
   void begin_level();
@@ -288,6 +291,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     return 10 * static_cast<std::uint64_t>(options_.election.count());
   }
   void ask_waiting_reads();
+  /// Of a leader: the entry that brings the log's time up for a read; 0: none is needed.
+  [[nodiscard]] LogIndex renew_time();
   [[nodiscard]] bool forward_reads();
   void refuse_reads(std::vector<Reader> readers, ErrorCode why);
   void finish_reads();

@@ -84,6 +84,26 @@ TEST_CASE("replica: what it knows of the time is kept with the term that it is o
   CHECK(kept);
 }
 
+TEST_CASE("replica: a read in an idle group sees the end of what has ended",
+          "[replica_group][between-17]") {
+  Group group{3};
+  const NodeId leader = group.wait_leader();
+  REQUIRE(leader != 0);
+  declare(group);
+  CHECK(claim(group, "with an end").answer == ClaimAnswer::granted);
+  constexpr int reads = 20;
+  int late = 0;
+  for (int i = 0; i < reads; ++i) {
+    poll(nullptr, 0, 130);  // so the entries that come by themselves are of no help
+    Replica& node = group.node(group.wait_leader());
+    const Timestamp time = node.clock().now();
+    REQUIRE(node.read());
+    if (node.engine().now() + Millis{50} < time) ++late;  // cluster-heartbeat
+  }
+  CAPTURE(late);
+  CHECK(late * 2 < reads);  // a busy machine may be late
+}
+
 TEST_CASE("replica: one that begins days ahead does not end leases when it leads",
           "[replica_group]") {
   const WrongClock ahead{6 * 24 * hour};
