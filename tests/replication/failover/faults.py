@@ -7,6 +7,7 @@ import time
 from group import PATIENCE, Failed
 
 HOUR_NS = 3600 * 10**9
+LATE_S = 0.1  # less than the time after which a leader that hears nobody leads no longer
 STEPS_NS = [sign * hours * HOUR_NS for sign in (-1, 1) for hours in (1, 10 * 365 * 24)]
 
 
@@ -72,11 +73,34 @@ def stop(situation):
 
 def transfer(situation):
     """Planned: another node leads."""
+    hand_over(situation.leader, situation.follower)
+    situation.pause(0.05, 0.3)
+
+
+def hand_over(leader, to):
     try:
-        situation.leader.ask('SEMEL.GROUP', 'TRANSFER', situation.follower.number + 1)
+        leader.ask('SEMEL.GROUP', 'TRANSFER', to.number + 1)
     except (OSError, Failed):
         pass  # too early, or not the leader any more
-    situation.pause(0.05, 0.3)
+
+
+def hand_to_and_fro(situation):
+    """Two nodes lead in turns, and the one before hears of the next one late. Then one leads that
+    has missed it all: what it knows of the time is of the first of them."""
+    network = situation.group.network
+    first, second = situation.leader, situation.follower
+    third = next(node for node in situation.others if node is not second)
+    network.cut(network.around(third.number))
+    for _ in range(6):
+        hand_over(first, second)
+        first.process.send_signal(signal.SIGSTOP)
+        time.sleep(LATE_S)
+        first.process.send_signal(signal.SIGCONT)
+        situation.pause(0.05, 0.15)
+        first, second = second, first
+    network.heal()
+    hand_over(situation.group.wait_leader(), third)
+    situation.pause(0.3, 0.5)
 
 
 def end_leader(situation):
@@ -291,8 +315,8 @@ def clock_start_all(situation):
 
 KILLS = (kill_leader, kill_follower, kill_two, kill_all)
 CUTS = (cut_leader, cut_follower, cut_off, cut_one_way, cut_between)
-OTHERS = (stop, transfer, end_leader, disk_full, failed_sync, failed_start, slow_disk,
-          clock_step, clock_start, clock_start_all)
-NEEDS = {**{kind: 'network' for kind in CUTS}, disk_full: 'disk', failed_sync: 'preload',
-         failed_start: 'preload', slow_disk: 'preload', clock_step: 'preload',
-         clock_start: 'preload', clock_start_all: 'preload'}
+OTHERS = (stop, transfer, hand_to_and_fro, end_leader, disk_full, failed_sync, failed_start,
+          slow_disk, clock_step, clock_start, clock_start_all)
+NEEDS = {**{kind: 'network' for kind in (*CUTS, hand_to_and_fro)}, disk_full: 'disk',
+         failed_sync: 'preload', failed_start: 'preload', slow_disk: 'preload',
+         clock_step: 'preload', clock_start: 'preload', clock_start_all: 'preload'}
