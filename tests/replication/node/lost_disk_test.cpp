@@ -198,6 +198,11 @@ TEST_CASE("replica: a node that was away follows a leader that its configuration
 TEST_CASE("replica: before the upgrade a node may go back to a release that knows no logs",
           "[replica_group][between-10]") {
   Group group{3, std::uint64_t{64} << 20, {}, feature_level_identities - 1};
+  // Else it would be decided by what the releases below know.
+  REQUIRE(Group::wait_for([&] {
+    const NodeId leader = group.wait_leader();
+    return leader != 0 && group.node(leader).status().level == feature_level_identities - 1;
+  }));
   const auto play = [&](NodeId id, FeatureLevel level) {
     group.play_release(id, level);
     group.close(id);
