@@ -80,6 +80,7 @@ asio::awaitable<void> Session::run() {
   const auto self = shared_from_this();
   if (auto* const tls = stream_.tls_layer()) {
     stream_.expires_after(context_.settings.head_timeout);
+    const ClientWait::Now now{wait_};
     auto [error] = co_await tls->async_handshake(asio::ssl::stream_base::server, no_throw);
     if (error) co_return;
   }
@@ -108,6 +109,7 @@ asio::awaitable<void> Session::run() {
 asio::awaitable<Session::HeadRead> Session::read_head(Incoming& in, Refusal& refusal) {
   const Settings& settings = context_.settings;
   std::optional<std::size_t> end;
+  wait_.restart();
   is_idle_ = buffer_.size() == 0;
   if (buffer_.capacity() > limits::head_buffer_free) buffer_.shrink_to_fit();
   stream_.expires_after(is_idle_ ? settings.idle_timeout : settings.head_timeout);
@@ -118,6 +120,7 @@ asio::awaitable<Session::HeadRead> Session::read_head(Incoming& in, Refusal& ref
       refusal = busy(context_.memory);
       co_return HeadRead::refused;
     }
+    const ClientWait::Now now{wait_};
     auto [error, bytes] = co_await stream_.async_read_some(room, no_throw);
     if (error == beast::error::timeout && !is_idle_) {
       refusal = {Outcome::request_timeout, "the head did not arrive within " +
@@ -131,6 +134,7 @@ asio::awaitable<Session::HeadRead> Session::read_head(Incoming& in, Refusal& ref
     if (std::exchange(is_idle_, false)) stream_.expires_after(settings.head_timeout);
   }
   is_idle_ = false;
+  wait_.restart();
   if (!end || *end > settings.head_bytes) {
     refusal = {Outcome::head_too_large,
                "more than " + std::to_string(settings.head_bytes) + " bytes"};
@@ -271,8 +275,15 @@ asio::awaitable<void> Session::linger() {
   }
 }
 
+asio::awaitable<BodyStep> Session::read_body_step(Incoming& in, std::string& room, Millis within) {
+  const ClientWait::Now now{wait_};
+  stream_.expires_after(within);
+  co_return co_await read_step(stream_, buffer_, in.parser, room);
+}
+
 asio::awaitable<bool> Session::send(Incoming& in, std::string_view bytes) {
   const base::Stopwatch since;
+  const ClientWait::Now now{wait_};
   while (!bytes.empty()) {
     const Millis left = context_.settings.transfer_timeout - since.passed();
     if (left <= Millis{0}) co_return false;

@@ -83,6 +83,32 @@ struct Incoming {
   std::string key_digest{};
 };
 
+/// One step of a body: how many bytes are in `room`, and whether it is complete. A step may bring
+/// none. `stream` needs a deadline of its own.
+struct BodyStep {
+  error_code error{};
+  std::size_t bytes = 0;
+  bool is_done = false;
+};
+template <class Parser>
+asio::awaitable<BodyStep> read_step(Stream& stream, beast::flat_buffer& buffer, Parser& parser,
+                                    std::string& room) {
+  BodyStep step;
+  if (parser.is_done()) {
+    step.is_done = true;
+    co_return step;
+  }
+  auto& body = parser.get().body();
+  body.data = room.data();
+  body.size = room.size();
+  auto [error, used] = co_await http::async_read_some(stream, buffer, parser, no_throw);
+  static_cast<void>(used);
+  if (error && error != http::error::need_buffer) step.error = error;
+  step.bytes = room.size() - body.size;
+  step.is_done = parser.is_done();
+  co_return step;
+}
+
 /// A request as it goes to the upstream.
 struct OutgoingRequest {
   std::string head{};
@@ -117,6 +143,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] asio::awaitable<void> run();
   /// Ends the connection if it waits for a request; otherwise it ends after this request.
   void drain();
+  [[nodiscard]] ClientWait& wait() noexcept { return wait_; }
 
  private:
   enum class HeadRead : std::uint8_t { complete, ended, refused };
@@ -135,6 +162,8 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] asio::awaitable<bool> send(Incoming& in, std::string_view bytes);
   /// A message whose body is sent from where it is. Ends `head`.
   [[nodiscard]] asio::awaitable<bool> send(Incoming& in, std::string& head, std::string_view body);
+  [[nodiscard]] asio::awaitable<BodyStep> read_body_step(Incoming& in, std::string& room,
+                                                         Millis within);
   [[nodiscard]] bool count_buffer() noexcept;
   void note(const Incoming& in);
 
@@ -174,36 +203,11 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::shared_ptr<std::set<Session*>> all_;
   Counters& counters_;
   Stream stream_;
+  ClientWait wait_{stream_};
   const std::string client_address_;
   beast::flat_buffer buffer_;
   MemoryShare buffer_share_;
   bool is_idle_ = true;
 };
-
-/// One step of a body: how many bytes are in `room`, and whether it is complete. A step may bring
-/// none. `stream` needs a deadline of its own.
-struct BodyStep {
-  error_code error{};
-  std::size_t bytes = 0;
-  bool is_done = false;
-};
-template <class Parser>
-asio::awaitable<BodyStep> read_step(Stream& stream, beast::flat_buffer& buffer, Parser& parser,
-                                    std::string& room) {
-  BodyStep step;
-  if (parser.is_done()) {
-    step.is_done = true;
-    co_return step;
-  }
-  auto& body = parser.get().body();
-  body.data = room.data();
-  body.size = room.size();
-  auto [error, used] = co_await http::async_read_some(stream, buffer, parser, no_throw);
-  static_cast<void>(used);
-  if (error && error != http::error::need_buffer) step.error = error;
-  step.bytes = room.size() - body.size;
-  step.is_done = parser.is_done();
-  co_return step;
-}
 
 }  // namespace semel::gateway

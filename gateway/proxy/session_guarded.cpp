@@ -65,8 +65,8 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, Counted
   while (!in.parser.is_done()) {
     if (!body.make_room(step_bytes, size_max)) co_return busy(context_.memory);
     const Millis left = context_.settings.transfer_timeout - since.passed();
-    stream_.expires_after(std::clamp(left, Millis{0}, context_.settings.body_timeout));
-    const BodyStep step = co_await read_step(stream_, buffer_, in.parser, room);
+    const Millis within = std::clamp(left, Millis{0}, context_.settings.body_timeout);
+    const BodyStep step = co_await read_body_step(in, room, within);
     if (step.error == beast::error::timeout) {
       co_return Refusal{Outcome::request_timeout, "the body did not arrive in time"};
     }

@@ -120,7 +120,7 @@ std::string Session::head_for_upstream(const Incoming& in, const Framing& framin
 
 asio::awaitable<UpstreamReply> Session::exchange(Incoming& in, const OutgoingRequest& request) {
   UpstreamReply reply;
-  UpstreamPool::Acquired acquired = co_await context_.pool->acquire(request.is_fresh);
+  UpstreamPool::Acquired acquired = co_await context_.pool->acquire(wait_, request.is_fresh);
   if (acquired.refusal) {
     reply.refusal = *std::move(acquired.refusal);
     co_return reply;
@@ -199,8 +199,7 @@ asio::awaitable<Session::Upload> Session::upload(Incoming& in, UpstreamConnectio
   std::string room(step_bytes, '\0');
   std::string out;
   while (!in.parser.is_done()) {
-    stream_.expires_after(context_.settings.body_timeout);
-    const BodyStep step = co_await read_step(stream_, buffer_, in.parser, room);
+    const BodyStep step = co_await read_body_step(in, room, context_.settings.body_timeout);
     if (step.error) co_return Upload::client_failed;
     out.clear();
     append_body(out, framing, std::string_view{room}.substr(0, step.bytes));

@@ -13,6 +13,8 @@
 namespace semel::gateway {
 namespace {
 
+constexpr Millis drop_every{500};
+
 /// Whether nothing has come on it since it was put back: neither its end nor bytes that nobody has
 /// asked for. Costs a system call, and saves most requests that would be sent to nobody.
 bool is_alive(UpstreamConnection& connection) {
@@ -34,7 +36,9 @@ UpstreamPool::UpstreamPool(asio::io_context& io, const Settings& settings,
       tls_(tls),
       counters_(counters),
       count_max_(count),
-      queue_max_(queue) {}
+      queue_max_(queue) {
+  holders_.reserve(count_max_);
+}
 
 asio::awaitable<error_code> UpstreamConnection::write(std::string_view bytes, Millis within) {
   stream.expires_after(within);
@@ -51,6 +55,7 @@ bool UpstreamConnection::is_settled() {
 void UpstreamPool::Lease::end() noexcept {
   const auto pool = std::exchange(pool_, nullptr);
   if (pool == nullptr) return;
+  pool->holders_.erase(std::find(pool->holders_.begin(), pool->holders_.end(), wait_));
   pool->keep_or_close(std::move(connection));
   pool->release();
 }
@@ -87,11 +92,24 @@ asio::awaitable<bool> UpstreamPool::wait_for_turn() {
   }
   if (waiters_.size() >= queue_max_) co_return false;
   const auto waiter = std::make_shared<Waiter>(io_);
-  waiter->timer.expires_after(settings_.queue_timeout);
+  const base::Stopwatch since;
   waiters_.push_back(waiter);
-  co_await waiter->timer.async_wait(no_throw);
+  for (Millis left = settings_.queue_timeout; !waiter->is_next && left > Millis{0};
+       left = settings_.queue_timeout - since.passed()) {
+    drop_slowest();
+    waiter->timer.expires_after(std::min(left, drop_every));
+    co_await waiter->timer.async_wait(no_throw);
+  }
   if (!waiter->is_next) std::erase(waiters_, waiter);
   co_return waiter->is_next;
+}
+
+void UpstreamPool::drop_slowest() noexcept {
+  ClientWait* slowest = nullptr;
+  for (ClientWait* const each : holders_) slowest = ClientWait::slower_of(slowest, *each);
+  if (slowest == nullptr) return;
+  counters_.clients_dropped.add();
+  slowest->end();
 }
 
 std::unique_ptr<UpstreamConnection> UpstreamPool::take_unused() {
@@ -107,7 +125,7 @@ std::unique_ptr<UpstreamConnection> UpstreamPool::take_unused() {
   return nullptr;
 }
 
-asio::awaitable<UpstreamPool::Acquired> UpstreamPool::acquire(bool fresh) {
+asio::awaitable<UpstreamPool::Acquired> UpstreamPool::acquire(ClientWait& wait, bool fresh) {
   const bool is_mine = co_await wait_for_turn();
   if (!is_mine) {
     Acquired busy;
@@ -119,7 +137,7 @@ asio::awaitable<UpstreamPool::Acquired> UpstreamPool::acquire(bool fresh) {
                 Millis{1'000}};
     co_return busy;
   }
-  Lease lease{shared_from_this()};
+  Lease lease{shared_from_this(), wait};
   if (!fresh) lease.connection = take_unused();
   if (lease.connection != nullptr) {
     counters_.upstream_reused.add();

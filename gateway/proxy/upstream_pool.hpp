@@ -15,6 +15,7 @@
 
 #include "base/stopwatch.hpp"
 #include "gateway/config/settings.hpp"
+#include "gateway/proxy/client_wait.hpp"
 #include "gateway/rules/exchange_account.hpp"
 #include "gateway/rules/outcome.hpp"
 #include "gateway/shared/counters.hpp"
@@ -46,11 +47,16 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   class Lease {
    public:
     Lease() = default;
-    explicit Lease(std::shared_ptr<UpstreamPool> pool) noexcept : pool_(std::move(pool)) {}
+    /// `wait` is that of the client it is for.
+    Lease(std::shared_ptr<UpstreamPool> pool, ClientWait& wait) noexcept
+        : pool_(std::move(pool)), wait_(&wait) {
+      pool_->holders_.push_back(wait_);
+    }
     Lease(Lease&&) noexcept = default;
     Lease& operator=(Lease&& other) noexcept {
       end();
       pool_ = std::move(other.pool_);
+      wait_ = other.wait_;
       connection = std::move(other.connection);
       return *this;
     }
@@ -60,6 +66,7 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
    private:
     void end() noexcept;
     std::shared_ptr<UpstreamPool> pool_{};
+    ClientWait* wait_ = nullptr;
   };
   struct Acquired {
     std::optional<Refusal> refusal{};
@@ -70,9 +77,11 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   UpstreamPool(asio::io_context& io, const Settings& settings, const UpstreamAddress& address,
                const CurrentTls& tls, Counters& counters, std::size_t count, std::size_t queue);
 
-  /// A connection of the pool, or a new one. `fresh`: a new one. A refusal means that nothing was
-  /// sent. Progress: waits at most queue_timeout and three times connect_timeout.
-  [[nodiscard]] asio::awaitable<Acquired> acquire(bool fresh = false);
+  /// A connection of the pool, or a new one. `fresh`: a new one. `wait` must live as long as the
+  /// lease. Whoever has to wait ends the exchange whose client is slowest, if one is slow. A
+  /// refusal means that nothing was sent. Progress: waits at most queue_timeout and three times
+  /// connect_timeout.
+  [[nodiscard]] asio::awaitable<Acquired> acquire(ClientWait& wait, bool fresh = false);
   /// Closes the connections that are not in use; those in use close when they end.
   void close() noexcept;
 
@@ -84,6 +93,7 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   };
 
   [[nodiscard]] asio::awaitable<bool> wait_for_turn();
+  void drop_slowest() noexcept;
   [[nodiscard]] std::unique_ptr<UpstreamConnection> take_unused();
   [[nodiscard]] asio::awaitable<Acquired> connect(Lease& lease);
   void release() noexcept;
@@ -100,6 +110,7 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   bool is_closed_ = false;
   std::vector<std::unique_ptr<UpstreamConnection>> unused_;  // the newest last
   std::deque<std::shared_ptr<Waiter>> waiters_;
+  std::vector<ClientWait*> holders_;  // of leases: has room for all of them
 };
 
 }  // namespace semel::gateway

@@ -185,13 +185,25 @@ asio::awaitable<void> Worker::accept() {
   }
 }
 
+/// False: none of this thread is slow.
+bool Worker::drop_slowest() {
+  ClientWait* slowest = nullptr;
+  for (Session* const each : *context_.sessions) {
+    slowest = ClientWait::slower_of(slowest, each->wait());
+  }
+  if (slowest == nullptr) return false;
+  context_.counters.clients_dropped.add();
+  slowest->end();
+  return true;
+}
+
 void Worker::admit(tcp::socket socket) {
   error_code error;
   const auto remote = socket.remote_endpoint(error);
   if (error) return;
   socket.set_option(tcp::no_delay{true}, error);
   Counters& counters = context_.counters;
-  if (counters.connections.get() >= shared_.settings.connections) {
+  if (counters.connections.get() >= shared_.settings.connections && !drop_slowest()) {
     counters.connections_refused.add();
     if (!context_.is_tls) {
       static constexpr std::string_view full =

@@ -70,6 +70,7 @@ class Worker {
   void begin_accepting();
   [[nodiscard]] asio::awaitable<void> accept();
   void admit(tcp::socket socket);
+  [[nodiscard]] bool drop_slowest();
 
   const Shared& shared_;
   asio::io_context io_{1};

@@ -116,6 +116,8 @@ std::string Counters::text(const MemoryBudget& memory) const {
   const std::pair<const char*, std::pair<const Counter*, const char*>> counters[] = {
       {"semel_gateway_connections_refused_total",
        {&connections_refused, "Connections beyond the limit."}},
+      {"semel_gateway_clients_dropped_total",
+       {&clients_dropped, "Slow clients whose place another one needed."}},
       {"semel_gateway_upstream_connections_opened_total",
        {&upstream_opened, "Connections to the upstream that were opened."}},
       {"semel_gateway_upstream_connections_reused_total",

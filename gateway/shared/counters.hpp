@@ -69,6 +69,7 @@ class Counters {
 
   Counter connections;          ///< open now
   Counter connections_refused;  ///< beyond the limit
+  Counter clients_dropped;      ///< whose place another one needed
   Counter requests_open;        ///< whose head has arrived, and that are not answered
   Counter upstream_opened;
   Counter upstream_reused;
