@@ -32,6 +32,14 @@ bool is_digits(std::string_view text) noexcept {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// The characters of a host and a port (RFC 3986, section 3.2). Two readers of anything else, as
+/// "a, b", "a@b" or "a/b", may see two hosts.
+bool is_host(std::string_view text) noexcept {
+  return text.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()*+;=:[]") ==
+         std::string_view::npos;
+}
+
 /// What counts for the framing of the message.
 struct Framing {
   bool is_1_1 = false;
@@ -90,6 +98,7 @@ Status check_field(std::string_view line, std::size_t number, Framing& framing) 
     }
     ++framing.codings;
   } else if (equal_names(name, "Host")) {
+    if (!is_host(value)) return bad_head("Host is not one host, with or without a port" + where);
     ++framing.hosts;
   }
   return Done{};

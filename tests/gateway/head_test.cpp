@@ -31,6 +31,9 @@ TEST_CASE("head: a plain request of either version is accepted", "[gateway][head
   CHECK(why(with_fields("Transfer-Encoding: chunked\r\n")).empty());
   CHECK(why("GET / HTTP/1.0\r\n\r\n").empty());
   CHECK(why("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").empty());
+  for (const char* const host : {"", "shop.example:8080", "[::1]:80", "192.0.2.1", "a_b"}) {
+    CHECK(why("GET / HTTP/1.1\r\nHost: " + std::string{host} + "\r\n\r\n").empty());
+  }
 }
 
 TEST_CASE("head: what two servers may read differently is refused", "[gateway][head]") {
@@ -58,6 +61,12 @@ TEST_CASE("head: what two servers may read differently is refused", "[gateway][h
       with_fields(": no name\r\n"),
       with_fields("Host: other\r\n"),
       "POST /pay HTTP/1.1\r\n\r\n",
+      "POST /pay HTTP/1.1\r\nHost: a, b\r\n\r\n",
+      "POST /pay HTTP/1.1\r\nHost: a b\r\n\r\n",
+      "POST /pay HTTP/1.1\r\nHost: a@b\r\n\r\n",
+      "POST /pay HTTP/1.1\r\nHost: a/b\r\n\r\n",
+      "POST /pay HTTP/1.1\r\nHost: a?b\r\n\r\n",
+      "POST /pay HTTP/1.1\r\nHost: \xc3\xa9\r\n\r\n",
       "POST  /pay HTTP/1.1\r\nHost: a\r\n\r\n",
       "POST /pay HTTP/1.1 \r\nHost: a\r\n\r\n",
       "POST /a b HTTP/1.1\r\nHost: a\r\n\r\n",
