@@ -6,19 +6,53 @@
 #include <utility>
 #include <vector>
 
+#include "base/hex.hpp"
 #include "gateway/rules/head.hpp"
+#include "gateway/rules/message.hpp"
 
 namespace semel::gateway {
 namespace {
 
-/// The field by which some upstreams take another method than that of the request line.
+/// The name of a query's parameter as the laxest server reads it: PHP takes ".method[]" for
+/// "_method".
+std::string lax_name(std::string_view parameter) {
+  std::string name;
+  for (std::size_t i = 0; i < parameter.size() && parameter[i] != '='; ++i) {
+    char c = parameter[i];
+    const bool is_escape = c == '%' && parameter.size() - i > 2;
+    const int high = is_escape ? base::hex_value(parameter[i + 1]) : -1;
+    const int low = is_escape ? base::hex_value(parameter[i + 2]) : -1;
+    if (high >= 0 && low >= 0) {
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    } else if (c == '+') {
+      c = ' ';
+    }
+    if (c == '[') break;
+    if (c == ' ' && name.empty()) continue;
+    name += c == '.' || c == ' ' ? '_' : c;
+  }
+  return name;
+}
+
+bool has_method(std::string_view query) {
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find_first_of("&;"), query.size());
+    if (equal_names(lax_name(query.substr(0, end)), "_method")) return true;
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return false;
+}
+
+/// By what some upstreams take another method than that of the request line.
 std::optional<std::string_view> override_of(const Request& request) {
   constexpr std::array<std::string_view, 3> names{"X-HTTP-Method-Override", "X-HTTP-Method",
                                                   "X-Method-Override"};
   for (const std::string_view name : names) {
     if (find_field(request.fields, name).value) return name;
   }
-  return std::nullopt;
+  return has_method(request.query) ? std::optional{std::string_view{"_method in the query"}}
+                                   : std::nullopt;
 }
 
 std::string without_last_slash(std::string path) {

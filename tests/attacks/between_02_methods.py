@@ -27,6 +27,11 @@ class Methods(Case):
                 self.refuses(line, [f"{name}: POST", "Idempotency-Key: k"], 400, "method-override")
             self.assertEqual(self.ask("GET /other HTTP/1.1", [f"{name}: POST"]).status, 200)
 
+    def test_a_second_method_in_the_query_is_refused_on_a_guarded_path(self):
+        for query in ("_method=POST", "a=b&%5Fmethod=POST"):
+            self.refuses(f"GET /payments?{query}", ["Idempotency-Key: k"], 400, "method-override")
+            self.assertEqual(self.ask(f"GET /other?{query} HTTP/1.1").status, 200)
+
     def test_a_second_method_in_another_spelling_does_not_arrive(self):
         name = OVERRIDES[0].replace("-", "_")
         self.assertEqual(self.ask("GET /payments HTTP/1.1", [f"{name}: POST"]).status, 200)

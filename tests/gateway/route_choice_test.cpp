@@ -25,10 +25,10 @@ Route route(const char* name, const char* path, Guard guard, std::vector<std::st
 
 /// The name of the route, or of the refusal's outcome.
 std::string chosen(const std::vector<Route>& routes, const char* method, const char* path,
-                   std::vector<Field> fields = {}) {
+                   std::vector<Field> fields = {}, const char* query = "") {
   Route otherwise;
   otherwise.name = "default";
-  const auto choice = choose_route(routes, otherwise, {method, path, "", fields, {}});
+  const auto choice = choose_route(routes, otherwise, {method, path, query, fields, {}});
   if (choice.refusal) return std::string{name_of(choice.refusal->outcome)};
   return choice.route->name;
 }
@@ -90,5 +90,20 @@ TEST_CASE("choice: a second method is refused where any method is guarded",
     for (Route& each : ignoring) each.ignores_override = true;
     CHECK(chosen(ignoring, "POST", "/payments", fields) == "pay");
     CHECK(chosen(ignoring, "GET", "/payments", fields) == "default");
+  }
+}
+
+TEST_CASE("choice: a second method in the query is one as well", "[gateway][choice][between-2]") {
+  for (const char* const query :
+       {"_method=POST", "a=b&_method=POST", "a;_method=POST", "%5Fmethod=POST", "_METHOD=POST",
+        "_method", ".method=POST", "+_method[]=POST", "%20_method%5B=POST", "&&_method=POST"}) {
+    INFO(query);
+    CHECK(chosen(shop, "GET", "/payments", {}, query) == "method_override");
+    CHECK(chosen(shop, "GET", "/open/x", {}, query) == "all");
+  }
+  for (const char* const query :
+       {"", "method=POST", "a=_method=POST", "x_method=POST", "_method2=POST", "%_method", "%5"}) {
+    INFO(query);
+    CHECK(chosen(shop, "GET", "/payments", {}, query) == "default");
   }
 }
