@@ -184,7 +184,7 @@ class Shop:
     def play(self, seed, count):
         def one(i):
             play(self.gateways[0].port, self.checkers[0],
-                 Generator(random.Random(f'{seed} {i}'), f'{self.name}-{i}'), count // THREADS)
+                 Generator(random.Random(f'{seed} {i}'), f'{self.name}-{i}'), -(-count // THREADS))
         threads = [threading.Thread(target=one, args=(i,)) for i in range(THREADS)]
         for thread in threads:
             thread.start()
