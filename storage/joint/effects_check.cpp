@@ -1,6 +1,7 @@
 #include "storage/joint/effects_check.hpp"
 
 #include <rocksdb/comparator.h>
+#include <rocksdb/wide_columns.h>
 
 #include <map>
 #include <string>
@@ -24,11 +25,16 @@ class EffectsCheck final : public rocksdb::WriteBatch::Handler {
     if (known.ok() && tries()) trial_.put(*family_, key, value);
     return known;
   }
-  RocksStatus PutEntityCF(std::uint32_t id, const Slice&, const Slice&) override {
+  RocksStatus PutEntityCF(std::uint32_t id, const Slice&, const Slice& entity) override {
     const RocksStatus known = begin("PutEntity", id);
-    if (!known.ok() || family_->merge_operator == nullptr) return known;
-    return refused("the column family '" + family_->handle->GetName() +
-                   "' has a merge operator, and wide columns cannot be merged");
+    if (!known.ok()) return known;
+    if (family_->merge_operator != nullptr)
+      return refused("the column family '" + family_->handle->GetName() +
+                     "' has a merge operator, and wide columns cannot be merged");
+    // RocksDB stores any bytes, and every read of the key would fail.
+    rocksdb::PinnableWideColumns columns;
+    const RocksStatus read = columns.SetWideColumnValue(entity);
+    return read.ok() ? known : refused("its wide columns cannot be read: " + read.ToString());
   }
   RocksStatus DeleteCF(std::uint32_t id, const Slice& key) override {
     const RocksStatus known = begin("Delete", id);

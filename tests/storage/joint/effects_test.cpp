@@ -1,5 +1,5 @@
 // Effects of joined commits: what RocksDB would refuse once it is in its log is refused before the
-// claim is decided. Words: families and batches of effects_world.hpp.
+// claim is decided. Words: families and batches of random_effects.hpp.
 #include <functional>
 #include <map>
 #include <string>
@@ -40,6 +40,13 @@ const std::vector<EffectRow> refused_rows{
     {"wide columns where there is a merge operator", "wide columns cannot be merged",
      [](const Payer& p, Effects& b) {
        require_ok(b.PutEntity(p.of("merged"), "a", {{"column", "1"}}));
+     }},
+    {"wide columns that cannot be read", "its wide columns cannot be read",
+     [](const Payer& p, Effects& b) {
+       require_ok(b.PutEntity(p.of("plain"), "a", {{"column", "1"}}));
+       std::string bytes = b.Data();
+       bytes[bytes.find("column") - 1] = '\x7f';  // the length of the name
+       b = Effects{bytes};
      }},
     {"a range whose end is before its begin", "its end 'a' is before its begin 'z'",
      [](const Payer& p, Effects& b) { require_ok(b.DeleteRange(p.of("plain"), "z", "a")); }},
@@ -250,7 +257,7 @@ TEST_CASE("joined effects: of any batch both are there after the next open, or n
       const std::string key = std::to_string(life) + "." + std::to_string(i);
       rocksdb::WriteBatch batch;
       require_ok(batch.Put(process.payments(), key, "paid"));
-      random.fill(process, batch);
+      random.fill([&](const char* name) { return process.of(name); }, batch);
       const auto outcome = process.commit(key, process.claim(key), batch);
       if (!outcome) {
         INFO(outcome.error().message());

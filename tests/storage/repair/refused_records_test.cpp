@@ -104,7 +104,7 @@ TEST_CASE("refused records: opening and verify name one, and repair leaves it al
   ManualClock clock;
   write_all(path, clock, poison, bytes);
 
-  const std::string refused = refusal(path, clock, families_of_effects());
+  const std::string refused = refusal(path, clock, families_of_payer());
   CHECK_THAT(refused, Catch::Contains(".log: a record is refused by RocksDB (numbers "));
   CHECK_THAT(refused, Catch::Contains(poison.named) && Catch::Contains("; semel repair leaves it"));
 
@@ -137,7 +137,7 @@ TEST_CASE("refused records: a family that is opened without its merge operator i
     REQUIRE(batch.Merge(process.of("merged"), "m", "1").ok());
     REQUIRE(process.commit("a", process.claim("a"), batch)->written);
   }
-  JoinProcess::Families families = families_of_effects();
+  JoinProcess::Families families = families_of_payer();
   for (rocksdb::ColumnFamilyDescriptor& family : families) {
     family.options.merge_operator = nullptr;
   }
@@ -174,7 +174,7 @@ TEST_CASE("repair: the copy of a family has its order and wide columns, or there
   const std::string path = directory.of("s");
   ManualClock clock;
   const bool is_copied = GENERATE(true, false);
-  const JoinProcess::Families all = families_of_effects();
+  const JoinProcess::Families all = families_of_payer();
   JoinProcess::Families families;
   for (const rocksdb::ColumnFamilyDescriptor& family : all) {
     if (is_copied && (family.name == "stamped" || family.name == "tables")) continue;
