@@ -2,20 +2,24 @@
 // are opened one by one and compared with what was acknowledged when they were taken.
 //
 //   proof_images [--long] [--seed N] [--images N] [--lie bytes|names|cold [--every N]]
+//   [--must-find]
 //
 // One life gives many images, so there are more than cuts could make in the time: of opening,
 // recovering, working, draining, rewriting, backing up and closing. Some images live on, and give
 // images themselves. Half of the storages have a cold store, and spill beside the work. Some
 // processes are killed: the next one finds what was not synced yet, and images are taken of that as
 // well. Sectors have 512 or 4,096 bytes, are dropped, reordered, and torn in half of the lives. In
-// a third of the storages some claims are completed together with an effect in a column family of
-// the user's (joined commits): neither may be there without the other. What was acknowledged at
+// half of the storages some claims are completed together with an effect in a column family of
+// the user's (joined commits): neither may be there without the other. Half of these calls have
+// effects drawn at random among all that a WriteBatch can hold, some are made inside a section:
+// they are refused, and nothing has changed, or done for good. What was acknowledged at
 // `synced`, or confirmed, must be there; at `logged` nothing must, but a pair is there or not, and
 // nothing is there that was not asked for. With --lie one sync of bytes in 50, of names in 5, or of
 // the bytes of cold stores in 5 is left out (or in --every): then the proof must find a
-// loss, and its verdict is turned round. Before all that, starts are interrupted at their steps
-// (interrupted_starts.hpp), also those that convert a directory of an earlier format: at every
-// step with --long.
+// loss, and its verdict is turned round; so it is with --must-find, for a storage with a planted
+// fault (planted.py). Before all that, starts are interrupted at their steps
+// (interrupted_starts.hpp), also those that convert a directory of an earlier format, and those of
+// a cold store whose memory limit was reached: at every step with --long.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -51,6 +55,7 @@ constexpr std::uint64_t names_lie_every = 5;  // a name that is not synced mostl
 constexpr unsigned lives_max = 12;            // one after the other, of one storage
 constexpr std::size_t pending_max = 48;       // images that are not opened yet
 constexpr std::uint64_t shown_errors = 12;
+constexpr std::uint64_t storages_at_first = 4;  // so that a short run has some of each kind
 /// A disk with so much space gets no file `reserve`, which takes longer to copy than all others.
 constexpr std::size_t no_reserve = std::size_t{8} << 20;
 
@@ -59,6 +64,9 @@ struct Wanted {
   std::uint64_t images = 0;
   PowerDisk::Lie lie = PowerDisk::Lie::none;
   std::uint64_t lie_every = 0;  // 0: as below
+  bool must_find = false;
+  [[nodiscard]] bool lies() const noexcept { return lie != PowerDisk::Lie::none; }
+  [[nodiscard]] bool finds() const noexcept { return must_find || lies(); }
 };
 
 /// What a boot finds, and what it must find.
@@ -101,6 +109,7 @@ struct Total {
   std::uint64_t kills = 0;  // of them, ended by one
   std::uint64_t longest = 0;
   std::uint64_t acknowledged = 0;
+  JoinsTally joins{};
   std::uint64_t spills = 0;
   std::uint64_t dropped = 0;         // generations
   std::uint64_t while_spilling = 0;  // images
@@ -126,7 +135,8 @@ class Images {
 
   [[nodiscard]] Image next_image();
   void interrupt_starts_of_all();
-  void interrupt_starts_of(const Result<StartSubject>& subject);
+  /// `weight`: how much more its starts cost than those of others.
+  void interrupt_starts_of(const Result<StartSubject>& subject, std::uint64_t weight = 1);
   void live(Image image, std::unique_ptr<PowerDisk> before = {});
   void at_step(Life& life, std::size_t names);
   [[nodiscard]] bool open(Life& life);
@@ -149,6 +159,7 @@ class Images {
   const SystemClock clock_;
   const Scratch scratch_;
   std::uint64_t numbers_ = 0;
+  std::uint64_t storages_ = 0;
   std::vector<Image> pending_;
   std::uint64_t said_ = 0;
   Total total_;
@@ -172,7 +183,7 @@ struct Images::Life {
 };
 
 void Images::say(const Life& life, const std::string& what) {
-  if (wanted_.lie != PowerDisk::Lie::none || said_++ >= shown_errors) return;
+  if (wanted_.lies() || said_++ >= shown_errors) return;
   std::printf("images: seed %llu, image %llu after %u lives: %s\n",
               static_cast<unsigned long long>(seed_),
               static_cast<unsigned long long>(life.image.number), life.image.lives, what.c_str());
@@ -180,8 +191,8 @@ void Images::say(const Life& life, const std::string& what) {
 
 /// A waiting one, or that of a new storage.
 Image Images::next_image() {
-  if (pending_.empty() || random_.chance(1, 24)) {
-    Image fresh{.number = ++numbers_, .joins = random_.chance(1, 3) ? Joins::yes : Joins::no};
+  if (pending_.empty() || storages_ < storages_at_first || random_.chance(1, 24)) {
+    Image fresh{.number = ++numbers_, .joins = storages_++ % 2 == 0 ? Joins::yes : Joins::no};
     fresh.root = scratch_ / std::to_string(fresh.number);
     fresh.is_tiered = random_.chance(1, 2);
     fresh.all_ends = fresh.is_tiered && random_.chance(1, 2);
@@ -373,6 +384,7 @@ void Images::work(Life& life) {
   for (const auto& worker : workers) {
     const Tally& tally = worker->tally();
     total_.acknowledged += tally.acknowledged;
+    total_.joins += tally.joins;
     total_.wrong += tally.wrong;
     if (tally.wrong > 0) say(life, tally.first_wrong);
   }
@@ -461,16 +473,17 @@ void Images::remove(const Image& image) {
   std::filesystem::remove_all(image.root, code);
 }
 
-void Images::interrupt_starts_of(const Result<StartSubject>& subject) {
+void Images::interrupt_starts_of(const Result<StartSubject>& subject, std::uint64_t weight) {
   if (!subject) {
     ++total_.not_opened;
+    std::printf("images: not made: %s\n", subject.error().message().c_str());
     return;
   }
-  const std::uint64_t stride = wanted_.arguments.is_long ? 1 : 8;
-  const StartsFound found =
-      interrupt_starts(*subject, {.seed = random_.bits(),
-                                  .first = wanted_.arguments.is_long ? 1 : random_.between(1, 8),
-                                  .stride = stride});
+  const std::uint64_t stride = wanted_.arguments.is_long ? 1 : 8 * weight;
+  const StartsFound found = interrupt_starts(
+      *subject, {.seed = random_.bits(),
+                 .first = wanted_.arguments.is_long ? 1 : random_.between(1, stride),
+                 .stride = stride});
   total_.starts_interrupted += found.interrupted;
   total_.lost += found.wrong.size();
   for (const std::string& wrong : found.wrong) {
@@ -482,6 +495,7 @@ void Images::interrupt_starts_of_all() {
   for (const bool has_cold : {false, true}) {
     interrupt_starts_of(new_subject(scratch_ / (has_cold ? "tiered" : "plain"), has_cold));
   }
+  interrupt_starts_of(full_subject(scratch_ / "full"), 5);
   for (const auto& archive : std::filesystem::directory_iterator{SEMEL_GOLDEN}) {
     if (archive.path().extension() != ".gz") continue;
     const std::string path = scratch_ / archive.path().stem().stem().string();
@@ -497,20 +511,23 @@ void Images::interrupt_starts_of_all() {
 }
 
 int Images::run() {
-  const bool lies = wanted_.lie != PowerDisk::Lie::none;
-  if (!lies) interrupt_starts_of_all();
+  if (!wanted_.lies()) interrupt_starts_of_all();
   const Timestamp begun = clock_.now();
-  while (total_.images < wanted_.images && !(lies && findings() > 0)) live(next_image());
+  while (total_.images < wanted_.images && !(wanted_.finds() && findings() > 0)) {
+    live(next_image());
+  }
   const double seconds = std::max(0.001, static_cast<double>((clock_.now() - begun).count()) / 1e3);
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
       "images: %llu starts interrupted; %llu lives with work, %llu of them killed, up to %llu in a "
-      "row, %llu acknowledged, "
+      "row, %llu acknowledged, %llu joined with drawn effects, %llu in sections, %llu of both "
+      "refused, "
       "%llu spills, %llu generations dropped; %llu images taken while opening, %llu while "
       "spilling, %llu while closing; not "
       "synced and gone: %llu sectors, %llu names\n",
       number(total_.starts_interrupted), number(total_.lives), number(total_.kills),
-      number(total_.longest), number(total_.acknowledged), number(total_.spills),
+      number(total_.longest), number(total_.acknowledged), number(total_.joins.drawn),
+      number(total_.joins.in_sections), number(total_.joins.refused), number(total_.spills),
       number(total_.dropped), number(total_.while_opening), number(total_.while_spilling),
       number(total_.while_closing), number(total_.sectors_lost), number(total_.names_lost));
   std::printf(
@@ -519,8 +536,9 @@ int Images::run() {
       number(total_.images), static_cast<double>(total_.images) / seconds, number(total_.lost),
       number(total_.strange), number(total_.parted), number(total_.wrong),
       number(total_.not_opened), number(total_.backups_sound), number(total_.backups_incomplete));
-  if (lies) return findings() > 0 ? 0 : 1;
-  if (total_.acknowledged < total_.images) {
+  if (wanted_.finds()) return findings() > 0 ? 0 : 1;
+  const bool joins = total_.joins.drawn > 0 && total_.joins.in_sections > 0;
+  if (total_.acknowledged < total_.images || !joins) {
     std::printf("images: next to nothing was done\n");
     return 1;
   }
@@ -534,6 +552,8 @@ std::optional<Wanted> parse(int count, char** texts) {
     const bool more = i + 1 < count;
     if (std::strcmp(texts[i], "--images") == 0 && more) {
       wanted.images = std::strtoull(texts[++i], nullptr, 10);
+    } else if (std::strcmp(texts[i], "--must-find") == 0) {
+      wanted.must_find = true;
     } else if (std::strcmp(texts[i], "--every") == 0 && more) {
       wanted.lie_every = std::strtoull(texts[++i], nullptr, 10);
     } else if (std::strcmp(texts[i], "--lie") == 0 && more) {

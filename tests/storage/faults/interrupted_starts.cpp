@@ -31,17 +31,25 @@ Policy lock_policy() {
   return policy;
 }
 
+struct ProcessWanted {
+  bool recovers = true;
+  bool has_cold = false;
+  std::size_t memory_bytes = std::size_t{64} << 20;
+  std::size_t log_bytes = std::size_t{1} << 20;
+  Durability durability = Durability::synced;
+};
+
 Result<StartedProcess> open_process(const std::string& directory, const Clock& clock,
-                                    storage::Disk& disk, bool recovers, bool has_cold) {
+                                    storage::Disk& disk, const ProcessWanted& wanted) {
   StartedProcess process;
   SEMEL_TRY(storage, Storage::open({.directory = directory + "/storage",
-                                    .log_bytes = std::size_t{1} << 20,
+                                    .log_bytes = wanted.log_bytes,
                                     .span = 1s,
                                     .disk = &disk},
                                    clock));
   process.storage = std::move(storage);
-  if (!recovers) return process;
-  if (has_cold) {
+  if (!wanted.recovers) return process;
+  if (wanted.has_cold) {
     SEMEL_TRY(cold, open_cold_directory({.directory = directory + "/cold",
                                          .cache_bytes = std::size_t{1} << 20,
                                          .disk = &disk},
@@ -50,10 +58,10 @@ Result<StartedProcess> open_process(const std::string& directory, const Clock& c
   }
   SEMEL_TRY(engine, Engine::open({.clock = &clock,
                                   .journal = process.storage.get(),
-                                  .durability = Durability::synced,
+                                  .durability = wanted.durability,
                                   .cold = process.cold.get(),
                                   .spill_ttl_min = Millis{0},
-                                  .memory_bytes = std::size_t{64} << 20,
+                                  .memory_bytes = wanted.memory_bytes,
                                   .value_bytes_max = 1'024,
                                   .first_version = process.storage->first_version()}));
   process.engine = std::move(engine);
@@ -96,6 +104,39 @@ std::vector<std::string> wrong_holds(StartedProcess& process) {
     }
     const auto value = process.engine->store().get(numbered("value", i));
     if (!value.ok() || *value != "v") wrong.push_back(numbered("value", i));
+  }
+  return wrong;
+}
+
+constexpr ProcessWanted full{.has_cold = true,
+                             .memory_bytes = std::size_t{8} << 20,
+                             .log_bytes = std::size_t{16} << 20,
+                             .durability = Durability::logged};
+constexpr int filler_count = 80'000;
+constexpr int filler_step = 97;  // of those that are looked at
+
+std::string filler(int number) {
+  return numbered("filler", number) + std::string(100, 'f');
+}
+
+/// A store that is full for a moment spills first.
+Status fill(StartedProcess& process, int number) {
+  Error why{ErrorCode::refused, "a filler"};
+  for (int attempt = 0; attempt < 1'000; ++attempt) {
+    const auto set = process.engine->store().set(numbered("filler", number), filler(number),
+                                                 {.expiry = Expiry::in(1'000h)});
+    if (set.ok()) return Done{};
+    why = set.error();
+    static_cast<void>(process.engine->spill());  // or its own thread does
+  }
+  return why;
+}
+
+std::vector<std::string> wrong_fillers(StartedProcess& process) {
+  std::vector<std::string> wrong = wrong_holds(process);
+  for (int i = 0; i < filler_count; i += filler_step) {
+    const auto value = process.engine->store().get(numbered("filler", i));
+    if (!value.ok() || *value != filler(i)) wrong.push_back(numbered("filler", i));
   }
   return wrong;
 }
@@ -206,7 +247,7 @@ Result<StartSubject> new_subject(const std::string& directory, bool has_cold) {
   tests::BootDisk disk{"boot 0"};
   fs::create_directories(directory);
   {
-    SEMEL_TRY(process, open_process(directory, clock, disk, true, has_cold));
+    SEMEL_TRY(process, open_process(directory, clock, disk, {true, has_cold}));
     SEMEL_CHECK(hold_some(process, 0));
     SEMEL_CHECK(process.storage->drain());
     if (has_cold) SEMEL_CHECK(process.engine->spill());
@@ -219,9 +260,38 @@ Result<StartSubject> new_subject(const std::string& directory, bool has_cold) {
       .downtime = 5 * lock_lease,
       .now = clock.now(),
       .unix_ms = clock.unix_ms(),
-      .open = [has_cold](const std::string& root, const Clock& now, storage::Disk& on,
-                         bool recovers) { return open_process(root, now, on, recovers, has_cold); },
+      .open =
+          [has_cold](const std::string& root, const Clock& now, storage::Disk& on, bool recovers) {
+            return open_process(root, now, on, {recovers, has_cold});
+          },
       .wrong = wrong_holds};
+}
+
+Result<StartSubject> full_subject(const std::string& directory) {
+  ManualClock clock{Millis{1'000'000}, unix_start_ms};
+  fs::create_directories(directory);
+  PowerDisk disk{
+      {.root = directory, .image = {}, .boot = "boot 0", .bytes_free = std::size_t{8} << 20}};
+  {
+    SEMEL_TRY(process, open_process(directory, clock, disk, full));
+    SEMEL_CHECK(hold_some(process, 0));
+    SEMEL_CHECK(hold_some(process, holds_each));
+    for (int i = 0; i < filler_count; ++i) SEMEL_CHECK(fill(process, i));
+    disk.cut();  // a kill: nothing is done any more
+  }
+  return StartSubject{
+      .name = "with a cold store, at its limit",
+      .directory = directory,
+      .downtime = 5 * lock_lease,
+      .now = clock.now(),
+      .unix_ms = clock.unix_ms(),
+      .open =
+          [](const std::string& root, const Clock& now, storage::Disk& on, bool recovers) {
+            ProcessWanted wanted = full;
+            wanted.recovers = recovers;
+            return open_process(root, now, on, wanted);
+          },
+      .wrong = wrong_fillers};
 }
 
 StartSubject golden_subject(const std::string& directory) {

@@ -57,6 +57,9 @@ struct StartsFound {
 /// A storage with holds, some of them drained, and with what was held once; `cold`: it has spilled.
 /// `directory` must not be there.
 [[nodiscard]] Result<StartSubject> new_subject(const std::string& directory, bool has_cold);
+/// A storage with a cold store whose log and files hold more than its memory limit, left behind by
+/// a kill; it is opened with that limit.
+[[nodiscard]] Result<StartSubject> full_subject(const std::string& directory);
 /// A golden directory (tests/storage/golden).
 [[nodiscard]] StartSubject golden_subject(const std::string& directory);
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "semel/rocksdb.hpp"
+#include "tests/storage/faults/joined_work.hpp"
 
 namespace semel::faults {
 namespace {
@@ -16,9 +16,6 @@ constexpr unsigned claims_each = 16;
 constexpr std::size_t pair_bytes = 12'000;  // two of them: several records where segments are small
 constexpr Millis lease = 3'600'000ms;
 constexpr Millis result_ttl = 3'000ms;
-
-constexpr const char* effects_name = "effects";
-constexpr char joined_mark = 'j';  // a result that begins with it came with an effect
 
 std::string key_of(unsigned thread, const char* kind, std::uint64_t number) {
   return std::to_string(thread) + "." + kind + std::to_string(number);
@@ -41,35 +38,15 @@ std::string done(Epoch epoch, const std::string& result) {
   return "d:" + std::to_string(epoch) + ":" + result;
 }
 
-/// The key of an effect.
-std::string effect_of(const std::string& key, Epoch epoch) {
-  return key + "/" + std::to_string(epoch);
-}
-
-/// Effects without the claim that came with them, and the other way round.
-Result<std::uint64_t> parted_effects(World& world, const std::map<std::string, std::string>& states,
-                                     const std::function<void(const std::string&)>& say) {
-  rocksdb::ColumnFamilyHandle* const effects = family(*world.storage, effects_name);
-  if (effects == nullptr) return std::uint64_t{0};
-  std::uint64_t parted = 0;
+std::map<std::string, ClaimEnd> claim_ends(const std::map<std::string, std::string>& states) {
+  std::map<std::string, ClaimEnd> ends;
   for (const auto& [key, state] : states) {
     if (!is_claim(key) || state == absent) continue;
-    const Epoch epoch = epoch_of(state);
-    std::string effect;
-    const rocksdb::Status read =
-        database(*world.storage).Get({}, effects, effect_of(key, epoch), &effect);
-    if (!read.ok() && !read.IsNotFound()) {
-      return Error{ErrorCode::storage_damaged, "effects: " + read.ToString()};
-    }
     const std::size_t at = state.find(':', 2);
-    const bool is_joined = at != std::string::npos && state[at + 1] == joined_mark;
-    const bool right = is_joined ? read.ok() && done(epoch, effect) == state : read.IsNotFound();
-    if (right) continue;
-    ++parted;
-    say(key + " is " + state.substr(0, 40) + ", and its effect is " +
-        (read.ok() ? effect.substr(0, 40) : "not there"));
+    const bool is_done = state[0] == 'd' && at != std::string::npos;
+    ends[key] = {epoch_of(state), is_done ? state.substr(at + 1) : std::string{}};
   }
-  return parted;
+  return ends;
 }
 
 }  // namespace
@@ -78,8 +55,9 @@ Result<World> open_world(const StorageOptions& options, const Clock& clock, Dura
                          Joins joins, const std::string& cold) {
   World world;
   SEMEL_TRY(storage, joins == Joins::no ? Storage::open(options, clock)
-                                        : open_storage(options, clock, {{effects_name, {}}}));
+                                        : open_storage(options, clock, families_of_joins()));
   world.storage = std::move(storage);
+  if (joins == Joins::yes) SEMEL_CHECK(begin_joins(*world.storage));
   if (!cold.empty()) {
     SEMEL_TRY(
         beside,
@@ -229,7 +207,9 @@ bool Worker::work_on_claim() {
   History& history = ledger_.at(key);
   const std::string state = history.newest();
   const bool ended = history.newest_ends() != never_ends;
-  if (state.back() == '*' || random_.chance(1, 12)) {  // or its epoch is not known
+  // Where many are completed, few would be left to be.
+  const bool is_cleared = options_.joins == Joins::yes && state[0] == 'd' && random_.chance(1, 2);
+  if (state.back() == '*' || is_cleared || random_.chance(1, 12)) {  // or its epoch is not known
     history.ask(absent);
     const auto forgotten = claims_.forget(key);
     return told(forgotten.ok() ? ErrorCode::ok : forgotten.error().code, {&history});
@@ -268,40 +248,37 @@ bool Worker::ask_for_claim(History& history, const std::string& key) {
   return true;
 }
 
-/// Joined with an effect if the result says so.
-OwnerOutcome Worker::complete(const OwnerCall& call) {
-  if (call.payload.front() != joined_mark) return claims_.complete(call);
-  rocksdb::WriteBatch effects;
-  const std::string name = effect_of(std::string{call.key}, call.epoch);
-  OwnerOutcome failed;
-  failed.error = ErrorCode::storage_failed;
-  if (!effects.Put(family(*world_.storage, effects_name), name, call.payload).ok()) return failed;
-  const auto joined = complete_joined(*world_.storage, claims_, call, effects,
-                                      std::max(options_.level, Durability::logged));
-  if (!joined) {
-    failed.error = joined.error().code;
-    return failed;
-  }
-  if (joined->owner.answer == OwnerAnswer::ok && joined->owner.error == ErrorCode::ok &&
-      !joined->written) {
-    wrong("the effects of " + name + " were not written");
-  }
-  return joined->owner;
+/// Joined with an effect if the result says so. Nothing: rightly refused, and nothing was changed.
+std::optional<OwnerOutcome> Worker::complete(const OwnerCall& call) {
+  if (!is_joined(std::string{call.payload})) return claims_.complete(call);
+  JoinedAnswer answer = complete_with_effect(
+      world_, claims_, call, std::max(options_.level, Durability::logged), random_, tally_.joins);
+  if (!answer.wrong.empty()) wrong(answer.wrong);
+  if (answer.is_refused) return std::nullopt;
+  return std::move(answer.owner);
 }
 
 bool Worker::own_claim(History& history, const std::string& key) {
   const Epoch epoch = epoch_of(history.newest());
   const bool releases = random_.chance(1, 4);
   std::string result = new_value(options_.value_bytes);
-  if (options_.joins == Joins::yes && random_.chance(1, 2)) result.insert(0, 1, joined_mark);
+  if (options_.joins == Joins::yes && random_.chance(1, 2)) {
+    result = joined_result(std::move(result));
+  }
   if (releases) {
     history.ask(absent);
   } else {
     history.ask(done(epoch, result), clock_.unix_ms(), result_ttl);
   }
-  const OwnerOutcome outcome = releases ? claims_.release({.key = key, .epoch = epoch})
-                                        : complete({.key = key, .epoch = epoch, .payload = result});
+  const std::optional<OwnerOutcome> answer =
+      releases ? claims_.release({.key = key, .epoch = epoch})
+               : complete({.key = key, .epoch = epoch, .payload = result});
   history.begun_by(clock_.unix_ms());
+  if (!answer) {
+    history.withdraw();
+    return true;
+  }
+  const OwnerOutcome& outcome = *answer;
   if (outcome.error == ErrorCode::ok && outcome.answer != OwnerAnswer::ok) {
     history.withdraw();
     wrong("owner of " + key + " with epoch " + std::to_string(epoch) + " was told " +
@@ -356,7 +333,7 @@ Result<Found> compare(World& world, Ledger& ledger, const Clock& clock, Timestam
     ++found.parted;
     say(key + " and " + other + " were written in one step and differ");
   }
-  SEMEL_TRY(parted, parted_effects(world, states, say));
+  SEMEL_TRY(parted, parted_effects(world, claim_ends(states), say));
   found.parted += parted;
   SEMEL_TRY(keys, world.engine->store().keys("*"));
   const std::string prefix = std::string{claims_name} + ":";

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,20 @@ enum class Joins { no, yes };  ///< yes: some claims are completed together with
 /// The state of `key` as the ledger calls it: "-", "s:VALUE", "h:EPOCH", "d:EPOCH:RESULT".
 [[nodiscard]] Result<std::string> state_of(World& world, const std::string& key);
 
+/// Of calls that complete with an effect.
+struct JoinsTally {
+  std::uint64_t drawn = 0;        ///< with effects drawn at random
+  std::uint64_t in_sections = 0;  ///< on a thread inside a section over the claim
+  std::uint64_t refused = 0;      ///< of both
+
+  JoinsTally& operator+=(const JoinsTally& other) noexcept {
+    drawn += other.drawn;
+    in_sections += other.in_sections;
+    refused += other.refused;
+    return *this;
+  }
+};
+
 struct Tally {
   std::uint64_t acknowledged = 0;
   std::uint64_t confirmed = 0;  ///< Engine::confirm(synced) said so
@@ -78,6 +93,7 @@ struct Tally {
   std::uint64_t refused = 0;
   std::uint64_t wrong = 0;  ///< answers that contradict the ledger: a duplicate let in, ..
   Epoch largest_epoch = 0;
+  JoinsTally joins;
   std::string first_wrong;
   std::string last_error;
 };
@@ -106,7 +122,7 @@ class Worker {
   bool work_on_claim();
   bool ask_for_claim(History& history, const std::string& key);
   bool own_claim(History& history, const std::string& key);
-  [[nodiscard]] OwnerOutcome complete(const OwnerCall& call);
+  [[nodiscard]] std::optional<OwnerOutcome> complete(const OwnerCall& call);
   bool confirm();
   [[nodiscard]] std::string new_value(std::size_t longest);
   void wrong(const std::string& what);

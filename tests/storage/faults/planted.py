@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Faults that were mended, planted again: planted.py OUT writes the sources that have them.
+
+Like the mutants of the engine (tests/proofs/mutants.py): each fault is a set of exact edits behind
+a number. The copies are linked before the storage itself, and a proof of them is started with
+SEMEL_PLANTED=NAME: it must find something (proof_images --must-find). A text that is not there once
+is an error of the build: then the fault has to be planted anew.
+"""
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/proofs"))
+sys.dont_write_bytecode = True
+
+import mutants  # noqa: E402
+
+# By its name: the edits (file, old, new, kind), as of a mutant.
+PLANTED = {
+    # A start records that its process lives before it has looked for holds.
+    "start": [("storage/storage_open.cpp", "SEMEL_CHECK(take_identity(is));",
+               "if (!is_new) record_life(is, number * bytes); SEMEL_CHECK(take_identity(is));",
+               "statement")],
+    # A merge for a family that has no operator is taken.
+    "merge": [("storage/joint/effects_check.cpp",
+               "if (family_->merge_operator == nullptr)\n      return refused(",
+               "if (::semel_mutant == @ && family_->merge_operator == nullptr) return known;\n"
+               "    if (family_->merge_operator == nullptr)\n      return refused(", "text")],
+    # A range whose end is before its begin is taken.
+    "range": [("storage/joint/effects_check.cpp",
+               "family_->handle->GetComparator()->Compare(from, to) > 0", "false", "expression")],
+    # A joined commit inside a section is taken: its change comes when the section ends.
+    "section": [("storage/storage_join.cpp", "engine.in_section()", "false", "expression")],
+    # A start puts all of log and files into memory.
+    "limit": [("storage/recovery.cpp", "engine.expect_restores(total);", ";", "statement")],
+}
+
+NUMBER = """#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+namespace {{
+const char* const names[] = {{{names}}};
+int chosen() {{
+  const char* const wanted = std::getenv("SEMEL_PLANTED");
+  for (int i = 0; wanted != nullptr && i < {count}; ++i) {{
+    if (std::strcmp(names[i], wanted) == 0) return i + 1;
+  }}
+  std::fprintf(stderr, "SEMEL_PLANTED: '%s' is no planted fault\\n", wanted ? wanted : "");
+  std::_Exit(2);
+}}
+}}  // namespace
+int semel_mutant = chosen();
+"""
+
+
+def main(out):
+    out.mkdir(parents=True, exist_ok=True)
+    texts = {}
+    for number, (name, edits) in enumerate(PLANTED.items(), 1):
+        for edit in edits:
+            path, old = edit[:2]
+            text = texts.get(path) or (ROOT / path).read_text()
+            if text.count(old) != 1:
+                sys.exit(f"planted: {name}: its text occurs {text.count(old)} times in {path}, "
+                         f"not once:\n{old}")
+            texts[path] = text.replace(old, mutants.write_edit(old, None, number, edit))
+    for path, text in texts.items():
+        (out / Path(path).name).write_text(f"extern int semel_mutant;\n#line 1 \"{path}\"\n{text}")
+    names = ", ".join(f'"{name}"' for name in PLANTED)
+    (out / "planted.cpp").write_text(NUMBER.format(names=names, count=len(PLANTED)))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
