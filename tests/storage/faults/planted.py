@@ -3,8 +3,8 @@
 
 Like the mutants of the engine (tests/proofs/mutants.py): each fault is a set of exact edits behind
 a number. The copies are linked before the storage itself, and a proof of them is started with
-SEMEL_PLANTED=NAME: it must find something (proof_images --must-find). A text that is not there once
-is an error of the build: then the fault has to be planted anew.
+SEMEL_PLANTED=NAME: it must find something (proof_images --must-find), and nothing with "none". A
+text that is not there once is an error of the build: then the fault has to be planted anew.
 """
 import sys
 from pathlib import Path
@@ -42,8 +42,8 @@ namespace {{
 const char* const names[] = {{{names}}};
 int chosen() {{
   const char* const wanted = std::getenv("SEMEL_PLANTED");
-  for (int i = 0; wanted != nullptr && i < {count}; ++i) {{
-    if (std::strcmp(names[i], wanted) == 0) return i + 1;
+  for (int i = 0; wanted != nullptr && i <= {count}; ++i) {{
+    if (std::strcmp(names[i], wanted) == 0) return i;
   }}
   std::fprintf(stderr, "SEMEL_PLANTED: '%s' is no planted fault\\n", wanted ? wanted : "");
   std::_Exit(2);
@@ -66,7 +66,7 @@ def main(out):
             texts[path] = text.replace(old, mutants.write_edit(old, None, number, edit))
     for path, text in texts.items():
         (out / Path(path).name).write_text(f"extern int semel_mutant;\n#line 1 \"{path}\"\n{text}")
-    names = ", ".join(f'"{name}"' for name in PLANTED)
+    names = ", ".join(f'"{name}"' for name in ["none", *PLANTED])
     (out / "planted.cpp").write_text(NUMBER.format(names=names, count=len(PLANTED)))
 
 
