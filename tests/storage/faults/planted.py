@@ -28,7 +28,7 @@ PLANTED = {
                "    if (family_->merge_operator == nullptr)\n      return refused(", "text")],
     # A range whose end is before its begin is taken.
     "range": [("storage/joint/effects_check.cpp",
-               "family_->handle->GetComparator()->Compare(from, to) > 0", "false", "expression")],
+               "family_->handle->GetComparator()->Compare(from, to) >= 0", "false", "expression")],
     # A joined commit inside a section is taken: its change comes when the section ends.
     "section": [("storage/storage_join.cpp", "engine.in_section()", "false", "expression")],
     # A start puts all of log and files into memory.
