@@ -13,6 +13,7 @@ namespace {
 
 constexpr LogIndex snapshot_every = 60;
 constexpr std::size_t trailing = 10;
+constexpr std::uint64_t segment_entries = 40;
 constexpr std::size_t command_bytes = sizeof(SimulatedCommand);
 constexpr std::int64_t wall_ahead_max = 7 * 24 * 3'600'000;
 
@@ -51,6 +52,8 @@ void SimulatedNode::found(const SharedData& configuration) {
 
 void SimulatedNode::boot() {
   SEMEL_ASSERT(core_ == nullptr);
+  // This is damage: the node does not start, and the runbook empties its directory.
+  if (written_ < tail_ && !world_.without_.contains("tail")) return wipe();
   ++life_;
   state_ = {};
   reads_.clear();
@@ -112,8 +115,17 @@ void SimulatedNode::wipe() {
   sent_.clear();
   first_ = 1;
   log_.clear();
+  written_ = tail_ = 0;
+  segment_ = {};
   ++identity_.high;
   boot();
+}
+
+void SimulatedNode::lose_segment() {
+  SEMEL_ASSERT(!is_up());
+  first_ = segment_.first;
+  log_ = segment_.log;
+  written_ = segment_.written;
 }
 
 Configuration SimulatedNode::members_on_disk() const {
@@ -276,22 +288,26 @@ void SimulatedNode::write_done(std::uint64_t life, LogIndex last, Term term) {
   }
   put(writing_.front());
   writing_.pop_front();
+  tail_ = written_;
   core_->persisted(clock(), last, term);
 }
 
 void SimulatedNode::put(const Write& write) {
+  if (written_ >= segment_.written + segment_entries) segment_ = {first_, log_, written_};
   if (write.first < first_ || write.first > first_ + log_.size()) {
     log_.clear();
     first_ = write.first;
   }
   log_.resize(write.first - first_);
   log_.insert(log_.end(), write.entries.begin(), write.entries.end());
+  written_ += write.entries.size();
 }
 
 void SimulatedNode::send(RaftMessage message) {
   time_.tell(message, core_->is_leader(), static_cast<std::int64_t>(clock()));
   if (world_.without_.contains("time")) {  // as before level 4
     if (auto* const append = std::get_if<AppendRequest>(&message.what)) append->unix_ms = 0;
+    if (auto* const vote = std::get_if<VoteReply>(&message.what)) vote->time_term = 0;
   }
   if (const auto* offer = std::get_if<SnapshotOffer>(&message.what)) {
     SEMEL_ASSERT(snapshot_.has_value());

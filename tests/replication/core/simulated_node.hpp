@@ -53,6 +53,8 @@ class SimulatedNode final : public replication::ConsensusEffects {
   void stop();
   /// Its disk is lost. It is started by the same command then: empty, and waits for a leader.
   void wipe();
+  /// While it is down, the newest segment of its log is lost.
+  void lose_segment();
   [[nodiscard]] const replication::LogIdentity& log_identity() const noexcept { return identity_; }
   /// Whether this node lets that one in which has this log.
   [[nodiscard]] bool accepts(replication::NodeId id, const replication::LogIdentity& log);
@@ -89,6 +91,11 @@ class SimulatedNode final : public replication::ConsensusEffects {
   struct Write {
     replication::LogIndex first;
     std::vector<replication::RaftEntry> entries;
+  };
+  struct Segment {  // the newest one: what is there without it
+    replication::LogIndex first = 1;
+    std::deque<replication::RaftEntry> log;
+    std::uint64_t written = 0;
   };
   struct Snapshot {
     replication::SnapshotId id;
@@ -130,6 +137,9 @@ class SimulatedNode final : public replication::ConsensusEffects {
   std::map<replication::LogIndex, Snapshot> sent_;  // states by index, for those who install them
   replication::LogIndex first_ = 1;
   std::deque<replication::RaftEntry> log_;
+  std::uint64_t written_ = 0;  // entries, also those that others have taken the place of
+  std::uint64_t tail_ = 0;     // the file: how many of them were synced
+  Segment segment_;
   std::deque<Write> writing_;  // not synced
   std::uint64_t disk_free_ = 0;
 };

@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t faults_ms = 30'000;
 constexpr std::uint64_t healed_ms = 10'000;
 constexpr std::uint64_t keys = 400;
-constexpr std::uint64_t leased_keys = 8;
 constexpr std::int64_t lease_ms = 4'000;
 // Of which a lease may lack so much: clocks differ in rate by up to 3 %, a leader's is followed for
 // two seconds by another one, and each follows its wall clock.
@@ -37,6 +36,7 @@ void SimulationCounts::add(const SimulationCounts& other) {
   messages += other.messages;
   pauses += other.pauses;
   wipes += other.wipes;
+  lost_segments += other.lost_segments;
   leases_granted += other.leases_granted;
 }
 
@@ -109,7 +109,7 @@ void Simulation::load() {
     if (now_ < quiet_until_) continue;
     const std::uint64_t count = 1 + random_.below(4);
     for (std::uint64_t i = 0; i < count; ++i) node->claim(random_.below(keys), ++clients_, 0);
-    node->claim(keys + random_.below(leased_keys), ++clients_, lease_ms);
+    claim_lease(*node);
     if (random_.chance(1, 8)) node->begin_read();
     ConsensusCore& core = node->core();
     if (core.lease_until(node->clock()) <= node->clock()) continue;
@@ -125,13 +125,14 @@ void Simulation::load() {
   after(1 + random_.below(is_healed_ ? 200 : 6), [this] { load(); });
 }
 
+void Simulation::claim_lease(SimulatedNode& node) {
+  node.claim(keys + first_leased_ + random_.below(leased_keys), ++clients_, lease_ms);
+}
+
 void Simulation::disturb() {
   if (is_healed_) return;
-  if (random_.chance(1, 40)) {
-    cut_.clear();
-    return hand_to_and_fro(6);
-  }
-  if (random_.chance(1, 40)) return forget_and_vote();
+  if (random_.chance(1, 25)) return begin_turns(20);
+  if (random_.chance(1, 25)) return forget_and_vote(20);
   auto chosen = nodes_.begin();
   std::advance(chosen, static_cast<std::ptrdiff_t>(random_.below(nodes_.size())));
   SimulatedNode& node = *chosen->second;
@@ -170,7 +171,11 @@ void Simulation::disturb() {
   } else if (what < 13) {
     change_members();
   } else if (what < 14) {
-    if (may_wipe(node)) {
+    if (!may_wipe(node)) {
+      // It, or its log, is what the others count on.
+    } else if (random_.chance(1, 2)) {
+      lose_segment(node);
+    } else {
       ++counts_.wipes;
       node.wipe();
     }
@@ -203,54 +208,6 @@ bool Simulation::may_wipe(SimulatedNode& node) {
   return is_member;
 }
 
-void Simulation::forget_and_vote() {
-  after(4'000, [this] { disturb(); });
-  SimulatedNode* const leads = leader();
-  if (leads == nullptr) return;
-  std::vector<NodeId> others;
-  std::size_t voters = 0;
-  for (const Member& each : leads->core().members()) {
-    if (each.role != MemberRole::voter) continue;
-    ++voters;
-    if (each.id != leads->id() && nodes_.at(each.id)->is_up()) others.push_back(each.id);
-  }
-  if (voters != 3 || others.size() != 2) return;
-  cut_.clear();
-  const NodeId stale = others[random_.below(2)];
-  const NodeId forgets = others[0] == stale ? others[1] : others[0];
-  for (const auto& [id, node] : nodes_) {
-    if (id == stale) continue;
-    cut_.emplace(id, stale);
-    cut_.emplace(stale, id);
-  }
-  after(700, [this, former = leads->id(), stale, forgets] {
-    SimulatedNode& one = *nodes_.at(former);
-    cut_.clear();
-    if (!one.is_up() || !may_wipe(*nodes_.at(forgets))) return;
-    one.crash();
-    nodes_.at(forgets)->wipe();
-    ++counts_.wipes;
-    one.boot();
-    starved_ = {former, stale};
-    end_when_begun(former, forgets, 2'000);
-  });
-}
-
-void Simulation::end_when_begun(NodeId leads, NodeId forgets, unsigned tries) {
-  SimulatedNode& node = *nodes_.at(leads);
-  SimulatedNode& other = *nodes_.at(forgets);
-  const bool has_begun = other.is_up() && !other.core().members().empty();
-  if (!has_begun && tries > 0) {
-    return after(1, [this, leads, forgets, tries] { end_when_begun(leads, forgets, tries - 1); });
-  }
-  starved_.reset();
-  if (!node.is_up()) return;
-  node.crash();
-  after(1'500, [&node] {
-    if (!node.is_up()) node.boot();
-  });
-}
-
 void Simulation::replace_wiped() {
   after(300, [this] { replace_wiped(); });
   SimulatedNode* const by = leader();
@@ -261,53 +218,6 @@ void Simulation::replace_wiped() {
     if (by->core().remove(by->clock(), each.id)) ++counts_.changes;
     return;
   }
-}
-
-void Simulation::hand_to_and_fro(unsigned rounds) {
-  constexpr std::uint64_t late_ms = 450;
-  SimulatedNode* const from = leader();
-  if (from == nullptr || is_healed_) return after(600, [this] { disturb(); });
-  const Configuration members = from->core().members();
-  if (rounds == 0) {
-    // A lease by the last leader's time, and then one who has missed it leads.
-    cut_.clear();
-    quiet_until_ = 0;
-    after(400, [this] {
-      SimulatedNode* const last = leader();
-      if (last == nullptr) return;
-      for (const Member& each : last->core().members()) {
-        if (to_and_fro_.contains(each.id) || each.role != MemberRole::voter) continue;
-        if (last->core().transfer(last->clock(), each.id)) ++counts_.transfers;
-        return;
-      }
-    });
-    return after(1'500, [this] { disturb(); });
-  }
-  const bool begins = rounds == 6;
-  if (begins) to_and_fro_ = {from->id()};
-  for (const Member& each : members) {
-    const std::size_t majority = members.size() / 2 + 1;
-    if (begins && to_and_fro_.size() < majority && each.role == MemberRole::voter &&
-        nodes_.at(each.id)->is_up()) {
-      to_and_fro_.insert(each.id);
-    }
-  }
-  for (const auto& [id, node] : nodes_) {
-    for (const auto& [other, unused] : nodes_) {
-      if (to_and_fro_.contains(id) != to_and_fro_.contains(other)) cut_.emplace(id, other);
-    }
-  }
-  quiet_until_ = now_ + 5'000;
-  NodeId next = 0;
-  for (const NodeId id : to_and_fro_) next = id == from->id() ? next : id;
-  if (next != 0 && from->core().transfer(from->clock(), next)) ++counts_.transfers;
-  after(120, [this, former = from->id()] {
-    SimulatedNode* const now_leads = leader();
-    if (now_leads == nullptr || now_leads->id() == former) return;
-    nodes_.at(former)->pause(now_ + late_ms);
-    now_leads->claim(keys + random_.below(leased_keys), ++clients_, lease_ms);
-  });
-  after(150 + late_ms, [this, rounds] { hand_to_and_fro(rounds - 1); });
 }
 
 void Simulation::cut_some() {

@@ -5,9 +5,9 @@
 // The network loses, doubles, delays and reorders messages, and cuts single directions. A crash
 // takes what was not synced, or leaves a part of it. A sync may fail, which stops the node. Each
 // node has a clock of its own, which differs in rate and offset. Nodes are stopped, and find later
-// what has come meanwhile. Disks are lost, and their nodes begin empty. Members are added,
-// promoted, demoted and removed, leadership is handed over, logs are compacted and snapshots
-// installed.
+// what has come meanwhile. Disks are lost, and their nodes begin empty; so do those that find the
+// newest segment of their log lost. Members are added, promoted, demoted and removed, leadership is
+// handed over, logs are compacted and snapshots installed.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,7 @@ struct SimulationCounts {
   std::uint64_t messages = 0;
   std::uint64_t pauses = 0;
   std::uint64_t wipes = 0;
+  std::uint64_t lost_segments = 0;
   std::uint64_t leases_granted = 0;
 
   void add(const SimulationCounts& other);
@@ -52,7 +53,8 @@ struct SimulatedCommand;
 class Simulation {
  public:
   /// `without`: "time", what protects the group's time over leaders;
-  /// "identities": whatever log a member has, it is let in.
+  /// "identities": whatever log a member has, it is let in;
+  /// "tail": a node starts also where its log has lost its newest segment.
   Simulation(std::uint64_t seed, const replication::Guards& guards,
              std::set<std::string> without = {});
   ~Simulation();
@@ -77,6 +79,15 @@ class Simulation {
     replication::Term term;
     std::string data;
   };
+  struct Turns {
+    unsigned left = 0;
+    std::set<replication::NodeId> who;
+  };
+  struct Forgetting {
+    replication::NodeId forgets;
+    std::vector<replication::NodeId> stale;  // cut off
+    std::vector<replication::NodeId> end;
+  };
 
   void after(std::uint64_t delay, std::function<void()> what);
   void find(const std::string& what);
@@ -84,9 +95,21 @@ class Simulation {
   void load();
   void disturb();
   void change_members();
-  /// Two nodes hand leadership to and fro, and what each says comes late to the other; the rest is
-  /// cut off, and leads then.
-  void hand_to_and_fro(unsigned rounds);
+  /// Everyone is up and connected. The voters, if they are three or more; else one is made.
+  std::vector<replication::NodeId> gather();
+  /// A majority hands leadership to and fro, and what each of its leaders says comes late to the
+  /// others. The rest is cut off, and leads then: what it knows of the time is of the first leader.
+  void begin_turns(unsigned tries);
+  void take_turn();
+  void be_late(replication::NodeId id);
+  void end_turns();
+  void lead_who_missed(unsigned tries);
+  /// With nothing under way.
+  [[nodiscard]] bool is_leading(replication::NodeId id);
+  /// `then`, once that is so, or after so many milliseconds.
+  void await(std::function<bool()> what, std::uint64_t most, std::function<void()> then);
+  static constexpr std::uint64_t leased_keys = 8;
+  void claim_lease(SimulatedNode& node);
   void cut_some();
   void heal();
   void judge();
@@ -99,10 +122,13 @@ class Simulation {
   /// on it know which log it had. (A first member whose log nobody knows yet is not started again
   /// by the same command.)
   [[nodiscard]] bool may_wipe(SimulatedNode& node);
-  /// Of three voters one is cut off while the others go on. One of these loses its disk then, and
-  /// ends when it has had the first of the log again, from the other one that leads anew with the
-  /// vote of the third. This one ends too: the two that are left must not lead without the rest.
-  void forget_and_vote();
+  /// A minority is cut off while the others go on. One of these then loses the newest segment of
+  /// its log, and the rest of them ends: with the minority it must not lead without what is lost.
+  /// Or, of three, it loses its disk, and the former leader leads anew with the vote of the one
+  /// that was cut off, and ends when the other one has had the first of the log again.
+  void forget_and_vote(unsigned tries);
+  void forget(const Forgetting& parts);
+  void lose_segment(SimulatedNode& node);
   void end_when_begun(replication::NodeId leads, replication::NodeId forgets, unsigned tries);
   /// Of a member, by this configuration: its disk was lost since.
   [[nodiscard]] bool is_wiped(const replication::Member& member) const;
@@ -129,8 +155,9 @@ class Simulation {
   std::uint64_t latency_ = 1;   // ms
   std::uint64_t slowness_ = 1;  // of disks, ms
   std::uint64_t clients_ = 0;
-  std::set<replication::NodeId> to_and_fro_;
-  std::uint64_t quiet_until_ = 0;  // clients ask for nothing
+  Turns turns_;
+  std::uint64_t quiet_until_ = 0;   // clients ask for nothing
+  std::uint64_t first_leased_ = 0;  // of the keys that are wanted for a lease, now
   bool is_healed_ = false;
   std::string found_;
   std::map<replication::LogIndex, Committed> log_;  // that any node has applied
