@@ -4,7 +4,7 @@ import random
 import threading
 import time
 
-from group import Connection, Failed
+from group import PATIENCE, Connection, Failed
 from histories import Recorded
 
 LEASE_MS = 600_000
@@ -34,6 +34,7 @@ class Caller(threading.Thread):
 
     def attempt(self, *words):
         """yes and the reply, no (nothing was changed), or unknown."""
+        self.world.may_ask.wait(PATIENCE)
         try:
             if self.connection is None:
                 self.connection = Connection(self.place[1], 1, self.place[0])
@@ -66,7 +67,8 @@ class Caller(threading.Thread):
             self.connection.close()
         self.connection = None
         places = self.world.group.places()
-        self.place = place or places[(places.index(self.place) + 1) % len(places)]
+        known = places.index(self.place) if self.place in places else -1  # one that was added
+        self.place = place or places[(known + 1) % len(places)]
         if place is None:
             time.sleep(0.005)  # nobody may lead now
 

@@ -1,12 +1,14 @@
 """The faults, one function each: it ends when the fault has, and what it has found is reported by
 the world. `KINDS` has what each of them needs (FaultyGroup.skipped)."""
 import os
+import shutil
 import signal
 import time
 
-from group import PATIENCE, Failed
+from group import ELECTION_MS, PATIENCE, Failed
 
 HOUR_NS = 3600 * 10**9
+TURNS = 16
 LATE_S = 0.1  # less than the time after which a leader that hears nobody leads no longer
 STEPS_NS = [sign * hours * HOUR_NS for sign in (-1, 1) for hours in (1, 10 * 365 * 24)]
 
@@ -84,23 +86,59 @@ def hand_over(leader, to):
         pass  # too early, or not the leader any more
 
 
+def await_lead(node):
+    """Without a read, which would bring an entry of its own with the time."""
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        try:
+            if node.ask('ROLE', seconds=0.5)[0] == b'master':
+                return True
+        except (OSError, Failed):
+            pass
+        time.sleep(0.002)
+    return False
+
+
+def be_late(former, leader):
+    """The leader's first entry with a time comes late to the former one."""
+    try:
+        with leader.connect(2) as connection:
+            former.process.send_signal(signal.SIGSTOP)
+            try:
+                connection.send('SET', 'late', former.number)
+                time.sleep(LATE_S)
+            finally:
+                former.process.send_signal(signal.SIGCONT)
+            connection.reply()
+    except (OSError, Failed):
+        pass  # it leads no longer
+
+
 def hand_to_and_fro(situation):
     """Two nodes lead in turns, and the one before hears of the next one late. Then one leads that
-    has missed it all: what it knows of the time is of the first of them."""
-    network = situation.group.network
+    has missed it all: what it knows of the time is of the first of them. What clients hold is of
+    the last one."""
+    network, world = situation.group.network, situation.world
     first, second = situation.leader, situation.follower
     third = next(node for node in situation.others if node is not second)
     network.cut(network.around(third.number))
-    for _ in range(6):
-        hand_over(first, second)
-        first.process.send_signal(signal.SIGSTOP)
-        time.sleep(LATE_S)
-        first.process.send_signal(signal.SIGCONT)
-        situation.pause(0.05, 0.15)
-        first, second = second, first
-    network.heal()
-    hand_over(situation.group.wait_leader(), third)
+    world.may_ask.clear()
+    try:
+        for _ in range(TURNS):
+            hand_over(first, second)
+            if await_lead(second):
+                be_late(first, second)
+                first, second = second, first
+    finally:
+        world.may_ask.set()
+        network.heal()
     situation.pause(0.3, 0.5)
+    for _ in range(20):
+        hand_over(situation.group.wait_leader(), third)
+        if situation.group.wait_leader() is third:
+            break
+        situation.pause(0.05, 0.1)
+    situation.pause(1, 2)
 
 
 def end_leader(situation):
@@ -258,6 +296,55 @@ def slow_disk(situation):
     node.faults.slow_syncs(0)
 
 
+def change_members(situation, *words):
+    try:
+        situation.world.insist('SEMEL.GROUP', *words)
+    except Failed:
+        pass  # it was done, and the answer was lost
+
+
+def wiped_member(situation):
+    """A voter that was added loses its disk, and is started by the same command. It counts for
+    nothing, also for a leader that comes after that: of four with one away there is no majority."""
+    group = situation.group
+    node = group.grow()
+    try:
+        node.start()
+        change_members(situation, 'ADD', 4, node.addresses())
+        change_members(situation, 'PROMOTE', 4)
+        situation.pause(0, 0.5)
+        node.kill()
+        shutil.rmtree(node.directory)
+        node.start()
+        first_ones = group.nodes[:group.founders]
+        leader = group.wait_leader()
+        hand_over(leader, situation.chance.choice([each for each in first_ones
+                                                   if each is not leader]))
+        situation.pause(0.5, 1)
+        away = situation.chance.choice(first_ones)
+        group.network.cut(group.network.around(away.number))
+        wants_nothing_taken(situation, [each for each in group.nodes if each is not away])
+        group.network.heal()
+        change_members(situation, 'REMOVE', 4)
+    finally:
+        group.network.heal()
+        group.shrink()
+
+
+def wants_nothing_taken(situation, nodes):
+    end = time.monotonic() + 10 * ELECTION_MS / 1000
+    while time.monotonic() < end:
+        for node in nodes:
+            try:
+                if node.ask('SET', 'alone', node.number, seconds=0.2) == b'OK':
+                    situation.world.find('a write is taken by half of the voters and one that has '
+                                         'lost its disk')
+                    return
+            except (OSError, Failed):
+                pass
+        time.sleep(0.01)
+
+
 # --- clocks ---------------------------------------------------------------------------------------
 
 def clock_step(situation):
@@ -315,8 +402,8 @@ def clock_start_all(situation):
 
 KILLS = (kill_leader, kill_follower, kill_two, kill_all)
 CUTS = (cut_leader, cut_follower, cut_off, cut_one_way, cut_between)
-OTHERS = (stop, transfer, hand_to_and_fro, end_leader, disk_full, failed_sync, failed_start,
-          slow_disk, clock_step, clock_start, clock_start_all)
-NEEDS = {**{kind: 'network' for kind in (*CUTS, hand_to_and_fro)}, disk_full: 'disk',
+OTHERS = (stop, transfer, hand_to_and_fro, end_leader, wiped_member, disk_full, failed_sync,
+          failed_start, slow_disk, clock_step, clock_start, clock_start_all)
+NEEDS = {**{kind: 'network' for kind in (*CUTS, hand_to_and_fro, wiped_member)}, disk_full: 'disk',
          failed_sync: 'preload', failed_start: 'preload', slow_disk: 'preload',
          clock_step: 'preload', clock_start: 'preload', clock_start_all: 'preload'}

@@ -71,12 +71,29 @@ class FaultyGroup(Group):
     def make_network(self):
         if not networks.is_isolated():
             raise OSError('namespaces cannot be made')
-        self.network = networks.Network(len(self.nodes))
+        self.network = networks.Network(len(self.nodes) + 1)  # one may be added
         for node in self.nodes:
-            node.host = f'10.77.1.{node.number + 1}'
-            node.peer_host = f'10.77.0.{node.number + 1}'
-            node.prefix = self.network.prefix(node.number)
-            node.options = ('--bind', node.host, '--protected-mode', 'no')
+            self.connect_node(node)
+
+    def connect_node(self, node):
+        node.host = f'10.77.1.{node.number + 1}'
+        node.peer_host = f'10.77.0.{node.number + 1}'
+        node.prefix = self.network.prefix(node.number)
+        node.options = ('--bind', node.host, '--protected-mode', 'no')
+
+    def grow(self):
+        super().grow()
+        self.connect_node(self.nodes[-1])
+        return self.nodes[-1]
+
+    def shrink(self):
+        """The one that was added, and is no member any more, is gone."""
+        node = self.nodes.pop()
+        self.ports.pop()
+        self.peers.pop()
+        if node.is_up():
+            node.kill()
+        shutil.rmtree(node.directory, ignore_errors=True)
 
     def make_preload(self):
         compiler = shutil.which('cc')
@@ -120,8 +137,8 @@ class FaultyGroup(Group):
         raise OSError('the disk cannot be filled')
 
     def places(self):
-        """Where clients find the nodes."""
-        return [(node.host, self.ports[node.number]) for node in self.nodes]
+        """Where clients find the first nodes."""
+        return [(node.host, self.ports[node.number]) for node in self.nodes[:self.founders]]
 
     def said(self):
         """Without what clients did."""

@@ -4,10 +4,12 @@ import time
 
 from clients import SHORT_MS, Keys, Owner, Writer, as_map, as_map_of, plain
 from group import PATIENCE, Failed
+from holders import SPACE, Holder
 
 OWNERS = 3
 WRITERS = 7
-SPACES = (('pay',), ('claim',), ('lease',), ('token', 'ISSUED'))
+HOLDERS = 2
+SPACES = (('pay',), ('claim',), ('lease',), ('token', 'ISSUED'), (SPACE,))
 
 
 class World:
@@ -25,6 +27,8 @@ class World:
         self.times = []  # of acknowledgements
         self.keys = Keys()
         self.is_over = False
+        self.may_ask = threading.Event()  # else clients wait
+        self.may_ask.set()
 
     def next_key(self):
         with self.lock:
@@ -64,6 +68,7 @@ class World:
             self.insist('SEMEL.NAMESPACE', 'DECLARE', *space)
         clients = [Owner(self, number) for number in range(OWNERS)]
         clients += [Writer(self, OWNERS + number) for number in range(WRITERS)]
+        clients += [Holder(self, OWNERS + WRITERS + number) for number in range(HOLDERS)]
         for client in clients:
             client.start()
         return clients
@@ -106,7 +111,9 @@ class World:
     def dump(self, node):
         """Everything that a node has, by key: owners, values, whole records of claims."""
         found = {}
-        names = sorted(self.group.keys(node, '*'))
+        # What is held for seconds ends meanwhile.
+        names = sorted(name for name in self.group.keys(node, '*')
+                       if not name.startswith(SPACE.encode()))
         with node.connect(20) as connection:
             connection.ask('READONLY')
             for first in range(0, len(names), 500):
