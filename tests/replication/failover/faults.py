@@ -390,6 +390,8 @@ def clock_start_all(situation):
         node.kill()
     if len(wrong) == 1 and situation.chance.random() < 0.5:
         forget_time(*nodes)
+        # By how much the group's time was behind the wall clocks is not known any more.
+        situation.world.booted_at = time.monotonic_ns()
     for node in wrong:
         node.faults.step_clock(step)
     for node in nodes:

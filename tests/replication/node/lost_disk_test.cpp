@@ -208,7 +208,9 @@ TEST_CASE("replica: before the upgrade a node may go back to a release that know
     group.close(id);
     group.open(id, false);
     set(group, "of node " + std::to_string(id));
-    REQUIRE(group.wait_equal(id));
+    const bool is_equal = group.wait_equal(id);
+    INFO("node " << id << " at level " << level << '\n' << group.said());
+    REQUIRE(is_equal);
   };
   for (NodeId id = 1; id <= 3; ++id) play(id, feature_level_newest);
   const NodeId follower = group.wait_leader() % 3 + 1;
