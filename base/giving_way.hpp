@@ -27,7 +27,7 @@ inline constexpr std::chrono::milliseconds await_at_least{50};
 inline constexpr std::chrono::milliseconds answer_at_least{1'000};
 
 /// The one that has awaited its request for longest, else the one that has been read from for
-/// longest. None: nobody may be asked to go yet.
+/// longest. None: no one has stayed long enough to be asked to go.
 [[nodiscard]] inline std::optional<std::size_t> gives_way(
     std::span<const TakenPlace> places) noexcept {
   using Doing = TakenPlace::Doing;

@@ -62,6 +62,8 @@ void UpstreamPool::Lease::end() noexcept {
 
 void UpstreamPool::keep_or_close(std::unique_ptr<UpstreamConnection> connection) noexcept {
   if (connection == nullptr || is_closed_ || !connection->is_settled()) return;
+  // Requests on new connections leave unused ones behind.
+  if (unused_.size() >= count_max_) unused_.erase(unused_.begin());
   connection->unused_for = base::Stopwatch{};
   connection->is_reused = true;
   connection->stream.tcp_layer().expires_never();
