@@ -143,11 +143,13 @@ def main():
             gets = {'nginx': [], 'gateway': []}
             posts = {'nginx passed': [], 'passed': []}
             gateway = start(arguments.semel, ports[0], directory, 'plain', [])
-            for _ in range(rounds):
-                for name, port in (('nginx', proxy.port), ('gateway', gateway.port)):
-                    gets[name].append(load(port, '/small', 32, seconds))
-                posts['nginx passed'].append(load(proxy.port, '/x', 1, seconds, script))
-            gateway.stop()
+            try:
+                for _ in range(rounds):
+                    for name, port in (('nginx', proxy.port), ('gateway', gateway.port)):
+                        gets[name].append(load(port, '/small', 32, seconds))
+                    posts['nginx passed'].append(load(proxy.port, '/x', 1, seconds, script))
+            finally:
+                gateway.stop()
             # The same requests on a gateway without a guard, and with each kind of store.
             for name, flags in (('passed', None), ('guarded, in memory', []),
                                 ('guarded, logged', ['--durability', 'logged']),
@@ -186,13 +188,15 @@ def guarded(semel, upstream, directory, name, flags, seconds, script):
     gateway = start(semel, upstream, directory, name,
                     ['--store', store, *flags] if stored else [],
                     ROUTES if flags is not None else '')
-    run = load(gateway.port, '/pay', 1, seconds, script, name)
-    if flags is not None:
-        granted = gateway.wait_for_metric(
-            'semel_gateway_requests_total{route="pay",outcome="granted"}', run['requests'])
-        if granted < run['requests']:
-            sys.exit(f'bench: {run["requests"]} requests, but {granted:.0f} keys granted')
-    gateway.stop()
+    try:
+        run = load(gateway.port, '/pay', 1, seconds, script, name)
+        if flags is not None:
+            granted = gateway.wait_for_metric(
+                'semel_gateway_requests_total{route="pay",outcome="granted"}', run['requests'])
+            if granted < run['requests']:
+                sys.exit(f'bench: {run["requests"]} requests, but {granted:.0f} keys granted')
+    finally:
+        gateway.stop()
     shutil.rmtree(os.path.join(directory, name))
     return run
 
