@@ -2,11 +2,25 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 
 namespace semel::base {
 
+/// The steady clock as of the last tick (up to 4 ms ago), for a quarter of what reading it costs.
+struct CoarseClock {
+  using duration = std::chrono::nanoseconds;
+  using time_point = std::chrono::time_point<CoarseClock, duration>;
+
+  [[nodiscard]] static time_point now() noexcept {
+    timespec at{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &at);
+    return time_point{std::chrono::seconds{at.tv_sec} + std::chrono::nanoseconds{at.tv_nsec}};
+  }
+};
+
 /// Starts when it is made.
-class Stopwatch {
+template <class Clock>
+class BasicStopwatch {
  public:
   [[nodiscard]] std::chrono::milliseconds passed() const noexcept {
     return std::chrono::duration_cast<std::chrono::milliseconds>(since_start());
@@ -14,14 +28,17 @@ class Stopwatch {
   [[nodiscard]] double seconds() const noexcept {
     return std::chrono::duration<double>(since_start()).count();
   }
-  void restart() noexcept { start_ = std::chrono::steady_clock::now(); }
+  void restart() noexcept { start_ = Clock::now(); }
 
  private:
-  [[nodiscard]] std::chrono::steady_clock::duration since_start() const noexcept {
-    return std::chrono::steady_clock::now() - start_;
+  [[nodiscard]] typename Clock::duration since_start() const noexcept {
+    return Clock::now() - start_;
   }
 
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  typename Clock::time_point start_ = Clock::now();
 };
+
+using Stopwatch = BasicStopwatch<std::chrono::steady_clock>;
+using CoarseStopwatch = BasicStopwatch<CoarseClock>;
 
 }  // namespace semel::base

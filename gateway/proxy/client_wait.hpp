@@ -57,7 +57,7 @@ class ClientWait {
   }
 
   Stream& client_;
-  base::Stopwatch since_{};
+  base::CoarseStopwatch since_{};
   Millis total_{0};
   unsigned depth_ = 0;
   bool is_ended_ = false;

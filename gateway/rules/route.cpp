@@ -23,6 +23,21 @@ bool fits_segment(std::string_view pattern, std::string_view segment) noexcept {
          segment.ends_with(back);
 }
 
+bool fits_segments(const std::vector<std::string>& segments, bool has_rest,
+                   std::string_view path) noexcept {
+  if (!path.starts_with('/')) return false;
+  path.remove_prefix(1);
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const std::size_t slash = path.find('/');
+    if (!fits_segment(segments[i], path.substr(0, slash))) return false;
+    const bool is_last = slash == std::string_view::npos;
+    if (i + 1 == segments.size()) return is_last || has_rest;
+    if (is_last) return false;
+    path.remove_prefix(slash + 1);
+  }
+  return has_rest;
+}
+
 /// Whether `wide` fits each segment that `narrow` fits, which may have a '*' itself.
 bool covers_segment(std::string_view wide, std::string_view narrow) noexcept {
   const std::size_t star = wide.find('*');
@@ -66,27 +81,19 @@ Result<PathPattern> PathPattern::parse(std::string_view text) {
     return bad_pattern(text, std::to_string(made.segments_.size()) + " segments; the limit is " +
                                  std::to_string(limits::path_segments_max));
   }
+  for (const std::string& each : made.segments_) {
+    made.small_segments_.push_back(lower_case(each));
+  }
+  if (made.segments_.size() > 1 && made.segments_.back().empty()) made.small_segments_.pop_back();
   return made;
 }
 
 bool PathPattern::fits(std::string_view path) const noexcept {
-  if (!path.starts_with('/')) return false;
-  path.remove_prefix(1);
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    const std::size_t slash = path.find('/');
-    if (!fits_segment(segments_[i], path.substr(0, slash))) return false;
-    const bool is_last = slash == std::string_view::npos;
-    if (i + 1 == segments_.size()) return is_last || has_rest_;
-    if (is_last) return false;
-    path.remove_prefix(slash + 1);
-  }
-  return has_rest_;
+  return fits_segments(segments_, has_rest_, path);
 }
 
-bool PathPattern::fits_laxly(std::string_view path) const {
-  PathPattern lower = *this;
-  for (std::string& segment : lower.segments_) segment = lower_case(segment);
-  return lower.fits(lower_case(path));
+bool PathPattern::fits_laxly(std::string_view path) const noexcept {
+  return fits_segments(small_segments_, has_rest_, path);
 }
 
 bool PathPattern::covers(const PathPattern& other) const noexcept {

@@ -24,8 +24,9 @@ class PathPattern {
   /// Errors: bad_option (names the pattern and what is wrong).
   [[nodiscard]] static Result<PathPattern> parse(std::string_view text);
   [[nodiscard]] bool fits(std::string_view path) const noexcept;
-  /// The same without regard to the case of ASCII letters.
-  [[nodiscard]] bool fits_laxly(std::string_view path) const;
+  /// Whether a server may take a path for one that fits, that regards neither the case of letters
+  /// nor a slash at the end. `path` is in small letters, and has no slash at its end.
+  [[nodiscard]] bool fits_laxly(std::string_view path) const noexcept;
   /// Whether this fits each path that `other` fits.
   [[nodiscard]] bool covers(const PathPattern& other) const noexcept;
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
@@ -33,6 +34,7 @@ class PathPattern {
  private:
   std::string text_;
   std::vector<std::string> segments_;
+  std::vector<std::string> small_segments_;  // the same in small letters, without an empty last one
   bool has_rest_ = false;
 };
 

@@ -55,12 +55,8 @@ std::optional<std::string_view> override_of(const Request& request) {
                                    : std::nullopt;
 }
 
-std::string without_last_slash(std::string path) {
-  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
-/// The path as servers may read it that are laxer than PathPattern::fits().
+/// The path as servers may read it that are laxer than PathPattern::fits(): each reading once, in
+/// small letters, and without a slash at its end.
 std::vector<std::string> lax_readings(std::string_view path) {
   std::vector<std::string> readings;
   for (const bool keeps_parameters : {false, true}) {
@@ -68,16 +64,20 @@ std::vector<std::string> lax_readings(std::string_view path) {
       const Result<std::string> reading =
           normal_path(path, {.keeps_parameters = keeps_parameters, .keeps_slashes = keeps_slashes});
       if (!reading) continue;  // the stricter ones have refused it
-      readings.push_back(without_last_slash(*reading));
+      std::string small = lower_case(*reading);
+      if (small.size() > 1 && small.ends_with('/')) small.pop_back();
+      const bool is_new = std::find(readings.begin(), readings.end(), small) == readings.end();
+      if (is_new) readings.push_back(std::move(small));
+      // Without a ';' and a '%' the path has no parameter, and without "//" no slash to drop.
+      if (path.find_first_of(";%") == path.npos && path.find("//") == path.npos) return readings;
     }
   }
   return readings;
 }
 
 bool fits_laxly(const Route& route, const std::vector<std::string>& readings) {
-  return std::any_of(readings.begin(), readings.end(), [&](const std::string& reading) {
-    return route.path.fits_laxly(reading) || route.path.fits_laxly(reading + "/");
-  });
+  return std::any_of(readings.begin(), readings.end(),
+                     [&](const std::string& reading) { return route.path.fits_laxly(reading); });
 }
 
 Refusal two_readings(std::string_view path, const Route& route) {
