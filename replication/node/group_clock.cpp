@@ -22,6 +22,7 @@ constexpr std::int64_t unix_ms_max = std::int64_t{1} << 53;
 constexpr std::int64_t close_ms = 500;
 constexpr std::int64_t keep_every_ms = 10'000;
 constexpr std::int64_t keep_at_most_every_ms = 1'000;
+constexpr std::int64_t behind_step_ms = 5;
 
 }  // namespace
 
@@ -36,8 +37,13 @@ void GroupClock::begin(std::int64_t newest_ms, std::int64_t unix_ms, std::int64_
   is_known_ = is_guess_ = has_news_ = false;
 }
 
-void GroupClock::recall(const TimeContent& known, std::int64_t boot_ms) noexcept {
-  if (known.boot_ms > boot_ms || known.boot_ms < 0) return;
+void GroupClock::recall(const TimeContent& known, bool is_of_this_boot,
+                        std::int64_t boot_ms) noexcept {
+  if (known.behind > 0 && known.behind <= unix_ms_max && guards_.counts_behind) {
+    guess_ -= known.behind;
+    offset_ = plausible(guess_);
+  }
+  if (!is_of_this_boot || known.boot_ms > boot_ms || known.boot_ms < 0) return;
   // A leader may have gone on meanwhile, at its slowest.
   know(known.offset - (boot_ms - known.boot_ms) / slew - 1, boot_ms, known.term);
 }
@@ -182,21 +188,23 @@ std::int64_t GroupClock::next(std::int64_t boot_ms, std::int64_t unix_ms) noexce
   return newest_;
 }
 
-std::optional<TimeContent> GroupClock::to_keep(std::int64_t boot_ms) noexcept {
+std::optional<TimeContent> GroupClock::to_keep(std::int64_t boot_ms,
+                                               std::int64_t unix_ms) noexcept {
   if (!is_known_) return std::nullopt;
-  const std::int64_t passed = boot_ms - kept_at_.value_or(boot_ms - keep_every_ms);
-  const bool is_other = std::abs(offset_ - kept_offset_) >= 2;
-  // Of a new term at once: what is kept of an older one than the newest entry's is of no use.
-  if (term_ == kept_term_ && passed < (is_other ? keep_at_most_every_ms : keep_every_ms)) {
-    return std::nullopt;
-  }
-  kept_at_ = boot_ms;
-  kept_offset_ = offset_;
-  kept_term_ = term_;
   TimeContent content;
   content.boot_ms = boot_ms;
   content.offset = offset_;
   content.term = term_;
+  content.behind = std::clamp<std::int64_t>(unix_ms, 0, unix_ms_max) - at(boot_ms);
+  // Of a new term at once: what is kept of an older one than the newest entry's is of no use.
+  if (kept_ && kept_->term == term_) {
+    const bool is_other = std::abs(offset_ - kept_->offset) >= 2 ||
+                          std::abs(content.behind - kept_->behind) >= behind_step_ms;
+    if (boot_ms - kept_->boot_ms < (is_other ? keep_at_most_every_ms : keep_every_ms)) {
+      return std::nullopt;
+    }
+  }
+  kept_ = content;
   return content;
 }
 

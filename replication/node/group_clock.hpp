@@ -4,8 +4,9 @@
 // wall clock slowly. So neither a step of the wall clock nor a new leader whose wall clock is wrong
 // lets records end at once. How far it is from CLOCK_BOOTTIME is known to who has followed a leader
 // since the machine was booted, also in an earlier process (TimeContent). Who does not know it has
-// a wall clock to guess by, and believes it only if a majority of the voters is not earlier: a node
-// that wins an election has been told the time of each that voted for it.
+// a wall clock to guess by, less what the group's time was behind it before the boot, and believes
+// it only if a majority of the voters is not earlier: a node that wins an election has been told
+// the time of each that voted for it.
 //
 // The time that a leader has granted leases by must not be earlier than the time of any leader
 // after it, or these end early. What a node knows of the time is therefore of a term: a message of
@@ -22,28 +23,9 @@
 #include <vector>
 
 #include "replication/core/message.hpp"
-#include "storage/log/checkpoint.hpp"
+#include "replication/log/kept_time.hpp"
 
 namespace semel::replication {
-
-/// How far the group's time is from CLOCK_BOOTTIME, on the disk: for another process of this boot.
-/// Not synced: what a power cut takes is of no use after it.
-struct TimeContent {
-  static constexpr std::uint64_t magic_value = 0x32454d49'544c4d53;  // "SMLTIME2"
-  std::uint64_t magic = magic_value;
-  std::uint64_t sequence = 0;  // grows with each write
-  std::uint64_t cluster_id = 0;
-  std::uint64_t boot = 0;    // digest of the boot, and of the clock's namespace
-  std::int64_t boot_ms = 0;  // when it was written
-  std::int64_t offset = 0;   // of the group's time from boot_ms
-  std::uint64_t term = 0;    // of the leader that this is of
-  std::uint64_t digest = 0;  // of the bytes before it
-
-  [[nodiscard]] std::uint64_t right_digest() const noexcept {
-    return XXH3_64bits(this, offsetof(TimeContent, digest));
-  }
-};
-using TimeFile = storage::TwoSlots<TimeContent>;
 
 /// Of one node, when it was asked.
 struct TimeEstimate {
@@ -60,6 +42,8 @@ class GroupClock {
   struct Guards {
     /// A leader of a newer term counts also where it is more than half a second behind.
     bool counts_terms = true;
+    /// What the group's time was behind the wall clock before a boot counts after it.
+    bool counts_behind = true;
   };
   explicit GroupClock(Guards guards) noexcept : guards_(guards) {}
   GroupClock() noexcept : GroupClock(Guards{}) {}
@@ -69,8 +53,10 @@ class GroupClock {
   /// entry a wall clock may be, to be believed.
   void begin(std::int64_t newest_ms, std::int64_t unix_ms, std::int64_t boot_ms,
              std::int64_t ahead_max) noexcept;
-  /// Behind begin(): what an earlier process of this boot has known.
-  void recall(const TimeContent& known, std::int64_t boot_ms) noexcept;
+  /// Behind begin(): what an earlier process has known. Of another boot than this one only `behind`
+  /// counts, and only where the group's time was behind: a wall clock that was too early before the
+  /// boot and is right after it must not let records end.
+  void recall(const TimeContent& known, bool is_of_this_boot, std::int64_t boot_ms) noexcept;
 
   /// An entry of this time and term was applied.
   void saw(std::int64_t entry_ms, std::int64_t boot_ms, Term term) noexcept;
@@ -109,9 +95,10 @@ class GroupClock {
   [[nodiscard]] TimeEstimate estimate(std::int64_t boot_ms) const noexcept {
     return {at(boot_ms), is_known_, is_known_ ? term_ : 0};
   }
-  /// For the disk, if it is known, and differs from what is there by two milliseconds or ten
+  /// For the disk, if it is known, and differs from what is there by a few milliseconds or ten
   /// seconds.
-  [[nodiscard]] std::optional<TimeContent> to_keep(std::int64_t boot_ms) noexcept;
+  [[nodiscard]] std::optional<TimeContent> to_keep(std::int64_t boot_ms,
+                                                   std::int64_t unix_ms) noexcept;
 
  private:
   struct Voice {
@@ -144,9 +131,7 @@ class GroupClock {
   std::int64_t guess_ = 0;             // an offset: the wall clock's at the start
   std::optional<std::int64_t> upper_;  // of offset_: the leader's is not more
   std::vector<Voice> voices_;
-  std::int64_t kept_offset_ = 0;
-  Term kept_term_ = 0;
-  std::optional<std::int64_t> kept_at_;
+  std::optional<TimeContent> kept_;  // the newest of to_keep()
 };
 
 }  // namespace semel::replication

@@ -64,34 +64,6 @@ Status open_identity(const ReplicaOptions& options, storage::Disk& disk, Replica
   return Done{};
 }
 
-/// Of this boot, and of the namespace that says since when CLOCK_BOOTTIME counts. 0: not known.
-std::uint64_t this_boot(storage::Disk& disk) {
-  const std::string id = disk.boot_id();
-  if (id.empty()) return 0;
-  char space[64] = {};
-  // Without such namespaces there is no link, and one time for all.
-  static_cast<void>(readlink("/proc/self/ns/time", space, sizeof space - 1));
-  const std::string both = id + " " + space;
-  return XXH3_64bits(both.data(), both.size());
-}
-
-/// No error ends a start: this node asks the others for the time then.
-void open_times(const ReplicaOptions& options, storage::Disk& disk, ReplicaDisk& found) {
-  found.time.boot_ms = -1;
-  const std::uint64_t boot = this_boot(disk);
-  if (boot == 0) return;
-  auto times = TimeFile::open(disk, options.directory + "/time");
-  if (!times.ok()) return;
-  TimeContent content;
-  const auto what = (*times)->read(content);
-  const bool is_ours = what.ok() && *what == TimeFile::Found::content &&
-                       content.cluster_id == options.cluster_id && content.boot == boot;
-  if (is_ours) found.time = content;
-  found.time.cluster_id = options.cluster_id;
-  found.time.boot = boot;
-  found.times = *std::move(times);
-}
-
 /// Whether nobody waits for this node: it has no vote.
 bool is_joining(NodeId self, const Configuration& members) {
   return std::none_of(members.begin(), members.end(), [&](const Member& each) {
@@ -189,7 +161,7 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
                                  .accepts_copy = options.accepts_copy}));
   found.log = std::move(log);
   SEMEL_CHECK(open_votes(options, disk, found));
-  open_times(options, disk, found);
+  found.time = KeptTime::open(options.directory, options.cluster_id, disk);
   SEMEL_TRY(state, StateMachine::open(options.engine, options.level));
   found.state = std::move(state);
   // On a thread of its own: it may yield to others, which the caller's is not to do for good.

@@ -12,9 +12,9 @@
 #include <memory>
 
 #include "replication/log/entry_log.hpp"
+#include "replication/log/kept_time.hpp"
 #include "replication/log/snapshot_file.hpp"
 #include "replication/log/vote_file.hpp"
-#include "replication/node/group_clock.hpp"
 #include "replication/node/replica_options.hpp"
 #include "replication/state/state_machine.hpp"
 
@@ -27,8 +27,7 @@ struct ReplicaDisk {
   std::unique_ptr<EntryLog> log{};
   std::unique_ptr<VoteFile> votes{};
   VoteContent vote{};
-  std::unique_ptr<TimeFile> times{};  ///< null: it cannot be used, and time is asked for
-  TimeContent time{};                 ///< its boot is this one; boot_ms is -1: nothing is known
+  KeptTime time{};
   std::uint64_t snapshot_bytes = 0;
 };
 

@@ -26,8 +26,7 @@ ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, Rep
       state_(std::move(found.state)),
       votes_(std::move(found.votes)),
       vote_(found.vote),
-      times_(std::move(found.times)),
-      time_(found.time),
+      kept_time_(std::move(found.time)),
       stored_(std::move(found.stored)),
       log_(std::move(found.log)),
       forwards_(base::random_number() >> 8),
@@ -68,7 +67,9 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   engine::set_group_clock(state_->engine(), &group_time_);
   clock_.begin(state_->unix_ms() == 1 ? 0 : state_->unix_ms(), unix_ms(),
                static_cast<std::int64_t>(now()), options_.clock_ahead_max.count());
-  if (time_.boot_ms >= 0) clock_.recall(time_, static_cast<std::int64_t>(now()));
+  if (const auto& known = kept_time_.found()) {
+    clock_.recall(*known, kept_time_.is_of_this_boot(), static_cast<std::int64_t>(now()));
+  }
   if (stored_.snapshot) {
     snapshot_index_ = stored_.snapshot->index;
     clock_.saw(state_->unix_ms(), static_cast<std::int64_t>(now()), stored_.snapshot->term);

@@ -325,10 +325,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   RequestRunner* runner_ = nullptr;  // of state_
   std::unique_ptr<VoteFile> votes_;
   VoteContent vote_;
-  std::unique_ptr<TimeFile> times_;  // may be null; belongs to the writer's thread after start()
-  TimeContent time_;                 // the same
-  StoredState stored_;               // until start()
-  std::unique_ptr<EntryLog> log_;    // until start()
+  KeptTime kept_time_;             // belongs to the writer's thread after start()
+  StoredState stored_;             // until start()
+  std::unique_ptr<EntryLog> log_;  // until start()
   std::unique_ptr<LogWriter> writer_;
   std::unique_ptr<ConsensusCore> core_;
   std::unique_ptr<PeerTransport> transport_;

@@ -12,17 +12,11 @@ void ReplicaLoop::show_time() noexcept {
 }
 
 void ReplicaLoop::keep_time() {
-  if (times_ == nullptr) return;
-  const auto known = clock_.to_keep(static_cast<std::int64_t>(now()));
+  if (!kept_time_.is_open()) return;
+  const auto known = clock_.to_keep(static_cast<std::int64_t>(now()), unix_ms());
   if (!known) return;
-  // Not here: where a file system is stalled a write waits, and a leader must be heard. What cannot
-  // be written now is written later, and of what is older a start lets go more.
-  writer_->run_after_write([this, content = *known] {
-    time_.boot_ms = content.boot_ms;
-    time_.offset = content.offset;
-    time_.term = content.term;
-    static_cast<void>(times_->write(time_));
-  });
+  // Not here: where a file system is stalled a write waits, and a leader must be heard.
+  writer_->run_after_write([this, content = *known] { kept_time_.write(content); });
 }
 
 /// What former leaders have left is applied first: until then its time is not known.

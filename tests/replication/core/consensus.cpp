@@ -32,7 +32,7 @@ const std::map<std::string, bool Guards::*> guards = {
 };
 
 /// Beside the core's guards.
-const std::set<std::string> others = {"identities", "tail", "time"};
+const std::set<std::string> others = {"boots", "identities", "tail", "time"};
 
 struct Wanted {
   std::uint64_t seed = 0;
@@ -100,11 +100,11 @@ int main(int count, char** texts) {
       "consensus: %llu messages, %llu crashes, %llu failed syncs, %llu elections, "
       "%llu transfers, %llu changes of members, %llu snapshots taken, %llu installed, "
       "%llu reads, %llu looks at leases, %llu nodes stopped, %llu leases granted, "
-      "%llu disks lost, %llu segments lost\n",
+      "%llu disks lost, %llu segments lost, %llu boots of all machines\n",
       number(all.messages), number(all.crashes), number(all.failed_syncs), number(all.elections),
       number(all.transfers), number(all.changes), number(all.snapshots), number(all.installs),
       number(all.reads), number(all.leases), number(all.pauses), number(all.leases_granted),
-      number(all.wipes), number(all.lost_segments));
+      number(all.wipes), number(all.lost_segments), number(all.boots));
   std::printf("consensus: %llu seeds, %llu commits, %llu acknowledged, %llu findings\n",
               number(runs), number(all.commits), number(all.acknowledged), number(findings));
   return (findings == 0) == wanted.without.empty() ? 0 : 1;

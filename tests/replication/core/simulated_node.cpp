@@ -59,7 +59,8 @@ void SimulatedNode::boot() {
   reads_.clear();
   is_taking_ = false;
   member_logs_ = {};
-  time_ = GroupClock{{.counts_terms = !world_.without_.contains("time")}};
+  time_ = GroupClock{{.counts_terms = !world_.without_.contains("time"),
+                      .counts_behind = !world_.without_.contains("boots")}};
   ConsensusOptions options;
   options.id = id_;
   options.address = "node-" + std::to_string(id_);
@@ -93,12 +94,18 @@ void SimulatedNode::boot() {
   stored.entries.assign(log_.begin(), log_.end());
   const auto boot_ms = static_cast<std::int64_t>(clock());
   time_.begin(state_.group_ms, world_.wall_ms(), boot_ms, wall_ahead_max);
-  if (kept_time_) time_.recall(*kept_time_, boot_ms);
+  if (kept_time_) time_.recall(*kept_time_, is_time_of_boot_, boot_ms);
   if (snapshot_) time_.saw(state_.group_ms, boot_ms, snapshot_->id.term);
   core_ = std::move(*made);
   const Status started = core_->start(clock(), std::move(stored));
   if (!started) world_.find("a node does not start: " + started.error().detail);
   tick_soon();
+}
+
+void SimulatedNode::boot_machine() {
+  SEMEL_ASSERT(!is_up());
+  offset_ = static_cast<std::int64_t>(world_.random_.below(100'000'000));
+  is_time_of_boot_ = false;
 }
 
 void SimulatedNode::stop() {
@@ -169,6 +176,7 @@ void SimulatedNode::tick_soon() {
     if (!is_up() || life != life_) return;
     finish_reads();
     lead_time();
+    keep_time();
     learn_logs();
     if (world_.random_.chance(1, 16)) check_members();
     tick_soon();
@@ -197,7 +205,7 @@ void SimulatedNode::receive(const RaftMessage& message, const LogIdentity& log) 
   }
   const auto boot_ms = static_cast<std::int64_t>(clock());
   time_.hear(message, core_->term(), boot_ms);
-  if (const auto known = time_.to_keep(boot_ms)) kept_time_ = known;
+  keep_time();
   core_->receive(clock(), message);
   if (!is_up()) return;
   if (std::holds_alternative<AppendReply>(message.what) && core_->is_leader() &&
@@ -206,6 +214,13 @@ void SimulatedNode::receive(const RaftMessage& message, const LogIdentity& log) 
   }
   finish_reads();
   if (core_->is_leader() && world_.random_.chance(1, 4)) core_->tell_commit(message.from);
+}
+
+void SimulatedNode::keep_time() {
+  const auto known = time_.to_keep(static_cast<std::int64_t>(clock()), world_.wall_ms());
+  if (!known) return;
+  kept_time_ = known;
+  is_time_of_boot_ = true;
 }
 
 /// As a replica does: once all entries of former leaders are applied.

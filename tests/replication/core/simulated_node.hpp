@@ -53,6 +53,8 @@ class SimulatedNode final : public replication::ConsensusEffects {
   void stop();
   /// Its disk is lost. It is started by the same command then: empty, and waits for a leader.
   void wipe();
+  /// Its clock counts from another time, and says nothing about that of before.
+  void boot_machine();
   /// While it is down, the newest segment of its log is lost.
   void lose_segment();
   [[nodiscard]] const replication::LogIdentity& log_identity() const noexcept { return identity_; }
@@ -113,6 +115,7 @@ class SimulatedNode final : public replication::ConsensusEffects {
   void finish_reads();
   void check_members();
   void lead_time();
+  void keep_time();
   void learn_logs();
   [[nodiscard]] std::uint64_t disk_delay();
 
@@ -134,6 +137,7 @@ class SimulatedNode final : public replication::ConsensusEffects {
   replication::NodeId vote_ = 0;
   std::optional<Snapshot> snapshot_;
   std::optional<replication::TimeContent> kept_time_;
+  bool is_time_of_boot_ = true;
   std::map<replication::LogIndex, Snapshot> sent_;  // states by index, for those who install them
   replication::LogIndex first_ = 1;
   std::deque<replication::RaftEntry> log_;

@@ -37,6 +37,7 @@ void SimulationCounts::add(const SimulationCounts& other) {
   pauses += other.pauses;
   wipes += other.wipes;
   lost_segments += other.lost_segments;
+  boots += other.boots;
   leases_granted += other.leases_granted;
 }
 

@@ -42,6 +42,7 @@ struct SimulationCounts {
   std::uint64_t pauses = 0;
   std::uint64_t wipes = 0;
   std::uint64_t lost_segments = 0;
+  std::uint64_t boots = 0;  // of all machines
   std::uint64_t leases_granted = 0;
 
   void add(const SimulationCounts& other);
@@ -104,6 +105,7 @@ class Simulation {
   void be_late(replication::NodeId id);
   void end_turns();
   void lead_who_missed(unsigned tries);
+  void boot_all();
   /// With nothing under way.
   [[nodiscard]] bool is_leading(replication::NodeId id);
   /// `then`, once that is so, or after so many milliseconds.
@@ -115,7 +117,7 @@ class Simulation {
   void judge();
   /// Of every node and every wall clock: the nodes' own clocks differ.
   [[nodiscard]] std::int64_t wall_ms() const noexcept {
-    return 1'700'000'000'000 + static_cast<std::int64_t>(now_);
+    return 1'700'000'000'000 + static_cast<std::int64_t>(now_) + wall_ahead_ms_;
   }
   void deliver(const replication::RaftMessage& message, const replication::LogIdentity& log);
   /// Whether a node may lose its disk: at most a minority of the voters has, and those that count
@@ -157,6 +159,7 @@ class Simulation {
   std::uint64_t clients_ = 0;
   Turns turns_;
   std::uint64_t quiet_until_ = 0;   // clients ask for nothing
+  std::int64_t wall_ahead_ms_ = 0;  // of true time: all wall clocks were set
   std::uint64_t first_leased_ = 0;  // of the keys that are wanted for a lease, now
   bool is_healed_ = false;
   std::string found_;

@@ -100,7 +100,20 @@ void Simulation::end_turns() {
   quiet_until_ = 0;
   // Of those from before the turns none has ended yet, by the time of the last of these leaders.
   first_leased_ += leased_keys;
-  after(300, [this] { lead_who_missed(20); });
+  if (random_.chance(1, 2)) return after(300, [this] { lead_who_missed(20); });
+  // The group follows them slowly, and grants leases by its own time.
+  wall_ahead_ms_ += static_cast<std::int64_t>(random_.below(5'000));
+  after(1'300, [this] { boot_all(); });
+}
+
+void Simulation::boot_all() {
+  for (const auto& [id, node] : nodes_) {
+    if (node->is_up()) node->crash();
+    node->boot_machine();
+  }
+  ++counts_.boots;
+  after(50 + random_.below(400), [this] { gather(); });
+  after(4'000, [this] { disturb(); });
 }
 
 void Simulation::lead_who_missed(unsigned tries) {

@@ -355,18 +355,12 @@ def clock_step(situation):
     node.faults.step_clock(0)
 
 
-def forget_time(*nodes):
-    """As after a boot of the machine: nothing is known of the group's time."""
-    for node in nodes:
-        (node.directory / 'time').unlink(missing_ok=True)
-
-
 def clock_start(situation):
     """A node starts with a wall clock that is off, and leads."""
     node = situation.follower
     node.kill()
     if situation.chance.random() < 0.5:
-        forget_time(node)
+        node.faults.boot_machine()
     node.faults.step_clock(situation.chance.choice(STEPS_NS))
     node.start()
     situation.pause(0.5, 1)
@@ -389,9 +383,8 @@ def clock_start_all(situation):
     for node in nodes:
         node.kill()
     if len(wrong) == 1 and situation.chance.random() < 0.5:
-        forget_time(*nodes)
-        # By how much the group's time was behind the wall clocks is not known any more.
-        situation.world.booted_at = time.monotonic_ns()
+        for node in nodes:
+            node.faults.boot_machine()
     for node in wrong:
         node.faults.step_clock(step)
     for node in nodes:
@@ -402,10 +395,23 @@ def clock_start_all(situation):
         node.faults.step_clock(0)
 
 
+def boot_all(situation):
+    """All machines boot at once. Their wall clocks are right, and the group's time is behind them
+    by what hand-overs have taken from it."""
+    for node in situation.group.nodes:
+        node.kill()
+        node.faults.boot_machine()
+    situation.pause(0, 0.5)
+    for node in situation.group.nodes:
+        node.start()
+    situation.group.wait_leader()
+
+
 KILLS = (kill_leader, kill_follower, kill_two, kill_all)
 CUTS = (cut_leader, cut_follower, cut_off, cut_one_way, cut_between)
 OTHERS = (stop, transfer, hand_to_and_fro, end_leader, wiped_member, disk_full, failed_sync,
-          failed_start, slow_disk, clock_step, clock_start, clock_start_all)
+          failed_start, slow_disk, clock_step, clock_start, clock_start_all, boot_all)
 NEEDS = {**{kind: 'network' for kind in (*CUTS, hand_to_and_fro, wiped_member)}, disk_full: 'disk',
          failed_sync: 'preload', failed_start: 'preload', slow_disk: 'preload',
-         clock_step: 'preload', clock_start: 'preload', clock_start_all: 'preload'}
+         clock_step: 'preload', clock_start: 'preload', clock_start_all: 'preload',
+         boot_all: 'preload'}

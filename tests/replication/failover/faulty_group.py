@@ -16,7 +16,7 @@ PRELOAD = Path(__file__).resolve().parent / 'preload.c'
 class Faults:
     """What preload.c reads."""
 
-    BYTES = 40
+    BYTES = 48
 
     def __init__(self, path):
         path.write_bytes(bytes(self.BYTES))
@@ -43,6 +43,9 @@ class Faults:
 
     def failed_syncs(self):
         return self.get(32)
+
+    def boot_machine(self):
+        self.put(40, self.get(40) + 1)
 
 
 def is_built_with_tsan(program):

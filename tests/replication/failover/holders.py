@@ -18,8 +18,7 @@ class Holder(Caller):
 
     def work(self):
         now = time.monotonic_ns()
-        self.held = [each for each in self.held
-                     if each[2] > now and each[3] > self.world.booted_at]
+        self.held = [each for each in self.held if each[2] > now]
         if len(self.held) < HELD and self.chance.random() < 0.5:
             self.begin()
         elif self.held:
@@ -50,7 +49,7 @@ class Holder(Caller):
             is_known, reply = self.attempt('GET', f'hold-{mine}')
             is_there = is_known != 'yes' or reply == mine.encode()
         now = time.monotonic_ns()
-        if is_there or now >= end or began <= self.world.booted_at:
+        if is_there or now >= end:
             return
         what = 'a claim is granted to another owner' if is_claim else 'a value is gone'
         self.world.find(f'{what} within {(now - began) // 10**6} ms of {ms}')

@@ -29,7 +29,6 @@ class World:
         self.is_over = False
         self.may_ask = threading.Event()  # else clients wait
         self.may_ask.set()
-        self.booted_at = 0  # ns: when no node knew the group's time any more
 
     def next_key(self):
         with self.lock:

@@ -180,7 +180,7 @@ TEST_CASE("group clock: times that cannot be are not heard", "[group_clock]") {
 TEST_CASE("group clock: an earlier process of the same boot has known it", "[group_clock]") {
   GroupClock clock;
   clock.begin(start, start + 6 * day, 100'000, week);
-  clock.recall(known_at(40'000, start + 5'000), 100'000);
+  clock.recall(known_at(40'000, start + 5'000), true, 100'000);
   // A minute has passed, in which a leader may have been slower by a thousandth.
   CHECK(clock.estimate(100'000) == TimeEstimate{start + 65'000 - 61, true, 4});
   clock.heard(2, {start + 5 * day, true, 3}, 100'000);
@@ -188,17 +188,17 @@ TEST_CASE("group clock: an earlier process of the same boot has known it", "[gro
   // One that says to be of later is of another boot, or damaged.
   GroupClock other;
   other.begin(start, start + 10, 1'000, week);
-  other.recall(known_at(1'001, start + day), 1'000);
+  other.recall(known_at(1'001, start + day), true, 1'000);
   CHECK(other.estimate(1'000) == TimeEstimate{start + 10, false});
   // The newest entry is later.
   GroupClock behind;
   behind.begin(start, start + 10, 1'000, week);
-  behind.recall(known_at(1'000, start - day), 1'000);
+  behind.recall(known_at(1'000, start - day), true, 1'000);
   CHECK(next(behind, 1'500, start + 510) == start);
   // An entry of a newer term: it may have been granted by an earlier time.
   GroupClock stale;
   stale.begin(start, start + 10, 1'000, week);
-  stale.recall(known_at(1'000, start + 3'000), 1'000);
+  stale.recall(known_at(1'000, start + 3'000), true, 1'000);
   stale.saw(start + 100, 1'100, 5);
   CHECK(next(stale, 1'200, start + 210, 3, 6) == start + 200);
 }
@@ -206,21 +206,56 @@ TEST_CASE("group clock: an earlier process of the same boot has known it", "[gro
 TEST_CASE("group clock: what is kept brings it back", "[group_clock]") {
   GroupClock clock;
   clock.begin(start, start + day, 0, week);
-  CHECK_FALSE(clock.to_keep(0));  // a guess is not kept
+  const auto keep = [&](std::int64_t boot_ms) {  // the wall clock goes with CLOCK_BOOTTIME
+    return clock.to_keep(boot_ms, start + day + boot_ms);
+  };
+  CHECK_FALSE(keep(0));  // a guess is not kept
   clock.follow(start, 1'000, 1);
-  const auto kept = clock.to_keep(1'000);
+  const auto kept = keep(1'000);
   REQUIRE(kept);
-  CHECK_FALSE(clock.to_keep(10'999));
-  CHECK(clock.to_keep(11'000));
+  CHECK(kept->behind == day + 1'000);
+  CHECK_FALSE(keep(10'999));
+  CHECK(keep(11'000));
   clock.follow(start + 12'500, 12'000, 1);
-  CHECK(clock.to_keep(12'000));
+  CHECK(keep(12'000));
   clock.follow(start + 13'600, 12'100, 1);
-  CHECK_FALSE(clock.to_keep(12'200));  // at most once a second
-  CHECK(clock.to_keep(13'000));
+  CHECK_FALSE(keep(12'200));  // at most once a second
+  CHECK(keep(13'000));
+  // The wall clock steps.
+  CHECK_FALSE(clock.to_keep(15'000, start + day + 15'004));
+  CHECK(clock.to_keep(15'000, start + day + 15'005));
   GroupClock next_one;
   next_one.begin(start, start + day, 13'500, week);
-  next_one.recall(*kept, 13'500);
+  next_one.recall(*kept, true, 13'500);
   CHECK(next_one.estimate(13'500) == TimeEstimate{start + 12'500 - 13, true, 1});
+}
+
+TEST_CASE("group clock: after a boot it is as far behind the wall clock as before",
+          "[group_clock][between-8]") {
+  TimeContent kept = known_at(4'000'000, start - 4'000'000);
+  kept.behind = 2'500;
+  GroupClock clock;
+  clock.begin(start + 1, start + 10'000, 700, week);
+  clock.recall(kept, false, 700);
+  CHECK(clock.estimate(700) == TimeEstimate{start + 7'500, false});
+  // Of a majority the least counts: one node was away, and knows of nothing.
+  GroupClock alone;
+  alone.begin(start + 1, start + 10'000, 700, week);
+  alone.heard(2, clock.estimate(700), 700);
+  CHECK(next(alone, 700, start + 10'000, 3) == start + 7'500);
+  // Never before the newest entry.
+  kept.behind = day;
+  clock.begin(start + 1, start + 10'000, 700, week);
+  clock.recall(kept, false, 700);
+  CHECK(clock.estimate(700) == TimeEstimate{start + 1, false});
+  // A wall clock that was behind, or makes no sense, says nothing: it may be right now.
+  for (const std::int64_t behind :
+       {-day, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
+    kept.behind = behind;
+    clock.begin(start + 1, start + 10'000, 700, week);
+    clock.recall(kept, false, 700);
+    CHECK(clock.estimate(700) == TimeEstimate{start + 10'000, false});
+  }
 }
 
 TEST_CASE("group clock: who follows a slow leader is ahead of it by milliseconds at most",

@@ -77,7 +77,7 @@ TEST_CASE("replica: what it knows of the time is kept with the term that it is o
   storage::Disk disk;
   const auto kept = Group::wait_for([&] {
     TimeContent content;
-    auto file = TimeFile::open(disk, group.directory(1) + "/time");
+    auto file = storage::TwoSlots<TimeContent>::open(disk, group.directory(1) + "/time");
     REQUIRE(file.ok());
     return (*file)->read(content).ok() && content.term == term;
   });
