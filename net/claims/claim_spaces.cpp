@@ -59,8 +59,8 @@ Claims* claims_of(Call& call, std::string_view name) {
   const FoundSpace found = find_space(call, name);
   if (!found.undeclared) [[likely]]
     return found.claims;
-  if (call.client.repeats != nullptr) {
-    call.client.has_missed = true;
+  if (Repeat* const repeat = call.context().repeat; repeat != nullptr) {
+    repeat->has_missed = true;
     return nullptr;
   }
   if (!may_create(call, name)) {

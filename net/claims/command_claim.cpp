@@ -26,18 +26,19 @@ bool accept(Call& call, const Status& parsed) {
 }
 
 bool claim(Call& call, Claims& claims, const ClaimRequest& request, ClaimOutcome& outcome) {
-  if (call.client.repeats == nullptr) [[likely]] {
+  Repeat* const repeat = call.context().repeat;
+  if (repeat == nullptr) [[likely]] {
     outcome = claims.claim(request);
     return true;
   }
-  call.client.has_missed = !call.client.repeats->repeat_claim(claims, request, outcome);
-  return !call.client.has_missed;
+  repeat->has_missed = !repeat->from.repeat_claim(claims, request, outcome);
+  return !repeat->has_missed;
 }
 
 bool set_owner(Call& call, ClaimWords& words) {
-  if (call.client.repeats != nullptr) return true;  // finished work has no owner
+  if (call.context().repeat != nullptr) return true;  // finished work has no owner
   // In a group the session is an entry of the log, and comes with the request.
-  if (words.binds && call.client.applies_log && call.client.session == 0) {
+  if (words.binds && call.context().applies_log() && call.client.session == 0) {
     call.fail("ERR BIND: the node that was asked has opened no session for its connection");
     return false;
   }

@@ -82,7 +82,7 @@ void drop(Call& call, std::string_view name, WordSpan words) {
     }
     rule = all ? DropRule::all : DropRule::finished;
   }
-  if (call.client.executing) {
+  if (call.context().is_part()) {
     return fail_namespace(call, name, "it cannot be dropped inside a transaction or script");
   }
   const Result<DropReport> dropped = call.engine.drop_namespace(name, rule);

@@ -61,7 +61,7 @@ void semel_wait(Call& call) {
     return fail_about(call, outcome.error, words.request.key);
   }
   // No wait inside a transaction, nor for a reply that is not wanted.
-  if (outcome.answer != ClaimAnswer::in_flight || call.client.executing ||
+  if (outcome.answer != ClaimAnswer::in_flight || call.context().is_part() ||
       call.client.replies != Replies::on) {
     return write_claim(call.reply, outcome);
   }

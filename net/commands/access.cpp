@@ -80,8 +80,8 @@ namespace {
 constexpr const char* must_log_in = "NOAUTH Authentication required.";
 
 DenialContext context_of(const ClientState& client) noexcept {
-  if (client.in_script) return DenialContext::lua;
-  const bool in_transaction = client.executing || client.transaction != nullptr;
+  if (client.context->is_script()) return DenialContext::lua;
+  const bool in_transaction = client.context->is_part() || client.transaction != nullptr;
   return in_transaction ? DenialContext::multi : DenialContext::toplevel;
 }
 

@@ -170,6 +170,7 @@ struct Call {
   const CommandRow* row = nullptr;
 
   [[nodiscard]] Store store() const noexcept { return engine.store(client.db); }
+  [[nodiscard]] const ExecutionContext& context() const noexcept { return *client.context; }
   [[nodiscard]] std::string_view key() const noexcept { return args[1]; }
 
   /// Publishes `event` of `event_key`, in the client's database or in `db`

@@ -97,7 +97,7 @@ bool is_for_monitors(const CommandRow& row) noexcept {
 }  // namespace
 
 void Call::fail(ErrorCode code) {
-  if (client.applies_log) client.failures.push_back(code);
+  if (context().applies_log()) client.failures.push_back(code);
   // Nothing else in a node holds a section for long.
   if (code == ErrorCode::section_held) return fail(services.busy_scripts.text());
   std::string text{resp_prefix_of(code)};
@@ -163,7 +163,7 @@ namespace {
 
 /// The command has run; only its reply is dropped. For a script's call its host writes the error.
 void refuse_too_large(Call& call, std::size_t before) {
-  if (call.client.in_script) return;
+  if (call.context().is_script()) return;
   call.reply.take_back(before);
   std::string text = "ERR the reply is larger than ";
   text += std::to_string(call.services.client_memory->reply_bytes_max());
@@ -181,9 +181,10 @@ void executed(Call& call, std::int64_t began, std::size_t before) {
   }
   if (is_audited(*call.row)) [[unlikely]]
     audit(call, call.reply.since(before));
-  if (call.services.monitors.any() && !call.client.in_trial) [[unlikely]]
-    show_to_monitors(call, call.client.in_script ? "lua" : "");
-  if (!call.row->is(flag_write) || !call.services.watches.any() || call.client.in_trial) [[likely]]
+  if (call.services.monitors.any() && !call.context().is_trial()) [[unlikely]]
+    show_to_monitors(call, call.context().is_script() ? "lua" : "");
+  if (!call.row->is(flag_write) || !call.services.watches.any() || call.context().is_trial())
+      [[likely]]
     return;
   // Keys that have no place among the words, or are in another database.
   const UsedKeys used = used_keys(call.row->keys, call.args);
@@ -209,41 +210,18 @@ void execute(Call& call) {
   executed(call, began, before);
 }
 
-namespace {
-
-struct LibraryMode {
-  LibraryMode(ClientState& state, GroupLibrary& library) noexcept : client(state) {
-    client.library = &library;
-  }
-  ~LibraryMode() { client.library = nullptr; }
-  LibraryMode(const LibraryMode&) = delete;
-  LibraryMode& operator=(const LibraryMode&) = delete;
-  ClientState& client;
-};
-
-}  // namespace
-
 bool repeat(Call& call, ClaimRepeats& repeats) {
   SEMEL_ASSERT(call.row != nullptr && call.row->has(fact_repeats));
-  struct Mode {
-    Mode(ClientState& state, ClaimRepeats& found) noexcept : client(state) {
-      client.repeats = &found;
-      client.has_missed = false;
-    }
-    ~Mode() { client.repeats = nullptr; }
-    ClientState& client;
-  };
   const StatsLane* const lane = call.client.lane;
   const std::int64_t began = lane == nullptr ? 0 : lane->now();
   const std::size_t before = call.reply.size();
-  bool is_repeat = false;
+  Repeat repeat{repeats};
   {
-    const Mode mode{call.client, repeats};
+    const ExecutionScope scope{call.client.context, ExecutionMode::repeat, &repeat};
     call.row->handler(call);
-    is_repeat = !call.client.has_missed;
   }
   // An error is written as the log says it.
-  if (!is_repeat || call.reply.is_cut() || call.reply.since(before).starts_with('-')) {
+  if (repeat.has_missed || call.reply.is_cut() || call.reply.since(before).starts_with('-')) {
     call.reply.take_back(before);
     return false;
   }
@@ -258,7 +236,7 @@ bool draft_libraries(Call& call, GroupLibrary& draft) {
   const std::int64_t began = lane == nullptr ? 0 : lane->now();
   const std::size_t before = call.reply.size();
   {
-    const LibraryMode mode{call.client, draft};
+    const ExecutionScope scope{call.client.context, ExecutionMode::draft, nullptr, &draft};
     call.row->handler(call);
   }
   if (call.reply.since(before).empty()) return true;
@@ -269,7 +247,7 @@ bool draft_libraries(Call& call, GroupLibrary& draft) {
 
 void answer_libraries(Call& call, GroupLibrary& decided) {
   SEMEL_ASSERT(call.row != nullptr && call.row->has(fact_libraries) && decided.is_decided);
-  const LibraryMode mode{call.client, decided};
+  const ExecutionScope scope{call.client.context, ExecutionMode::draft, nullptr, &decided};
   execute(call);
 }
 
@@ -322,7 +300,7 @@ std::string_view sentence_about(ErrorCode code, const StoreOp& op) {
 }
 
 void fail_about(Call& call, ErrorCode code, const StoreOp& op, const StoreOutcome& outcome) {
-  if (call.client.applies_log) call.client.failures.push_back(code);
+  if (call.context().applies_log()) call.client.failures.push_back(code);
   std::string text{resp_prefix_of(code)};
   text.append(" ").append(sentence_about(code, op)).append(sizes_of(code, op, outcome));
   call.fail(text);

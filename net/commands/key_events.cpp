@@ -53,7 +53,7 @@ void notify_string(Call& call, const StoreOp& op, const StoreOutcome& outcome,
 }  // namespace
 
 bool Call::notifies(char event_class) const noexcept {
-  return !client.in_trial && services.events.wants(event_class);
+  return !context().is_trial() && services.events.wants(event_class);
 }
 
 void Call::notify(char event_class, std::string_view event, std::string_view event_key) {
@@ -62,7 +62,7 @@ void Call::notify(char event_class, std::string_view event, std::string_view eve
 
 void Call::notify(char event_class, std::string_view event, std::string_view event_key,
                   std::uint8_t db) {
-  if (client.in_trial) return;
+  if (context().is_trial()) return;
   services.events.notify(&client, event_class, event, db, event_key);
 }
 

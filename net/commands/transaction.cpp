@@ -108,9 +108,8 @@ void exec(Call& call) {
   // Before the commands run: what they change is not what is watched for.
   unwatch_all(call.services, call.client);
   if (changed) return call.reply.null_array();
-  call.client.executing = true;
+  const ExecutionScope scope{call.client.context, ExecutionMode::transaction};
   run(call, transaction->commands);
-  call.client.executing = false;
 }
 
 void watch(Call& call) {

@@ -29,7 +29,7 @@ void Monitors::remove(ClientState& client) {
 
 void Monitors::send(ClientState& from, std::string line,
                     const std::shared_ptr<ClientMemory>& memory) {
-  const bool is_within = from.executing || from.held != nullptr;
+  const bool is_within = from.context->is_part() || from.held != nullptr;
   const auto shared = std::make_shared<const LargeBytes>(std::move(line), memory);
   const base::MutexLock lock{mutex_};
   for (const auto& handle : handles_) {

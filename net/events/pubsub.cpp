@@ -238,7 +238,7 @@ std::size_t PubSub::publish(ClientState* from, Topic topic, std::string_view cha
                             std::string_view text) {
   if (!any()) return 0;
   const base::MutexLock lock{mutex_};
-  if (from != nullptr && from->executing) return hold(*from, topic, channel, text);
+  if (from != nullptr && from->context->is_part()) return hold(*from, topic, channel, text);
   return send(topic, channel, text, nullptr);
 }
 

@@ -5,7 +5,7 @@
 namespace semel::net::handlers {
 
 void monitor(Call& call) {
-  if (call.client.executing) {
+  if (call.context().is_part()) {
     return call.fail("ERR MONITOR isn't allowed for DENY BLOCKING client");
   }
   // mo: relaxed: a setting

@@ -59,7 +59,7 @@ void psubscribe(Call& call) {
   subscribe_to(call, Topic::pattern);
 }
 void ssubscribe(Call& call) {
-  if (call.client.executing) {
+  if (call.context().is_part()) {
     return call.fail("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
   }
   subscribe_to(call, Topic::shard);

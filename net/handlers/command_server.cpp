@@ -41,7 +41,7 @@ void wait_for_time(Call& call, std::int64_t ms, const std::string& reply) {
 
 /// The connection waits until what was written is on the disk, and then answers `reply`.
 void wait_for_disk(Call& call, const std::string& reply) {
-  if (call.client.executing) {
+  if (call.context().is_part()) {
     const Status confirmed = call.engine.confirm(Durability::synced);
     if (!confirmed) return call.fail(confirmed.error());
     return call.reply.prepared(reply);
@@ -157,7 +157,7 @@ void wait(Call& call) {
                                       [](const GroupMember& each) { return each.is_voter; });
     return call.reply.integer(voters / 2);
   }
-  if (*replicas <= 0 || call.client.executing) return call.reply.integer(0);
+  if (*replicas <= 0 || call.context().is_part()) return call.reply.integer(0);
   wait_for_time(call, *ms, ":0\r\n");
 }
 
@@ -173,7 +173,7 @@ void waitaof(Call& call) {
   if (*local == 1 && !call.services.facts.journals) {
     return call.fail("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
   }
-  if (*replicas > 0 && !call.client.executing)
+  if (*replicas > 0 && !call.context().is_part())
     return wait_for_time(call, *ms, "*2\r\n:0\r\n:0\r\n");
   if (*local == 1) return wait_for_disk(call, "*2\r\n:1\r\n:0\r\n");
   call.reply.array(2);
@@ -198,7 +198,7 @@ void debug(Call& call) {
     constexpr double seconds_max = 3'600;
     const double seconds = std::min(seconds_of(call.args[2]), seconds_max);
     const auto ms = static_cast<std::int64_t>(seconds * 1000);
-    if (ms <= 0 || call.client.executing) return call.reply.ok();
+    if (ms <= 0 || call.context().is_part()) return call.reply.ok();
     return wait_for_time(call, ms, "+OK\r\n");
   }
   if (count == 3 && is_word(what, "set-active-expire")) return call.reply.ok();

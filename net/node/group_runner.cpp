@@ -28,7 +28,6 @@ void GroupRunner::begin() {
   client_.user = node_.acl.open_internal();
   client_.lane = &node_.stats.lane(lane_.lane);
   client_.scripts = std::make_shared<ScriptHost>(node_.scripts);
-  client_.applies_log = true;
 }
 
 GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
@@ -37,18 +36,18 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
   client_.dialect = request.dialect == 3 ? Resp::three : Resp::two;
   client_.session = request.session;
   client_.failures.clear();
-  // Nothing may wait: what comes behind it in the log is waiting for it.
-  client_.executing = true;
   Result result;
   client_.begin_round(result.replies);
   static_cast<void>(client_.lane->lap(node_.ticks()));
-  if (request.is_transaction) {
-    run_transaction(request, result.replies);
-  } else {
-    run_each(request, result.replies);
+  {
+    const ExecutionScope scope{client_.context, ExecutionMode::apply};
+    if (request.is_transaction) {
+      run_transaction(request, result.replies);
+    } else {
+      run_each(request, result.replies);
+    }
+    client_.end_round();
   }
-  client_.end_round();
-  client_.executing = false;
   // What was published waits until the reply is written, as behind a transaction.
   if (client_.held != nullptr) node_.pubsub.release(client_);
   node_.events.drain();

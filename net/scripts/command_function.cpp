@@ -144,7 +144,7 @@ void reply_to_change(Call& call, const LibraryChange& change, const LibraryVerdi
 
 /// The second call of a change that the group decides. False: there is more to do.
 bool is_decided(Call& call) {
-  const GroupLibrary* const library = call.client.library;
+  const GroupLibrary* const library = call.context().library;
   if (library == nullptr || !library->is_decided) return false;
   if (!library->error.empty()) {
     call.fail(library->error);
@@ -160,9 +160,9 @@ void change_libraries(Call& call, LibraryChange change,
   const auto forget = [&] {
     for (const SharedLibrary& each : made) call.client.scripts->thread.forget(each);
   };
-  if (call.client.library != nullptr) {
+  if (call.context().library != nullptr) {
     forget();  // each node compiles what it calls
-    call.client.library->change = std::move(change);
+    call.context().library->change = std::move(change);
     return;
   }
   if (call.services.group != nullptr) {

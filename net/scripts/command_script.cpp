@@ -35,7 +35,8 @@ std::optional<std::size_t> key_count_of(Call& call, std::string_view not_a_numbe
 
 bool scripts_are_off(Call& call) {
   // What the log of a group says was admitted by the node that was asked.
-  if (call.client.applies_log || call.services.scripts.policy() != ScriptPolicy::off) return false;
+  if (call.context().applies_log() || call.services.scripts.policy() != ScriptPolicy::off)
+    return false;
   call.services.scripts.refused();
   call.fail("ERR scripts are off; the setting 'scripts' lets them run");
   return true;

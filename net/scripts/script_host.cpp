@@ -166,7 +166,7 @@ lua::Invocation ScriptRun::invocation() const noexcept {
 }
 
 ErrorCode ScriptRun::begin_section(bool keeps_to_keys) {
-  if (trial_ == nullptr && (was_executing_ || (keeps_to_keys && key_count_ == 0))) {
+  if (trial_ == nullptr && (is_part_ || (keeps_to_keys && key_count_ == 0))) {
     return ErrorCode::ok;
   }
   std::array<KeyRef, section_keys_max> keys;
@@ -199,7 +199,7 @@ void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
 }
 
 void ScriptRun::begin(Call& call) {
-  was_executing_ = client_->executing;
+  is_part_ = client_->context->is_part();
   const lua::ScriptShape none;
   const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
   is_native_ =
@@ -214,11 +214,10 @@ void ScriptRun::begin(Call& call) {
   began_ns_ = services_->ticks().ns();
   slice_end_ns_ = 0;
   db_ = client_->db;
-  client_->executing = true;
-  client_->in_script = true;
-  client_->in_trial = trial_ != nullptr;
+  scope_.emplace(client_->context,
+                 trial_ != nullptr ? ExecutionMode::trial : ExecutionMode::script);
   client_->script_unix_us = unix_us_of(engine());
-  may_yield_ = client_->may_yield && !was_executing_;
+  may_yield_ = client_->may_yield && !is_part_;
   bool has_ended = true;
   try {
     if (may_yield_) {
@@ -328,9 +327,7 @@ void ScriptRun::end() {
   section_.reset();
   if (busy_ != nullptr) services_->busy_scripts.remove(busy_);
   client_->db = db_;
-  client_->executing = was_executing_;
-  client_->in_script = false;
-  client_->in_trial = false;
+  scope_.reset();
   client_->script_unix_us = 0;
   client_->last_command = &row_->name;
   client_->error_is_counted = !last_error_.empty() && reply_.starts_with(last_error_);

@@ -92,8 +92,9 @@ class ScriptRun final : public lua::Host {
   std::int64_t slice_end_ns_ = 0;
   std::uint64_t wait_ = 0;
   std::shared_ptr<BusyScript> busy_;
-  std::uint8_t db_ = 0;  // the client's before the script
-  bool was_executing_ = false;
+  std::uint8_t db_ = 0;   // the client's before the script
+  bool is_part_ = false;  // of a transaction or of the log
+  std::optional<ExecutionScope> scope_;
   bool is_native_ = false;  // it is tried without Lua
   bool may_yield_ = false;
   bool wrote_ = false;

@@ -11,9 +11,8 @@
 #include "net/acl/acl.hpp"
 #include "net/resp/large_bytes.hpp"
 #include "net/resp/resp_writer.hpp"
-#include "net/session/claim_repeats.hpp"
 #include "net/session/client_handle.hpp"
-#include "net/session/group_library.hpp"
+#include "net/session/execution_context.hpp"
 #include "net/session/subscriber.hpp"
 #include "net/session/watches.hpp"
 #include "net/stats/node_stats.hpp"
@@ -55,22 +54,14 @@ struct ClientState {
   bool waits = false;                ///< for the reply of handle->reply(); nothing else is run
   bool discards_wait_reply = false;  ///< the reply of handle->reply() is discarded (CLIENT REPLY)
   bool held_back = false;            ///< by CLIENT PAUSE; nothing else is carried out
-  bool executing = false;            ///< the commands of a transaction or script: nothing may wait
-  bool in_script = false;            ///< the present command comes from a script
-  bool in_trial = false;             ///< and works on copies: nobody is to hear of it
-  bool applies_log = false;          ///< it carries out what the log of a group says
   bool reads_here = false;           ///< READONLY: of a group, what this node has is recent enough
   bool has_yielded = false;         ///< its script takes long and has yielded: waits, until it ends
   bool may_yield = false;           ///< its thread serves others meanwhile
   bool error_is_counted = false;    ///< of the present command: the same as one before
   std::int64_t script_unix_us = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
-  /// Of the present command: it may only repeat finished work. Null: it is carried out.
-  ClaimRepeats* repeats = nullptr;
-  bool has_missed = false;  ///< there was nothing to repeat
-  /// Of the present command, which a group decides. Null: the node does.
-  GroupLibrary* library = nullptr;
-  std::unique_ptr<Transaction> transaction{};  ///< null: none
+  const ExecutionContext* context = &direct_execution;  ///< of the present command; never null
+  std::unique_ptr<Transaction> transaction{};           ///< null: none
   std::unique_ptr<QueuedCommand> waits_for{};  ///< what waits and may lose its right to an answer
   std::uint64_t waits_since = 0;               ///< the generation of users it was judged by
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
@@ -125,7 +116,7 @@ struct ClientState {
   /// Bytes that are not subject to CLIENT REPLY. Inside a transaction's reply nothing that others
   /// have pushed may come before them.
   void emit(std::string_view bytes) {
-    if (out != nullptr && (executing || !pushes_directly)) {
+    if (out != nullptr && (context->is_part() || !pushes_directly)) {
       out->append(bytes);
     } else {
       static_cast<void>(handle->push(bytes));
