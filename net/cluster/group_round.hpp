@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "net/cluster/group.hpp"
-#include "net/cluster/group_script.hpp"
 #include "net/commands/command.hpp"
-#include "net/session/group_library.hpp"
 
 namespace semel::net {
 
@@ -26,16 +24,7 @@ struct GroupRound {
   GroupRequest gathered{};
   std::size_t bytes = 0;
   std::size_t fresh = 0;  ///< so many bytes of the input had come before a read was confirmed
-  std::shared_ptr<Outcome> outcome{};     ///< of the wait before; null: of none
-  std::unique_ptr<GroupScript> script{};  ///< that the request is, and how far it is
-
-  /// A change of libraries that the group is asked for.
-  struct Library {
-    GroupLibrary draft{};
-    /// Written by the group's thread before the wait ends, read after it.
-    std::shared_ptr<GroupLibraryAnswer> answer = std::make_shared<GroupLibraryAnswer>();
-  };
-  std::unique_ptr<Library> library{};  ///< that the request is; null: it is none, or is not begun
+  std::shared_ptr<Outcome> outcome{};  ///< of the wait before; null: of none
 
   [[nodiscard]] bool is_empty() const noexcept { return gathered.requests.empty(); }
 };

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "net/acl/acl.hpp"
-#include "net/cluster/group_session.hpp"
+#include "net/cluster/end_session.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/events/monitor.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "net/cluster/group_session.hpp"
+#include "net/cluster/end_session.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/resp/release_capacity.hpp"
@@ -26,7 +26,9 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
   client_.handle = std::make_shared<ClientHandle>(std::move(origin), host, node.client_memory);
   client_.large = &large_;
   open_user();
-  if (node.services().group != nullptr) group_ = std::make_unique<GroupRound>();
+  if (node.services().group != nullptr) {
+    group_ = std::make_unique<GroupSession>(node, client_, large_);
+  }
   client_.lane = &node.stats.lane(batch.lane_.lane);
   client_.lane->connected();
   if (batch.scripts_ == nullptr || &batch.scripts_->thread.scripts() != &node.scripts) {
@@ -99,7 +101,7 @@ Connection::~Connection() {
 
 void Connection::end() {
   if (client_.has_yielded) client_.scripts->run.abandon();
-  if (group_ != nullptr) group_->script.reset();  // others may be waiting for its turn
+  if (group_ != nullptr) group_->end();
   node_.clients.remove(client_.handle);
   client_.handle->end();
   node_.client_memory->remove(std::exchange(charged_, 0));
@@ -307,9 +309,8 @@ std::size_t Connection::run(std::string_view input, std::string& out) {
   }
   if (rewind_ == nullptr) flush(out);
   if (group_ != nullptr) [[unlikely]] {
-    submit_round();
-    const auto done = static_cast<std::size_t>(input.data() - round_begin_);
-    group_->fresh -= std::min(group_->fresh, done);
+    group_->submit();
+    group_->forget_input(static_cast<std::size_t>(input.data() - round_begin_));
   }
   if (rewind_ != nullptr) {  // the rest of a batch, when what it has answered is sent
     input = {rewind_, static_cast<std::size_t>(end - rewind_)};
@@ -345,6 +346,21 @@ bool Connection::accept_request(const char* start, std::string& out) {
   if (rewind_ != nullptr) return false;
   dispatch_now(out);
   return true;
+}
+
+bool Connection::accept_in_group(const CommandRow* row, const char* start, std::string& out) {
+  const auto words = parser_.arguments();
+  if (row != nullptr && is_container(*row)) row = find_row(words);
+  const auto offset = [&](const char* at) { return static_cast<std::size_t>(at - round_begin_); };
+  const bool may_join = group_->is_empty() || (row != nullptr && may_wait(*row));
+  const Taken taken = group_->take({.row = row,
+                                    .words = words,
+                                    .in_place = parser_.in_place(),
+                                    .end = offset(start) + parser_.consumed(),
+                                    .input_end = offset(round_end_)},
+                                   may_join, out);
+  if (taken == Taken::here) dispatch_now(out);
+  return taken != Taken::again;
 }
 
 /// A page in a browser can send a request to any port, and each line of its body would run as a

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "net/cluster/group_round.hpp"
 #include "net/commands/command.hpp"
+#include "net/node/group_session.hpp"
 #include "net/node/node.hpp"
 #include "net/resp/resp_parser.hpp"
 #include "net/scripts/native_scripts.hpp"
@@ -118,32 +118,8 @@ class Connection {
   void count_batch(std::size_t count);
   void count_natives(std::size_t count, std::int64_t ns_each);
   void flush(std::string& out);
-  // Of a node in a group, connection_group.cpp. False: the request is to come again.
+  /// The same, of a node in a group.
   [[nodiscard]] bool accept_in_group(const CommandRow* row, const char* start, std::string& out);
-  [[nodiscard]] bool write_in_group(const CommandRow& row, std::string& out);
-  [[nodiscard]] bool read_in_group(const CommandRow& row, const char* start, std::string& out);
-  [[nodiscard]] bool refuse_in_group(std::string_view text, std::string& out);
-  [[nodiscard]] bool take_session(const CommandRow& row, std::string& out);
-  [[nodiscard]] bool submit_wait(const CommandRow& row);
-  // The same, connection_library.cpp.
-  [[nodiscard]] bool library_in_group(const CommandRow& row, std::string& out);
-  void submit_library(std::unique_ptr<GroupRound::Library> library);
-  // The same, connection_script.cpp.
-  [[nodiscard]] bool script_in_group(const CommandRow& row, std::string& out);
-  enum class Next : std::uint8_t { go_on, wait, end };  ///< `end`: the script's reply is there
-  [[nodiscard]] Next step_script(const CommandRow& row);
-  [[nodiscard]] Next ask_for_turn(const CommandRow& row);
-  [[nodiscard]] Next run_script(const CommandRow& row);
-  [[nodiscard]] Next take_outcome();
-  [[nodiscard]] Next confirm_script();
-  [[nodiscard]] Next judge_script();
-  [[nodiscard]] Next run_script_again();
-  [[nodiscard]] Next fail_script(std::string_view text);
-  [[nodiscard]] Next fail_script(const GroupScript::Answer& answer);
-  void read_for_script();
-  [[nodiscard]] std::uint64_t begin_script_wait();
-  void gather_transaction();
-  void submit_round();
   /// Dispatches the parsed request; the batch is empty.
   void dispatch_now(std::string& out);
   void keep(std::string_view bytes);
@@ -161,11 +137,11 @@ class Connection {
   std::size_t wanted_ = 0;
   std::uint64_t requests_ = 0;
   LargeReplies large_;
-  std::size_t charged_ = 0;            // of the node's memory of clients
-  std::size_t output_ = 0;             // unsent, held by the sender
-  const char* rewind_ = nullptr;       // the first request of the batch that did not run
-  std::unique_ptr<GroupRound> group_;  // null: the node is by itself
-  const char* round_begin_ = nullptr;  // of the input that run() works on
+  std::size_t charged_ = 0;              // of the node's memory of clients
+  std::size_t output_ = 0;               // unsent, held by the sender
+  const char* rewind_ = nullptr;         // the first request of the batch that did not run
+  std::unique_ptr<GroupSession> group_;  // null: the node is by itself
+  const char* round_begin_ = nullptr;    // of the input that run() works on
   const char* round_end_ = nullptr;
   bool more_ = false;
 };

@@ -1,6 +1,5 @@
-// A connection of a node that belongs to a group: requests that change anything are gathered,
-// handed to the group together, and answered when they are applied. Reads wait until this node is
-// known to lead. Everything else is as in a node by itself.
+#include "net/node/group_session.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include "net/commands/access.hpp"
 #include "net/commands/claim_words.hpp"
 #include "net/commands/transaction.hpp"
-#include "net/node/connection.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_host.hpp"
 #include "net/scripts/scripts.hpp"
@@ -75,182 +73,201 @@ GroupKind kind_of_transaction(const Services& services, ClientState& client) {
 
 }  // namespace
 
-bool Connection::accept_in_group(const CommandRow* row, const char* start, std::string& out) {
-  const auto words = parser_.arguments();
-  GroupRound& round = *group_;
-  if (row != nullptr && is_container(*row)) row = find_row(words);
-  if (round.script != nullptr) return script_in_group(*row, out);    // it goes on
-  if (round.library != nullptr) return library_in_group(*row, out);  // the same
+Taken GroupSession::take(const PresentRequest& request, bool may_join, std::string& out) {
+  if (script_.is_under_way()) return script_.take(request, out);
+  if (library_.is_under_way()) return library_.take(request, out);
+  const CommandRow* const row = request.row;
   GroupKind kind = GroupKind::here;
   const bool is_transaction = row != nullptr && row->has(fact_executes) &&
                               client_.transaction != nullptr && !client_.transaction->failed;
   const bool is_queued_now = client_.transaction != nullptr && row != nullptr && is_queued(*row);
   if (is_transaction) {
     kind = kind_of_transaction(node_.services(), client_);
-  } else if (row != nullptr && row->takes(words.size()) && !is_queued_now) {
-    kind = group_kind(node_.services(), client_, *row, words);
+  } else if (row != nullptr && row->takes(request.words.size()) && !is_queued_now) {
+    kind = group_kind(node_.services(), client_, *row, request.words);
   }
-  // Replies come in the order of requests: whatever is not gathered comes after what is.
-  if (!round.is_empty() && (kind != GroupKind::write || is_transaction)) {
-    submit_round();
-    return false;
+  if (!is_empty() && (kind != GroupKind::write || is_transaction)) {
+    submit();
+    return Taken::again;
   }
   switch (kind) {
     case GroupKind::here:
-      dispatch_now(out);
-      return true;
+      return Taken::here;
     case GroupKind::read:
-      return read_in_group(*row, start, out);
+      return read(request, may_join, out);
     case GroupKind::not_here:
-      return refuse_in_group(
+      return refuse(
           "ERR in a group a transaction that changes something has only commands about keys, and "
           "no scripts but known ones",
           out);
     case GroupKind::library:
-      return library_in_group(*row, out);
+      return library_.take(request, out);
     case GroupKind::script:
-      return script_in_group(*row, out);
+      return script_.take(request, out);
     case GroupKind::write:
       break;
   }
-  return write_in_group(*row, out);
+  return write(request, may_join, out);
 }
 
 /// As the command would have been refused: a transaction goes with it.
-bool Connection::refuse_in_group(std::string_view text, std::string& out) {
+Taken GroupSession::refuse(std::string_view text, std::string& out) {
   if (client_.transaction != nullptr) end_transaction(node_.services(), client_);
+  RespWriter{out, client_.dialect}.error(text);
+  return Taken::done;
+}
+
+Taken GroupSession::refuse(const PresentRequest& request, ErrorCode why, std::string& out) {
+  const std::uint16_t slot = first_slot(*request.row, request.words);
+  return refuse(group_error(*node_.services().group, why, slot), out);
+}
+
+/// What a write needs before it can be proposed, and in which form it is.
+struct GroupSession::Write {
+  enum class Form : std::uint8_t { request, transaction, wait };
+  Form form = Form::request;
+  SharedScript script{};    ///< kept: another thread may forget it
+  bool is_unknown = false;  ///< a digest without a script
+  bool needs_session = false;
+  bool joins = false;  ///< what is gathered
+};
+
+GroupSession::Write GroupSession::judge(const PresentRequest& request, bool may_join) const {
+  const CommandRow& row = *request.row;
+  Write write;
+  if (row.has(fact_script_digest)) {
+    write.script = client_.scripts->thread.find(request.words[1]);
+    write.is_unknown = write.script == nullptr;
+  }
+  if (row.has(fact_executes) && client_.transaction != nullptr) {
+    write.form = Write::Form::transaction;
+  } else if (row.is(flag_blocking) && client_.replies == Replies::on) {
+    write.form = Write::Form::wait;  // nothing waits for a reply that is not wanted
+  }
+  write.needs_session = client_.session == 0 && binds(row, request.words, client_);
+  write.joins =
+      may_join && !write.is_unknown && !write.needs_session && write.form == Write::Form::request;
+  return write;
+}
+
+/// A refusal, a repeat of finished work, or where the leader is.
+bool GroupSession::answers_now(const PresentRequest& request, std::string& out) {
+  Group& group = *node_.services().group;
   RespWriter reply{out, client_.dialect};
-  reply.error(text);
+  large_.begin();
+  if (large_.is_enabled()) reply.set_large(&large_);
+  reply.set_bound(out.size() + node_.client_memory->reply_bytes_max());
+  Call call{node_.services(), node_.engine(), client_, request.words, reply};
+  if (admit(call) == nullptr) return true;  // the error is written
+  if (request.row->has(fact_repeats) && client_.replies == Replies::on && repeat(call, group)) {
+    return true;
+  }
+  if (group.leads() || group.forwards()) return false;
+  static_cast<void>(refuse(request, ErrorCode::not_leader, out));
   return true;
 }
 
-bool Connection::write_in_group(const CommandRow& row, std::string& out) {
-  const auto words = parser_.arguments();
-  Group& group = *node_.services().group;
-  GroupRound& round = *group_;
-  const bool is_transaction = row.has(fact_executes) && client_.transaction != nullptr;
-  const bool may_propose = group.leads() || group.forwards();
-  // Kept: another thread may forget it meanwhile.
-  const SharedScript script =
-      row.has(fact_script_digest) ? client_.scripts->thread.find(words[1]) : nullptr;
-  if (row.has(fact_script_digest) && script == nullptr && may_propose) {
-    // It was there, or another node led, when this was to be proposed: the handler says NOSCRIPT.
-    if (!round.is_empty()) {
-      submit_round();
-      return false;
-    }
-    dispatch_now(out);
-    return true;
+Taken GroupSession::write(const PresentRequest& request, bool may_join, std::string& out) {
+  const Write write = judge(request, may_join);
+  if (!is_empty() && !write.joins) {
+    submit();
+    return Taken::again;
   }
-  // Nothing waits for a reply that is not wanted.
-  const bool waits = row.is(flag_blocking) && !is_transaction && client_.replies == Replies::on;
-  const bool opens = client_.session == 0 && binds(row, words, client_);
-  if (!round.is_empty() && (!may_wait(row) || waits || opens)) {
-    submit_round();
-    return false;
+  const Group& group = *node_.services().group;
+  // It was there, or another node led, when this was to be proposed: the handler says NOSCRIPT.
+  if (write.is_unknown && (group.leads() || group.forwards())) return Taken::here;
+  if (is_empty() && answers_now(request, out)) return Taken::done;
+  if (write.is_unknown) return refuse(request, ErrorCode::not_leader, out);
+  if (write.needs_session) {
+    const Opening opening = take_session(request, out);
+    if (opening != Opening::open) return opening == Opening::asked ? Taken::again : Taken::done;
   }
-  if (round.is_empty()) {
-    RespWriter reply{out, client_.dialect};
-    large_.begin();
-    if (large_.is_enabled()) reply.set_large(&large_);
-    reply.set_bound(out.size() + node_.client_memory->reply_bytes_max());
-    Call call{node_.services(), node_.engine(), client_, words, reply};
-    if (admit(call) == nullptr) return true;  // the error is written
-    if (row.has(fact_repeats) && client_.replies == Replies::on && repeat(call, group)) return true;
-    if (!may_propose) {
-      return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)),
-                             out);
-    }
-  }
-  if (opens && !take_session(row, out)) return !client_.waits;
-  if (is_transaction) {
+  if (write.form == Write::Form::transaction) {
     gather_transaction();
-    submit_round();
-    return true;
+    submit();
+    return Taken::done;
   }
-  round.gathered.grows = round.gathered.grows || !row.has(fact_frees);
-  std::vector<std::string_view>& kept =
-      round.gathered.requests.emplace_back(words.begin(), words.end());
-  for (const std::string_view word : words) round.bytes += word.size();
-  if (row.has(fact_script_digest)) {  // the others need not know the text by its digest
-    SEMEL_ASSERT(script != nullptr);
-    kept[0] = row.is(flag_readonly) ? "EVAL_RO" : "EVAL";
-    kept[1] = script->text;
-    round.bytes += script->text.size();
-  }
-  if (waits && submit_wait(row)) return true;
+  gather(request, write.script);
+  if (write.form == Write::Form::wait && submit_wait(request)) return Taken::done;
   // The words of an inline command are gone when the next is read.
-  if (!parser_.in_place() || round.gathered.requests.size() == GroupRound::requests_max ||
-      round.bytes >= GroupRound::bytes_max) {
-    submit_round();
+  if (!request.in_place || round_.gathered.requests.size() == GroupRound::requests_max ||
+      round_.bytes >= GroupRound::bytes_max) {
+    submit();
   }
-  return true;
+  return Taken::done;
+}
+
+void GroupSession::gather(const PresentRequest& request, const SharedScript& script) {
+  const CommandRow& row = *request.row;
+  GroupRequest& gathered = round_.gathered;
+  gathered.grows = gathered.grows || !row.has(fact_frees);
+  std::vector<std::string_view>& kept =
+      gathered.requests.emplace_back(request.words.begin(), request.words.end());
+  for (const std::string_view word : request.words) round_.bytes += word.size();
+  if (!row.has(fact_script_digest)) return;
+  // The others need not know the text by its digest.
+  SEMEL_ASSERT(script != nullptr);
+  kept[0] = row.is(flag_readonly) ? "EVAL_RO" : "EVAL";
+  kept[1] = script->text;
+  round_.bytes += script->text.size();
 }
 
 /// The session that a claim is bound to is an entry of the log: it is opened, and the request comes
-/// again. False: it waits for that, or an error has been written.
-bool Connection::take_session(const CommandRow& row, std::string& out) {
+/// again.
+GroupSession::Opening GroupSession::take_session(const PresentRequest& request, std::string& out) {
   Group& group = *node_.services().group;
-  GroupRound& round = *group_;
-  if (const auto outcome = std::exchange(round.outcome, nullptr)) {
+  if (const auto outcome = std::exchange(round_.outcome, nullptr)) {
     client_.session = outcome->session;
-    if (client_.session != 0) return true;
+    if (client_.session != 0) return Opening::open;
     const ErrorCode why = outcome->read == ErrorCode::ok ? ErrorCode::log_busy : outcome->read;
-    static_cast<void>(
-        refuse_in_group(group_error(group, why, first_slot(row, parser_.arguments())), out));
-    return false;
+    static_cast<void>(refuse(request, why, out));
+    return Opening::refused;
   }
-  round.outcome = std::make_shared<GroupRound::Outcome>();
-  const std::uint64_t wait = client_.handle->begin_work();
-  client_.waits = true;
-  client_.discards_wait_reply = false;
-  group.open_session([&group, handle = client_.handle, outcome = round.outcome, wait](
-                         ErrorCode error, SessionId session) {
+  round_.outcome = std::make_shared<GroupRound::Outcome>();
+  group.open_session([&group, handle = client_.handle, outcome = round_.outcome,
+                      wait = begin_work(client_)](ErrorCode error, SessionId session) {
     outcome->read = error;
     outcome->session = session;
     handle->reply(wait, {}, [&group, session] {
       if (session != 0) group.close_session(session);
     });
   });
-  return false;
+  return Opening::asked;
 }
 
 /// False: what it says is wrong, as the log will answer.
-bool Connection::submit_wait(const CommandRow& row) {
-  GroupRound& round = *group_;
+bool GroupSession::submit_wait(const PresentRequest& request) {
   Group& group = *node_.services().group;
-  const auto words = parser_.arguments();
+  const auto words = request.words;
   Millis timeout{0};
   ClaimWords claim;
   WordSpan rest = words.subspan(std::min<std::size_t>(words.size(), 4));
   if (!read_ms("timeout-ms", words[1], 0, timeout) || !read_claim_words(rest, false, claim)) {
     return false;
   }
-  round.gathered.db = client_.db;
-  round.gathered.dialect = client_.dialect == Resp::three ? 3 : 2;
-  round.gathered.session = client_.session;
+  address_round();
   const std::uint64_t wait = client_.handle->begin_wait();
   client_.waits = true;
   client_.discards_wait_reply = false;
   // The answer may be a result: it is for those who may still read it then.
   client_.waits_for =
-      std::make_unique<QueuedCommand>(QueuedCommand{&row, {words.begin(), words.end()}});
+      std::make_unique<QueuedCommand>(QueuedCommand{request.row, {words.begin(), words.end()}});
   client_.waits_since = 0;
   GroupWait::begin(
       {.group = group,
        .handle = client_.handle,
        .wait = wait,
-       .request = round.gathered,
-       .slot = first_slot(row, words),
+       .request = round_.gathered,
+       .slot = first_slot(*request.row, words),
        .deadline = timeout == Millis{0} ? no_end : deadline_after(group.now(), timeout),
        .is_named = claim.request.claim_id.has_value()});
-  round.gathered = {};
-  round.bytes = 0;
+  round_.gathered = {};
+  round_.bytes = 0;
   return true;
 }
 
-void Connection::gather_transaction() {
-  GroupRound& round = *group_;
+void GroupSession::gather_transaction() {
+  GroupRound& round = round_;
   round.gathered.is_transaction = true;
   for (const QueuedCommand& queued : client_.transaction->commands) {
     round.gathered.requests.emplace_back(queued.words.begin(), queued.words.end());
@@ -267,14 +284,17 @@ void Connection::gather_transaction() {
   }
 }
 
-/// The connection waits for the replies of what was gathered.
-void Connection::submit_round() {
-  GroupRound& round = *group_;
-  if (round.is_empty()) return;
+void GroupSession::address_round() {
+  round_.gathered.db = client_.db;
+  round_.gathered.dialect = client_.dialect == Resp::three ? 3 : 2;
+  round_.gathered.session = client_.session;
+}
+
+void GroupSession::submit() {
+  GroupRound& round = round_;
+  if (is_empty()) return;
   Group& group = *node_.services().group;
-  round.gathered.db = client_.db;
-  round.gathered.dialect = client_.dialect == Resp::three ? 3 : 2;
-  round.gathered.session = client_.session;
+  address_round();
   const bool is_transaction = round.gathered.is_transaction;
   const std::size_t replies = is_transaction ? 1 : round.gathered.requests.size();
   const std::vector<std::string_view>& first = round.gathered.requests.front();
@@ -301,50 +321,37 @@ void Connection::submit_round() {
   if (is_transaction) end_transaction(node_.services(), client_);
 }
 
-/// False: it waits, and comes again.
-bool Connection::read_in_group(const CommandRow& row, const char* start, std::string& out) {
+Taken GroupSession::read(const PresentRequest& request, bool may_join, std::string& out) {
   Group& group = *node_.services().group;
-  GroupRound& round = *group_;
-  const auto words = parser_.arguments();
-  if (client_.reads_here) {
-    dispatch_now(out);
-    return true;
-  }
+  if (client_.reads_here) return Taken::here;
   if (!group.leads() && group.forwards()) {
-    round.outcome = nullptr;  // of a round that this node did not lead to its end
+    round_.outcome = nullptr;  // of a round that this node did not lead to its end
     // It led when this was to be run here. It must not come to the log instead.
-    if (runs_interpreter(node_.services(), client_, row, words)) {
-      return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)),
-                             out);
+    if (runs_interpreter(node_.services(), client_, *request.row, request.words)) {
+      return refuse(request, ErrorCode::not_leader, out);
     }
-    return write_in_group(row, out);
+    return write(request, may_join, out);
   }
-  if (round.outcome != nullptr) {
-    const ErrorCode error = std::exchange(round.outcome, nullptr)->read;
-    if (error != ErrorCode::ok) {
-      round.fresh = 0;
-      return refuse_in_group(group_error(group, error, first_slot(row, words)), out);
-    }
+  if (const auto outcome = std::exchange(round_.outcome, nullptr);
+      outcome != nullptr && outcome->read != ErrorCode::ok) {
+    round_.fresh = 0;
+    return refuse(request, outcome->read, out);
   }
-  const auto end = static_cast<std::size_t>(start - round_begin_) + parser_.consumed();
-  if (end <= round.fresh) {
-    dispatch_now(out);
-    return true;
-  }
-  if (!group.leads()) {
-    return refuse_in_group(group_error(group, ErrorCode::not_leader, first_slot(row, words)), out);
-  }
+  if (request.end <= round_.fresh) return Taken::here;
+  if (!group.leads()) return refuse(request, ErrorCode::not_leader, out);
   // All that has come so far was sent before the answer of this.
-  round.fresh = static_cast<std::size_t>(round_end_ - round_begin_);
-  round.outcome = std::make_shared<GroupRound::Outcome>();
-  const std::uint64_t wait = client_.handle->begin_work();
-  client_.waits = true;
-  client_.discards_wait_reply = false;
-  group.read([handle = client_.handle, outcome = round.outcome, wait](ErrorCode error) {
+  round_.fresh = request.input_end;
+  round_.outcome = std::make_shared<GroupRound::Outcome>();
+  group.read([handle = client_.handle, outcome = round_.outcome,
+              wait = begin_work(client_)](ErrorCode error) {
     outcome->read = error;
     handle->reply(wait, {});
   });
-  return false;
+  return Taken::again;
+}
+
+void GroupSession::forget_input(std::size_t bytes) noexcept {
+  round_.fresh -= std::min(round_.fresh, bytes);
 }
 
 }  // namespace semel::net

@@ -1,0 +1,69 @@
+// What a connection of a node in a group does with a request: it runs it here, asks the leader for
+// a confirmed read, or proposes it to the replicated log.
+//
+// Writes that follow each other are gathered and proposed together. Everything else waits until
+// they are proposed, so that replies come in the order of requests. What waits for the group is
+// given once more when the wait has ended, with the same words.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/cluster/group_round.hpp"
+#include "net/node/group_library_run.hpp"
+#include "net/node/group_request.hpp"
+#include "net/node/group_script_run.hpp"
+#include "net/resp/large_bytes.hpp"
+
+namespace semel::net {
+
+/// Of one connection, on its thread. Its parts outlive it.
+class GroupSession {
+ public:
+  GroupSession(Node& node, ClientState& client, LargeReplies& large) noexcept
+      : node_(node),
+        client_(client),
+        large_(large),
+        library_(node, client),
+        script_(node, client) {}
+  GroupSession(const GroupSession&) = delete;
+  GroupSession& operator=(const GroupSession&) = delete;
+
+  /// `may_join`: it may be proposed together with what is gathered.
+  [[nodiscard]] Taken take(const PresentRequest& request, bool may_join, std::string& out);
+  /// Nothing is gathered.
+  [[nodiscard]] bool is_empty() const noexcept { return round_.is_empty(); }
+  /// The connection waits for the replies of what was gathered, if anything was.
+  void submit();
+  /// The first `bytes` of the round's input have run.
+  void forget_input(std::size_t bytes) noexcept;
+  /// The client has gone.
+  void end() noexcept { script_.end(); }
+
+ private:
+  struct Write;
+
+  [[nodiscard]] Taken write(const PresentRequest& request, bool may_join, std::string& out);
+  [[nodiscard]] Write judge(const PresentRequest& request, bool may_join) const;
+  [[nodiscard]] bool answers_now(const PresentRequest& request, std::string& out);
+  [[nodiscard]] Taken read(const PresentRequest& request, bool may_join, std::string& out);
+  [[nodiscard]] Taken refuse(std::string_view text, std::string& out);
+  [[nodiscard]] Taken refuse(const PresentRequest& request, ErrorCode why, std::string& out);
+  enum class Opening : std::uint8_t { open, asked, refused };
+  [[nodiscard]] Opening take_session(const PresentRequest& request, std::string& out);
+  void gather(const PresentRequest& request, const SharedScript& script);
+  [[nodiscard]] bool submit_wait(const PresentRequest& request);
+  void gather_transaction();
+  void address_round();
+
+  Node& node_;
+  ClientState& client_;
+  LargeReplies& large_;
+  GroupRound round_;
+  GroupLibraryRun library_;
+  GroupScriptRun script_;
+};
+
+}  // namespace semel::net
