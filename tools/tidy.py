@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import tidy_classes  # noqa: E402
 import tidy_lex  # noqa: E402
 import tidy_rooms  # noqa: E402
 
@@ -228,6 +229,7 @@ class Tidy:
             if source.path.endswith('.md'):
                 self.check_page(source)
         self.check_functions()
+        self.check_classes()
         self.check_rooms()
         self.check_labels()
         self.check_build()
@@ -429,6 +431,13 @@ class Tidy:
                 self.report(RATCHET, 1, f'{key} no longer needs its entry: remove it')
             elif length < limit:
                 self.report(RATCHET, 1, f'{key} has shrunk: lower its entry to {length}')
+
+    def check_classes(self):
+        ratchet_file = self.root / tidy_classes.RATCHET
+        ratchet = json.loads(ratchet_file.read_text()) if ratchet_file.exists() else {}
+        texts = [(source.path, source.text) for source in self.sources]
+        for path, message in tidy_classes.findings(texts, ratchet):
+            self.report(path, 1, message)
 
     def check_rooms(self):
         """Rooms are small, arrows between them go one way, and no units include each other."""

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / 'tools'))
 import tidy  # noqa: E402
+import tidy_classes  # noqa: E402
 import tidy_lex  # noqa: E402
 
 UNFINISHED = 'TO' + 'DO'
@@ -288,7 +289,7 @@ class TidyTest(unittest.TestCase):
 
     def test_a_class_is_no_function_but_its_members_are(self):
         self.sound('engine/core/a.hpp', self.header(
-            'struct alignas(64) A {\n' + '  void g() {}\n' * 80 + '};\n'))
+            'struct alignas(64) A {\n' + '  void g();\n' * 80 + '};\n'))
         self.broken('engine/core/a.hpp', self.header(
             'class A {\n public:\n' + self.function(71) + '};\n'), 'f has 71 lines', 4)
 
@@ -303,6 +304,44 @@ class TidyTest(unittest.TestCase):
         self.assertIn('f has 81 lines; the limit is 80', with_ratchet(81, 80)[0])
         self.assertIn('lower its entry to 79', with_ratchet(79, 80)[0])
         self.assertIn('remove it', with_ratchet(70, 80)[0])
+
+    # --- classes --------------------------------------------------------------------------------
+
+    def class_of(self, methods=0, members=0, lines=3, more=''):
+        body = ''.join(f'  void f{n}(int a) const {{\n' + '    g();\n' * (lines - 2) + '  }\n'
+                       for n in range(methods))
+        data = ''.join(f'  std::function<void(int)> m{n}_{{}};\n' for n in range(members))
+        return self.header(f'class A : public B {{\n public:\n{more}{body} private:\n{data}}};\n')
+
+    def test_a_class_has_at_most_25_methods_500_lines_and_20_members(self):
+        for fits, broken, message in (
+                ({'methods': 25}, {'methods': 26}, 'A has 26 methods'),
+                ({'methods': 10, 'lines': 50}, {'methods': 11, 'lines': 50}, '550 lines'),
+                ({'methods': 25, 'members': 20}, {'methods': 25, 'members': 21}, '21 data')):
+            self.sound('engine/core/a.hpp', self.class_of(**fits))
+            self.broken('engine/core/a.hpp', self.class_of(**broken), message, 1)
+
+    def test_methods_count_where_they_stand_and_declarations_do_not(self):
+        more = ('  A(const A&) = delete;\n  using X = int;\n  void declared(int);\n'
+                '  static constexpr int y = 1;\n  enum class E { a };\n'
+                '  struct In {\n    int a;\n    void h() {}\n  };\n')
+        header = self.class_of(methods=20, members=20, more=more)
+        out = ''.join(f'namespace n {{\nvoid A::g{n}() {{}}\n}}\n' for n in range(6))
+        self.tree_broken({'engine/core/a.hpp': header, 'engine/core/a.cpp': out},
+                         'A has 26 methods with 66 lines and 20 data members')
+
+    def test_a_record_is_no_owner(self):
+        self.sound('engine/core/a.hpp', self.class_of(methods=3, members=40))
+
+    def test_the_list_of_large_classes_may_only_shrink(self):
+        def with_entry(methods, *entry):
+            ratchet = json.dumps({'engine/core/a.hpp:A': entry}) + '\n'
+            return findings({'engine/core/a.hpp': self.class_of(methods=methods),
+                             tidy_classes.RATCHET: ratchet})
+        self.assertEqual(with_entry(30, 30, 90, 0), [])
+        self.assertIn('A has 31 methods', with_entry(31, 30, 90, 0)[0])
+        self.assertIn('lower its entry to [29, 90, 0]', with_entry(29, 30, 90, 0)[0])
+        self.assertIn('remove it', with_entry(25, 30, 90, 0)[0])
 
     # --- the build and the reader ---------------------------------------------------------------
 
