@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
+#include "base/coding.hpp"
 
 namespace semel::engine {
 namespace {
@@ -75,40 +76,6 @@ enum PolicyFlag : std::uint8_t {
   flag_fair = 8,
 };
 
-void put_varint(std::string& to, std::uint64_t value) {
-  for (; value >= 128; value >>= 7) to.push_back(static_cast<char>(value | 128));
-  to.push_back(static_cast<char>(value));
-}
-
-class Reader {
- public:
-  explicit Reader(Bytes bytes) noexcept : bytes_(bytes) {}
-  [[nodiscard]] std::uint8_t byte() noexcept {
-    if (bytes_.empty()) {
-      good_ = false;
-      return 0;
-    }
-    const auto value = static_cast<std::uint8_t>(bytes_.front());
-    bytes_.remove_prefix(1);
-    return value;
-  }
-  [[nodiscard]] std::uint64_t varint() noexcept {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 63; shift += 7) {
-      const std::uint8_t part = byte();
-      value |= std::uint64_t{part & 127U} << shift;
-      if (part < 128) return value;
-    }
-    good_ = false;
-    return 0;
-  }
-  [[nodiscard]] bool ended() const noexcept { return good_ && bytes_.empty(); }
-
- private:
-  Bytes bytes_;
-  bool good_ = true;
-};
-
 }  // namespace
 
 bool is_namespace_name(Bytes name) noexcept {
@@ -178,32 +145,33 @@ std::string encode_policy(const Policy& policy) {
   bytes.push_back(static_cast<char>(policy.on_lease_end));
   bytes.push_back(static_cast<char>(policy.on_failure));
   bytes.push_back(static_cast<char>(policy.on_exception));
-  put_varint(bytes, policy.attempts_max);
-  for (const Term& time : times) put_varint(bytes, static_cast<std::uint64_t>(time.get(policy)));
+  base::put_varint(bytes, policy.attempts_max);
+  for (const Term& time : times)
+    base::put_varint(bytes, static_cast<std::uint64_t>(time.get(policy)));
   return bytes;
 }
 
 std::optional<Policy> decode_policy(Bytes bytes) {
-  Reader reader{bytes};
-  if (reader.byte() != form) return std::nullopt;
+  base::ByteReader reader{bytes};
+  if (reader.fixed<std::uint8_t>() != form) return std::nullopt;
   Policy policy;
-  policy.db = reader.byte();
-  const std::uint8_t flags = reader.byte();
+  policy.db = reader.fixed<std::uint8_t>();
+  const std::uint8_t flags = reader.fixed<std::uint8_t>();
   if (flags > (flag_strict | flag_fail_open | flag_issued | flag_fair)) return std::nullopt;
   policy.strict = (flags & flag_strict) != 0;
   policy.fail_open = (flags & flag_fail_open) != 0;
   policy.issued = (flags & flag_issued) != 0;
   policy.fair = (flags & flag_fair) != 0;
-  policy.on_lease_end = static_cast<Policy::OnLeaseEnd>(reader.byte());
-  policy.on_failure = static_cast<Policy::OnFailure>(reader.byte());
-  policy.on_exception = static_cast<Policy::OnFailure>(reader.byte());
+  policy.on_lease_end = static_cast<Policy::OnLeaseEnd>(reader.fixed<std::uint8_t>());
+  policy.on_failure = static_cast<Policy::OnFailure>(reader.fixed<std::uint8_t>());
+  policy.on_exception = static_cast<Policy::OnFailure>(reader.fixed<std::uint8_t>());
   policy.attempts_max = static_cast<std::uint32_t>(reader.varint());
   for (Millis Policy::*const time :
        {&Policy::lease, &Policy::result_ttl, &Policy::unique_ttl, &Policy::failure_ttl,
         &Policy::attempts_ttl, &Policy::window, &Policy::ahead, &Policy::retry_after_max}) {
     policy.*time = Millis{static_cast<std::int64_t>(reader.varint())};
   }
-  if (!reader.ended() || !check_policy(policy)) return std::nullopt;
+  if (!reader.is_at_end() || !check_policy(policy)) return std::nullopt;
   return policy;
 }
 

@@ -1,16 +1,14 @@
 #include "engine/rules/hash_value.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include <xxhash.h>
 
+#include "base/coding.hpp"
 #include "engine/rules/bytes.hpp"
 
 namespace semel::engine {
-
-static_assert(std::endian::native == std::endian::little, "the format is copied, not swapped");
 
 namespace {
 
@@ -19,35 +17,14 @@ constexpr char form_indexed = 2;
 constexpr std::size_t plain_head = 2;
 constexpr std::size_t indexed_head = 1 + sizeof(std::uint32_t) + sizeof(std::uint64_t);
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-constexpr unsigned varint_bytes_max = 5;
-
-std::size_t varint_bytes(std::size_t value) noexcept {
-  return static_cast<std::size_t>(std::max(1, (64 - std::countl_zero(value) + 6) / 7));
-}
-
-void put_varint(std::size_t value, std::string& to) {
-  for (; value >= 128; value >>= 7) to.push_back(static_cast<char>(value | 128));
-  to.push_back(static_cast<char>(value));
-}
-
-/// None: it does not end in time.
-std::optional<std::size_t> take_varint(Bytes bytes, std::size_t& at) noexcept {
-  std::size_t value = 0;
-  for (unsigned i = 0; i < varint_bytes_max && at < bytes.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
-    value |= std::size_t{byte & 127U} << (7 * i);
-    if (byte < 128) return value;
-  }
-  return std::nullopt;
-}
-
 std::size_t pair_bytes(Bytes field, Bytes value) noexcept {
-  return varint_bytes(field.size()) + varint_bytes(value.size()) + field.size() + value.size();
+  return base::varint_bytes(field.size()) + base::varint_bytes(value.size()) + field.size() +
+         value.size();
 }
 
 void put_pair(Bytes field, Bytes value, std::string& to) {
-  put_varint(field.size(), to);
-  put_varint(value.size(), to);
+  base::put_varint(to, field.size());
+  base::put_varint(to, value.size());
   to.append(field).append(value);
 }
 
@@ -91,9 +68,9 @@ HashView::HashView(Bytes value) noexcept : good_(false) {
     pairs_ = value.substr(plain_head);
     good_ = fields_ != 0 && fields_ <= plain_fields_max;
   } else if (value[0] == form_indexed && value.size() >= indexed_head) {
-    std::uint32_t fields = 0;
-    std::memcpy(&fields, value.data() + 1, sizeof fields);
-    std::memcpy(&seed_, value.data() + 1 + sizeof fields, sizeof seed_);
+    base::ByteReader head{value.substr(1)};
+    const auto fields = head.fixed<std::uint32_t>();
+    seed_ = head.fixed<std::uint64_t>();
     value.remove_prefix(indexed_head);
     const std::size_t index_bytes = std::size_t{fields} * word_bytes;
     if (fields > plain_fields_max && index_bytes <= value.size()) {
@@ -107,16 +84,14 @@ HashView::HashView(Bytes value) noexcept : good_(false) {
 }
 
 std::optional<HashView::Found> HashView::pair_in(Bytes pairs, std::size_t at) noexcept {
-  std::size_t end = at;
-  const auto field_bytes = take_varint(pairs, end);
-  const auto value_bytes = field_bytes ? take_varint(pairs, end) : std::nullopt;
-  if (!value_bytes || *field_bytes > pairs.size() - end ||
-      *value_bytes > pairs.size() - end - *field_bytes) {
-    return std::nullopt;
-  }
-  const char* const field = pairs.data() + end;
-  end += *field_bytes + *value_bytes;
-  return Found{at, end, {field, *field_bytes}, {field + *field_bytes, *value_bytes}};
+  if (at > pairs.size()) return std::nullopt;  // by a damaged index
+  base::ByteReader reader{pairs.substr(at)};
+  const std::uint64_t field_bytes = reader.varint();
+  const std::uint64_t value_bytes = reader.varint();
+  const Bytes field = reader.take(field_bytes);
+  const Bytes value = reader.take(value_bytes);
+  if (!reader.is_good()) return std::nullopt;
+  return Found{at, pairs.size() - reader.rest().size(), field, value};
 }
 
 std::uint64_t HashView::index_word(std::size_t position) const noexcept {

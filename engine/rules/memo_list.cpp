@@ -1,9 +1,9 @@
 #include "engine/rules/memo_list.hpp"
 
 #include <cstdint>
-#include <cstring>
 
 #include "base/assert.hpp"
+#include "base/coding.hpp"
 
 namespace semel::engine {
 namespace {
@@ -13,39 +13,16 @@ constexpr std::size_t memo_bytes_field = 4;
 static_assert(limits::step_name_max <= 0xffff);
 static_assert(limits::memos_bytes_max <= 0xffffffff);
 
-template <class Number>
-[[nodiscard]] bool take_memo_number(Bytes& from, Number& number) noexcept {
-  if (from.size() < sizeof number) return false;
-  std::memcpy(&number, from.data(), sizeof number);
-  from.remove_prefix(sizeof number);
-  return true;
-}
-
-[[nodiscard]] bool take_memo_bytes(Bytes& from, std::size_t count, Bytes& taken) noexcept {
-  if (count > from.size()) return false;
-  taken = from.substr(0, count);
-  from.remove_prefix(count);
-  return true;
-}
-
 [[nodiscard]] std::size_t packed_size(const MemoView& memo) noexcept {
   const std::size_t digest = memo.payload.algorithm != 0 ? memo.payload.digest.size() : 0;
   return 1 + digest + memo_name_field + memo_bytes_field + memo.step.size() + memo.bytes.size();
 }
 
-template <class Number>
-void put_memo_number(Number number, std::string& to) {
-  to.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
 void put_memo(const MemoView& memo, std::string& to) {
   to.push_back(static_cast<char>(memo.payload.algorithm));
-  if (memo.payload.algorithm != 0) {
-    to.append(reinterpret_cast<const char*>(memo.payload.digest.data()),
-              memo.payload.digest.size());
-  }
-  put_memo_number(static_cast<std::uint16_t>(memo.step.size()), to);
-  put_memo_number(static_cast<std::uint32_t>(memo.bytes.size()), to);
+  if (memo.payload.algorithm != 0) base::put_array(to, memo.payload.digest);
+  base::put_fixed(to, static_cast<std::uint16_t>(memo.step.size()));
+  base::put_fixed(to, static_cast<std::uint32_t>(memo.bytes.size()));
   to.append(memo.step).append(memo.bytes);
 }
 
@@ -56,19 +33,18 @@ void put_memo(const MemoView& memo, std::string& to) {
 }  // namespace
 
 bool MemoReader::next(MemoView& memo) noexcept {
-  Bytes rest = rest_;
-  std::uint16_t name_size = 0;
-  std::uint32_t memo_size = 0;
-  Fingerprint payload;
-  if (!take_memo_number(rest, payload.algorithm)) return false;
-  if (payload.algorithm != 0 && !take_memo_number(rest, payload.digest)) return false;
-  if (!take_memo_number(rest, name_size) || !take_memo_number(rest, memo_size)) return false;
-  if (!take_memo_bytes(rest, name_size, memo.step) ||
-      !take_memo_bytes(rest, memo_size, memo.bytes)) {
-    return false;
-  }
-  memo.payload = payload;
-  rest_ = rest;
+  if (rest_.empty()) return false;
+  base::ByteReader reader{rest_};
+  MemoView found;
+  found.payload.algorithm = reader.fixed<std::uint8_t>();
+  if (found.payload.algorithm != 0) reader.array(found.payload.digest);
+  const auto name_size = reader.fixed<std::uint16_t>();
+  const auto memo_size = reader.fixed<std::uint32_t>();
+  found.step = reader.take(name_size);
+  found.bytes = reader.take(memo_size);
+  if (!reader.is_good()) return false;
+  memo = found;
+  rest_ = reader.rest();
   return true;
 }
 

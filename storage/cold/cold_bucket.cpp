@@ -1,9 +1,9 @@
 #include "storage/cold/cold_bucket.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/assert.hpp"
+#include "base/coding.hpp"
 #include "semel/limits.hpp"
 #include "semel/op.hpp"
 
@@ -36,54 +36,6 @@ bool read_kind(std::uint8_t head, Kind& kind) noexcept {
   return is_record_kind(kind);
 }
 
-void put_varint(std::uint64_t value, std::string& out) {
-  for (; value >= 128; value >>= 7) out.push_back(static_cast<char>(value | 128));
-  out.push_back(static_cast<char>(value));
-}
-
-/// A difference that may be negative; wraps around as the subtraction did.
-void put_signed(std::uint64_t difference, std::string& out) {
-  put_varint((difference << 1) ^ (0 - (difference >> 63)), out);
-}
-
-bool read_varint(Bytes& from, std::uint64_t& value) noexcept {
-  value = 0;
-  for (unsigned shift = 0; shift < 64 && !from.empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(from.front());
-    from.remove_prefix(1);
-    value |= static_cast<std::uint64_t>(byte & 127) << shift;
-    if (byte < 128) return true;
-  }
-  return false;
-}
-
-bool read_signed(Bytes& from, std::uint64_t& difference) noexcept {
-  std::uint64_t folded = 0;
-  if (!read_varint(from, folded)) return false;
-  difference = (folded >> 1) ^ (0 - (folded & 1));
-  return true;
-}
-
-bool read_bytes(Bytes& from, std::size_t count, Bytes& taken) noexcept {
-  if (count > from.size()) return false;
-  taken = from.substr(0, count);
-  from.remove_prefix(count);
-  return true;
-}
-
-template <class Array>
-bool read_array(Bytes& from, Array& to) noexcept {
-  Bytes taken;
-  if (!read_bytes(from, to.size(), taken)) return false;
-  std::memcpy(to.data(), taken.data(), to.size());
-  return true;
-}
-
-template <class Array>
-void put_array(const Array& from, std::string& out) {
-  out.append(reinterpret_cast<const char*>(from.data()), from.size());
-}
-
 /// How a claim's time is stored: 0 none, 1 equal to the record's end, 2 as a number.
 std::uint64_t form_of(Timestamp time, Timestamp due) noexcept {
   if (time == Timestamp{}) return 0;
@@ -109,18 +61,18 @@ void put_claim(const ClaimRecord& claim, Version version, Timestamp due,
   if (claim.result_digest != decltype(claim.result_digest){}) flags |= flag_digest;
   if (claim.fingerprint.algorithm != 0) flags |= flag_fingerprint;
   if (!claim.owner.empty()) flags |= flag_owner;
-  put_varint(flags, out);
-  put_varint(version - claim.epoch, out);
-  if ((flags & flag_attempts) != 0) put_varint(claim.attempts, out);
+  base::put_varint(out, flags);
+  base::put_varint(out, version - claim.epoch);
+  if ((flags & flag_attempts) != 0) base::put_varint(out, claim.attempts);
   for (const Timestamp time : times) {
     if (form_of(time, due) != 2) continue;
-    put_signed(durable_clock.to_durable_ms(time) - origin_of(due, durable_clock), out);
+    base::put_signed(out, durable_clock.to_durable_ms(time) - origin_of(due, durable_clock));
   }
-  if (claim.claim_id) put_array(*claim.claim_id, out);
-  if ((flags & flag_digest) != 0) put_array(claim.result_digest, out);
+  if (claim.claim_id) base::put_array(out, *claim.claim_id);
+  if ((flags & flag_digest) != 0) base::put_array(out, claim.result_digest);
   if ((flags & flag_fingerprint) != 0) {
     out.push_back(static_cast<char>(claim.fingerprint.algorithm));
-    put_array(claim.fingerprint.digest, out);
+    base::put_array(out, claim.fingerprint.digest);
   }
   if ((flags & flag_owner) != 0) {
     out.push_back(static_cast<char>(claim.owner.size()));  // at most limits::owner_label_max
@@ -129,13 +81,12 @@ void put_claim(const ClaimRecord& claim, Version version, Timestamp due,
   out.append(claim.result);
 }
 
-bool read_claim(Bytes from, Version version, Timestamp due, const DurableClock& durable_clock,
+bool read_claim(Bytes bytes, Version version, Timestamp due, const DurableClock& durable_clock,
                 ClaimRecord& claim) noexcept {
-  std::uint64_t flags = 0;
-  std::uint64_t behind = 0;
-  std::uint64_t attempts = 1;
-  if (!read_varint(from, flags) || !read_varint(from, behind)) return false;
-  if ((flags & flag_attempts) != 0 && !read_varint(from, attempts)) return false;
+  base::ByteReader from{bytes};
+  const std::uint64_t flags = from.varint();
+  const std::uint64_t behind = from.varint();
+  const std::uint64_t attempts = (flags & flag_attempts) != 0 ? from.varint() : 1;
   claim.state = static_cast<ClaimState>(flags & 7);
   claim.result_expired = (flags & flag_expired) != 0;
   claim.poison = (flags & flag_poison) != 0;
@@ -143,33 +94,23 @@ bool read_claim(Bytes from, Version version, Timestamp due, const DurableClock& 
   claim.epoch = version - behind;
   const auto take_time = [&](unsigned shift, Timestamp& time) {
     const std::uint64_t form = flags >> shift & 3;
-    std::uint64_t difference = 0;
     if (form == 1) time = due;
-    if (form != 2) return form != 3;
-    if (!read_signed(from, difference)) return false;
-    time = durable_clock.from_durable_ms(origin_of(due, durable_clock) + difference);
-    return true;
+    if (form == 3) from.fail();
+    if (form != 2) return;
+    time = durable_clock.from_durable_ms(origin_of(due, durable_clock) + from.signed_varint());
   };
-  if (!take_time(lease_shift, claim.lease_until) || !take_time(result_shift, claim.result_until) ||
-      !take_time(unique_shift, claim.unique_until)) {
-    return false;
-  }
-  if ((flags & flag_id) != 0 && !read_array(from, claim.claim_id.emplace())) return false;
-  if ((flags & flag_digest) != 0 && !read_array(from, claim.result_digest)) return false;
+  take_time(lease_shift, claim.lease_until);
+  take_time(result_shift, claim.result_until);
+  take_time(unique_shift, claim.unique_until);
+  if ((flags & flag_id) != 0) from.array(claim.claim_id.emplace());
+  if ((flags & flag_digest) != 0) from.array(claim.result_digest);
   if ((flags & flag_fingerprint) != 0) {
-    if (from.empty()) return false;
-    claim.fingerprint.algorithm = static_cast<std::uint8_t>(from.front());
-    from.remove_prefix(1);
-    if (!read_array(from, claim.fingerprint.digest)) return false;
+    claim.fingerprint.algorithm = from.fixed<std::uint8_t>();
+    from.array(claim.fingerprint.digest);
   }
-  if ((flags & flag_owner) != 0) {
-    if (from.empty()) return false;
-    const auto size = static_cast<unsigned char>(from.front());
-    from.remove_prefix(1);
-    if (!read_bytes(from, size, claim.owner)) return false;
-  }
-  claim.result = from;
-  return true;
+  if ((flags & flag_owner) != 0) claim.owner = from.take(from.fixed<std::uint8_t>());
+  claim.result = from.take_rest();
+  return from.is_good();
 }
 
 /// One byte and one value if all are the same, which is usual.
@@ -202,9 +143,9 @@ std::uint8_t encode_value(const Mutation& record, const DurableClock& durable_cl
 }
 
 void encode_bucket(std::span<const BucketRecord> records, std::string& out) {
-  put_varint(records.size(), out);
+  base::put_varint(out, records.size());
   if (records.empty()) return;
-  const auto varint = [&](std::uint64_t value) { put_varint(value, out); };
+  const auto varint = [&](std::uint64_t value) { base::put_varint(out, value); };
   put_column(
       records, out, [](const BucketRecord& r) { return r.head; },
       [&](std::uint8_t head) { out.push_back(static_cast<char>(head)); });
@@ -218,20 +159,18 @@ void encode_bucket(std::span<const BucketRecord> records, std::string& out) {
   Version version = 0;
   for (const BucketRecord& record : records) {
     SEMEL_ASSERT(record.version >= version);
-    put_varint(record.version - version, column);
+    base::put_varint(column, record.version - version);
     version = record.version;
   }
-  put_varint(column.size(), out);
-  out.append(column);
+  base::put_prefixed(out, column);
   column.clear();
   std::uint64_t due = 0;
   for (const BucketRecord& record : records) {
     if (record.due == DurableClock::no_end_ms) continue;
-    put_signed(record.due - due, column);
+    base::put_signed(column, record.due - due);
     due = record.due;
   }
-  put_varint(column.size(), out);
-  out.append(column);
+  base::put_prefixed(out, column);
   for (const BucketRecord& record : records) out.append(record.key);
   for (const BucketRecord& record : records) out.append(record.value);
 }
@@ -241,51 +180,38 @@ void BucketReader::stop() noexcept {
   damaged_ = true;
 }
 
-bool BucketReader::read_column(Bytes& from, bool bytes, Column& column) {
-  if (from.empty()) return false;
-  column.uniform = from.front() == 1;
-  from.remove_prefix(1);
-  const auto skip = [&](std::uint64_t& value) {
-    if (!bytes) return read_varint(from, value);
-    if (from.empty()) return false;
-    value = static_cast<unsigned char>(from.front());
-    from.remove_prefix(1);
-    return true;
-  };
-  if (column.uniform) return skip(column.same);
-  const Bytes start = from;
-  std::uint64_t ignored = 0;
-  for (std::uint64_t i = 0; i < left_; ++i) {
-    if (!skip(ignored)) return false;
-  }
-  column.rest = start.substr(0, start.size() - from.size());
-  return true;
+std::uint64_t BucketReader::take(base::ByteReader& from, bool bytes) noexcept {
+  return bytes ? from.fixed<std::uint8_t>() : from.varint();
 }
 
-bool BucketReader::take(Column& column, bool bytes, std::uint64_t& value) {
+std::uint64_t BucketReader::take(Column& column, bool bytes) noexcept {
+  return column.uniform ? column.same : take(column.rest, bytes);
+}
+
+BucketReader::Column BucketReader::read_column(base::ByteReader& from, bool bytes) const noexcept {
+  Column column;
+  column.uniform = from.fixed<std::uint8_t>() == 1;
   if (column.uniform) {
-    value = column.same;
-    return true;
+    column.same = take(from, bytes);
+    return column;
   }
-  if (!bytes) return read_varint(column.rest, value);
-  if (column.rest.empty()) return false;
-  value = static_cast<unsigned char>(column.rest.front());
-  column.rest.remove_prefix(1);
-  return true;
+  const Bytes start = from.rest();
+  for (std::uint64_t i = 0; i < left_ && from.is_good(); ++i) static_cast<void>(take(from, bytes));
+  column.rest = base::ByteReader{start.substr(0, start.size() - from.rest().size())};
+  return column;
 }
 
 BucketReader::BucketReader(Bytes bucket) {
-  if (!read_varint(bucket, left_)) {
-    stop();
-    return;
+  base::ByteReader from{bucket};
+  left_ = from.varint();
+  if (left_ != 0) {
+    heads_ = read_column(from, true);
+    key_sizes_ = read_column(from, false);
+    value_sizes_ = read_column(from, false);
+    versions_ = base::ByteReader{from.prefixed()};
+    dues_ = base::ByteReader{from.prefixed()};
   }
-  if (left_ == 0) return;
-  std::uint64_t size = 0;
-  const bool whole = read_column(bucket, true, heads_) && read_column(bucket, false, key_sizes_) &&
-                     read_column(bucket, false, value_sizes_) && read_varint(bucket, size) &&
-                     read_bytes(bucket, size, versions_) && read_varint(bucket, size) &&
-                     read_bytes(bucket, size, dues_);
-  if (!whole) {
+  if (!from.is_good()) {
     stop();
     return;
   }
@@ -294,37 +220,26 @@ BucketReader::BucketReader(Bytes bucket) {
   if (sizes.uniform) {
     key_bytes = sizes.same * left_;
   } else {
-    for (std::uint64_t i = 0; i < left_; ++i) {
-      std::uint64_t each = 0;
-      static_cast<void>(take(sizes, false, each));  // read_column() has checked them
-      key_bytes += each;
-    }
+    for (std::uint64_t i = 0; i < left_; ++i) key_bytes += take(sizes, false);
   }
-  if (!read_bytes(bucket, key_bytes, keys_)) stop();
-  values_ = bucket;
+  keys_ = base::ByteReader{from.take(key_bytes)};
+  values_ = base::ByteReader{from.take_rest()};
+  if (!from.is_good()) stop();
 }
 
 bool BucketReader::next(BucketRecord& record) {
   if (left_ == 0) return false;
-  std::uint64_t head = 0;
-  std::uint64_t key_size = 0;
-  std::uint64_t value_size = 0;
-  std::uint64_t more = 0;
-  if (!take(heads_, true, head) || !take(key_sizes_, false, key_size) ||
-      !take(value_sizes_, false, value_size) || !read_varint(versions_, more) ||
-      !read_bytes(keys_, key_size, record.key) || !read_bytes(values_, value_size, record.value)) {
+  record.head = static_cast<std::uint8_t>(take(heads_, true));
+  record.key = keys_.take(take(key_sizes_, false));
+  record.value = values_.take(take(value_sizes_, false));
+  record.version = version_ += versions_.varint();
+  record.due = DurableClock::no_end_ms;
+  if ((record.head & head_endless) == 0) record.due = due_ += dues_.signed_varint();
+  for (const base::ByteReader* column :
+       {&heads_.rest, &key_sizes_.rest, &value_sizes_.rest, &keys_, &values_, &versions_, &dues_}) {
+    if (column->is_good()) continue;
     stop();
     return false;
-  }
-  record.head = static_cast<std::uint8_t>(head);
-  record.version = version_ += more;
-  record.due = DurableClock::no_end_ms;
-  if ((head & head_endless) == 0) {
-    if (!read_signed(dues_, more)) {
-      stop();
-      return false;
-    }
-    record.due = due_ += more;
   }
   --left_;
   return true;

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 
+#include "base/coding.hpp"
 #include "semel/journal.hpp"
 #include "storage/log/durable_clock.hpp"
 
@@ -51,12 +52,14 @@ class BucketReader {
 
  private:
   struct Column {
-    Bytes rest;
+    base::ByteReader rest{{}};
     std::uint64_t same = 0;
     bool uniform = false;
   };
-  [[nodiscard]] bool read_column(Bytes& from, bool bytes, Column& column);
-  [[nodiscard]] bool take(Column& column, bool bytes, std::uint64_t& value);
+  /// `bytes`: of numbers of one byte, not of varints.
+  [[nodiscard]] Column read_column(base::ByteReader& from, bool bytes) const noexcept;
+  [[nodiscard]] static std::uint64_t take(base::ByteReader& from, bool bytes) noexcept;
+  [[nodiscard]] static std::uint64_t take(Column& column, bool bytes) noexcept;
   void stop() noexcept;
 
   std::uint64_t left_ = 0;
@@ -64,10 +67,10 @@ class BucketReader {
   Column heads_;
   Column key_sizes_;
   Column value_sizes_;
-  Bytes versions_;
-  Bytes dues_;
-  Bytes keys_;
-  Bytes values_;
+  base::ByteReader versions_{{}};
+  base::ByteReader dues_{{}};
+  base::ByteReader keys_{{}};
+  base::ByteReader values_{{}};
   Version version_ = 0;
   std::uint64_t due_ = 0;
 };

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/coding.hpp"
 #include "base/random.hpp"
 #include "semel/cold_directory.hpp"
 #include "storage/archive/rocks_status.hpp"
@@ -25,16 +26,6 @@ namespace {
 
 constexpr std::uint64_t format_version = 2;  // 1: strings and claims only
 constexpr std::size_t key_bytes = 13;
-
-void put_word(std::uint64_t value, std::string& out) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-bool read_word(Bytes& from, std::uint64_t& value) noexcept {
-  if (from.size() < sizeof value) return false;
-  std::memcpy(&value, from.data(), sizeof value);
-  from.remove_prefix(sizeof value);
-  return true;
-}
 
 }  // namespace
 
@@ -64,18 +55,18 @@ std::string encode_facts(const ColdPart& part, const DurableClock& durable_clock
         durable_clock.to_durable_ms(facts.earliest_end),
         durable_clock.to_durable_ms(facts.latest_end),
         durable_clock.to_durable_ms(facts.latest_finite_end)}) {
-    put_word(word, out);
+    base::put_fixed(out, word);
   }
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
     for (unsigned step = 0; step < DueCounts::steps; ++step) {
-      const std::uint32_t count = part.living.at(db, step);
-      out.append(reinterpret_cast<const char*>(&count), sizeof count);
+      base::put_fixed(out, std::uint32_t{part.living.at(db, step)});
     }
   }
   return out;
 }
 
 bool decode_facts(Bytes bytes, const DurableClock& durable_clock, PartFacts& facts, Bytes& counts) {
+  base::ByteReader reader{bytes};
   std::uint64_t format = 0;
   std::uint64_t earliest = 0;
   std::uint64_t latest = 0;
@@ -84,23 +75,22 @@ bool decode_facts(Bytes bytes, const DurableClock& durable_clock, PartFacts& fac
        {&format, &facts.number, &facts.generation, &facts.first, &facts.last, &facts.records,
         &facts.buckets, &facts.filter_lines, &facts.databases, &facts.largest_version, &earliest,
         &latest, &latest_finite}) {
-    if (!read_word(bytes, *word)) return false;
+    *word = reader.fixed<std::uint64_t>();
   }
   facts.earliest_end = durable_clock.from_durable_ms(earliest);
   facts.latest_end = durable_clock.from_durable_ms(latest);
   facts.latest_finite_end = durable_clock.from_durable_ms(latest_finite);
-  counts = bytes;
-  return format != 0 && format <= format_version && facts.first <= facts.last &&
+  counts = reader.take_rest();
+  return reader.is_good() && format != 0 && format <= format_version && facts.first <= facts.last &&
          facts.buckets != 0 && facts.filter_lines != 0 && facts.filter_lines <= facts.records + 1;
 }
 
 bool decode_counts(Bytes counts, ColdPart& part) {
   if (counts.size() != limits::db_count * DueCounts::steps * sizeof(std::uint32_t)) return false;
+  base::ByteReader reader{counts};
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
     for (unsigned step = 0; step < DueCounts::steps; ++step) {
-      std::uint32_t count = 0;
-      std::memcpy(&count, counts.data(), sizeof count);
-      counts.remove_prefix(sizeof count);
+      const auto count = reader.fixed<std::uint32_t>();
       if (count != 0) part.living.set(db, step, count);
     }
   }
@@ -149,7 +139,7 @@ Status RocksColdStore::attach(unsigned shard_count, RankOf rank_of) {
   format_ = format_version;
   std::string bytes;
   for (const std::uint64_t word : {format_version, std::uint64_t{shard_count_}, seed_}) {
-    put_word(word, bytes);
+    base::put_fixed(bytes, word);
   }
   const base::MutexLock lock{writes_};
   return put_store_facts(StoreFacts::description, bytes);
@@ -194,7 +184,8 @@ Status RocksColdStore::keep_flushes() {
   const base::MutexLock lock{writes_};  // an older state must not be written over a newer one
   std::string bytes;
   for (const auto& mark : flushed_) {
-    put_word(mark.load(std::memory_order_acquire), bytes);  // mo: acquire [cold_store.flushed]
+    // mo: acquire [cold_store.flushed]
+    base::put_fixed(bytes, mark.load(std::memory_order_acquire));
   }
   return put_store_facts(StoreFacts::flushes, bytes);
 }
@@ -223,10 +214,11 @@ Result<ColdDescription> read_cold_description(rocksdb::DB& database,
   rocksdb::Status status = database.Get({}, family, cold_key(0, ColdKey::facts, 0), &bytes);
   if (status.IsNotFound()) return is;
   if (!status.ok()) return error_of(status, "cold store");
-  Bytes rest = bytes;
-  std::uint64_t shards = 0;
-  if (!read_word(rest, is.format) || !read_word(rest, shards) || !read_word(rest, is.seed) ||
-      is.format == 0) {
+  base::ByteReader fields{bytes};
+  is.format = fields.fixed<std::uint64_t>();
+  const auto shards = fields.fixed<std::uint64_t>();
+  is.seed = fields.fixed<std::uint64_t>();
+  if (!fields.is_good() || is.format == 0) {
     return Error{ErrorCode::storage_damaged, "the cold store's description is not complete"};
   }
   if (is.format > format_version) {
@@ -236,8 +228,9 @@ Result<ColdDescription> read_cold_description(rocksdb::DB& database,
   status = database.Get({}, family, cold_key(0, ColdKey::facts, 2), &bytes);
   if (status.IsNotFound()) return is;
   if (!status.ok()) return error_of(status, "cold store");
-  rest = bytes;
-  if (read_word(rest, is.generation)) return is;
+  base::ByteReader generation{bytes};
+  is.generation = generation.fixed<std::uint64_t>();
+  if (generation.is_good()) return is;
   return Error{ErrorCode::storage_damaged, "the cold store's generation is not complete"};
 }
 
@@ -256,10 +249,10 @@ Status RocksColdStore::read_store_facts() {
       database_->Get({}, family_, cold_key(0, ColdKey::facts, 1), &bytes);
   if (status.IsNotFound()) return Done{};
   if (!status.ok()) return error_of(status, "cold store");
-  Bytes rest = bytes;
+  base::ByteReader marks{bytes};
   for (auto& mark : flushed_) {
-    std::uint64_t version = 0;
-    if (!read_word(rest, version)) {
+    const auto version = marks.fixed<std::uint64_t>();
+    if (!marks.is_good()) {
       return Error{ErrorCode::storage_damaged, "the cold store's flushes are not complete"};
     }
     mark.store(version, std::memory_order_relaxed);  // mo: relaxed: nobody else is here yet

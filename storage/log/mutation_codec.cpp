@@ -33,15 +33,16 @@ namespace {
 [[nodiscard]] std::size_t claim_bytes(const ClaimRecord& claim, Version version, Timestamp now,
                                       std::size_t time_bytes) noexcept {
   const unsigned flags = flags_of(claim);
-  std::size_t bytes = 4 + varint_bytes(claim.attempts) + varint_bytes(version - claim.epoch);
+  std::size_t bytes =
+      4 + base::varint_bytes(claim.attempts) + base::varint_bytes(version - claim.epoch);
   if (flags & claim_has_session) bytes += 8;
-  if (flags & claim_has_lease) bytes += time_bytes + varint_bytes(lease_left(claim, now));
+  if (flags & claim_has_lease) bytes += time_bytes + base::varint_bytes(lease_left(claim, now));
   if (flags & claim_has_result_end) bytes += time_bytes;
   if (flags & claim_has_unique_end) bytes += time_bytes;
   if (flags & claim_has_id) bytes += claim.claim_id->size();
   if (flags & claim_result_expired) bytes += claim.result_digest.size();
   if (claim.fingerprint.algorithm != 0) bytes += claim.fingerprint.digest.size();
-  if (flags & claim_has_memos) bytes += varint_bytes(claim.memos.size()) + claim.memos.size();
+  if (flags & claim_has_memos) bytes += base::varint_bytes(claim.memos.size()) + claim.memos.size();
   return bytes + claim.owner.size() + claim.result.size();
 }
 
@@ -49,14 +50,14 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
                   Timestamp now, FieldWriter& writer) {
   SEMEL_ASSERT(claim.owner.size() <= 255);  // one byte says how long it is
   const unsigned flags = flags_of(claim);
-  writer.number(static_cast<std::uint8_t>(claim.state));
-  writer.number(static_cast<std::uint8_t>(flags));
-  writer.number(static_cast<std::uint8_t>(claim.owner.size()));
-  writer.number(claim.fingerprint.algorithm);
+  writer.fixed(static_cast<std::uint8_t>(claim.state));
+  writer.fixed(static_cast<std::uint8_t>(flags));
+  writer.fixed(static_cast<std::uint8_t>(claim.owner.size()));
+  writer.fixed(claim.fingerprint.algorithm);
   writer.varint(claim.attempts);
   writer.varint(version -
                 claim.epoch);  // usually small: both come from one thread's block of versions
-  if (flags & claim_has_session) writer.number(std::uint64_t{claim.session});
+  if (flags & claim_has_session) writer.fixed(std::uint64_t{claim.session});
   if (flags & claim_has_lease) {
     writer.time(durable_clock.to_durable_ms(claim.lease_until));
     writer.varint(lease_left(claim, now));
@@ -77,13 +78,13 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
 [[nodiscard]] bool decode_claim(FieldReader& reader, Version version,
                                 const DurableClock& durable_clock, Timestamp now,
                                 ClaimRecord& claim, Millis& moved) {
-  const auto state = reader.number<std::uint8_t>();
-  const auto flags = reader.number<std::uint8_t>();
-  const auto owner_bytes = reader.number<std::uint8_t>();
-  claim.fingerprint.algorithm = reader.number<std::uint8_t>();
+  const auto state = reader.fixed<std::uint8_t>();
+  const auto flags = reader.fixed<std::uint8_t>();
+  const auto owner_bytes = reader.fixed<std::uint8_t>();
+  claim.fingerprint.algorithm = reader.fixed<std::uint8_t>();
   claim.attempts = static_cast<std::uint32_t>(reader.varint());
   claim.epoch = version - reader.varint();
-  if (flags & claim_has_session) claim.session = reader.number<std::uint64_t>();
+  if (flags & claim_has_session) claim.session = reader.fixed<std::uint64_t>();
   Millis lease{0};
   if (flags & claim_has_lease) {
     claim.lease_until = durable_clock.from_durable_ms(reader.time());
@@ -99,8 +100,8 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
   if (claim.result_expired) reader.array(claim.result_digest);
   if (claim.fingerprint.algorithm != 0) reader.array(claim.fingerprint.digest);
   claim.owner = reader.take(owner_bytes);
-  if (flags & claim_has_memos) claim.memos = reader.take(reader.varint());
-  claim.result = reader.rest();
+  if (flags & claim_has_memos) claim.memos = reader.prefixed();
+  claim.result = reader.take_rest();
   if (state < static_cast<std::uint8_t>(ClaimState::held) ||
       state > static_cast<std::uint8_t>(ClaimState::vacant)) {
     return false;
@@ -113,14 +114,14 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
     moved = fresh - claim.lease_until;
     claim.lease_until = fresh;
   }
-  return reader.good();
+  return reader.is_good();
 }
 
 [[nodiscard]] std::size_t body_bytes(const Mutation& mutation, Timestamp now,
                                      MutationForm form) noexcept {
   const std::size_t time_bytes = time_bytes_of(form);
   std::size_t bytes =
-      version_bytes_of(form) + varint_bytes(mutation.key.size()) + mutation.key.size();
+      version_bytes_of(form) + base::varint_bytes(mutation.key.size()) + mutation.key.size();
   if (has_own_kind(mutation.kind)) bytes += 1;
   if (mutation.db != 0) bytes += 1;
   if (mutation.due != no_end) bytes += time_bytes;
@@ -148,7 +149,7 @@ bool is_near(const Mutation& mutation, const DurableClock& durable_clock,
 
 std::size_t encoded_bytes(const Mutation& mutation, Timestamp now, MutationForm form) noexcept {
   const std::size_t body = body_bytes(mutation, now, form);
-  return 1 + varint_bytes(body) + body;
+  return 1 + base::varint_bytes(body) + body;
 }
 
 char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timestamp now, char* to,
@@ -165,12 +166,12 @@ char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timest
   if (mutation.db != 0) head |= head_db;
   if (mutation.claim) head |= head_record;
   if (has_own_kind(mutation.kind)) head |= head_kind;
-  writer.number(static_cast<std::uint8_t>(head));
+  writer.fixed(static_cast<std::uint8_t>(head));
   writer.varint(
       body_bytes(mutation, now, base == nullptr ? MutationForm::full : MutationForm::near));
   writer.version(mutation.version);
-  if (has_own_kind(mutation.kind)) writer.number(static_cast<std::uint8_t>(mutation.kind));
-  if (mutation.db != 0) writer.number(mutation.db);
+  if (has_own_kind(mutation.kind)) writer.fixed(static_cast<std::uint8_t>(mutation.kind));
+  if (mutation.db != 0) writer.fixed(mutation.db);
   if (mutation.due != no_end) writer.time(durable_clock.to_durable_ms(mutation.due));
   if (mutation.keep_until != mutation.due)
     writer.time(durable_clock.to_durable_ms(mutation.keep_until));
@@ -189,15 +190,15 @@ bool extent_of(Bytes bytes, MutationExtent& extent, const MutationBase* base) no
   MutationFront front;
   Bytes body;
   if (!read_front(reader, base, front, body)) return false;
-  extent.bytes = bytes.size() - reader.left();
+  extent.bytes = bytes.size() - reader.rest().size();
   extent.keep_until_ms = front.keep_until;
   extent.version = front.version;
   extent.type = static_cast<Mutation::Type>(front.head & head_type);
   extent.kind = front.kind;
   extent.db = front.db;
   FieldReader inside{body, base};
-  extent.key = inside.take(inside.varint());
-  return inside.good();
+  extent.key = inside.prefixed();
+  return inside.is_good();
 }
 
 bool decode(Bytes& bytes, const DurableClock& durable_clock, Timestamp now, Mutation& mutation,
@@ -206,7 +207,7 @@ bool decode(Bytes& bytes, const DurableClock& durable_clock, Timestamp now, Muta
   MutationFront front;
   Bytes body;
   if (!read_front(reader, base, front, body)) return false;
-  bytes = reader.rest();
+  bytes = reader.take_rest();
   FieldReader inside{body, base};
   mutation.type = static_cast<Mutation::Type>(front.head & head_type);
   mutation.kind = front.kind;
@@ -214,12 +215,12 @@ bool decode(Bytes& bytes, const DurableClock& durable_clock, Timestamp now, Muta
   mutation.version = front.version;
   mutation.due = durable_clock.from_durable_ms(front.due);
   mutation.keep_until = durable_clock.from_durable_ms(front.keep_until);
-  mutation.key = inside.take(inside.varint());
+  mutation.key = inside.prefixed();
   mutation.value = {};
   mutation.claim.reset();
-  if (!inside.good()) return false;
+  if (!inside.is_good()) return false;
   if ((front.head & head_record) == 0) {
-    mutation.value = inside.rest();
+    mutation.value = inside.take_rest();
     return true;
   }
   Millis moved{0};

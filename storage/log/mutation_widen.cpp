@@ -15,28 +15,28 @@ struct ClaimFront {
   std::uint8_t algorithm = 0;
 
   explicit ClaimFront(FieldReader& reader) noexcept
-      : state(reader.number<std::uint8_t>()),
-        flags(reader.number<std::uint8_t>()),
-        owner_bytes(reader.number<std::uint8_t>()),
-        algorithm(reader.number<std::uint8_t>()) {}
+      : state(reader.fixed<std::uint8_t>()),
+        flags(reader.fixed<std::uint8_t>()),
+        owner_bytes(reader.fixed<std::uint8_t>()),
+        algorithm(reader.fixed<std::uint8_t>()) {}
 };
 
 /// Copies a claim's record; only its times differ from form to form.
 void widen_claim(FieldReader& reader, FieldWriter& writer) noexcept {
   const ClaimFront front{reader};
   for (const std::uint8_t byte : {front.state, front.flags, front.owner_bytes, front.algorithm}) {
-    writer.number(byte);
+    writer.fixed(byte);
   }
   writer.varint(reader.varint());  // attempts
   writer.varint(reader.varint());  // version less epoch
-  if (front.flags & claim_has_session) writer.number(reader.number<std::uint64_t>());
+  if (front.flags & claim_has_session) writer.fixed(reader.fixed<std::uint64_t>());
   if (front.flags & claim_has_lease) {
     writer.time(reader.time());
     writer.varint(reader.varint());
   }
   if (front.flags & claim_has_result_end) writer.time(reader.time());
   if (front.flags & claim_has_unique_end) writer.time(reader.time());
-  writer.bytes(reader.rest());
+  writer.bytes(reader.take_rest());
 }
 
 }  // namespace
@@ -47,9 +47,9 @@ bool widen(Bytes group, const MutationBase& base, std::string& to) {
     MutationFront front;
     Bytes body;
     if (!read_front(reader, &base, front, body)) return false;
-    group = reader.rest();
+    group = reader.take_rest();
     FieldReader inside{body, &base};
-    const Bytes key = inside.take(inside.varint());
+    const Bytes key = inside.prefixed();
     const bool is_claim = (front.head & head_record) != 0;
     int times = std::popcount(front.head & (unsigned{head_due} | head_keep));
     if (is_claim) {
@@ -63,15 +63,15 @@ bool widen(Bytes group, const MutationBase& base, std::string& to) {
         front.body_bytes + version_bytes_of(full) - version_bytes_of(near) +
         static_cast<std::size_t>(times) * (time_bytes_of(full) - time_bytes_of(near));
     const std::size_t before = to.size();
-    const std::size_t after = before + 1 + varint_bytes(size) + size;
+    const std::size_t after = before + 1 + base::varint_bytes(size) + size;
     constexpr std::size_t missing_max = 64;  // what a claim that was cut off lacks
     to.resize(after + missing_max);
     FieldWriter writer{to.data() + before, nullptr};
-    writer.number(front.head);
+    writer.fixed(front.head);
     writer.varint(size);
     writer.version(front.version);
-    if (front.head & head_kind) writer.number(static_cast<std::uint8_t>(front.kind));
-    if (front.head & head_db) writer.number(front.db);
+    if (front.head & head_kind) writer.fixed(static_cast<std::uint8_t>(front.kind));
+    if (front.head & head_db) writer.fixed(front.db);
     if (front.head & head_due) writer.time(front.due);
     if (front.head & head_keep) writer.time(front.keep_until);
     writer.varint(key.size());
@@ -79,9 +79,9 @@ bool widen(Bytes group, const MutationBase& base, std::string& to) {
     if (is_claim) {
       widen_claim(inside, writer);
     } else {
-      writer.bytes(inside.rest());
+      writer.bytes(inside.take_rest());
     }
-    const bool is_right = inside.good() && writer.end() == to.data() + after;
+    const bool is_right = inside.is_good() && writer.end() == to.data() + after;
     to.resize(is_right ? after : before);
     if (!is_right) return false;
   }
