@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import tidy_classes  # noqa: E402
 import tidy_lex  # noqa: E402
 import tidy_rooms  # noqa: E402
+import tidy_words  # noqa: E402
 
 FILE_LINES_MAX = 700
 FUNCTION_LINES_MAX = 70
@@ -216,6 +217,7 @@ class Tidy:
         self.findings = []
         self.labels = {}  # label -> [(path, line, orders or None)]
         paths = tracked(self.root)
+        self.paths = paths
         self.sources = [Source(self.root, p) for p in paths if is_text(self.root, p)]
 
     def report(self, path, line, message):
@@ -230,6 +232,7 @@ class Tidy:
                 self.check_page(source)
         self.check_functions()
         self.check_classes()
+        self.check_words()
         self.check_rooms()
         self.check_labels()
         self.check_build()
@@ -438,6 +441,13 @@ class Tidy:
         texts = [(source.path, source.text) for source in self.sources]
         for path, message in tidy_classes.findings(texts, ratchet):
             self.report(path, 1, message)
+
+    def check_words(self):
+        ratchet_file = self.root / tidy_words.RATCHET
+        ratchet = json.loads(ratchet_file.read_text()) if ratchet_file.exists() else {}
+        texts = tidy_words.texts_of(self.root, self.paths)
+        for path, line, message in tidy_words.findings(texts, ratchet):
+            self.report(path, line, message)
 
     def check_rooms(self):
         """Rooms are small, arrows between them go one way, and no units include each other."""

@@ -5,6 +5,7 @@ types or templates; rules built on it must be able to live with that.
 """
 
 import bisect
+import functools
 import re
 
 LITERAL = re.compile(
@@ -25,6 +26,7 @@ def blank(text):
     return re.sub(r'[^\n]', ' ', text)
 
 
+@functools.lru_cache(maxsize=None)  # each file is asked for by several rules
 def split(text):
     """Returns (code, comments): both as long as text, with all that is neither blanked out.
 

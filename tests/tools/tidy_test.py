@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / 'tools'))
 import tidy  # noqa: E402
 import tidy_classes  # noqa: E402
 import tidy_lex  # noqa: E402
+import tidy_words  # noqa: E402
 
 UNFINISHED = 'TO' + 'DO'
 
@@ -342,6 +343,50 @@ class TidyTest(unittest.TestCase):
         self.assertIn('A has 31 methods', with_entry(31, 30, 90, 0)[0])
         self.assertIn('lower its entry to [29, 90, 0]', with_entry(29, 30, 90, 0)[0])
         self.assertIn('remove it', with_entry(25, 30, 90, 0)[0])
+
+    # --- words ----------------------------------------------------------------------------------
+
+    def test_a_riddle_in_a_comment_is_found(self):
+        for phrase in ('What was here is gone.', 'Wakes who waits.', 'Nobody reads it.',
+                       'The caller is told.', 'At most so many of them.', 'It goes on meanwhile.',
+                       'Keeps whoever\n// comes first.', 'The text says\n// so.', 'Gone for good.',
+                       'A marker stays in its place.', 'Keeps nothing of it.'):
+            self.broken('engine/core/a.cpp', f'int a;\n// {phrase}\n', 'has 1 riddles, 0', 2)
+
+    def test_plain_sentences_and_standard_uses_are_no_riddles(self):
+        for phrase in ('A client who waits is woken.', 'What is it for?', 'Calls what() of it.',
+                       'Meanwhile, the drainer goes on.', 'Use `what is` here.',
+                       'Calls who.\n\n// Is it?', 'As long as the lease lasts.'):
+            self.sound('engine/core/a.cpp', f'// {phrase}\n')
+        self.sound('engine/core/a.cpp', 'const char* a = "nobody";\n')
+        self.sound('tests/a_test.cpp', '// Nobody.\n')
+
+    def test_a_page_is_read_without_its_code(self):
+        self.sound('docs/a.md', '# A\n\n```sh\n# nobody\n```\n`nobody`\n')
+        self.broken('docs/a.md', '# A\n\n```sh\nls\n```\nNobody.\n', 'docs/a.md has 1', 6)
+        self.broken('docs/decisions/0001-a.md', '# A\n\nNobody.\n', 'docs/decisions has 1', 3)
+
+    def test_a_comment_that_the_formatter_tore_is_found(self):
+        full = '// ' + 'x' * 40 + ' ' + 'y' * 53
+        for text in (f'{full}\n// word\n// and it goes on\n',
+                     f'{full.replace("// xx", "//   - ")}\n//   word\n//     and it goes on\n',
+                     f'{full.replace("// xxxxxx", "//   [a.b]  ")}\n//   word\nint a;\n'):
+            self.broken('engine/core/a.hpp', self.header(text), '1 torn comments', 3)
+        for text in (f'{full}\n// word\nint a;\n',                     # the end of a paragraph
+                     f'{full}\n// word.\n// Errors: none\n',
+                     f'{full}\n// two words\n// and it goes on\n',
+                     '// short\n// word\n// and it goes on\n'):
+            self.sound('engine/core/a.hpp', self.header(text))
+
+    def test_the_counts_of_words_may_only_fall(self):
+        def with_row(count, *row):
+            ratchet = json.dumps({'engine/core': row}) + '\n'
+            return findings({'engine/core/a.hpp': self.header('// Nobody.\n' * count),
+                             tidy_words.RATCHET: ratchet})
+        self.assertEqual(with_row(2, 2, 0), [])
+        self.assertIn('3 riddles, 2 are allowed', with_row(3, 2, 0)[0])
+        self.assertIn('lower its row to [1, 0]', with_row(1, 2, 0)[0])
+        self.assertIn('lower its row to [0, 0]', with_row(0, 0, 1)[0])
 
     # --- the build and the reader ---------------------------------------------------------------
 
