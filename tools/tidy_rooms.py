@@ -1,7 +1,8 @@
 """Units and rooms, for tidy.py: which includes which.
 
 A unit is a header and its source, by their path without the extension. A room is the directory
-of a unit. Run as a program it prints the rooms and their arrows, as docs/architecture.md has them.
+of a unit. Run as a program it prints the figures of the tree, with --write it also renews the table
+of rooms in docs/architecture.md: its order and its last column, not what a room contains.
 """
 
 import os
@@ -110,15 +111,50 @@ class Units:
         return found
 
 
+PAGE = 'docs/architecture.md'
+HEADER = '| room | contains | includes, besides `base` and the public headers |\n|---|---|---|\n'
+FOR_ALL = ('base', 'include/semel', 'include/semel/patterns')
+
+
+def units_of_tree(root):
+    import tidy
+    return Units(s for s in tidy.Tidy(root).sources if s.path.startswith(
+        tuple(f'{part}/' for part in tidy.ROOM_PARTS)))
+
+
+def contents_in(page):
+    """room -> what it contains, by the page."""
+    table = page.partition(HEADER)[2].partition('\n\n')[0]
+    rows = (line.split(' | ') for line in table.splitlines())
+    return {row[0].strip('| `'): row[1].strip() for row in rows if len(row) == 3}
+
+
+def table_of(units, order, contents):
+    """The table of rooms; a room that the page does not know yet has `?`."""
+    arrows, rows = units.arrows(), []
+    for room in sorted(arrows, key=order.index):
+        others = sorted(set(arrows[room]) - set(FOR_ALL), key=order.index)
+        shown = ', '.join(f'`{other}`' for other in others) or 'nothing'
+        rows.append(f'| `{room}` | {contents.get(room, "?")} | {shown} |\n')
+    return HEADER + ''.join(rows)
+
+
+def with_table(page, table):
+    before, _, rest = page.partition(HEADER)
+    return before + table + '\n' + rest.partition('\n\n')[2]
+
+
 def main():
     import tidy
-    tree = tidy.Tidy(Path(__file__).resolve().parent.parent)
-    units = Units(s for s in tree.sources if s.path.startswith(
-        tuple(f'{part}/' for part in tidy.ROOM_PARTS)))
-    rooms, arrows = units.rooms(), units.arrows()
-    for room in sorted(rooms, key=lambda name: tidy.ROOMS.index(name)):
-        print(f'| `{room}` | {len(rooms[room])} | '
-              + ', '.join(f'`{other}`' for other in sorted(arrows[room])) + ' |')
+    root = Path(__file__).resolve().parent.parent
+    units = units_of_tree(root)
+    if '--write' in sys.argv[1:]:
+        page = (root / PAGE).read_text(encoding='utf-8')
+        table = table_of(units, tidy.ROOMS, contents_in(page))
+        (root / PAGE).write_text(with_table(page, table), encoding='utf-8')
+    rooms = units.rooms()
+    for room in sorted(rooms, key=tidy.ROOMS.index):
+        print(f'{len(rooms[room]):3}  {room}')
     cycles = [members for members in units.components() if len(members) > 1]
     print(f'{len(rooms)} rooms, {len(units.paths)} units, {len(cycles)} cycles of '
           f'{sum(map(len, cycles))} units, {len(units.upwards(tidy.ROOMS))} arrows upwards')
