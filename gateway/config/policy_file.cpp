@@ -25,7 +25,7 @@ void read_secret(TableReader& reader, std::string_view name, const std::string& 
   }
 }
 
-/// Of a node as the store. It has a memory and a durability of its own.
+/// The settings of a node as the store, which has its own memory and durability.
 void read_node(TableReader& reader, NodeSettings& node) {
   reader.texts("store-node", node.addresses, limits::store_nodes_max);
   reader.text("store-user", node.user);

@@ -9,12 +9,12 @@
 
 namespace semel::gateway {
 
-/// Changes `settings` by what `content` says. Returns one line for each error, with `path` and the
-/// line of the file; none: it is right. `settings` is of no use after an error.
+/// Applies `content` to `settings`. Returns one line for each error, with `path` and the line of
+/// the file; empty on success. After an error `settings` must not be used.
 [[nodiscard]] std::vector<std::string> read_policies(std::string_view content,
                                                      const std::string& path, Settings& settings);
 
-/// The same for a file. An error of the file system is a line, too.
+/// The same for a file. An error of the file system is one of the lines.
 [[nodiscard]] std::vector<std::string> load_policies(const std::string& path, Settings& settings);
 
 }  // namespace semel::gateway

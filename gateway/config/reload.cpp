@@ -11,7 +11,7 @@ std::vector<std::string> fixed_differences(const Settings& used, const Settings&
       {"listen", used.listen == fresh.listen},
       {"upstream", used.upstream == fresh.upstream},
       {"upstream-verify", used.upstream_verify == fresh.upstream_verify},
-      // Which files may change, but not whether there is TLS.
+      // The file names may change, but TLS cannot be turned on or off.
       {"tls-cert", used.tls_cert.empty() == fresh.tls_cert.empty()},
       {"admin", used.admin == fresh.admin},
       {"admin-hosts", used.admin_hosts == fresh.admin_hosts},

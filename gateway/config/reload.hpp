@@ -1,4 +1,4 @@
-// What a gateway takes anew while it runs, and what needs a restart.
+// Settings that a running gateway reloads, and settings that need a restart.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace semel::gateway {
 
-/// Of the settings that need a restart, the names of those that differ. Routes, keys, `default` and
-/// the files of certificates do not.
+/// Returns the names of changed settings that need a restart. Routes, keys, `default` and the files
+/// of certificates do not.
 [[nodiscard]] std::vector<std::string> fixed_differences(const Settings& used,
                                                          const Settings& fresh);
 

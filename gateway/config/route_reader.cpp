@@ -12,7 +12,7 @@
 namespace semel::gateway {
 namespace {
 
-/// What no reply, or a lost lease, may mean: there is nothing to keep.
+/// The meanings allowed for a missing reply or a lost lease: there is no reply to keep.
 void read_failure(TableReader& reader, std::string_view name, Meaning& to) {
   reader.choice(name, to, {{"release", Meaning::release}, {"in-doubt", Meaning::in_doubt}});
 }
@@ -119,14 +119,14 @@ void check_names(TableReader& reader, std::string_view setting,
   }
 }
 
-/// Settings that only some routes have a use for.
+/// Settings that have an effect on some routes only.
 struct Uses {
   bool is_used;
   std::string_view why;  ///< what they need
   std::initializer_list<std::string_view> names;
 };
 
-/// A setting without effect is a guard that somebody believes to be there.
+/// A setting without effect is an error: its author would believe the route to be guarded.
 void check_effects(TableReader& reader, const Route& route) {
   const bool is_claimed = route.is_claimed();
   const bool is_debounce = route.guard == Guard::debounce;
@@ -179,7 +179,7 @@ void read_path(TableReader& reader, PathPattern& pattern) {
   pattern = *std::move(parsed);
 }
 
-/// False: the guard is none that there is.
+/// False: there is no guard of that name.
 bool read_guard(TableReader& reader, Route& route) {
   const bool is_known = reader.choice("guard", route.guard,
                                       {{"pass", Guard::pass},

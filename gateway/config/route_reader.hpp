@@ -6,8 +6,8 @@
 
 namespace semel::gateway {
 
-/// Reports what is wrong in the table by itself: values, names, patterns, and settings that have no
-/// effect beside the others.
+/// Reports each error that the table shows on its own: values, names, patterns, and settings
+/// without effect beside the others.
 void read_route(TableReader& reader, Route& route);
 
 }  // namespace semel::gateway

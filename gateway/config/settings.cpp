@@ -73,7 +73,7 @@ Result<UpstreamAddress> parse_upstream(std::string_view text) {
 
 Result<std::string> read_password(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
-  // No more than is needed to know that a line is too long: a device may have no end.
+  // Reads only enough to know that a line is too long: a device may have no end.
   std::string line(limits::store_password_bytes_max + 2, '\0');
   file.read(line.data(), static_cast<std::streamsize>(line.size()));
   line.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));

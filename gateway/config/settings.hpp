@@ -33,18 +33,18 @@ struct UpstreamAddress {
 /// Errors: bad_option (names the text).
 [[nodiscard]] Result<UpstreamAddress> parse_upstream(std::string_view text);
 
-/// A node, or the nodes of a group, as the store.
+/// A node, or the nodes of a group, used as the store.
 struct NodeSettings {
   std::vector<std::string> addresses{};  ///< "host:port"; empty: the store is in this process
   std::string user{};                    ///< empty: the default one
   std::string password{};                ///< empty: no login
-  std::string password_file{};           ///< where it is from, read again when it is refused
+  std::string password_file{};           ///< its source, read again when it is refused
   bool is_tls = false;
   std::string ca{};    ///< PEM file; empty: the system's authorities
   std::string cert{};  ///< PEM files, for nodes that ask for one; both or none
   std::string key{};
   Millis timeout{2'000};      ///< for an answer, from when the command was sent
-  Millis patience{5'000};     ///< how long a claim is asked again
+  Millis patience{5'000};     ///< how long a claim is retried
   std::size_t queue = 4'096;  ///< commands of a thread that wait for an answer
   [[nodiscard]] bool is_used() const noexcept { return !addresses.empty(); }
 };
@@ -58,7 +58,7 @@ struct Settings {
   std::string tls_key{};
   std::string admin{};                     ///< address of metrics, health and resolve; empty: none
   std::vector<std::string> admin_hosts{};  ///< names in Host that are answered without a token
-  std::string admin_token{};  ///< what operators show there; empty: loopback addresses only
+  std::string admin_token{};  ///< the token of operators there; empty: loopback addresses only
 
   std::string store{};  ///< directory; empty: in memory
   NodeSettings node{};  ///< instead of it

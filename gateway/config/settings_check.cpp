@@ -39,7 +39,7 @@ void check_scope(const Route& route, std::vector<std::string>& errors) {
   if (!has_print) fail("fingerprint names nothing");
 }
 
-/// The first of `before` that takes all requests of `route` with this method; null: none.
+/// The first route of `before` that takes all requests of `route` with this method; null: none.
 const Route* taker_of(std::span<const Route> before, const Route& route, std::string_view method) {
   const auto found = std::find_if(before.begin(), before.end(), [&](const Route& each) {
     return each.fits_method(method) && each.path.covers(route.path);
@@ -47,7 +47,8 @@ const Route* taker_of(std::span<const Route> before, const Route& route, std::st
   return found == before.end() ? nullptr : &*found;
 }
 
-/// Each method that a route names must be able to reach it, and one of all that it does not name.
+/// Each method that a route names must be able to reach it, and one of the methods it does not
+/// name.
 void check_reached(std::span<const Route> before, const Route& route,
                    std::vector<std::string>& errors) {
   const Route* taker = nullptr;

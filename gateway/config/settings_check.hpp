@@ -1,4 +1,4 @@
-// Whether the settings of a gateway, taken together, do what they say.
+// Checks the settings of a gateway as a whole.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace semel::gateway {
 
-/// What must hold whatever the source: addresses, pairs, ranges; no route that can never match, no
-/// key that signs for none, a default where a route guards, and what RequestRules::check() finds. A
-/// line for each mistake, which names it; none: all is right.
+/// Checks rules that hold for every source: addresses, pairs, ranges; each route can match, each
+/// key signs for a route, `default` is set if a route guards, and the rules of
+/// RequestRules::check(). Returns a line for each error, which names it; empty on success.
 [[nodiscard]] std::vector<std::string> check_settings(const Settings& settings);
 
 }  // namespace semel::gateway

@@ -20,7 +20,7 @@ namespace semel::gateway {
 template <class Value>
 using Choices = std::initializer_list<std::pair<std::string_view, Value>>;
 
-/// Takes values out of one table by name, checks them, and at the end reports what nobody took.
+/// Takes values out of one table by name, checks them, and at the end reports unknown names.
 class TableReader {
  public:
   TableReader(const toml::table& table, std::string where, std::vector<std::string>& errors)
@@ -95,7 +95,7 @@ class TableReader {
     }
     return true;
   }
-  /// False: it is there, and is none of `choices`.
+  /// False: the value is present, and is not one of `choices`.
   template <class Value>
   bool choice(std::string_view name, Value& to, Choices<Value> choices) {
     std::string word;
@@ -111,7 +111,7 @@ class TableReader {
     }
     return wrong(table_.get(name), name, "is '" + word + "'; it is one of " + list);
   }
-  /// The table has it, whoever takes it.
+  /// Whether the table has the name, taken or not.
   [[nodiscard]] const toml::node* find(std::string_view name) const { return table_.get(name); }
   void finish() {
     for (const auto& [key, node] : table_) {

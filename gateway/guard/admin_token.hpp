@@ -1,4 +1,4 @@
-// The secret by which an operator is known at the admin port: "Authorization: Bearer TOKEN".
+// The secret that authenticates an operator at the admin port: "Authorization: Bearer TOKEN".
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ inline constexpr std::size_t admin_token_bytes_min = 16;
 inline constexpr std::size_t admin_token_bytes_max = 1'024;
 }  // namespace limits
 
-/// Does not change. Thread-safe.
+/// Immutable. Thread-safe.
 class AdminToken {
  public:
   /// Printable ASCII without blanks, limits::admin_token_bytes_min to _max bytes. Errors:
-  /// bad_option (what is wrong, without the token), refused (libcrypto).
+  /// bad_option (names the error, without the token), refused (libcrypto).
   [[nodiscard]] static Result<AdminToken> make(std::string_view text);
-  /// Whether the value of an Authorization header has it. What is compared, in constant time, are
-  /// digests: the time tells neither how many bytes are right nor how long the token is.
+  /// Whether the value of an Authorization header carries the token. Compares digests in constant
+  /// time: the time reveals neither how many bytes match nor the length of the token.
   [[nodiscard]] bool is_in(std::string_view authorization) const;
 
  private:

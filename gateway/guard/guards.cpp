@@ -17,7 +17,7 @@ Result<Claims> declare(Engine& engine, const Route& route) {
   Result<Claims> made = engine.claims(name, policy);
   if (made || made.error().code != ErrorCode::namespace_differs) return made;
   SEMEL_TRY(changed, engine.change_namespace(name, policy));
-  static_cast<void>(changed);  // what changed is in the configuration, which the caller reads
+  static_cast<void>(changed);  // the caller has the configuration, which shows the change
   return engine.claims(name);
 }
 
@@ -27,7 +27,7 @@ ClaimRequest request_of(const Work& work) {
 
 }  // namespace
 
-/// What a route needs at run time.
+/// The state of a route at run time.
 struct RouteState {
   const Route* route = nullptr;
   std::optional<Claims> claims{};
@@ -176,8 +176,8 @@ Completion Guards::complete(const Work& work, const RecordedReply& reply) {
 void Guards::release(const Work& work) {
   impl_->stop_keeping(work);
   Claims& claims = *impl_->state_of(*work.route).claims;
-  // Where keys are issued a release is a failure that gives the token back. A refusal leaves the
-  // claim to its lease, which errs on the side of the route's on_lease_end.
+  // Where keys are issued, a release is a failure, which makes the token valid again. If that is
+  // refused, the claim ends by its lease: this errs on the side of the route's on_lease_end.
   static_cast<void>(claims.fail(
       {.key = work.key, .epoch = work.epoch, .on_failure = Policy::OnFailure::release}));
 }
@@ -212,7 +212,7 @@ Status Guards::resolve(std::string_view route, std::string_view key, bool is_don
                                             std::string{route.substr(0, limits::route_name_max)} +
                                             "'"};
   }
-  // Claims that are held are not for operators here: their reply may be on its way.
+  // Operators resolve no held claims: their reply may be on its way.
   SEMEL_TRY(view, state->claims->get(key));
   if (view.state != ClaimState::in_doubt) {
     return Error{ErrorCode::no_such_key, "nothing is in doubt under this key"};

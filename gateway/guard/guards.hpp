@@ -1,12 +1,12 @@
 // The gateway's decisions over Semel's claims, without sockets: whether a request may reach the
 // upstream, and what its reply means.
 //
-//   check_headers   before the body is read: what is missing is refused early
+//   check_headers   before the body is read: refuses a request with missing fields early
 //   prepare         with the body: signature, nonce, key, fingerprint
-//   claim           granted, or why not; the caller then waits for the store's durability
+//   claim           granted, or a refusal; the caller then waits for the store's durability
 //   complete, release, doubt   exactly one of them after a grant
 //
-// All calls return what the engine has in memory: nothing is passed on to the upstream or to the
+// All calls return the state in memory: the caller passes nothing on to the upstream or to the
 // client before Engine::confirm_async() has answered at the configured level.
 #pragma once
 
@@ -28,10 +28,10 @@ namespace semel::gateway {
 /// Thread-safe. Must not outlive the engine.
 class Guards {
  public:
-  /// Declares the namespaces of `routes`, which must live as long as this. One that is there with
-  /// other terms is changed to these. `watch_every`: a thread renews leases that often; none: no
+  /// Declares the namespaces of `routes`, which must live as long as this. A namespace with other
+  /// terms gets these. `watch_every`: the interval at which a thread renews leases; none: no
   /// thread, for tests. Errors: those of Engine::claims() and change_namespace(); bad_option (a
-  /// route names a key or a route of tokens that is not there).
+  /// route names an unknown key or route of tokens).
   [[nodiscard]] static Result<std::unique_ptr<Guards>> open(Engine& engine,
                                                             const std::vector<Route>& routes,
                                                             std::vector<SigningKey> keys,
@@ -45,33 +45,34 @@ class Guards {
                                                      const Request& request) const;
   /// Uses up the nonce of a signed request.
   [[nodiscard]] Prepared prepare(const Route& route, const Request& request);
-  /// Claims `work`, whose `epoch` is set if it was granted.
+  /// Claims `work`, and sets its `epoch` if it is granted.
   [[nodiscard]] Admission claim(Work& work);
   /// For in_flight where the route waits: `done` is called once, on any thread, with the claim's
   /// outcome, for admission_of(). It must not block and must not throw.
   void wait(const Work& work, ClaimCallback done);
 
   /// Renews the lease of granted work, at once and then until complete(), release(), doubt() or
-  /// kept()->stop(), which the request's end calls: also where memory ends, a lease must not be
-  /// kept for good. False: it was over already, since the store was slow. Another request may have
-  /// the work.
+  /// kept()->stop(). The end of the request calls stop(), also without memory, so that no lease is
+  /// renewed forever. False: the lease had already ended, since the store was slow. Another request
+  /// may have the work.
   [[nodiscard]] bool keep(const Work& work);
   /// May outlive this and the engine.
   [[nodiscard]] std::shared_ptr<KeptLeases> kept() const noexcept;
-  /// Records `reply` for duplicates. One that is too long for the route is recorded without its
-  /// body, or is a doubt, as the route says.
+  /// Records `reply` for duplicates. A reply that is too long for the route is recorded without its
+  /// body, or as a doubt, by the route's `too_large`.
   [[nodiscard]] Completion complete(const Work& work, const RecordedReply& reply);
-  /// Nothing happened: the next request may run. A debounced one is not debounced any more.
+  /// Records that nothing happened: the next request may run. A debounced request is not debounced
+  /// any more.
   void release(const Work& work);
-  /// It may have happened. `why` is kept for the operator. False: the store did not take it; the
-  /// claim ends by its lease, as the route says.
+  /// Records a doubt. `why` is kept for the operator. False: the store did not record it; the claim
+  /// ends by its lease, and the route's on_lease_end applies.
   bool doubt(const Work& work, std::string_view why);
 
-  /// A new token for the route `issuing.token_route`. Of the request counts whose it is.
+  /// A new token for the route `issuing.token_route`. The scope of `request` owns it.
   [[nodiscard]] IssuedToken issue_token(const Route& issuing, const Request& request);
 
-  /// For operators: ends a doubt. Errors: bad_option (no such route), no_such_key (nothing is in
-  /// doubt there), those of Claims::resolve().
+  /// Resolves a doubt for an operator. Errors: bad_option (no such route), no_such_key (no doubt
+  /// under that key), those of Claims::resolve().
   [[nodiscard]] Status resolve(std::string_view route, std::string_view claim_key, bool is_done);
 
   [[nodiscard]] Engine& engine() const noexcept;

@@ -27,7 +27,7 @@ HeldReplies::Bytes HeldReplies::hold(const Work& work, Bytes record) {
     const base::MutexLock lock{mutex_};
     if (const auto found = held_.find(name); found != held_.end()) held = found->second.lock();
   }
-  // Equal bytes are the same reply, whatever became of the key meanwhile.
+  // Equal bytes are the same reply, even if the key has another record by now.
   if (held == nullptr || *held->record != *record) {
     held = std::make_shared<Held>(*this, std::move(name), std::move(record));
     if (!held->share.hold(held->record->capacity() + held->name.capacity())) return nullptr;
@@ -38,7 +38,7 @@ HeldReplies::Bytes HeldReplies::hold(const Work& work, Bytes record) {
   return Bytes{std::move(held), bytes};
 }
 
-/// Of one that ends; another one may have its name by now.
+/// Removes a reply that ends; another reply may have its name by now.
 void HeldReplies::forget(const std::string& name) noexcept {
   const base::MutexLock lock{mutex_};
   const auto found = held_.find(name);

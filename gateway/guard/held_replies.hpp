@@ -1,5 +1,5 @@
-// Recorded replies while they are sent: whoever repeats a request shares the bytes with the others
-// that repeat it, and they are counted once.
+// Recorded replies while they are sent: clients that repeat one request share its bytes, which are
+// counted once.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@ namespace semel::gateway {
 struct Admission;
 struct Work;
 
-/// Thread-safe. Outlives what it holds.
+/// Thread-safe. Outlives the replies that it holds.
 class HeldReplies {
  public:
   explicit HeldReplies(MemoryBudget& budget) : budget_(budget) {}
   HeldReplies(const HeldReplies&) = delete;
   HeldReplies& operator=(const HeldReplies&) = delete;
 
-  /// Counts the bytes of a reply that a store has given for `work`, or takes those that somebody
-  /// holds already in their place. Refuses it where the budget has no room. Of another admission
-  /// nothing.
+  /// For a replayed admission: counts the bytes of the reply that a store has given for `work`, or
+  /// uses equal bytes that another request already holds. Turns it into a refusal if the budget has
+  /// no room. Leaves any other admission unchanged.
   void share(const Work& work, Admission& admission);
-  /// Likewise. False: there is no room.
+  /// The same for a reply. False: there is no room.
   [[nodiscard]] bool share(const Work& work, RecordedReply& reply);
 
  private:

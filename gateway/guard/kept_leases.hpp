@@ -1,5 +1,5 @@
-// The leases that an engine's watchdog renews for requests under way. Shared with them: a request
-// that is cut off at a forced end gives its lease back when the engine is no more.
+// The leases that an engine's watchdog renews for requests under way. Shared with the requests: one
+// that is cut off at a forced end gives its lease back after the engine has ended.
 #pragma once
 
 #include <map>
@@ -21,13 +21,13 @@ class KeptLeases {
  public:
   /// Renewed by `guard`'s watchdog from now on, until stop() or clear().
   void keep(const Work& work, Watchdog::Guard&& guard);
-  /// Needs no memory: a lease must not be kept for good where there is none.
+  /// Needs no memory: without memory, too, no lease may be renewed forever.
   void stop(const Work& work);
-  /// Stops all. After that keep() stops at once.
+  /// Stops all renewals. After that keep() stops at once.
   void clear();
 
  private:
-  /// Two owners of a key may be here at a time: one that has lost its lease, and the next.
+  /// Two owners of a key may be here at a time: one that has lost its lease, and its successor.
   using Name = std::tuple<const Route*, Epoch, std::string>;
 
   base::Mutex mutex_;

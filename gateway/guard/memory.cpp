@@ -8,7 +8,7 @@ bool CountedText::make_room(std::size_t more, std::size_t size_max) {
   const std::size_t needed = std::min(text_.size() + more, size_max);
   if (needed <= text_.capacity()) return true;
   const std::size_t wanted = std::min(std::max(needed, 2 * text_.capacity()), size_max);
-  // While it moves, both are there.
+  // Both copies exist while the text moves.
   if (!share_.hold(text_.capacity() + wanted)) return false;
   std::string moved;  // reserve() of a text that is there gives it more than it is asked for
   moved.reserve(wanted);

@@ -5,7 +5,7 @@
 //   CountedText    a text that grows, counted before its memory is taken
 //
 // Counted are the bodies of guarded requests, their replies while they are recorded and sent, and
-// heads above 4 KiB. What is not is bounded by the number of connections.
+// heads above 4 KiB. The number of connections bounds all other memory.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,17 @@
 
 namespace semel::gateway {
 
-/// What becomes of a request that gets no memory.
+/// How a request without memory ends, and its share of the budget.
 enum class Need : std::uint8_t {
   refusable,  ///< nothing has happened yet: it leaves a quarter of the budget to the others
-  urgent,     ///< its effect is there: all of the budget is for it
+  urgent,     ///< its effect has happened: it may use all of the budget
 };
 
 /// Thread-safe.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t bytes) noexcept : bytes_(bytes) {}
-  /// False: there is not so much left, and nothing was taken.
+  /// False: the budget has less left, and nothing was taken.
   [[nodiscard]] bool take(std::size_t bytes, Need need) noexcept {
     constexpr std::size_t reserved_part = 4;
     const std::size_t limit = need == Need::urgent ? bytes_ : bytes_ - bytes_ / reserved_part;
@@ -60,14 +60,14 @@ class MemoryShare {
   MemoryShare(const MemoryShare&) = delete;
   MemoryShare& operator=(const MemoryShare&) = delete;
 
-  /// From now on it is so many bytes. False: it is what it was. Less is always possible.
+  /// Changes the share to this number of bytes. False: unchanged. Shrinking always succeeds.
   [[nodiscard]] bool hold(std::size_t bytes) noexcept {
     if (bytes > bytes_ && !budget_.take(bytes - bytes_, need_)) return false;
     if (bytes < bytes_) budget_.give_back(bytes_ - bytes);
     bytes_ = bytes;
     return true;
   }
-  void release() noexcept { static_cast<void>(hold(0)); }  // less is always possible
+  void release() noexcept { static_cast<void>(hold(0)); }  // shrinking always succeeds
 
  private:
   MemoryBudget& budget_;
@@ -80,10 +80,10 @@ class CountedText {
  public:
   explicit CountedText(MemoryBudget& budget, Need need = Need::refusable) noexcept
       : share_(budget, need) {}
-  /// So that append() has room for `more` bytes, or for as many as make `size_max` of them. False:
-  /// the budget has none. No more than `size_max` is ever taken.
+  /// Reserves room for append() of `more` bytes, up to a size of `size_max`. False: the budget has
+  /// no room. Never takes more than `size_max`.
   [[nodiscard]] bool make_room(std::size_t more, std::size_t size_max);
-  /// What make_room() has made room for.
+  /// Appends within the room that make_room() has reserved.
   void append(std::string_view more) { text_.append(more); }
   [[nodiscard]] std::string_view view() const noexcept { return text_; }
   /// Ends it.

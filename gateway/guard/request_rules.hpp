@@ -1,5 +1,5 @@
-// What the gateway decides about a request without a store: what its headers must have, who signed
-// it, which work it is, and what the answer of a claim means for it.
+// The gateway's decisions about a request that need no store: required headers, the signature, the
+// work it names, and the meaning of a claim's answer.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,11 @@ struct SigningKey {
 /// A request whose headers and body are in order.
 struct Work {
   const Route* route = nullptr;
-  bool is_claimed = false;  ///< false: nothing to claim, it is passed on
+  bool is_claimed = false;  ///< false: not guarded, it is passed on
   std::string key{};        ///< of the claim
   Fingerprint fingerprint{};
   Epoch epoch = 0;  ///< once granted
-  // Of a store that is elsewhere: the lease ends `lease` after `lease_since` at the earliest.
+  // With a remote store the lease ends `lease` after `lease_since` at the earliest.
   std::optional<base::Stopwatch> lease_since{};
   Millis lease{0};
 };
@@ -47,25 +47,25 @@ struct Prepared {
   Work work{};
 };
 
-/// What became of a claim.
+/// The result of a claim.
 struct Admission {
   Outcome outcome = Outcome::granted;  ///< granted, replayed, or that of `refusal`
   std::optional<Refusal> refusal{};
   RecordedReply reply{};  ///< replayed
 };
 
-/// How a reply was written down.
+/// The result of recording a reply.
 enum class Recorded : std::uint8_t {
   yes,
   superseded,  ///< the lease was lost, and another request has the work: `newer` may be its reply
-  no,          ///< the store did not take it; the claim stays, and ends in doubt or by its lease
+  no,          ///< the store did not record it; the claim stays, and ends in doubt or by its lease
 };
 struct Completion {
   Recorded recorded = Recorded::yes;
   std::optional<RecordedReply> newer{};
 };
 
-/// A new token; or why there is none.
+/// A new token, or a refusal.
 struct IssuedToken {
   std::optional<Refusal> refusal{};
   std::string token{};
@@ -78,14 +78,14 @@ struct NewToken {
   std::string key{};
 };
 
-/// As it is once open() has returned; thread-safe.
+/// Immutable after open(), and then thread-safe.
 class RequestRules {
  public:
-  /// `routes` must live as long as this. Errors: bad_option (a route names a key or a route of
-  /// tokens that is not there).
+  /// `routes` must live as long as this. Errors: bad_option (a route names an unknown key or route
+  /// of tokens).
   [[nodiscard]] static Result<std::unique_ptr<RequestRules>> open(const std::vector<Route>& routes,
                                                                   std::vector<SigningKey> keys);
-  /// What open() refuses, all of it: a line for each mistake.
+  /// Returns every error that open() would refuse: a line for each.
   [[nodiscard]] static std::vector<std::string> check(const std::vector<Route>& routes,
                                                       const std::vector<SigningKey>& keys);
   [[nodiscard]] const std::vector<Route>& routes() const noexcept { return routes_; }
@@ -95,13 +95,13 @@ class RequestRules {
   /// None: the body may be read. `request` has no body yet.
   [[nodiscard]] std::optional<Refusal> check_headers(const Route& route,
                                                      const Request& request) const;
-  /// Of a request whose headers are in order. None: the key's secret has signed it. Its time and
-  /// nonce are the store's affair.
+  /// Checks the signature of a request whose headers are valid. None: it is signed with the key's
+  /// secret. The store checks time and nonce.
   [[nodiscard]] std::optional<Refusal> check_signature(const Route& route,
                                                        const Request& request) const;
-  /// Of a request whose headers and signature are in order: the work.
+  /// The work of a request whose headers and signature are valid.
   [[nodiscard]] Prepared prepare(const Route& route, const Request& request) const;
-  /// A new token for the route `issuing.token_route`. Of the request counts whose it is.
+  /// A new token for the route `issuing.token_route`. The scope of `request` owns it.
   [[nodiscard]] NewToken new_token(const Route& issuing, const Request& request) const;
   /// The secrets of the key `id`, if `policy` allows it.
   [[nodiscard]] std::vector<std::string> secrets_of(const SignaturePolicy& policy,
@@ -120,24 +120,24 @@ inline constexpr std::string_view namespace_prefix = "gw.";
 inline constexpr std::string_view nonce_prefix = "gw-nonce.";
 inline constexpr std::string_view owner_label = "gateway";
 
-/// Of a request that gets no memory: nothing has happened.
+/// The refusal of a request that gets no memory: nothing has happened.
 [[nodiscard]] Refusal busy(const MemoryBudget& budget);
 
-/// What the answer to a claim means. Sets the epoch of `work` if it was granted.
+/// The admission for a claim's answer. Sets the epoch of `work` if it was granted.
 [[nodiscard]] Admission admission_of(Work& work, ClaimOutcome&& outcome);
-/// What a check of a signed request means; none: accepted. `busy`: why, of a store that could not
-/// take the nonce.
+/// The refusal for the check of a signed request; none: accepted. `busy`: the reason of a store
+/// that could not record the nonce.
 [[nodiscard]] std::optional<Refusal> nonce_refusal(const Route& route, ReplayAnswer answer,
                                                    std::string_view busy);
 
-/// How the end of a granted claim went.
+/// The result of ending a granted claim.
 [[nodiscard]] Completion completion_of(OwnerOutcome&& outcome);
-/// What is recorded of a reply: its bytes, or without its body if it is too long for the route.
-/// None: it is a doubt, as the route says. Of `reply`, or of `room`, which must live as long.
+/// The bytes to record of a reply: all, or without its body if it is too long for the route. None:
+/// the route makes it a doubt. They are views of `reply` or of `room`, which must live as long.
 [[nodiscard]] std::optional<std::string_view> record_of(const Route& route,
                                                         const RecordedReply& reply,
                                                         std::string& room);
-/// Of a reply of which nothing but its status can be kept.
+/// The record of a reply of which only the status can be kept.
 [[nodiscard]] std::string record_without_body(const RecordedReply& reply);
 inline constexpr std::string_view too_long_for_record = "the reply was longer than record_bytes";
 

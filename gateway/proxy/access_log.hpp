@@ -1,5 +1,5 @@
-// The access log: a JSON line for each request, written by a thread of its own. A queue that is
-// full loses lines rather than holding up requests; lines that are lost are counted.
+// The access log: a JSON line for each request, written by its own thread. A full queue drops lines
+// rather than delaying requests; dropped lines are counted.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace semel::gateway {
 
-/// What a line has. Texts are valid during the call. There is no query in it, which may have
-/// secrets, and of a key only a digest.
+/// The fields of a line. Texts are valid during the call. The query, which may contain secrets, is
+/// omitted, and a key is shown by its digest.
 struct AccessLine {
   std::int64_t unix_ms = 0;
   std::string_view client{};
@@ -31,14 +31,14 @@ struct AccessLine {
   std::string_view key_digest{};  ///< empty: none
 };
 
-/// What an operator asked of the admin port, or somebody who is none.
+/// A call of the admin port, by an operator or by an unauthenticated client.
 struct AuditLine {
   std::int64_t unix_ms = 0;
   std::string_view client{};
   std::string_view method{};
   std::string_view path{};
-  std::string_view route{};  ///< of /resolve, as the next two
-  std::string_view key{};    ///< a digest of it is written, that of the access log
+  std::string_view route{};  ///< of /resolve, as the next two members
+  std::string_view key{};    ///< the line has its digest, the same as in the access log
   std::string_view as{};
   unsigned status = 0;
 };
@@ -46,7 +46,7 @@ struct AuditLine {
 /// Without a line feed.
 [[nodiscard]] std::string json_line(const AccessLine& line);
 [[nodiscard]] std::string audit_json(const AuditLine& line);
-/// What is shown of a key: 16 digits of its SHA-256.
+/// The digest of a key as the log shows it: 16 digits of its SHA-256.
 [[nodiscard]] std::string shown_digest(std::string_view key);
 
 /// Thread-safe.
@@ -56,14 +56,14 @@ class AccessLog {
   [[nodiscard]] static Result<std::unique_ptr<AccessLog>> open(const std::string& path,
                                                                Counters& counters);
   [[nodiscard]] static std::unique_ptr<AccessLog> to_standard_error(Counters& counters);
-  /// Writes what is in the queue.
+  /// Writes the queued lines.
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
   [[nodiscard]] bool is_on() const noexcept { return is_on_; }
-  /// Lines that are written later go to a file of the same name, which may be another one by now.
-  /// Errors: storage_failed; the old file stays in use.
+  /// Reopens the file by its name, for all later lines. Errors: storage_failed; the old file stays
+  /// in use.
   [[nodiscard]] Status reopen();
   /// Does not wait for the file.
   void add(std::string line);

@@ -48,7 +48,7 @@ AdminReply reply_of(http::status status, std::string body) {
   return reply;
 }
 
-/// None: a '%' that is no escape.
+/// None: a '%' does not begin an escape.
 std::optional<std::string> decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -80,9 +80,9 @@ std::map<std::string, std::string, std::less<>> parameters_of(std::string_view q
   return found;
 }
 
-/// Whether it was meant for this port. The name of a page that somebody else serves may be turned
-/// to this machine's address: then a browser sends its requests here, as to the page's own origin,
-/// and with any header. Its Host is that name.
+/// Whether the request names this port. A DNS-rebinding page points its own name to this machine;
+/// the browser then sends requests here as to the page's own origin, with any header. Their Host is
+/// the page's name.
 bool is_for_this_machine(const AdminRequest& request, const std::vector<std::string>& hosts) {
   if (request.count(http::field::host) != 1 || request.count(http::field::origin) != 0)
     return false;
@@ -95,7 +95,7 @@ bool is_for_this_machine(const AdminRequest& request, const std::vector<std::str
          std::any_of(hosts.begin(), hosts.end(), is_host);
 }
 
-/// Whether it shows the token; never where there is none.
+/// Whether the request carries the token; false if there is no token.
 bool has_token(const AdminRequest& request, const AdminCalls& calls) {
   if (!calls.token || request.count(http::field::authorization) != 1) return false;
   const auto field = request[http::field::authorization];
@@ -128,7 +128,7 @@ AdminReply resolve(const Asked& asked, const AdminCalls& calls) {
   const std::string route = value("route");
   const std::string key = value("key");
   AdminReply reply = reply_of(http::status::ok, "ok\n");
-  if (!calls.token && asked.request["Semel-Admin"] != "yes") {  // no page knows the token
+  if (!calls.token && asked.request["Semel-Admin"] != "yes") {  // a page cannot know the token
     reply = reply_of(http::status::forbidden, "the header 'Semel-Admin: yes' is missing\n");
   } else if (how != "done" && how != "released") {
     reply = reply_of(http::status::bad_request, "as is done or released\n");
@@ -145,7 +145,7 @@ AdminReply resolve(const Asked& asked, const AdminCalls& calls) {
   return reply;
 }
 
-/// Open to all who reach the port. Reasons name nodes and files: they are for operators.
+/// Open to every client of the port. The reasons name nodes and files, and are for operators only.
 std::optional<AdminReply> health(const Asked& asked, const AdminCalls& calls) {
   if (asked.path == "/healthz" || asked.path == "/livez") return reply_of(http::status::ok, "ok\n");
   if (asked.path != "/readyz") return std::nullopt;
@@ -242,7 +242,7 @@ class AdminPort::Impl {
         goes_on = false;
         try {
           io_.run();
-        } catch (const std::exception&) {  // of a handler, without memory: the others go on
+        } catch (const std::exception&) {  // a handler has no memory: the others go on
           goes_on = true;
         }
       }
@@ -303,7 +303,7 @@ class AdminPort::Impl {
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(*chosen));
     return true;
   }
-  /// One request a connection: operators and scrapers need no more.
+  /// One request per connection: operators and scrapers need no more.
   [[nodiscard]] asio::awaitable<void> serve(tcp::socket socket) {
     const std::string client = client_of(socket);
     Connection connection{std::move(socket), open_};

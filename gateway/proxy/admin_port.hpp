@@ -1,7 +1,7 @@
-// The port for operators: metrics, health, and the end of doubts. With a token it may be reached
-// from other machines, and all but health is for those who show it; without one it is on loopback
-// only, and all but health needs a Host of this machine: a page whose name was turned to here
-// (DNS rebinding) has another.
+// The port for operators: metrics, health, and the resolution of doubts. With a token other
+// machines may reach it, and all paths but health need the token. Without a token it is on loopback
+// only, and all paths but health need a Host that names this machine: a DNS-rebinding page cannot
+// send one.
 //
 //   GET  /metrics            Prometheus' text
 //   GET  /healthz, /livez    200 while the process responds
@@ -30,7 +30,8 @@ namespace semel::gateway {
 struct AdminCalls {
   std::optional<AdminToken> token{};
   std::vector<std::string> hosts{};  ///< names in Host that are answered without a token
-  /// Of each POST to /resolve, and of what is refused for its token. Its time is not set.
+  /// Called for each POST to /resolve, and for each request refused for its token. The time is not
+  /// set.
   std::function<void(AuditLine)> audit{};
   std::function<std::string()> metrics{};
   std::function<Status()> ready{};

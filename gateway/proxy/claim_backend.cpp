@@ -41,7 +41,7 @@ Status ClaimBackend::open_engine() {
     options.journal = storage_.get();
     options.first_version = storage_->first_version();
   }
-  // At the level memory, so that no call waits: requests wait for confirm_async(), see session.hpp.
+  // At the level memory no call waits; requests wait for confirm_async(), see session.hpp.
   auto engine = Engine::open(options);
   if (!engine) return Error{engine.error().code, "the engine: " + engine.error().message()};
   engine_ = *std::move(engine);
@@ -77,7 +77,8 @@ Result<Terms> ClaimBackend::prepare(std::shared_ptr<const RoutePolicy> policy, C
   forget_unused();
   Result<std::shared_ptr<Generation>> made = make(*policy, tls);
   if (!made) {
-    // Some namespaces may have the new terms. What cannot be taken back is longer memory.
+    // Some namespaces may have the new terms. A longer memory is the one change that cannot be
+    // undone.
     const bool may_have_begun = made.error().code != ErrorCode::refused;  // no node was reached
     if (policy_ != nullptr && may_have_begun) static_cast<void>(make(*policy_, node_tls_));
     return made.error();
@@ -126,7 +127,7 @@ bool ClaimBackend::is_over(const Generation& generation) {
   return generation.use->is_over;
 }
 
-/// Those of policies that no request has any more.
+/// The generations of policies that no request uses any more.
 void ClaimBackend::forget_unused() {
   std::erase_if(generations_,
                 [&](const auto& each) { return each != generations_.back() && is_over(*each); });

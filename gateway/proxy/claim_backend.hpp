@@ -1,5 +1,5 @@
-// Where the claims of a gateway are: an engine in this process, with a storage or without, or
-// nodes. It gives threads what their requests ask, for each policy that comes.
+// The place of a gateway's claims: an engine in this process, with or without a storage, or nodes.
+// It gives each thread the store for its requests, for every policy in turn.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ namespace semel::gateway {
 /// prepare(), use() and close() on one thread; the others on any.
 class ClaimBackend {
  public:
-  /// All must outlive it, and the requests that have asked it.
+  /// All arguments must outlive it, and the requests that use it.
   ClaimBackend(const Settings& settings, const Clock& clock, Counters& counters,
                MemoryBudget& memory, CurrentTls& node_tls);
   ~ClaimBackend() { close(); }
@@ -33,25 +33,25 @@ class ClaimBackend {
   [[nodiscard]] Status open();
   /// Gives the namespaces of `policy` their terms. `tls`: for nodes. Errors: those of
   /// Guards::open() and set_up_node(); the policy in use has its terms again, as far as the store
-  /// lets it.
+  /// allows.
   [[nodiscard]] Result<Terms> prepare(std::shared_ptr<const RoutePolicy> policy, CurrentTls& tls);
-  /// What the last prepare() has made is for operators, too.
+  /// Makes the result of the last prepare() the one that operators use, too.
   void use();
 
-  /// Why requests cannot be served.
+  /// The reason why requests cannot be served.
   [[nodiscard]] Status ready() const;
-  /// Ends a doubt. Errors: those of Guards::resolve() and resolve_at_node().
+  /// Resolves a doubt. Errors: those of Guards::resolve() and resolve_at_node().
   [[nodiscard]] Status resolve(std::string_view route, std::string_view key, bool is_done);
-  /// No request runs any more: ends what answers them.
+  /// Ends the stores; no request may be running.
   void close();
 
  private:
-  /// Whether requests may still have a policy. Told by the last of them, on any thread.
+  /// Whether requests may still use a policy. The last of them sets `is_over`, on any thread.
   struct Use {
     base::Mutex mutex;
     bool is_over SEMEL_GUARDED_BY(mutex) = false;
   };
-  /// What one policy has here. Held until no request has the policy any more.
+  /// The stores of one policy. Kept until no request uses the policy.
   struct Generation {
     std::shared_ptr<Use> use = std::make_shared<Use>();
     std::unique_ptr<RequestRules> rules{};  // of nodes

@@ -1,5 +1,6 @@
-// For how long an exchange has waited for its client, so that the slowest gives up its place when
-// another needs it: clients that send a byte now and then would hold all places otherwise.
+// How long an exchange has waited for its client, so that the slowest client gives up its
+// connection when another needs it. Otherwise clients that send a byte now and then would hold all
+// connections.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +10,15 @@
 
 namespace semel::gateway {
 
-/// Of one connection of a client. Used by one thread.
+/// Belongs to one connection of a client. Used by one thread.
 class ClientWait {
  public:
-  /// The stream must live as long.
+  /// The stream must live as long as this.
   explicit ClientWait(Stream& client) noexcept : client_(client) {}
   ClientWait(const ClientWait&) = delete;
   ClientWait& operator=(const ClientWait&) = delete;
 
-  /// Counts as long as it lives, once however many there are.
+  /// Counts the wait while it lives; nested ones count once.
   class Now {
    public:
     explicit Now(ClientWait& wait) noexcept : wait_(wait) {
@@ -33,18 +34,18 @@ class ClientWait {
     ClientWait& wait_;
   };
 
-  /// What follows is another part of the dialogue: its head, or the exchange behind it.
+  /// Begins the next part of the dialogue: the head of a request, or the exchange behind it.
   void restart() noexcept {
     total_ = Millis{0};
     since_.restart();
   }
-  /// The exchange ends with an error, and its connection.
+  /// Ends the exchange with an error, and its connection.
   void end() noexcept {
     is_ended_ = true;
     client_.close();
   }
-  /// The slower of the two. Neither, where there is only this one and it is not slow: it does not
-  /// wait now, or has waited for less than a second.
+  /// The slower of the two. Null if there is only `other` and it is not slow: it is not waiting
+  /// now, or has waited for less than a second.
   [[nodiscard]] static ClientWait* slower_of(ClientWait* one, ClientWait& other) noexcept {
     constexpr Millis slow{1'000};
     const Millis least = one == nullptr ? slow : std::max(slow, one->passed());

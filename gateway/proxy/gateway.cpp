@@ -70,9 +70,9 @@ class Gateway::Impl {
   CurrentTls upstream_tls_;
   CurrentTls node_tls_;
   std::unique_ptr<AccessLog> log_;
-  std::unique_ptr<AccessLog> audit_;  // where there is no access log
+  std::unique_ptr<AccessLog> audit_;  // if there is no access log
   std::unique_ptr<Shared> shared_;
-  // Closed before the workers go: an engine that ends answers into their closed bridges.
+  // Closed before the workers are destroyed: an engine that ends answers into their closed bridges.
   ClaimBackend backend_;
   Terms terms_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -160,7 +160,7 @@ Status Gateway::Impl::ready() const {
 }
 
 Result<std::vector<std::string>> Gateway::Impl::reload(const Settings& fresh) {
-  // All is made before any of it is used.
+  // Everything is made before any of it is used.
   Settings files = fresh;
   if (files.tls_cert.empty() != settings_.tls_cert.empty()) {
     files.tls_cert = settings_.tls_cert;
@@ -213,7 +213,7 @@ std::vector<std::string> Gateway::check(const Settings& settings) {
   const std::vector<std::string> files = check_tls_files(settings);
   errors.insert(errors.end(), files.begin(), files.end());
   if (!errors.empty()) return errors;
-  // What an engine says of the routes' terms, it says without a storage as well.
+  // An engine checks the routes' terms without a storage as well.
   const SystemClock clock;
   const auto engine =
       Engine::open({.clock = &clock, .memory_bytes = semel::limits::memory_bytes_min});

@@ -1,5 +1,5 @@
-// Heads of messages as we write them, from fields that were checked: everything for one connection
-// only is left out, and the framing is ours. Pure functions.
+// Heads of messages as the gateway writes them, from checked fields: without fields for one
+// connection, and with the gateway's own framing. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace semel::gateway {
 
-/// How the end of a body is known.
+/// How a body ends.
 struct Framing {
   enum class Kind : std::uint8_t {
-    none,     ///< there is no body, and no field says so
+    none,     ///< no body, and no field about one
     length,   ///< Content-Length
     chunked,  ///< Transfer-Encoding: chunked
     close,    ///< the end of the connection; replies only
@@ -24,7 +24,7 @@ struct Framing {
   Kind kind = Kind::none;
   std::uint64_t length = 0;
 };
-/// Whether a request with it has bytes behind its head.
+/// Whether a request with this framing has bytes behind its head.
 [[nodiscard]] constexpr bool has_body(const Framing& framing) noexcept {
   return framing.kind == Framing::Kind::chunked || framing.length > 0;
 }
@@ -53,13 +53,13 @@ struct ReplyHead {
 };
 [[nodiscard]] std::string client_head(const ReplyHead& head);
 
-/// Of a reply, without what is for one connection, as it is recorded.
+/// The fields of a reply as they are recorded: without those for one connection.
 [[nodiscard]] std::vector<Field> end_to_end_fields(Fields fields);
 
-/// A whole reply of the gateway's own.
+/// A complete reply of the gateway's own.
 [[nodiscard]] std::string problem_reply(const Refusal& refusal, bool keep_alive, bool is_head);
 
-/// The line in front of a chunk of so many bytes; the chunk is followed by CR LF.
+/// The line in front of a chunk of this size; the chunk is followed by CR LF.
 [[nodiscard]] std::string chunk_line(std::size_t bytes);
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t read_bytes = 4'096;
 constexpr std::size_t write_bytes = std::size_t{64} * 1024;
-// Beast's buffer also holds what lies behind the head: the lines of chunks.
+// Beast's buffer also holds the bytes behind the head: the lines of chunks.
 constexpr std::size_t spare_bytes = std::size_t{16} * 1024;
 
 std::string_view text_of(const beast::flat_buffer& buffer) {
@@ -26,8 +26,8 @@ std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-/// The handshake of a websocket, and of nothing else that a connection may become: behind another
-/// protocol there may be requests that no guard sees.
+/// The handshake of a websocket. A connection may become nothing else: another protocol could carry
+/// requests that no guard sees.
 /// Source: RFC 6455, section 4.1
 bool asks_for_websocket(const Incoming& in) {
   constexpr std::size_t key_characters = 24;  // 16 bytes in base64
@@ -41,7 +41,7 @@ bool asks_for_websocket(const Incoming& in) {
          only("Sec-WebSocket-Version") == "13";
 }
 
-/// Counted as long as it lives.
+/// Counted while it lives.
 class Open {
  public:
   explicit Open(Counter& counter) noexcept : counter_(counter) { counter_.add(); }
@@ -150,8 +150,8 @@ asio::awaitable<Session::HeadRead> Session::read_head(Incoming& in, Refusal& ref
   co_return HeadRead::complete;
 }
 
-/// The head's bytes are in the buffer, and in the parser once it is whole. A small one is the
-/// connection's own.
+/// Counts the head's bytes: in the buffer, and in the parser once it is complete. A small head is
+/// part of the connection's own memory.
 bool Session::count_buffer() noexcept {
   const std::size_t bytes = buffer_.capacity();
   return buffer_share_.hold(bytes <= limits::head_buffer_free ? 0 : 2 * bytes);

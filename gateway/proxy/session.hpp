@@ -8,7 +8,7 @@
 // works, and the reply is recorded before it is sent. Used by one thread.
 //
 // g++ 12 destroys temporaries of an awaited expression twice. So coroutines take references and
-// views, and what is passed to them has a name.
+// views, and every argument is a named object.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -42,7 +42,7 @@ namespace http = beast::http;
 
 class Session;
 
-/// What the sessions of one thread share. Lives longer than their coroutines run.
+/// Shared by the sessions of one thread. Outlives their coroutines.
 struct SessionContext {
   asio::io_context& io;
   const Settings& settings;
@@ -57,7 +57,7 @@ struct SessionContext {
   std::shared_ptr<Bridge> bridge;
   std::shared_ptr<UpstreamPool> pool;
   bool is_draining = false;
-  /// Shared: at a forced end the last sessions are destroyed with `io`, behind this.
+  /// Shared: at a forced end the last sessions are destroyed with `io`, after this.
   std::shared_ptr<std::set<Session*>> sessions = std::make_shared<std::set<Session*>>();
 };
 
@@ -83,8 +83,8 @@ struct Incoming {
   std::string key_digest{};
 };
 
-/// One step of a body: how many bytes are in `room`, and whether it is complete. A step may bring
-/// none. `stream` needs a deadline of its own.
+/// One step of a body: the number of bytes in `room`, and whether the body is complete. A step may
+/// have none. `stream` needs its own deadline.
 struct BodyStep {
   error_code error{};
   std::size_t bytes = 0;
@@ -115,14 +115,14 @@ struct OutgoingRequest {
   std::string_view body{};  ///< if all of it is there
   Framing later{};          ///< of a body that follows
   bool is_fresh = false;    ///< on a connection that has served none
-  /// All of it. None: it ends with a chunk.
+  /// The size of the request. None: it ends with a chunk.
   [[nodiscard]] std::optional<std::uint64_t> bytes() const noexcept {
     if (later.kind == Framing::Kind::chunked) return std::nullopt;
     return head.size() + body.size() + later.length;
   }
 };
 
-/// A reply of the upstream, as far as its head; or why there is none.
+/// A reply of the upstream up to its head; or a refusal.
 struct UpstreamReply {
   enum class How : std::uint8_t { replied, not_sent, broken, timed_out };
   How how = How::not_sent;
@@ -139,9 +139,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Until the connection ends.
+  /// Runs until the connection ends.
   [[nodiscard]] asio::awaitable<void> run();
-  /// Ends the connection if it waits for a request; otherwise it ends after this request.
+  /// Ends the connection now if it waits for a request, else after this request.
   void drain();
   [[nodiscard]] ClientWait& wait() noexcept { return wait_; }
 
@@ -160,7 +160,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// False: the client has gone, or does not read: no progress within body-timeout, or not all of
   /// it within transfer-timeout.
   [[nodiscard]] asio::awaitable<bool> send(Incoming& in, std::string_view bytes);
-  /// A message whose body is sent from where it is. Ends `head`.
+  /// Sends a message without copying its body. Consumes `head`.
   [[nodiscard]] asio::awaitable<bool> send(Incoming& in, std::string& head, std::string_view body);
   [[nodiscard]] asio::awaitable<BodyStep> read_body_step(Incoming& in, std::string& room,
                                                          Millis within);
@@ -186,7 +186,7 @@ class Session : public std::enable_shared_from_this<Session> {
                                                         const OutgoingRequest& request);
   [[nodiscard]] asio::awaitable<void> read_reply_head(Incoming& in, UpstreamReply& reply);
   [[nodiscard]] asio::awaitable<Upload> upload(Incoming& in, UpstreamConnection& upstream);
-  /// `start`: of the body, what was read before, and where it is; ended when it is sent.
+  /// `start`: the part of the body that was read already; consumed when it is sent.
   struct Start {
     CountedText& held;
     std::string_view body;

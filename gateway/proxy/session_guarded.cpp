@@ -11,18 +11,18 @@ namespace {
 
 constexpr std::size_t step_bytes = std::size_t{16} * 1024;
 
-/// Whether there is a claim that must be ended.
+/// Whether the request has a claim that must be ended.
 bool is_owned(const Work& work) noexcept {
   return work.is_claimed && work.route->guard != Guard::debounce;
 }
 
-/// What is for the first client alone: a duplicate would get an old session again, or, where
-/// clients share their keys, somebody else's.
+/// Fields for the first client alone: a duplicate would get an old session, or, if clients share
+/// their keys, another client's session.
 bool is_of_one_client(const Field& field) noexcept {
   return equal_names(field.name, "Set-Cookie") || equal_names(field.name, "Date");
 }
 
-/// Without the length, which a record has of a reply to HEAD alone.
+/// Drops the length; a record has it only for a reply to HEAD.
 std::vector<Field> fields_of(const RecordedReply& reply) {
   std::vector<Field> fields;
   for (const auto& [name, value] : reply.fields) {
@@ -37,7 +37,7 @@ Framing framing_of(const RecordedReply& reply, bool is_head) {
   if (reply.status == no_content || reply.status == not_modified) return {};
   Framing framing{Framing::Kind::length, reply.body.size()};
   if (!is_head || !reply.body.empty()) return framing;
-  // The upstream has said how long the body would be, or nothing.
+  // The upstream has announced the length of the body, or nothing.
   for (const auto& [name, value] : reply.fields) {
     if (!equal_names(name, "Content-Length")) continue;
     const char* const end = value.data() + value.size();
@@ -168,7 +168,7 @@ asio::awaitable<bool> Session::record(Incoming& in, const Work& work, UpstreamRe
   CountedText text{context_.memory, Need::urgent};
   const std::size_t limit = in.route->record_bytes;
   const auto length = reply.parser->content_length();
-  // Of a reply to HEAD it is all that is known of the body.
+  // For a reply to HEAD this is all that is known of the body.
   const std::string length_text = std::to_string(length.value_or(0));
   if (length && in.is_head) recorded.fields.emplace_back("Content-Length", length_text);
   const std::string first = encode(recorded);
@@ -205,7 +205,7 @@ asio::awaitable<bool> Session::fail(Incoming& in, const Work& work, UpstreamRepl
   const Meaning meaning =
       reply.how == UpstreamReply::How::timed_out ? route.on_timeout : route.on_broken;
   Refusal refusal = std::move(reply.refusal);
-  // If this does not get to the disk, the claim is held there, and ends as on-lease-end says.
+  // If this does not reach the disk, the claim stays held there, and ends by on-lease-end.
   bool is_kept = true;
   if (work.is_claimed && (is_unsent || (is_owned(work) && meaning == Meaning::release))) {
     is_kept = co_await in.store->release(work);
@@ -244,7 +244,7 @@ asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, Upstrea
   }
   std::string_view extra;
   if (!is_kept || completion.recorded != Recorded::yes) {
-    // The client gets the reply all the same: it is true, and there is no better one.
+    // The client gets the reply anyway: it is the upstream's, and there is no better one.
     context_.counters.replies_unrecorded.add();
     extra = "Semel-Recorded: no\r\n";
   }

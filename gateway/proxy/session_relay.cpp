@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t step_bytes = std::size_t{16} * 1024;
 constexpr int interim_replies_max = 16;
 
-/// Writes all of it; each call has a deadline of its own.
+/// Writes all of it; each call has its own deadline.
 asio::awaitable<error_code> write_all(Stream& stream, std::string_view bytes, Millis within) {
   stream.expires_after(within);
   auto [error, sent] =
@@ -35,8 +35,9 @@ Framing framing_of_request(const Incoming& in) {
   return length ? Framing{Framing::Kind::length, *length} : Framing{};
 }
 
-/// Whether a request may be sent twice without a guard (RFC 9110, section 9.2.2). One with a body
-/// never: its body is gone, and its head alone would make the next request the body.
+/// Whether a request may be sent twice without a guard (RFC 9110, section 9.2.2). A request with a
+/// body may not: the body is consumed, and the next request would be read as the body of the
+/// repeated head.
 bool is_repeatable(const Incoming& in) {
   const std::string_view method = in.request.method;
   return !has_body(framing_of_request(in)) &&
@@ -54,7 +55,7 @@ Framing framing_of_reply(const Incoming& in,
   return {in.is_1_0 ? Framing::Kind::close : Framing::Kind::chunked, 0};
 }
 
-/// A reply whose end two readers could see in different places (RFC 9112, section 6.3).
+/// Whether two readers could see the end of a reply in different places (RFC 9112, section 6.3).
 bool has_two_readings(const http::response_parser<http::buffer_body>& reply) {
   constexpr unsigned no_content = 204;
   const auto codings = reply.get().count(http::field::transfer_encoding);
@@ -66,7 +67,7 @@ bool has_two_readings(const http::response_parser<http::buffer_body>& reply) {
   return reply.get().result_int() == no_content && announces_body;
 }
 
-/// Whether a status 101 says that the connection is a websocket now.
+/// Whether a status 101 switches the connection to a websocket.
 bool is_websocket(const http::response_parser<http::buffer_body>& reply) {
   const auto& head = reply.get();
   const auto protocol = head[http::field::upgrade];
@@ -136,7 +137,7 @@ asio::awaitable<UpstreamReply> Session::exchange(Incoming& in, const OutgoingReq
   error_code error = co_await upstream.write(first, in.route->timeout);
   const std::string_view rest = request.body.substr(start.size());
   if (!error && !rest.empty()) error = co_await upstream.write(rest, in.route->timeout);
-  // One that has refused a large body and closed may have sent its reply before.
+  // An upstream that has refused a large body and closed may have sent its reply before.
   if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
     const bool is_late = error == beast::error::timeout;
     reply.how = is_late ? UpstreamReply::How::timed_out : UpstreamReply::How::broken;
@@ -263,7 +264,7 @@ asio::awaitable<bool> Session::serve_passed(Incoming& in) {
   const bool is_uploaded = !has_upload || (uploaded.is_set() && upload_result == Upload::complete);
   bool stays = co_await relay(in, reply, std::nullopt, is_uploaded, "");
   if (has_upload && !uploaded.is_set()) {
-    // The reply came before the end of the request: its rest is not wanted.
+    // The reply came before the end of the request: the rest of the request is discarded.
     stream_.tcp_layer().cancel();
     if (reply.lease.connection != nullptr) reply.lease.connection->stream.close();
     co_await uploaded.wait();
@@ -300,7 +301,8 @@ asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::op
   if (start) start->held.clear();
   std::string room(step_bytes, '\0');
   bool is_done = parser.is_done();
-  // What has arrived goes out with the head; what has not does not hold it up.
+  // The part of the body that has arrived is sent with the head; the head does not wait for the
+  // rest.
   while (!is_done) {
     if (!out.empty() && upstream.buffer.size() == 0) {
       const bool is_sent = co_await send(in, out);
@@ -309,7 +311,7 @@ asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::op
     }
     upstream.stream.expires_after(context_.settings.body_timeout);
     const BodyStep step = co_await read_step(upstream.stream, upstream.buffer, parser, room);
-    // The client sees a body that ends too early, as it did here.
+    // The client sees a body that ends too early, as the gateway does.
     if (step.error) co_return false;
     append_body(out, framing, std::string_view{room}.substr(0, step.bytes));
     is_done = step.is_done;

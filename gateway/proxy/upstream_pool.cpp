@@ -15,8 +15,8 @@ namespace {
 
 constexpr Millis drop_every{500};
 
-/// Whether nothing has come on it since it was put back: neither its end nor bytes that nobody has
-/// asked for. Costs a system call, and saves most requests that would be sent to nobody.
+/// True if the pooled connection is still clean: no end of file and no unsolicited bytes. Costs a
+/// system call, and avoids most requests on a dead connection.
 bool is_alive(UpstreamConnection& connection) {
   if (!connection.is_settled()) return false;
   char byte = 0;
@@ -62,7 +62,7 @@ void UpstreamPool::Lease::end() noexcept {
 
 void UpstreamPool::keep_or_close(std::unique_ptr<UpstreamConnection> connection) noexcept {
   if (connection == nullptr || is_closed_ || !connection->is_settled()) return;
-  // Requests on new connections leave unused ones behind.
+  // Requests that opened new connections leave unused ones behind.
   if (unused_.size() >= count_max_) unused_.erase(unused_.begin());
   connection->unused_for = base::Stopwatch{};
   connection->is_reused = true;
@@ -76,7 +76,7 @@ void UpstreamPool::release() noexcept {
     const std::shared_ptr<Waiter> next = std::move(waiters_.front());
     waiters_.pop_front();
     next->is_next = true;
-    ++in_use_;  // for the one that wakes
+    ++in_use_;  // for the waiter that wakes
     next->timer.cancel();
     return;
   }

@@ -1,5 +1,5 @@
-// Connections to the upstream, of one thread: kept while they are unused for a short time, bounded
-// in number, with a bounded queue in front.
+// Connections of one thread to the upstream: unused ones are kept for a short time, their number is
+// bounded, and requests wait in a bounded queue.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -23,13 +23,13 @@
 
 namespace semel::gateway {
 
-/// An open connection, and what is owed on it.
+/// An open connection, and the bytes that its exchange still owes.
 struct UpstreamConnection {
   explicit UpstreamConnection(Stream opened) : stream(std::move(opened)) {}
-  /// Writes all of it and accounts for what was written. The call has a deadline of its own.
+  /// Writes all of it and counts the bytes written. The call has its own deadline.
   [[nodiscard]] asio::awaitable<error_code> write(std::string_view bytes, Millis within);
-  /// The rule, for all of the gateway: whether another request may be sent on it. Not if this
-  /// exchange owes a byte in either direction, or if bytes have come that nobody has read.
+  /// The gateway's one rule for reuse: whether another request may be sent on the connection. False
+  /// if this exchange owes a byte in either direction, or if unread bytes have arrived.
   [[nodiscard]] bool is_settled();
 
   Stream stream;
@@ -39,15 +39,15 @@ struct UpstreamConnection {
   bool is_reused = false;
 };
 
-/// Used by one thread. Held by all who have a connection of it.
+/// Used by one thread. Shared by the holders of its connections.
 class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
  public:
-  /// The right to one of the connections. At its end the connection is kept for another request if
-  /// it is settled, and closed if not.
+  /// The right to one of the connections. At its end the connection returns to the pool if it is
+  /// settled, and is closed if not.
   class Lease {
    public:
     Lease() = default;
-    /// `wait` is that of the client it is for.
+    /// `wait` belongs to the client that the connection serves.
     Lease(std::shared_ptr<UpstreamPool> pool, ClientWait& wait) noexcept
         : pool_(std::move(pool)), wait_(&wait) {
       pool_->holders_.push_back(wait_);
@@ -73,13 +73,13 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
     Lease lease{};
   };
 
-  /// `count`: of connections in use; `queue`: of requests that wait for one.
+  /// `count`: connections in use; `queue`: requests that wait for one.
   UpstreamPool(asio::io_context& io, const Settings& settings, const UpstreamAddress& address,
                const CurrentTls& tls, Counters& counters, std::size_t count, std::size_t queue);
 
   /// A connection of the pool, or a new one. `fresh`: a new one. `wait` must live as long as the
-  /// lease. Whoever has to wait ends the exchange whose client is slowest, if one is slow. A
-  /// refusal means that nothing was sent. Progress: waits at most queue_timeout and three times
+  /// lease. A request that has to wait ends the exchange with the slowest client, if one is slow.
+  /// After a refusal nothing was sent. Progress: waits at most queue_timeout and three times
   /// connect_timeout.
   [[nodiscard]] asio::awaitable<Acquired> acquire(ClientWait& wait, bool fresh = false);
   /// Closes the connections that are not in use; those in use close when they end.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr Millis accept_pause{100};
 
-/// A part of a bound that all threads share, at least one.
+/// One thread's part of a bound that all threads share, at least one.
 std::size_t share_of(std::size_t all, unsigned threads) {
   return std::max<std::size_t>(1, (all + threads - 1) / threads);
 }
@@ -99,7 +99,7 @@ void Worker::run() {
   pthread_setname_np(thread_.native_handle(), "semel-gateway");
 }
 
-/// Where memory ends, a request ends, and accepting begins anew: never the thread.
+/// Without memory a request ends and accepting begins anew; the thread never ends.
 void Worker::work() noexcept {
   while (restart()) {
     try {
@@ -108,7 +108,7 @@ void Worker::work() noexcept {
         goes_on = false;
         try {
           io_.run();
-        } catch (const std::exception&) {  // of a handler: the others go on, accepting too
+        } catch (const std::exception&) {  // of a handler: all others go on, accepting too
           goes_on = true;
         }
       }
@@ -185,7 +185,7 @@ asio::awaitable<void> Worker::accept() {
   }
 }
 
-/// False: none of this thread is slow.
+/// False: no client of this thread is slow.
 bool Worker::drop_slowest() {
   ClientWait* slowest = nullptr;
   for (Session* const each : *context_.sessions) {

@@ -16,7 +16,7 @@
 
 namespace semel::gateway {
 
-/// What all workers share. Lives longer than they do.
+/// Shared by all workers. Outlives them.
 struct Shared {
   const Settings& settings;
   const UpstreamAddress& upstream;
@@ -30,11 +30,11 @@ struct Shared {
   unsigned thread_count = 1;
 };
 
-/// What requests that begin now have.
+/// The terms of requests that begin now.
 struct Terms {
   std::shared_ptr<const RoutePolicy> policy{};
-  /// Makes what a thread's requests ask; on that thread, or before it runs. `before`: what they
-  /// asked until now, null: nothing.
+  /// Makes the store of a thread's requests; called on that thread, or before it runs. `before`:
+  /// the store until now, null: none.
   std::function<std::shared_ptr<ClaimStore>(asio::io_context&, const std::shared_ptr<Bridge>&,
                                             const std::shared_ptr<ClaimStore>& before)>
       make_store{};
@@ -49,18 +49,18 @@ class Worker {
 
   /// Port 0: a free one. Errors: bad_option.
   [[nodiscard]] Status listen(const tcp::endpoint& at);
-  /// Accepts from the same queue as `first`, which listens. Sockets of their own on one port
-  /// (SO_REUSEPORT) would let a second gateway, with a store of its own, take a part of the
-  /// requests without an error.
+  /// Accepts from the same queue as `first`, which listens. Separate sockets on one port
+  /// (SO_REUSEPORT) would let a second gateway, with its own store, take a part of the requests
+  /// without an error.
   [[nodiscard]] Status listen_with(Worker& first);
   [[nodiscard]] std::uint16_t port() const;
   /// Starts the thread.
   void run();
-  /// From any thread: requests that begin later have these.
+  /// From any thread: requests that begin later use these terms.
   void use(const Terms& terms);
-  /// From any thread: accepts no more, and ends what is idle.
+  /// From any thread: accepts no more, and ends idle connections.
   void drain();
-  /// Ends the thread at once. After that nothing of the engine calls back here.
+  /// Ends the thread at once. After that the engine calls nothing here.
   void stop();
 
  private:

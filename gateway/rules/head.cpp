@@ -40,7 +40,7 @@ bool is_host(std::string_view text) noexcept {
          std::string_view::npos;
 }
 
-/// What counts for the framing of the message.
+/// The fields that frame the message.
 struct Framing {
   bool is_1_1 = false;
   unsigned lengths = 0;

@@ -1,6 +1,6 @@
-// What a request's head may look like. Two servers that read one head differently see two different
-// requests (request smuggling), so everything that has more than one reading is refused before a
-// lenient parser sees it. Pure functions.
+// Valid heads of requests. Two servers that read one head differently see two different requests
+// (request smuggling), so every head with more than one reading is refused before a lenient parser
+// sees it. Pure functions.
 // Source: RFC 9112, sections 2.2, 3, 5, 6 and 11.2
 #pragma once
 
@@ -29,9 +29,9 @@ namespace semel::gateway {
 /// is the value of Connection, which may name more of them.
 [[nodiscard]] bool is_hop_by_hop(std::string_view name, std::string_view connection) noexcept;
 
-/// Whether the fields of a request are what the upstream will get. Refused (400): a Connection that
-/// names a field of the request that is not for one connection by the standard. By such a name a
-/// client could take away what is signed, or what a proxy in front has written. Error: syntax.
+/// Whether the upstream will get the fields of a request as they are. Refused (400): a Connection
+/// that names a field of the request that is not for one connection by the standard. Such a name
+/// would let a client remove signed fields, or fields of a proxy in front. Error: syntax.
 [[nodiscard]] Status check_fields(Fields fields);
 
 /// Whether a field of this name is passed on. Servers that make variables of names (CGI, WSGI, PHP)

@@ -1,4 +1,4 @@
-// A request as the rules see it: views of bytes that somebody else holds, and no sockets.
+// A request as the rules see it: views of bytes owned by the caller, without sockets.
 #pragma once
 
 #include <optional>

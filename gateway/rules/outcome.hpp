@@ -24,10 +24,10 @@ inline constexpr std::size_t outcome_count =
 
 [[nodiscard]] std::string_view name_of(Outcome outcome) noexcept;
 [[nodiscard]] std::string_view title_of(Outcome outcome) noexcept;
-/// 0: the upstream's own, or a recorded one.
+/// 0: the reply is the upstream's own, or a recorded one.
 [[nodiscard]] unsigned status_of(Outcome outcome) noexcept;
 
-/// Why a request goes no further.
+/// The reason to reject a request.
 struct Refusal {
   Outcome outcome = Outcome::bad_request;
   std::string detail{};   ///< names the value and the limit
@@ -37,7 +37,7 @@ struct Refusal {
 /// The body of application/problem+json: type, title, status, detail.
 [[nodiscard]] std::string problem_json(const Refusal& refusal);
 
-/// `text` as between the quotes of a JSON string; what is not UTF-8 is a '?'.
+/// `text` escaped as between the quotes of a JSON string; invalid UTF-8 becomes '?'.
 void append_json_text(std::string& out, std::string_view text);
 
 }  // namespace semel::gateway

@@ -1,4 +1,4 @@
-// A reply as the result of a claim. It is in storages, so its form changes only with its first
+// A reply as the result of a claim. Storages contain it, so its form changes only with its first
 // byte.
 //
 //   1 byte    form, 1
@@ -22,7 +22,7 @@
 
 namespace semel::gateway {
 
-/// Views of bytes that somebody else holds.
+/// Views of bytes owned by the caller, or by `held_here`.
 struct RecordedReply {
   unsigned status = 0;
   bool body_dropped = false;  ///< longer than the route keeps
@@ -30,10 +30,10 @@ struct RecordedReply {
   std::string_view body{};
   bool is_cut = false;                             ///< there was no memory for the whole body
   std::string_view record{};                       ///< as encode() makes it; empty: not made yet
-  std::shared_ptr<const std::string> held_here{};  ///< what all this is of, if nobody else has it
+  std::shared_ptr<const std::string> held_here{};  ///< owner of the bytes, if it is not the caller
 };
 
-/// How many bytes encode() makes.
+/// The number of bytes that encode() makes.
 [[nodiscard]] std::size_t encoded_bytes(const RecordedReply& reply) noexcept;
 [[nodiscard]] std::string encode(const RecordedReply& reply);
 /// Views of `bytes`. Errors: bad_encoding.

@@ -12,7 +12,7 @@ Error bad_pattern(std::string_view pattern, const std::string& why) {
   return {ErrorCode::bad_option, "path '" + std::string{pattern} + "': " + why};
 }
 
-/// `segment` beside a pattern that may have one '*'.
+/// Whether `segment` matches a pattern that may have one '*'.
 bool fits_segment(std::string_view pattern, std::string_view segment) noexcept {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos) return pattern == segment;
@@ -38,7 +38,7 @@ bool fits_segments(const std::vector<std::string>& segments, bool has_rest,
   return has_rest;
 }
 
-/// Whether `wide` fits each segment that `narrow` fits, which may have a '*' itself.
+/// Whether `wide` matches every segment that `narrow` matches, which may have a '*' itself.
 bool covers_segment(std::string_view wide, std::string_view narrow) noexcept {
   const std::size_t star = wide.find('*');
   if (star == std::string_view::npos) return wide == narrow;

@@ -1,4 +1,4 @@
-// What a route promises. A request takes the first route whose method and path fit.
+// The rules of a route. A request takes the first route that matches its method and path.
 // Source: docs/gateway.md
 #pragma once
 
@@ -16,18 +16,18 @@
 
 namespace semel::gateway {
 
-/// "/orders/*/lines/**": a `*` is one segment, or a part of one ("v*"); `**` at the end is all that
-/// follows, or nothing. Compared with normal_path().
+/// "/orders/*/lines/**": a `*` is one segment, or a part of one ("v*"); `**` at the end matches the
+/// rest, or nothing. Compared with normal_path().
 class PathPattern {
  public:
   PathPattern() = default;
-  /// Errors: bad_option (names the pattern and what is wrong).
+  /// Errors: bad_option (names the pattern and the error).
   [[nodiscard]] static Result<PathPattern> parse(std::string_view text);
   [[nodiscard]] bool fits(std::string_view path) const noexcept;
-  /// Whether a server may take a path for one that fits, that regards neither the case of letters
-  /// nor a slash at the end. `path` is in small letters, and has no slash at its end.
+  /// Whether a lax server, which ignores case and a slash at the end, may match `path`. `path` is
+  /// in lower case, without a slash at its end.
   [[nodiscard]] bool fits_laxly(std::string_view path) const noexcept;
-  /// Whether this fits each path that `other` fits.
+  /// Whether this matches every path that `other` matches.
   [[nodiscard]] bool covers(const PathPattern& other) const noexcept;
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
@@ -47,17 +47,17 @@ enum class Guard : std::uint8_t {
   issue_token,      ///< answers with a token for the route `token_route`
 };
 
-/// What a reply, or that there was none, means for the claim.
+/// The meaning of a reply, or of a missing reply, for the claim.
 enum class Meaning : std::uint8_t {
   keep,      ///< done: recorded, and replayed to duplicates
   release,   ///< nothing happened: the next request runs
   in_doubt,  ///< it may have happened: nothing runs before an operator has resolved it
 };
 
-/// What a reply that is longer than record_bytes means.
+/// The meaning of a reply that is longer than record_bytes.
 enum class TooLarge : std::uint8_t {
-  done,      ///< done; duplicates are told its status, and that it was not kept
-  in_doubt,  ///< as if the outcome was not known
+  done,      ///< done; duplicates get its status, and that it was not kept
+  in_doubt,  ///< as if the outcome was unknown
 };
 
 struct FingerprintParts {
@@ -69,7 +69,7 @@ struct FingerprintParts {
   std::vector<std::string> headers{};
 };
 
-/// Whose a key is. At least one, or `shared` by name: one client must not read another's reply.
+/// The scope of a key. At least one member, or `shared`: one client must not read another's reply.
 struct ScopeParts {
   bool authorization = true;  ///< the header Authorization, hashed
   bool key_id = false;        ///< the id of the key that signed
@@ -114,32 +114,32 @@ struct Route {
   std::size_t body_bytes = std::size_t{1} << 20;    ///< of a guarded request: 413 above
   std::size_t record_bytes = std::size_t{1} << 20;  ///< of a recorded reply, head included
   bool upgrade = false;                             ///< websockets are passed on
-  bool ignores_override = false;  ///< the upstream takes no notice of X-HTTP-Method-Override
+  bool ignores_override = false;                    ///< the upstream ignores X-HTTP-Method-Override
 
   [[nodiscard]] bool is_claimed() const noexcept {
     return guard == Guard::idempotency_key || guard == Guard::form_token;
   }
-  /// Whether the whole body is read before the upstream sees anything.
+  /// Whether the whole body is read before the upstream sees any of the request.
   [[nodiscard]] bool is_buffered() const noexcept {
     return is_claimed() || guard == Guard::debounce || signature.is_required;
   }
-  /// Whether a request may fail here that the upstream alone would take.
+  /// Whether the gateway may refuse a request that the upstream alone would accept.
   [[nodiscard]] bool guards() const noexcept {
     return guard != Guard::pass || signature.is_required;
   }
-  /// HEAD where GET is named, too: upstreams run it as GET and leave out the body.
+  /// Matches HEAD where GET is named, too: upstreams run it as GET and omit the body.
   [[nodiscard]] bool fits_method(std::string_view method) const noexcept;
   [[nodiscard]] bool fits(std::string_view method, std::string_view normal_path) const noexcept;
 };
 
-/// The first that fits; null: none.
+/// The first route that matches; null: none.
 [[nodiscard]] const Route* find_route(std::span<const Route> routes, std::string_view method,
                                       std::string_view normal_path) noexcept;
 
-/// What a reply with this status means.
+/// The meaning of a reply with this status.
 [[nodiscard]] Meaning meaning_of_status(const Route& route, unsigned status) noexcept;
 
-/// Of the route's namespace of claims.
+/// The policy of the route's namespace of claims.
 [[nodiscard]] Policy claim_policy(const Route& route) noexcept;
 
 }  // namespace semel::gateway

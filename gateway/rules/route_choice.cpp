@@ -44,7 +44,7 @@ bool has_method(std::string_view query) {
   return false;
 }
 
-/// By what some upstreams take another method than that of the request line.
+/// Fields by which some upstreams take another method than that of the request line.
 std::optional<std::string_view> override_of(const Request& request) {
   constexpr std::array<std::string_view, 3> names{"X-HTTP-Method-Override", "X-HTTP-Method",
                                                   "X-Method-Override"};
@@ -55,8 +55,8 @@ std::optional<std::string_view> override_of(const Request& request) {
                                    : std::nullopt;
 }
 
-/// The path as servers may read it that are laxer than PathPattern::fits(): each reading once, in
-/// small letters, and without a slash at its end.
+/// The readings of the path by servers that are laxer than PathPattern::fits(): each reading once,
+/// in lower case, and without a slash at its end.
 std::vector<std::string> lax_readings(std::string_view path) {
   std::vector<std::string> readings;
   for (const bool keeps_parameters : {false, true}) {

@@ -23,7 +23,7 @@ Error no_digest() {
   return {ErrorCode::refused, "libcrypto does not compute SHA-256"};
 }
 
-/// Appends a part so that no list of parts looks like another one.
+/// Appends a part so that two different lists of parts never give the same bytes.
 void append_part(std::string& text, std::string_view name, std::string_view value) {
   text.append(std::to_string(name.size())).append(":").append(name);
   text.append(std::to_string(value.size())).append(":").append(value);
@@ -107,7 +107,7 @@ std::string claim_key(std::string_view scope, std::string_view key) {
 
 namespace {
 
-/// A text of the head: a string, or bytes where it is not UTF-8.
+/// A text of the head: a string, or bytes if it is not UTF-8.
 std::string json_text(std::string_view text) {
   std::string json = json_string(text);
   if (identity_json(json).ok()) return json;
@@ -143,7 +143,8 @@ Result<Fingerprint> fingerprint_of_request(const FingerprintParts& parts, const 
     append_member(arguments, "header:" + lower_case(name), values_of(name, request));
   }
   if (parts.json && !request.body.empty()) {
-    // By itself first: a body is to be one value of JSON, not a piece of the text around it.
+    // Parsed on its own first: the body must be one value of JSON, not a piece of the text around
+    // it.
     Result<std::string> canonical = identity_json(request.body);
     if (!canonical) return bad("the body: " + canonical.error().message());
     append_member(arguments, "json", *canonical);

@@ -1,5 +1,5 @@
-// From the engine's threads back to the thread of a request: a coroutine waits for a callback that
-// another thread makes.
+// From the engine's threads back to the thread of a request: a coroutine waits for a callback on
+// another thread.
 #pragma once
 
 #include <boost/asio/async_result.hpp>
@@ -14,7 +14,7 @@
 
 namespace semel::gateway {
 
-/// Posts to an io_context until it is closed; then what is posted is dropped. Thread-safe.
+/// Posts to an io_context until it is closed; later posts are dropped. Thread-safe.
 class Bridge {
  public:
   explicit Bridge(boost::asio::io_context& io) : io_(&io) {}
@@ -22,10 +22,10 @@ class Bridge {
   template <class Function>
   void post(Function&& function) {
     const base::MutexLock lock{mutex_};
-    // Closed: the coroutine that waits is destroyed with `function`.
+    // If it is closed, the waiting coroutine is destroyed with `function`.
     if (io_ != nullptr) boost::asio::post(*io_, std::forward<Function>(function));
   }
-  /// The io_context may go once this has returned.
+  /// After this the io_context may be destroyed.
   void close() {
     const base::MutexLock lock{mutex_};
     io_ = nullptr;

@@ -1,4 +1,4 @@
-// What the gateway counts, and its text for Prometheus.
+// The gateway's counters, and their text for Prometheus.
 #pragma once
 
 #include <array>
@@ -47,20 +47,21 @@ class Histogram {
   Counter sum_;
 };
 
-/// Of one route, or of requests without one.
+/// The counts of one route, or of requests without one.
 struct RouteCounts {
   explicit RouteCounts(std::string called) : name(std::move(called)) {}
   const std::string name;
   std::array<Counter, outcome_count> outcomes{};
 };
 
-/// One for all threads of a gateway.
+/// One object for all threads of a gateway.
 class Counters {
  public:
-  /// For each of `routes`, and behind them for the default. A name that is shown goes on counting.
+  /// Counts for each of `routes`, and last for the default. A name that is shown already keeps its
+  /// counts.
   [[nodiscard]] std::vector<std::shared_ptr<RouteCounts>> counts_for(
       const std::vector<Route>& routes) const;
-  /// Those that text() has from now on.
+  /// Sets the counts that text() shows from now on.
   void show(std::vector<std::shared_ptr<RouteCounts>> routes);
 
   void count_request(RouteCounts& route, Outcome outcome, unsigned status,
@@ -69,7 +70,7 @@ class Counters {
 
   Counter connections;          ///< open now
   Counter connections_refused;  ///< beyond the limit
-  Counter clients_dropped;      ///< whose place another one needed
+  Counter clients_dropped;      ///< their connection was needed by another
   Counter requests_open;        ///< whose head has arrived, and that are not answered
   Counter upstream_opened;
   Counter upstream_reused;

@@ -17,7 +17,7 @@ Dialed not_dialed(const std::string& what, const error_code& error) {
 }  // namespace
 
 asio::awaitable<Dialed> dial(asio::io_context& io, const DialTarget& target) {
-  // Shared with the timer's handler, which may run when this has ended.
+  // Shared with the timer's handler, which may run after this has ended.
   const auto resolver = std::make_shared<tcp::resolver>(io);
   asio::steady_timer deadline{io};
   deadline.expires_after(target.within);

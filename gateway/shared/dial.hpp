@@ -1,4 +1,4 @@
-// Opening a connection to a server by name, with TLS or without, within a time.
+// Opens a connection to a server by name, with or without TLS, within a time limit.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -10,7 +10,7 @@
 
 namespace semel::gateway {
 
-/// Where to, and how. Lives as long as dial() runs.
+/// The server, and how to connect. Lives as long as dial() runs.
 struct DialTarget {
   const std::string& host;
   const std::string& port;
@@ -21,11 +21,11 @@ struct DialTarget {
 
 struct Dialed {
   std::optional<Stream> stream{};
-  std::string trouble{};    ///< why there is none
-  bool is_refused = false;  ///< a certificate is not taken, or it is not TLS
+  std::string trouble{};    ///< why there is no stream
+  bool is_refused = false;  ///< a certificate was refused, or the server has no TLS
 };
 
-/// One connection, without delay for small writes.
+/// Opens one connection, without delay for small writes.
 [[nodiscard]] asio::awaitable<Dialed> dial(asio::io_context& io, const DialTarget& target);
 
 }  // namespace semel::gateway

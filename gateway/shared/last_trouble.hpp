@@ -1,4 +1,4 @@
-// Why there is no connection to a node, as the link has it that failed last.
+// The error of the link that failed last, for the report why no node is connected.
 #pragma once
 
 #include <new>
@@ -12,7 +12,7 @@ namespace semel::gateway {
 /// Thread-safe.
 class LastTrouble {
  public:
-  /// Keeps what was there where there is no memory.
+  /// Without memory the previous text stays.
   void set(std::string_view text) noexcept {
     try {
       const base::MutexLock lock{mutex_};

@@ -1,5 +1,5 @@
-// What requests are judged by, as one start or one reload has read it. A request keeps the one that
-// it began with.
+// The routes and keys as read by one start or reload. A request keeps the policy that it began
+// with.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace semel::gateway {
 
-/// Does not change; shared by those who read it.
+/// Immutable; shared by its readers.
 class RoutePolicy {
  public:
   RoutePolicy(const Settings& settings, const Counters& counters)
@@ -28,7 +28,7 @@ class RoutePolicy {
     return counts_;
   }
   [[nodiscard]] const Route& default_route() const noexcept { return default_route_; }
-  /// Of a route of this, of the default, or of none.
+  /// The counts of a route of this policy, of the default, or of no route.
   [[nodiscard]] RouteCounts& counts_of(const Route* route) const noexcept {
     const bool is_listed = route >= routes_.data() && route < routes_.data() + routes_.size();
     return is_listed ? *counts_[static_cast<std::size_t>(route - routes_.data())] : *counts_.back();

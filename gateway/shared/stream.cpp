@@ -12,7 +12,7 @@ Error bad_file(const std::string& setting, const std::string& file, const error_
   return {ErrorCode::bad_option, setting + " '" + file + "': " + error.message()};
 }
 
-/// HTTP/1.1 or nothing: a client that offers only h2 is told so by the handshake.
+/// HTTP/1.1 or nothing: the handshake fails for a client that offers only h2.
 int choose_protocol(SSL* /*connection*/, const unsigned char** chosen, unsigned char* bytes,
                     const unsigned char* offered, unsigned offered_bytes, void* /*unused*/) {
   static constexpr unsigned char ours[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
@@ -29,7 +29,7 @@ std::shared_ptr<asio::ssl::context> new_context(asio::ssl::context::method metho
   SSL_CTX_set_session_cache_mode(made->native_handle(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(made->native_handle(), SSL_MODE_RELEASE_BUFFERS);  // of idle connections
   SSL_CTX_set_options(made->native_handle(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // Without this OpenSSL asks at the terminal for the password of a key that has one, and waits.
+  // Without this OpenSSL prompts at the terminal for the password of an encrypted key, and blocks.
   made->set_password_callback(
       [](std::size_t, asio::ssl::context::password_purpose) { return std::string{}; });
   return made;

@@ -68,14 +68,14 @@ class Stream {
   std::optional<beast::ssl_stream<beast::tcp_stream>> secure_;
 };
 
-/// What new connections take; replaced when certificates are read again. Thread-safe.
+/// The TLS context of new connections; replaced when certificates are reloaded. Thread-safe.
 class CurrentTls {
  public:
   [[nodiscard]] std::shared_ptr<asio::ssl::context> get() const {
     const base::MutexLock lock{mutex_};
     return tls_;
   }
-  /// The old one lives until the last connection that has it has ended.
+  /// The old context lives until its last connection has ended.
   void set(std::shared_ptr<asio::ssl::context> tls) {
     const base::MutexLock lock{mutex_};
     tls_ = std::move(tls);
@@ -86,7 +86,7 @@ class CurrentTls {
   std::shared_ptr<asio::ssl::context> tls_ SEMEL_GUARDED_BY(mutex_);
 };
 
-/// Whether all files that settings of TLS name are there and fit each other: a line for each error.
+/// Checks that all files of the TLS settings exist and match each other: a line for each error.
 [[nodiscard]] std::vector<std::string> check_tls_files(const Settings& settings);
 /// TLS for clients: 1.2 and 1.3, HTTP/1.1 by ALPN. None: plain HTTP. Errors: bad_option (names the
 /// file).
@@ -95,8 +95,8 @@ class CurrentTls {
 [[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> upstream_tls(const Settings& settings);
 /// TLS to the nodes of the store, which are verified. None: plain TCP. Errors: bad_option.
 [[nodiscard]] Result<std::shared_ptr<asio::ssl::context>> node_tls(const NodeSettings& node);
-/// Whether certificates or versions do not fit, which trying again does not change. A connection
-/// that ended in the middle is none of that. With TLS 1.3 the first read has a server's refusal.
+/// Whether certificates or versions do not match, so that a retry cannot help. False for a
+/// connection that broke. With TLS 1.3 the first read reports a server's refusal.
 [[nodiscard]] bool is_refused_by_tls(const error_code& error) noexcept;
 /// To be called before the handshake: the name that the certificate must have.
 [[nodiscard]] bool expect_name(Stream& stream, const std::string& host, bool is_verified);

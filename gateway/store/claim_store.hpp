@@ -1,11 +1,12 @@
-// What the requests of one thread ask of the store of claims, wherever it is.
+// The store of claims as the requests of one thread see it, local or remote.
 //
-//   prepare, take_nonce   who signed, and the work
-//   claim                 granted or not, and kept by the store at its durability
+//   prepare, take_nonce   the signer, and the work
+//   claim                 granted or not, and stored at the store's durability
 //   keep                  the lease, until the request ends
 //   complete, release, doubt   exactly one of them after a grant
 //
-// What an awaitable returns is durable: the upstream may see the request, the client the reply.
+// When an awaitable returns, its result is durable: the upstream may see the request, the client
+// the reply.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -22,10 +23,10 @@ namespace semel::gateway {
 enum class LeaseState : std::uint8_t {
   held,
   lost,    ///< another request may have the work
-  unsure,  ///< renew() says
+  unsure,  ///< renew() decides
 };
 
-/// Used by one thread. Requests hold it: at a forced end the last ones end after their thread.
+/// Used by one thread. Shared by its requests: at a forced end the last ones outlive their thread.
 class ClaimStore {
  public:
   ClaimStore() = default;
@@ -34,35 +35,36 @@ class ClaimStore {
   ClaimStore& operator=(const ClaimStore&) = delete;
 
   [[nodiscard]] virtual const RequestRules& rules() const noexcept = 0;
-  /// Signature and work of a request whose headers are in order and whose body has arrived.
+  /// Signature and work of a request whose headers are valid and whose body has arrived.
   [[nodiscard]] virtual Prepared prepare(const Route& route, const Request& request) = 0;
-  /// Whether take_nonce() has to be awaited also where claim() follows.
+  /// Whether take_nonce() has to be awaited even if claim() follows.
   [[nodiscard]] virtual bool has_remote_nonces() const noexcept = 0;
-  /// The nonce of a signed request is used up. A refusal: it was before, or nobody knows.
+  /// Uses up the nonce of a signed request. A refusal: it was used before, or the result is
+  /// unknown.
   [[nodiscard]] virtual asio::awaitable<std::optional<Refusal>> take_nonce(
       const Route& route, const Request& request) = 0;
 
-  /// Claims `work`, and waits for another owner as long as its route says. Must stay where it is
+  /// Claims `work`, and waits for another owner as long as its route allows. `work` must not move
   /// until the request ends.
   [[nodiscard]] virtual asio::awaitable<Admission> claim(Work& work) = 0;
-  /// From now on the lease of granted work is renewed, until it is ended or stop_keeping().
+  /// Renews the lease of granted work from now on, until it is ended or stop_keeping().
   [[nodiscard]] virtual LeaseState keep(Work& work) = 0;
-  /// False: the lease is lost, or too short to begin.
+  /// False: the lease is lost, or too short to start the work.
   [[nodiscard]] virtual asio::awaitable<bool> renew(Work& work) = 0;
   virtual void stop_keeping(const Work& work) noexcept = 0;
 
   [[nodiscard]] virtual asio::awaitable<Completion> complete(const Work& work,
                                                              const RecordedReply& reply) = 0;
-  /// Nothing happened: the next request may run. False: it was not written down, and the claim ends
-  /// by its lease.
+  /// Records that nothing happened: the next request may run. False: it was not recorded, and the
+  /// claim ends by its lease.
   [[nodiscard]] virtual asio::awaitable<bool> release(const Work& work) = 0;
-  /// It may have happened. False as above.
+  /// Records that it may have happened. False as above.
   [[nodiscard]] virtual asio::awaitable<bool> doubt(const Work& work, std::string_view why) = 0;
   [[nodiscard]] virtual asio::awaitable<IssuedToken> issue_token(const Route& issuing,
                                                                  const Request& request) = 0;
 };
 
-/// Ends the keeping of a lease with the request.
+/// Stops the renewal of a lease at the end of the request.
 class Keeping {
  public:
   Keeping(std::shared_ptr<ClaimStore> store, const Work& work) noexcept

@@ -4,7 +4,7 @@
 
 namespace semel::gateway {
 
-/// No coroutine: what it returns is awaited as it is.
+/// Not a coroutine: callers await the result directly.
 asio::awaitable<Status> EmbeddedStore::confirmed() {
   Engine& engine = guards_.engine();
   const Durability level = level_;
@@ -28,7 +28,7 @@ asio::awaitable<Admission> EmbeddedStore::claim(Work& work) {
   if (admission.outcome == Outcome::in_flight && work.route->wait > Millis{0}) {
     Guards& guards = guards_;
     auto answered = await_callback<ClaimOutcome>(bridge_, [&guards, &work](auto done) {
-      // All who wait are answered at once: each reads its reply when it is its turn.
+      // All waiters are answered at once: each reads its reply in turn.
       guards.wait(work, ClaimCallback{[done = std::move(done)](ClaimOutcome outcome) {
                     std::string{}.swap(outcome.result);
                     done(std::move(outcome));
@@ -39,7 +39,7 @@ asio::awaitable<Admission> EmbeddedStore::claim(Work& work) {
     admission = has_reply ? guards_.claim(work) : admission_of(work, std::move(outcome));
   }
   held_.share(work, admission);
-  // Neither the upstream nor the client sees what a power cut could still take back.
+  // A power cut must not undo a result that the upstream or the client has seen.
   if (is_kept_at_once()) co_return admission;
   auto confirming = confirmed();
   const Status kept = co_await std::move(confirming);

@@ -1,5 +1,5 @@
-// The store is an engine in this process: calls return at once, and what they did is awaited at the
-// configured durability. All requests that wait share one sync.
+// The store is an engine in this process: calls return at once, and their effect is awaited at the
+// configured durability. All waiting requests share one sync.
 #pragma once
 
 #include <memory>

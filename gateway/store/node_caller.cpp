@@ -13,7 +13,7 @@ namespace {
 constexpr Millis pause_min{10};
 constexpr Millis pause_max{200};
 
-/// Those who were refused together do not come back together.
+/// Spreads the retries of requests that were refused together.
 Millis spread(Millis pause) noexcept {
   const auto half = static_cast<std::uint64_t>(pause.count() / 2);
   return Millis{static_cast<std::int64_t>(half + base::random_number() % (half + 1))};

@@ -1,5 +1,5 @@
-// One call of a node until it is answered, or its time is over: by whichever node, as often as
-// needed. All commands that are sent through it may be carried out more than once.
+// One call until a node answers it or its time ends: by any node, as often as needed. Every command
+// sent through it must be safe to run more than once.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -12,14 +12,14 @@
 namespace semel::gateway {
 
 struct NodeCall {
-  bool is_answered = false;  ///< finally: with a value, or an error that stays
+  bool is_answered = false;  ///< finally: with a value, or a permanent error
   bool may_be_done = false;  ///< unless answered: it was sent
   NodeReply reply{};
   std::string why{};       ///< unless answered
   base::Stopwatch sent{};  ///< of the try that was answered
 };
 
-/// Asks again until there is a final answer, for `within` in all, and once at least.
+/// Retries until there is a final answer, for `within` in all, and at least once.
 [[nodiscard]] asio::awaitable<NodeCall> call_node(asio::io_context& io,
                                                   const std::shared_ptr<NodeLink>& link,
                                                   Counters& counters, const NodeCommand& command,

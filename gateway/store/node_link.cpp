@@ -35,7 +35,7 @@ struct NodeLink::Pending {
   bool is_done = false;
   NodeAnswer answer{};
 
-  /// Also where there is no memory for the reason.
+  /// Without memory the reason is left out.
   void finish(NodeAnswer::How how, const std::string& why) {
     answer.how = how;
     is_done = true;
@@ -66,7 +66,7 @@ NodeLink::NodeLink(asio::io_context& io, const NodeContext& context)
     const Result<Address> address = parse_address(text);
     if (address) places_.push_back({address->host, std::to_string(address->port)});
   }
-  // Gateways and threads do not all begin with the first follower of a list.
+  // So that not all gateways and threads begin with the first follower of a list.
   if (!places_.empty()) place_ = base::random_number() % places_.size();
 }
 
@@ -77,7 +77,7 @@ void NodeLink::start() {
   is_running_ = true;
   const auto self = shared_from_this();
   asio::co_spawn(io_, run(), [self](const std::exception_ptr& /*failed*/) {
-    // Where memory has ended, the next ask() begins anew.
+    // Without memory the next ask() starts it again.
     self->is_running_ = false;
     if (self->up_ != nullptr) self->drop(*self->up_, "there was no memory");
   });
@@ -103,7 +103,7 @@ asio::awaitable<NodeAnswer> NodeLink::ask(const NodeCommand& command, Millis wit
   flush();
   const base::Stopwatch since;
   while (!pending->is_done) {
-    // From when it is sent, its time is the node's.
+    // Once the command is sent, the limit is the node's store-timeout.
     const Millis left = pending->is_sent ? context_.settings.timeout - pending->answer.sent.passed()
                                          : within - since.passed();
     if (left <= Millis{0}) break;
@@ -113,7 +113,7 @@ asio::awaitable<NodeAnswer> NodeLink::ask(const NodeCommand& command, Millis wit
   if (!pending->is_done && pending->is_sent) {
     const std::string late =
         "no answer within " + std::to_string(context_.settings.timeout.count()) + " ms";
-    // Answers come in order: those behind it do not come either.
+    // Answers come in order: the ones behind it will not come either.
     if (up_ != nullptr) drop(*up_, late);
     if (!pending->is_done) pending->finish(NodeAnswer::How::unknown, late);
   } else if (!pending->is_done) {
@@ -152,7 +152,7 @@ void NodeLink::flush() {
                     });
 }
 
-/// Also for one that is not open any more.
+/// Also if it is not open any more.
 void NodeLink::drop(Connection& connection, const std::string& why) {
   if (std::exchange(connection.is_dropped, true)) return;
   connection.stream.close();
@@ -245,7 +245,7 @@ bool NodeLink::is_redirected(const NodeReply& reply) {
 
 bool NodeLink::accept_group(const NodeReply& reply) {
   group_ = reply.is_error() ? std::string{} : reply.text.substr(0, group_digits);
-  // A node by itself answers with an error; so does one that does not allow the question.
+  // A single node answers with an error; so does a node that does not allow the command.
   if (reply.is_error() && reply.text.starts_with("NOPERM")) {
     refuse(reply.text);
   } else if (group_.empty() && places_.size() > 1) {
@@ -258,10 +258,11 @@ bool NodeLink::accept_group(const NodeReply& reply) {
   return false;
 }
 
-/// A password that is changed at the node and in the file needs no restart. The file is read on the
-/// thread of requests: it is small, and only read when a node has refused what is known.
+/// Reads a new password, so that one changed at the node and in the file needs no restart. Reads
+/// the file on the thread of requests: it is small, and only read when a node has refused the known
+/// one.
 bool NodeLink::take_new_password() {
-  // A pipe, as a shell's <(..), would be waited for.
+  // Reading a pipe, as a shell's <(..), would block.
   std::error_code error;
   if (!std::filesystem::is_regular_file(context_.settings.password_file, error)) return false;
   Result<std::string> read = read_password(context_.settings.password_file);
@@ -298,11 +299,11 @@ asio::awaitable<bool> NodeLink::greet(Connection& connection) {
     co_return false;
   }
   if (is_redirected(*identity) || !accept_group(*identity)) co_return false;
-  const std::vector<std::string> declarations = declarations_;  // they may change meanwhile
+  const std::vector<std::string> declarations = declarations_;  // they may change in the loop
   for (const std::string& declaration : declarations) {
     const std::optional<NodeReply> reply = co_await exchange(connection, declaration);
     if (!reply || is_redirected(*reply)) co_return false;
-    // Another gateway with other settings was started since: its terms hold.
+    // Another gateway with other settings was started later: its terms apply.
     if (reply->is_error() && !has_other_terms(*reply)) {
       trouble_ = reply->text;
       co_return false;
@@ -311,7 +312,7 @@ asio::awaitable<bool> NodeLink::greet(Connection& connection) {
   co_return true;
 }
 
-/// Before it serves: one command at a time, under the deadline of the stream.
+/// Before the connection serves: one command at a time, under the deadline of the stream.
 asio::awaitable<std::optional<NodeReply>> NodeLink::exchange(Connection& connection,
                                                              const std::string& command) {
   auto [error, sent] =
@@ -339,7 +340,7 @@ asio::awaitable<std::optional<NodeReply>> NodeLink::exchange(Connection& connect
   co_return std::nullopt;
 }
 
-/// False: the connection is to end.
+/// False: the connection must end.
 bool NodeLink::take_replies(Connection& connection) {
   std::size_t at = 0;
   bool is_sound = true;
@@ -349,7 +350,7 @@ bool NodeLink::take_replies(Connection& connection) {
     if (parsed.state == ParsedReply::State::incomplete) {
       connection.in.erase(0, at);
       connection.in_bytes -= at;
-      // What is known to come is read at once: a reply of a megabyte is not looked at 64 times.
+      // Reads all of the announced bytes at once: a reply of a megabyte is not parsed 64 times.
       const std::size_t wanted = std::max(parsed.bytes, connection.in_bytes + read_bytes);
       connection.in.resize(wanted);
       if (connection.in.capacity() > kept_buffer_bytes && wanted < read_bytes * 2) {
@@ -357,7 +358,7 @@ bool NodeLink::take_replies(Connection& connection) {
       }
       break;
     }
-    // Nobody has asked for it, or it is no reply.
+    // An unsolicited reply, or invalid bytes.
     is_sound = parsed.state == ParsedReply::State::complete && !connection.sent.empty();
     if (!is_sound) break;
     at += parsed.bytes;

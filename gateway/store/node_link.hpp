@@ -1,10 +1,10 @@
-// The connection of one thread to a node: opened anew when it ends, and pipelined.
+// The connection of one thread to a node: reopened when it ends, and pipelined.
 //
 //   ask -> queue -> written, many at a time -> sent, in order -> the answer, or none
 //
 // A connection serves once it has logged in, the node is known to belong to the group, and the
-// namespaces are there. It is given up when an answer does not come in time, when something comes
-// that is not the protocol, and when the node says that another one is to be asked.
+// namespaces exist. It is closed when an answer is late, when bytes violate the protocol, and when
+// the node redirects to another one.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -30,14 +30,14 @@ inline constexpr std::size_t link_sent_max = 512;  ///< commands without an answ
 inline constexpr std::size_t link_write_bytes = std::size_t{64} * 1024;  ///< gathered in a write
 }  // namespace limits
 
-/// Views: it must live until its answer.
+/// Views: the bytes must live until the answer.
 struct NodeCommand {
   std::string_view text{};
   std::string_view last{};  ///< the last argument, if `text` ends with its length; see
                             ///< command_before()
 };
 
-/// What became of a command.
+/// The result of a command.
 struct NodeAnswer {
   enum class How : std::uint8_t {
     replied,
@@ -47,10 +47,10 @@ struct NodeAnswer {
   How how = How::not_sent;
   NodeReply reply{};
   std::string why{};       ///< unless replied
-  base::Stopwatch sent{};  ///< since when it may have been carried out
+  base::Stopwatch sent{};  ///< since the earliest time it may have been carried out
 };
 
-/// What all links of a gateway have in common. Lives longer than they do.
+/// Shared by all links of a gateway. Outlives them.
 struct NodeContext {
   const NodeSettings& settings;
   const CurrentTls& tls;
@@ -61,7 +61,7 @@ struct NodeContext {
   std::optional<std::string> group{};
 };
 
-/// Used by one thread. Held by those that run in it.
+/// Used by one thread. Shared by the coroutines that run in it.
 class NodeLink : public std::enable_shared_from_this<NodeLink> {
  public:
   NodeLink(asio::io_context& io, const NodeContext& context);
@@ -72,19 +72,19 @@ class NodeLink : public std::enable_shared_from_this<NodeLink> {
   /// Sends `command` and waits for the answer: for `within` until it is sent, and then for
   /// store-timeout.
   [[nodiscard]] asio::awaitable<NodeAnswer> ask(const NodeCommand& command, Millis within);
-  /// Commands that connections begin with from now on: the namespaces that are needed.
+  /// The commands that new connections begin with: they declare the namespaces.
   void declare(std::vector<std::string> declarations) { declarations_ = std::move(declarations); }
-  /// Connects, if it does not yet. ask() does it as well.
+  /// Connects, if it is not connected. ask() does it as well.
   void start();
-  /// Ends it for good; what waits is answered.
+  /// Ends the link permanently; pending commands are answered.
   void stop();
 
   [[nodiscard]] bool is_up() const noexcept { return up_ != nullptr; }
-  /// Why there is no connection.
+  /// The reason why there is no connection.
   [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
-  /// The last node refused the login or a certificate, or is not of this group: waiting is no use.
+  /// The last node refused the login or a certificate, or is not of this group: a retry is useless.
   [[nodiscard]] bool is_refused() const noexcept { return is_refused_; }
-  /// What CLUSTER MYID said; empty: a node by itself.
+  /// The answer to CLUSTER MYID; empty: a single node.
   [[nodiscard]] const std::string& group() const noexcept { return group_; }
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 using State = ParsedReply::State;
 
-/// Reads pieces from the front. After `state` is not complete nothing more is read.
+/// Reads pieces from the front. Once `state` is not complete, it reads nothing more.
 class Pieces {
  public:
   explicit Pieces(std::string_view bytes) noexcept : bytes_(bytes) {}

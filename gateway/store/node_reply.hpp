@@ -1,6 +1,5 @@
 // Replies of a node in RESP2, of the kinds that SEMEL.* commands, AUTH and CLUSTER MYID have: no
-// arrays within arrays. Bytes that are no reply are invalid, those that end too soon
-// incomplete.
+// nested arrays. Malformed bytes are invalid, truncated ones incomplete.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@ class Visit {
   [[nodiscard]] Status run(const std::function<asio::awaitable<Status>(Visit&)>& task) {
     std::optional<Status> result;
     asio::co_spawn(io_, keep_result(task(*this), result), [this](const std::exception_ptr&) {
-      link_->stop();  // without a result there was no memory
+      link_->stop();  // no result: there was no memory
     });
     io_.run();
     return result ? *std::move(result) : Status{no_node("there is no memory")};
@@ -86,7 +86,7 @@ asio::awaitable<Status> resolve_one(Visit& visit, std::string name, std::string 
   if (!seen.is_answered) co_return no_node(seen.why);
   if (seen.reply.is_error()) co_return Error{ErrorCode::refused, seen.reply.text};
   const Error nothing{ErrorCode::no_such_key, "nothing is in doubt under this key"};
-  // Claims that are held are not for operators here: their reply may be on its way.
+  // Operators resolve no held claims: their reply may be on its way.
   if (seen.reply.field("state") != "in_doubt") co_return nothing;
   const std::string end = command_of({"SEMEL.RESOLVE", name, key, is_done ? "DONE" : "RELEASED"});
   const NodeCall ended = co_await visit.call(end, within);

@@ -26,14 +26,14 @@ ClaimId new_claim_id() {
   return id;
 }
 
-/// What is left of a lease, by this machine's steady clock, from before it began.
+/// The remaining lease, by this machine's steady clock, counted from before it began.
 Millis lease_left(const Work& work) noexcept {
   if (!work.lease_since) return Millis{0};
   return std::max(work.lease - work.lease_since->passed(), Millis{0});
 }
 
-/// The client learns no more than the kind of an error: addresses and users of the store are for
-/// operators, see /readyz.
+/// Shows the client only the kind of an error: addresses and users of the store are for operators,
+/// see /readyz.
 Refusal unavailable(const NodeCall& asked) {
   std::string detail = "the store does not answer";
   if (asked.is_answered) detail = "the answer of the store is none";
@@ -47,7 +47,7 @@ Admission not_admitted(const NodeCall& asked) {
   return {.outcome = Outcome::store_unavailable, .refusal = unavailable(asked)};
 }
 
-/// Counts as long as it lives.
+/// Counted while it lives.
 class Counted {
  public:
   explicit Counted(std::size_t& count) noexcept : count_(count) { ++count_; }
@@ -131,7 +131,7 @@ asio::awaitable<Admission> NodeStore::claim(Work& work) {
   const auto self = shared_from_this();
   const std::string command = claim_command(work, new_claim_id());
   const Millis lease = claim_policy(*work.route).lease;
-  // A claim that nobody knows of is given back within its lease: then it is no doubt.
+  // A claim with unknown outcome is released within its lease, before it could become a doubt.
   const Millis patience = std::min(context_.settings.patience, lease / 2);
   const base::Stopwatch since;
   Millis pause = wait_min;
@@ -163,7 +163,7 @@ asio::awaitable<Admission> NodeStore::claim(Work& work) {
 }
 
 LeaseState NodeStore::keep(Work& work) {
-  // Less than half is left: the answer took long, or it is that of an earlier try.
+  // Less than half is left: the answer was slow, or answers an earlier try.
   if (lease_left(work) * 2 < work.route->lease) return LeaseState::unsure;
   kept_.insert_or_assign(&work, Kept{&work});
   start_renewing();
@@ -180,7 +180,7 @@ asio::awaitable<bool> NodeStore::renew(Work& work) {
     work.lease_since = asked.sent;
     work.lease = work.route->lease;
   }
-  // Nothing was sent to the upstream. Whoever has the work now has it under another epoch.
+  // Nothing was sent to the upstream. A new owner of the work has another epoch.
   if (lease_left(work) * 4 < work.route->lease) {
     give_back({claims_name(*work.route), work.key, {}, work.epoch, work.route->lease});
     co_return false;
@@ -222,7 +222,7 @@ asio::awaitable<void> NodeStore::renew_kept() {
   }
 }
 
-/// `work` is a name only: the request may be over, and another one stand where it stood.
+/// `work` identifies only: the request may have ended, and another one may have its address.
 asio::awaitable<void> NodeStore::renew_one(const Work* work, Epoch epoch, Millis within,
                                            std::string command) {
   const auto self = shared_from_this();
@@ -256,7 +256,7 @@ asio::awaitable<Completion> NodeStore::complete(const Work& work, const Recorded
       completion = completion_of(*std::move(outcome));
       break;
     }
-    // There is no room for the reply. That the work is done is a few bytes.
+    // The node has no room for the reply. To record that the work is done takes a few bytes.
     if (!asked.is_answered || !asked.reply.is_error() || reply.body.empty()) break;
     room = record_without_body(reply);
     bytes = room;
@@ -303,7 +303,7 @@ asio::awaitable<IssuedToken> NodeStore::issue_token(const Route& issuing, const 
   const std::string ttl = std::to_string(route->token_ttl.count());
   const std::string command = command_of({"SEMEL.ISSUE", name, made.key, "TTL", ttl});
   NodeCall asked = co_await call(command, context_.settings.patience);
-  // 0: known already, which of a random key means that an earlier try has arrived.
+  // 0: the key was known. For a random key this means that an earlier try has succeeded.
   const bool is_issued = asked.is_answered && asked.reply.kind == NodeReply::Kind::text &&
                          (asked.reply.text == "1" || asked.reply.text == "0");
   if (is_issued) {
@@ -314,7 +314,7 @@ asio::awaitable<IssuedToken> NodeStore::issue_token(const Route& issuing, const 
   co_return issued;
 }
 
-/// Until its lease is over: then it has ended by itself.
+/// Retries until the lease has ended: then the claim has ended by itself.
 void NodeStore::give_back(Orphan orphan) {
   if (given_back_ >= limits::given_back_max || orphan.within <= Millis{0}) return;
   asio::co_spawn(io_, give_back_now(std::move(orphan)),
@@ -326,7 +326,7 @@ asio::awaitable<void> NodeStore::give_back_now(Orphan orphan) {
   const Counted counted{given_back_};
   const base::Stopwatch since;
   if (!orphan.claim.empty()) {
-    // If it was not granted, it is now; the epoch is needed to end it.
+    // Claims with the same id: the answer has the epoch that is needed to end the claim.
     const NodeCall asked = co_await call(orphan.claim, orphan.within);
     const auto outcome = claim_outcome_of(asked.reply);
     const bool is_ours =

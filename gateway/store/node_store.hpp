@@ -1,5 +1,5 @@
-// The store is a node, or a group: claims are SEMEL.* commands of a connection. What a missing
-// answer means for each step is in docs/decisions/0048-http-gateway.md.
+// The store is a node, or a group: claims are SEMEL.* commands of a connection.
+// docs/decisions/0048-http-gateway.md defines the meaning of a missing answer for each step.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -42,7 +42,7 @@ class NodeStore final : public ClaimStore, public std::enable_shared_from_this<N
   [[nodiscard]] const std::shared_ptr<NodeLink>& link() const noexcept { return link_; }
 
  private:
-  /// A claim that nobody works on.
+  /// A claim without an owner: to be released.
   struct Orphan {
     std::string name;
     std::string key;
@@ -51,7 +51,7 @@ class NodeStore final : public ClaimStore, public std::enable_shared_from_this<N
     Millis within{0};
   };
 
-  /// A lease that is renewed.
+  /// A lease under renewal.
   struct Kept {
     Work* work = nullptr;
     bool is_under_way = false;  ///< a renewal

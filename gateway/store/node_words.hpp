@@ -1,4 +1,4 @@
-// What is said to a node, and what its answers mean. Pure.
+// Commands to a node, and the meaning of its answers. Pure.
 // Source: docs/claims-on-the-wire.md
 #pragma once
 
@@ -18,15 +18,14 @@ namespace semel::gateway {
 /// An array of bulk strings.
 [[nodiscard]] std::string command_of(std::span<const std::string_view> words);
 [[nodiscard]] std::string command_of(std::initializer_list<std::string_view> words);
-/// The same with one more word, `last`, up to where its bytes begin: they are sent from where they
-/// are.
+/// The same with one more word, `last`, up to where its bytes begin: they are sent without a copy.
 [[nodiscard]] std::string command_before(std::initializer_list<std::string_view> words,
                                          std::string_view last);
 
-/// Its place in the namespaces of a route; nonces have one of their own.
+/// The name of a route's namespace; nonces have their own.
 [[nodiscard]] std::string claims_name(const Route& route);
 [[nodiscard]] std::string nonces_name(const Route& route);
-/// How long a nonce is kept: a minute longer than a request with it is in time.
+/// How long a nonce is kept: a minute longer than its request is valid.
 [[nodiscard]] Millis nonce_lease(const SignaturePolicy& policy) noexcept;
 
 /// One namespace that the routes need.
@@ -38,29 +37,29 @@ struct NamespaceNeed {
 [[nodiscard]] std::vector<NamespaceNeed> namespaces_of(const std::vector<Route>& routes);
 /// SEMEL.NAMESPACE with all terms; `verb` is DECLARE or CHANGE.
 [[nodiscard]] std::string namespace_command(std::string_view verb, const NamespaceNeed& need);
-/// Whether the answer says that it is there with other terms.
+/// Whether the answer reports that the namespace exists with other terms.
 [[nodiscard]] bool has_other_terms(const NodeReply& reply) noexcept;
 
 [[nodiscard]] std::string claim_command(const Work& work, const ClaimId& id);
 [[nodiscard]] std::string nonce_command(const Route& route, const SignatureHeaders& headers,
                                         const ClaimId& id);
 
-/// What an error says about its command.
+/// The meaning of an error for its command.
 enum class Advice : std::uint8_t {
-  final_answer,  ///< nothing was done, and to ask again does not help
-  ask_again,     ///< nothing was done
-  unknown,       ///< nobody knows whether it was done: ask again with the same words
-  elsewhere,     ///< nothing was done, and another node may do it
+  final_answer,  ///< nothing was done, and a retry cannot help
+  ask_again,     ///< nothing was done; retry
+  unknown,       ///< outcome unknown; retry the identical command (it is idempotent)
+  elsewhere,     ///< nothing was done; another node may do it
 };
 [[nodiscard]] Advice advice_of(const NodeReply& reply) noexcept;
-/// The word an error begins with, as NOPERM; "ERR" where it begins with none.
+/// The first word of an error, as NOPERM; "ERR" if it has none.
 [[nodiscard]] std::string_view error_word(std::string_view error) noexcept;
 /// "host:port" of MOVED; empty: of another error.
 [[nodiscard]] std::string_view moved_to(std::string_view error) noexcept;
 
-/// None: it is no answer to a claim.
+/// None: it is not an answer to a claim.
 [[nodiscard]] std::optional<ClaimOutcome> claim_outcome_of(const NodeReply& reply);
-/// None: it is no answer to an owner's call.
+/// None: it is not an answer to an owner's call.
 [[nodiscard]] std::optional<OwnerOutcome> owner_outcome_of(const NodeReply& reply);
 
 }  // namespace semel::gateway
