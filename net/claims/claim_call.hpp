@@ -1,4 +1,4 @@
-// What the handlers of the SEMEL family share.
+// Shared by the handlers of the SEMEL family.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,24 @@ namespace semel::net {
 
 /// "ERR namespace 'name': why".
 void fail_namespace(Call& call, std::string_view name, std::string_view why);
-/// The same with the prefix of what is wrong, and its detail or its sentence.
+/// The same for an error: its prefix, and its detail or its sentence.
 void fail_namespace(Call& call, std::string_view name, const Error& error);
 
-/// Writes the error of `parsed` if there is one, and returns false then.
+/// Writes the error of `parsed` and returns false if there is one.
 [[nodiscard]] bool accept(Call& call, const Status& parsed);
 
-/// Sets the owner of the request from the words: the connection, or a remote owner. False: an error
-/// has been written.
+/// Sets the owner of the request from its arguments: the connection, or a remote owner. False: the
+/// error is written.
 [[nodiscard]] bool set_owner(Call& call, ClaimWords& words);
 
-/// False: the group's log has to be asked, and nothing is to be written.
+/// False: the replicated log has to decide, and no reply is to be written.
 [[nodiscard]] bool claim(Call& call, Claims& claims, const ClaimRequest& request,
                          ClaimOutcome& outcome);
 
-/// What an owner's call answers where there is no claim, as in an undeclared namespace.
+/// The answer of an owner's call without a claim, as in an undeclared namespace.
 [[nodiscard]] OwnerOutcome unknown_claim();
 
-/// While it lives, decisions about claims are noted as those of the call's client.
+/// While it lives, decisions about claims are noted with the call's client.
 class DecisionsOf {
  public:
   explicit DecisionsOf(const Call& call) noexcept : engine_(call.engine) {
@@ -42,7 +42,7 @@ class DecisionsOf {
   Engine& engine_;
 };
 
-/// An error of the engine about `key`, with what can be said about it.
+/// An error of the engine about `key`, with its detail.
 void fail_about(Call& call, ErrorCode code, std::string_view key);
 
 }  // namespace semel::net

@@ -11,7 +11,7 @@
 namespace semel::net {
 namespace {
 
-// --- bytes that are ready before the first call ------------------------------------------------
+// --- bytes that are made at compile time ------------------------------------------------------
 
 /// A text that can be an argument of a template.
 template <std::size_t size>
@@ -45,8 +45,7 @@ inline constexpr auto bulk_bytes = make_bulk<text>();
 
 constexpr std::size_t digits_max = 20;
 
-/// The fields of one map, gathered on the stack: what has no length of its own to be looked after
-/// goes out in one piece.
+/// The fields of one map, gathered on the stack; fields of fixed size go out in one piece.
 class Fields {
  public:
   Fields(RespWriter& reply, std::size_t pairs) : reply_(reply) {
@@ -59,7 +58,7 @@ class Fields {
     end_line();
   }
   ~Fields() noexcept(false) {
-    if (std::uncaught_exceptions() == 0) flush();  // else the reply is given up
+    if (std::uncaught_exceptions() == 0) flush();  // else the reply is discarded
   }
   Fields(const Fields&) = delete;
   Fields& operator=(const Fields&) = delete;
@@ -141,7 +140,7 @@ class Fields {
     *at_++ = '\r';
     *at_++ = '\n';
   }
-  /// May throw for want of memory, but not again after that, from the destructor.
+  /// May throw bad_alloc, but not again from the destructor.
   void flush() {
     const auto gathered = static_cast<std::size_t>(at_ - room_.data());
     at_ = room_.data();
@@ -153,7 +152,7 @@ class Fields {
   char* at_ = room_.data();
 };
 
-/// Refusals that a caller meets in ordinary life: it asks again later.
+/// Refusals in normal operation: the caller retries later.
 [[nodiscard]] bool is_busy(ErrorCode code) noexcept {
   return code == ErrorCode::memory_full || code == ErrorCode::waiters_full ||
          code == ErrorCode::refused;

@@ -1,4 +1,4 @@
-// What claims are bound to that shall end with their connection.
+// The session of claims that end with their connection.
 #pragma once
 
 #include "net/session/client_state.hpp"
@@ -6,7 +6,7 @@
 
 namespace semel::net {
 
-/// The session of the connection, which is opened for the first claim that asks for it.
+/// The session of the connection, opened for its first bound claim.
 [[nodiscard]] inline SessionId session_of(Engine& engine, ClientState& client) {
   if (client.session == 0) client.session = engine.open_session();
   return client.session;

@@ -1,4 +1,4 @@
-// Claims one by one: asked for, ended by their owner, looked at, and set right by an operator.
+// Single claims: the claim, the owner's calls, and the operator's.
 #include "net/claims/claim_call.hpp"
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_session.hpp"
@@ -37,7 +37,7 @@ bool claim(Call& call, Claims& claims, const ClaimRequest& request, ClaimOutcome
 
 bool set_owner(Call& call, ClaimWords& words) {
   if (call.context().repeat != nullptr) return true;  // finished work has no owner
-  // In a group the session is an entry of the log, and comes with the request.
+  // In a group the session is an entry of the replicated log, and arrives with the request.
   if (words.binds && call.context().applies_log() && call.client.session == 0) {
     call.fail("ERR BIND: the node that was asked has opened no session for its connection");
     return false;
@@ -64,7 +64,7 @@ namespace {
 
 using OwnerVerb = OwnerOutcome (Claims::*)(const OwnerCall&);
 
-/// "ns key epoch": `owner` is filled.
+/// Parses "ns key epoch" into `owner`.
 FoundSpace read_owner(Call& call, OwnerCall& owner) {
   owner.key = call.args[2];
   if (!accept(call, read_epoch(call.args[3], owner.epoch))) return {};
@@ -88,7 +88,7 @@ std::optional<Policy::OnFailure> on_failure_of(std::string_view word) noexcept {
   return std::nullopt;
 }
 
-/// 1 if something was there; else 0.
+/// 1 if there was a record; else 0.
 void answer_operator(Call& call, const Result<bool>& found) {
   found.ok() ? write_number(call.reply, *found ? 1 : 0)
              : fail_about(call, found.error().code, call.args[2]);

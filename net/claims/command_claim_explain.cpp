@@ -1,4 +1,4 @@
-// Why a key's claims were answered as they were: what the decision log of this node has.
+// SEMEL.EXPLAIN: the last decisions about a key, from the decision log of this node.
 #include "net/claims/claim_call.hpp"
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_spaces.hpp"

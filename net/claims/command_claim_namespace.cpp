@@ -1,4 +1,4 @@
-// Namespaces and what is in flight in one of them.
+// SEMEL.NAMESPACE, and the claims in flight in one namespace.
 #include <limits>
 #include <optional>
 #include <set>
@@ -18,7 +18,7 @@ constexpr std::int64_t in_flight_count_default = 10;
 constexpr std::int64_t in_flight_count_max = 10'000;
 constexpr std::size_t scan_step = 1'024;
 
-/// The keys whose leases end first, at most so many: what is more goes as soon as it is too much.
+/// The keys with the earliest lease ends, up to `most`; evicts the latest when full.
 class Earliest {
  public:
   explicit Earliest(std::size_t most) : most_(most) {}
@@ -131,7 +131,7 @@ void list(Call& call, WordSpan words) {
 
 }  // namespace
 
-// A word of its own comes before a name: a namespace called "list" is declared by DECLARE.
+// A subcommand comes before the name: a namespace called "list" is declared by DECLARE.
 void semel_namespace(Call& call) {
   const std::string_view word = call.args[1];
   const WordSpan rest = call.args.subspan(2);
@@ -181,7 +181,7 @@ void semel_inflight(Call& call) {
     cursor = *next;
   } while (cursor != 0);
 
-  // As they are now: some may have ended since, and only get() knows whether an owner is gone.
+  // Read again: some may have ended since, and only get() knows whether the owner is dead.
   std::string found;
   RespWriter reply{found, call.reply.dialect()};
   std::size_t shown = 0;

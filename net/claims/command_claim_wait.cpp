@@ -1,9 +1,9 @@
 // A claim that waits while another owner has the work.
 //
-// The wait ends on the thread that ends the other's claim, in a callback that leaves the reply with
-// the client's handle. By then the connection may be closed, or it may close before it reads the
-// reply: then the claim is released, so that the next waiter gets it at once. A connection that
-// closes while it waits leaves the queue.
+// The wait ends on the thread that ends the other owner's claim, in a callback that leaves the
+// reply with the client's handle. By then the connection may be closed, or may close before it
+// reads the reply: then the claim is released, so that the next waiter gets it at once. A waiting
+// connection that closes leaves the queue.
 #include <memory>
 #include <utility>
 
@@ -16,7 +16,7 @@
 namespace semel::net::handlers {
 namespace {
 
-/// What outlives the command, and perhaps the connection.
+/// State that outlives the command, and possibly the connection.
 struct Waiting {
   std::shared_ptr<ClientHandle> handle;
   std::uint64_t wait;
@@ -36,7 +36,7 @@ struct Waiting {
     }
     handle->reply(wait, std::move(bytes),
                   [claims = claims, key = key, epoch = outcome.epoch]() mutable {
-                    // Whatever the answer: then it is no longer our claim.
+                    // With any answer: then it is no longer our claim.
                     static_cast<void>(claims.release({.key = key, .epoch = epoch}));
                   });
   }
@@ -74,19 +74,19 @@ void semel_wait(Call& call) {
                         std::string{words.request.key},
                         words.request.claim_id.has_value()};
   call.client.waits = true;
-  // The answer may be a result: it is for those who may still read it then.
+  // The answer may contain a result: only clients that may still read it get it.
   call.client.waits_for = std::make_unique<QueuedCommand>(
       QueuedCommand{call.row, {call.args.begin(), call.args.end()}});
-  call.client.waits_since = 0;  // they may have changed since they were looked at
+  call.client.waits_since = 0;  // rights may have changed since they were checked
   const WaitTicket ticket = claims->claim_or_wait(
       words.request, deadline, [waiting](ClaimOutcome&& end) { waiting.end(end); });
   if (ticket == 0) return;
-  // Also with a CLAIM-ID: a client that returns waits anew, and a grant to the wait it left would
-  // block the key for a lease, and that client with it.
+  // Also with a CLAIM-ID: a client that returns waits again, and a grant to its abandoned wait
+  // would block the key, and that client, for a lease.
   call.client.handle->if_abandoned(waiting.wait,
                                    [claims = *claims, key = waiting.key, ticket]() mutable {
-                                     // False: it was granted in this moment. Its reply is not read,
-                                     // so it is released, or kept for its CLAIM-ID.
+                                     // False: it was just granted. Its reply is not read, so it is
+                                     // released, or kept for its CLAIM-ID.
                                      static_cast<void>(claims.cancel_wait(key, ticket));
                                    });
 }

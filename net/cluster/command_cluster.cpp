@@ -1,5 +1,5 @@
-// CLUSTER, READONLY and READWRITE: what clients of a Redis Cluster ask, answered for a group. All
-// slots are the leader's, and each other node is its replica.
+// CLUSTER, READONLY and READWRITE: the commands that clients of a Redis Cluster send, answered for
+// a group. All slots belong to the leader, and every other node is its replica.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +41,8 @@ std::int64_t number_of(const std::string& port) {
   return std::strtoll(port.c_str(), nullptr, 10);
 }
 
-/// The leader first. Null: it is not known, or there is no group; an error has been written.
+/// The members, the leader first. Null: no leader is known, or there is no group; the error is
+/// written.
 bool in_order(Call& call, GroupView& view) {
   if (call.services.group == nullptr) {
     call.fail("ERR This instance has cluster support disabled");
@@ -72,10 +73,10 @@ namespace handlers {
 void cluster_slots(Call& call) {
   GroupView view;
   if (!in_order(call, view)) return;
-  // An empty array is an answer to clients: they forget the nodes that they know, or fail with an
-  // error of their own. This one makes them ask again.
+  // Clients accept an empty array: they forget the nodes that they know, or fail with an error of
+  // their own. After this error they retry.
   if (view.leader == 0) return call.fail("CLUSTERDOWN no leader is known");
-  // As in a Redis Cluster: clients may read from any replica that stands here.
+  // As in a Redis Cluster: clients may read from any replica listed here.
   std::erase_if(view.members, [&](const GroupMember& each) {
     return each.id != view.leader && !is_alive(view, each);
   });

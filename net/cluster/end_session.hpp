@@ -1,4 +1,4 @@
-// The end of what is bound to a connection, of a node by itself or of one that belongs to a group.
+// Ends the claims bound to a connection, at a single node or in a group.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace semel::net {
 
-/// At the end of the connection and at RESET: what was bound may be taken over at once.
+/// At the end of the connection and at RESET: bound claims may be taken over at once.
 inline void end_session(Services& services, ClientState& client) {
   const SessionId session = std::exchange(client.session, 0);
   if (session == 0) return;

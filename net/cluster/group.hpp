@@ -1,6 +1,6 @@
-// What a node that belongs to a group needs of it. Every change goes through the group's log: a
-// connection hands its requests over, each node carries them out when they are applied, and the
-// replies come back on the node that was asked.
+// The group as a node sees it. Every change goes through the replicated log: a connection submits
+// its requests, every node runs them when it applies the entry, and the replies return at the node
+// that received them.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace semel::net {
 
-/// What a client has asked, one after the other or as a transaction. The views are valid during the
-/// call that takes it.
+/// Requests of one client, in order or as a transaction. The views are valid during the call that
+/// receives them.
 struct GroupRequest {
   struct Watched {
     std::uint8_t db;
@@ -31,7 +31,7 @@ struct GroupRequest {
   std::uint8_t db = 0;
   std::uint8_t dialect = 2;
   bool is_transaction = false;
-  bool grows = false;     ///< not all of it only frees memory
+  bool grows = false;     ///< some of it needs memory
   SessionId session = 0;  ///< of the connection, for BIND; 0: none
   std::vector<Watched> watched{};
   std::vector<std::vector<std::string_view>> requests{};
@@ -43,9 +43,9 @@ struct GroupReply {
   std::string detail{};  ///< of an error; may be empty
 };
 
-/// Of a change of libraries.
+/// The answer to a change of libraries.
 struct GroupLibraryAnswer {
-  ErrorCode error = ErrorCode::ok;  ///< as of GroupReply; refused: the group cannot have any yet
+  ErrorCode error = ErrorCode::ok;  ///< as in GroupReply; refused: the group cannot have any yet
   std::string detail{};             ///< of an error; may be empty
   replication::LibraryVerdict verdict{};
 };
@@ -56,16 +56,16 @@ struct GroupMember {
   std::string address{};         ///< as the group knows it
   bool is_voter = true;
   bool is_connected = false;
-  std::uint64_t level = 0;            ///< of features, that its release knows; 0: not met
+  std::uint64_t level = 0;            ///< of features, known to its release; 0: not met
   std::uint64_t match = 0;            ///< entries that it has on its disk; known to the leader
   std::uint64_t bytes_sent = 0;       ///< to it, by this node
   std::uint64_t frames_received = 0;  ///< of it
 };
 
-/// Of "host:port" and "[v6]:port".
+/// Splits "host:port" and "[v6]:port".
 [[nodiscard]] std::pair<std::string, std::string> host_and_port(const std::string& address);
 
-/// As it was seen last.
+/// The state of the group when it was last read.
 struct GroupView {
   std::uint64_t cluster_id = 0;
   std::uint64_t node_id = 0;
@@ -75,18 +75,18 @@ struct GroupView {
   std::uint64_t commit = 0;
   std::uint64_t applied = 0;
   std::uint64_t elections = 0;
-  std::uint64_t leader_commit = 0;  ///< the newest that a leader has said is committed
+  std::uint64_t leader_commit = 0;  ///< the newest commit index that a leader has reported
   bool is_changing = false;         ///< a change of members is not committed
   bool is_fetching = false;         ///< a snapshot comes from another node
   bool disk_is_full = false;
-  std::uint64_t level = 1;         ///< of features, that the group uses
-  std::uint64_t level_newest = 1;  ///< that this node knows
+  std::uint64_t level = 1;         ///< of features, used by the group
+  std::uint64_t level_newest = 1;  ///< known to this node
   std::int64_t clock_off_ms = 0;   ///< the wall clock minus the group's time
   std::uint64_t stalled_ms = 0;    ///< commands wait, and nothing was applied; 0: no stall
   std::uint64_t log_bytes = 0;     ///< on the disk
   std::uint64_t snapshot_bytes_sent = 0;
   std::uint64_t snapshot_bytes_received = 0;
-  std::uint64_t refused = 0;  ///< connections of those that are no members
+  std::uint64_t refused = 0;  ///< connections of non-members
   std::vector<GroupMember> members{};
   /// Entries that are committed and not applied here.
   [[nodiscard]] std::uint64_t lag() const noexcept {
@@ -100,29 +100,31 @@ class Group : public ClaimRepeats {
   [[nodiscard]] ScriptTurns& script_turns() noexcept { return script_turns_; }
   // --- from any thread --------------------------------------------------------------------------
   [[nodiscard]] virtual bool leads() const noexcept = 0;
-  /// Whether submit() hands over to the leader what this node cannot take itself.
+  /// Whether submit() forwards to the leader when this node does not lead.
   [[nodiscard]] virtual bool forwards() const noexcept = 0;
   [[nodiscard]] virtual GroupView view() const = 0;
-  /// `done` is called once, on some thread, where it must be quick. What grows is refused when the
-  /// node's memory is full (memory_full): once it is in the log it is too late.
+  /// Proposes the request. `done` is called once, on some thread, and must be quick. A request that
+  /// needs memory is refused when the node's memory is full (memory_full): after it is in the
+  /// replicated log it is too late.
   virtual void submit(GroupRequest request, std::function<void(GroupReply)> done) = 0;
-  /// The same, of which libraries of functions there are. Applied here when `done` is called.
+  /// The same for a change of function libraries. It is applied here when `done` is called.
   virtual void change_libraries(const replication::LibraryChange& change,
                                 std::function<void(GroupLibraryAnswer)> done) = 0;
-  /// The same, when the engine has all that was answered before, by whatever node.
+  /// Calls `done` when the engine has every change acknowledged before the call, by any node.
   virtual void read(std::function<void(ErrorCode)> done) = 0;
 
-  /// A session for what is bound to a connection of this node. Errors: those of submit().
+  /// Opens a session for claims bound to a connection of this node. Errors: those of submit().
   virtual void open_session(std::function<void(ErrorCode, SessionId)> done) = 0;
-  /// Sooner or later, if there is a leader: at the latest this node's next life closes it.
+  /// Closes the session eventually, if there is a leader: at the latest the next process of this
+  /// node closes it.
   virtual void close_session(SessionId session) noexcept = 0;
   /// The group's time, as far as this node knows it.
   [[nodiscard]] virtual Timestamp now() const noexcept = 0;
 
-  /// Calls `done` once, when a claim may be free or answered otherwise (its error is ok: submit it
-  /// again), or at `deadline` of the group's time (timed_out). Perhaps on the thread that applies
-  /// entries: it must not block, nor call the engine. `ticket` is written before. False: `outcome`
-  /// is the answer, and `done` is not called. `name`: of a namespace.
+  /// Calls `done` once, when a claim may be free or answered differently (its error is ok: submit
+  /// it again), or at `deadline` of the group's time (timed_out). It may run on the thread that
+  /// applies entries: it must not block, nor call the engine. `ticket` is written before. False:
+  /// `outcome` is the answer, and `done` is not called. `name`: of a namespace.
   [[nodiscard]] virtual bool wait_for_change(Bytes name, Bytes key, Timestamp deadline,
                                              ClaimCallback done, WaitTicket& ticket,
                                              ClaimOutcome& outcome) = 0;
@@ -130,8 +132,8 @@ class Group : public ClaimRepeats {
 
   // --- for operators, at the leader; they block for a moment ------------------------------------
   enum class Change : std::uint8_t { add, promote, demote, remove, transfer, upgrade };
-  /// `id` 0 of a transfer: to one that has everything. `address`: of an add. Errors: not_leader,
-  /// refused (too early; says why), bad_option (says what), closing.
+  /// `id` 0 of a transfer: any member that is up to date. `address`: of an add. Errors: not_leader,
+  /// refused (too early, with the reason), bad_option (with the reason), closing.
   [[nodiscard]] virtual Status change(Change what, std::uint64_t id,
                                       const std::string& address) = 0;
 

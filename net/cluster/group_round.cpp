@@ -11,9 +11,9 @@
 namespace semel::net {
 namespace {
 
-/// Whether all nodes can carry the script itself out. It must need no interpreter. And those who
-/// apply the log know nothing of the client: what it sends that stands in its text, and not among
-/// KEYS, is checked only where the client's own rights are.
+/// Whether all nodes can run the script itself. It must need no interpreter. And the thread that
+/// applies the replicated log does not know the client: commands in its text, and not among KEYS,
+/// are checked only where the client's rights are.
 bool is_for_all(const Services& services, ClientState& client, const Script& script,
                 std::span<const std::string_view> words) {
   if (script.shape.known == lua::KnownScript::unknown) return false;
@@ -28,14 +28,14 @@ bool is_for_all(const Services& services, ClientState& client, const Script& scr
 
 constexpr unsigned code_facts = fact_script_text | fact_script_digest | fact_function;
 
-/// Of a script or function.
+/// The kind of a script or function.
 GroupKind kind_of_code(const Services& services, ClientState& client, const CommandRow& row,
                        std::span<const std::string_view> words) {
   if (row.has(fact_function)) return GroupKind::script;
   SharedScript script;
   if (row.has(fact_script_text)) {
     auto taken = client.scripts->thread.take(words[1], false, services.ticks().ns());
-    if (!taken.ok()) return GroupKind::here;  // the handler says what is wrong with it
+    if (!taken.ok()) return GroupKind::here;  // the handler reports the error
     script = *std::move(taken);
   } else {
     script = client.scripts->thread.find(words[1]);
@@ -53,7 +53,7 @@ GroupKind group_kind(const Services& services, ClientState& client, const Comman
   if ((row.facts.bits & code_facts) != 0) {
     const GroupKind kind = kind_of_code(services, client, row, words);
     if (!row.is(flag_readonly) || kind == GroupKind::here) return kind;
-    // A node that hands its reads over would have all nodes run it.
+    // A node that forwards its reads would have all nodes run it.
     const bool is_handed_over =
         !client.reads_here && !services.group->leads() && services.group->forwards();
     return is_handed_over && kind == GroupKind::script ? GroupKind::script : GroupKind::read;
@@ -82,7 +82,7 @@ std::string moved_error(const Group& group, std::uint16_t slot) {
 }
 
 std::string group_error(const Group& group, ErrorCode code, std::uint16_t slot) {
-  // Clients that need a node which hands over could not follow MOVED.
+  // Clients that need a forwarding node could not follow MOVED.
   if (code == ErrorCode::not_leader && !group.forwards()) {
     if (std::string moved = moved_error(group, slot); !moved.empty()) return moved;
   }

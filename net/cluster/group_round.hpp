@@ -1,4 +1,5 @@
-// What a connection of a node in a group has gathered for the log, and what it waits for.
+// The requests that a connection of a node in a group has gathered for the replicated log, and its
+// wait.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +19,13 @@ struct GroupRound {
   /// Written by the group's thread before the wait ends, read after it.
   struct Outcome {
     ErrorCode read = ErrorCode::ok;
-    SessionId session = 0;  ///< where one was asked for
+    SessionId session = 0;  ///< if one was requested
   };
 
   GroupRequest gathered{};
   std::size_t bytes = 0;
-  std::size_t fresh = 0;  ///< so many bytes of the input had come before a read was confirmed
-  std::shared_ptr<Outcome> outcome{};  ///< of the wait before; null: of none
+  std::size_t fresh = 0;  ///< bytes of input that had arrived before a read was confirmed
+  std::shared_ptr<Outcome> outcome{};  ///< of the previous wait; null: none
 
   [[nodiscard]] bool is_empty() const noexcept { return gathered.requests.empty(); }
 };
@@ -32,23 +33,24 @@ struct GroupRound {
 /// How a node of a group treats a command.
 enum class GroupKind : std::uint8_t {
   here,      ///< it is about the connection or the node
-  read,      ///< of the engine; the leader's, when it is confirmed
-  write,     ///< through the log
-  script,    ///< it runs here, and its effect goes through the log
-  library,   ///< it is worked out here, and goes through the log
-  not_here,  ///< a group cannot carry it out alike on all nodes
+  read,      ///< of the engine; at the leader, after confirmation
+  write,     ///< through the replicated log
+  script,    ///< runs here; its effect goes through the replicated log
+  library,   ///< prepared here, then goes through the replicated log
+  not_here,  ///< nodes of a group could not run it alike
 };
 
-/// `row` is that of a subcommand, if there is one.
+/// `row` is the row of the subcommand, if there is one.
 [[nodiscard]] GroupKind group_kind(const Services& services, ClientState& client,
                                    const CommandRow& row, std::span<const std::string_view> words);
-/// Whether each node would need its interpreter to carry this out. `row`: as above.
+/// Whether every node would need its interpreter for this. `row`: as above.
 [[nodiscard]] bool needs_interpreter(const Services& services, ClientState& client,
                                      const CommandRow& row,
                                      std::span<const std::string_view> words);
 /// "MOVED 866 127.0.0.1:7001"; empty: no other node is known to lead.
 [[nodiscard]] std::string moved_error(const Group& group, std::uint16_t slot);
-/// That, unless this node hands over; or why there is no answer. `slot`: of the first key.
+/// moved_error(), unless this node forwards; or the reason for a missing answer. `slot`: of the
+/// first key.
 [[nodiscard]] std::string group_error(const Group& group, ErrorCode code, std::uint16_t slot);
 
 }  // namespace semel::net

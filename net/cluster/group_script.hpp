@@ -1,6 +1,6 @@
-// Where a connection of a node in a group is with a script that Semel does not know: it runs here
-// on copies of its keys, and its effect goes through the log, if they are as they were
-// (docs/decisions/0044-scripts-by-effect.md).
+// The state of a script that Semel does not know, at a connection of a node in a group. It runs
+// here on copies of its keys; its effect goes through the replicated log, and applies if the keys
+// are unchanged (docs/decisions/0044-scripts-by-effect.md).
 //
 //   turn --> run --> read only: confirm ----- unchanged --> reply
 //             ^  '-> effect: through the log -- done -----> reply
@@ -18,10 +18,10 @@
 namespace semel::net {
 
 struct GroupScript {
-  /// How often it runs, at most; then the client is told that others change its keys all the time.
+  /// The number of runs, at most. After that the error reports that others keep changing its keys.
   static constexpr std::size_t runs_max = 64;
 
-  /// What comes next.
+  /// The next step.
   enum class Step : std::uint8_t { ask, run, take, confirm, judge };
   /// Written by the group's thread before the wait ends, read after it.
   struct Answer {
@@ -32,14 +32,14 @@ struct GroupScript {
 
   Step step = Step::ask;
   std::size_t runs = 0;
-  bool has_read = false;  ///< since it ran, this node's engine has caught up
+  bool has_read = false;  ///< since its run, this node's engine has caught up
   ScriptTurns::Turn turn{};
   std::string reply{};
   ScriptTrial::Outcome outcome{};
   std::shared_ptr<Answer> answer{};
 };
 
-/// What the log is to decide. Views into `outcome`.
+/// The request for the replicated log. Views into `outcome`.
 [[nodiscard]] inline GroupRequest request_of(const ScriptTrial::Outcome& outcome) {
   GroupRequest request{.db = outcome.db, .is_transaction = true, .grows = outcome.grows};
   for (const ScriptTrial::Read& each : outcome.read) {

@@ -13,17 +13,17 @@
 namespace semel::net {
 namespace {
 
-/// A grant and an in_flight are shorter. What is longer has a result: it is a final answer.
+/// A grant and an in_flight are shorter. A longer reply contains a result: it is final.
 constexpr std::size_t read_bytes_max = std::size_t{64} << 10;
 
-/// An empty one: it is not needed.
+/// An empty result: it is not needed.
 Reply read_claim(std::string_view bytes) {
   if (bytes.size() > read_bytes_max) return {};
   const std::optional<Reply> reply = take_reply(bytes);
   return reply.value_or(Reply{});
 }
 
-/// The field of a claim's reply. Empty: there is none.
+/// The field of a claim's reply. Empty: absent.
 std::string field_of(const Reply& reply, std::string_view name) {
   for (std::size_t i = 0; i + 1 < reply.items.size(); i += 2) {
     if (reply.items[i].text != name) continue;
@@ -73,7 +73,7 @@ void GroupWait::fail(ErrorCode why) noexcept {
                                                                  : group_error(group_, why, slot_));
     handle_->reply(wait_, std::move(bytes));
   } catch (const std::bad_alloc&) {
-    handle_->kill();  // it must not wait for ever
+    handle_->kill();  // it must not wait forever
   }
 }
 
@@ -98,7 +98,7 @@ void GroupWait::finish(std::string bytes, const Reply& reply) {
       [self = shared_from_this(), epoch = field_of(reply, "epoch")] { self->release(epoch); });
 }
 
-/// `reply`: what the client gets if it cannot wait.
+/// `reply`: the client's reply if the claim cannot wait.
 void GroupWait::park(std::string reply) {
   WaitTicket ticket = 0;
   ClaimOutcome at_once;
@@ -113,15 +113,15 @@ void GroupWait::park(std::string reply) {
   bool is_over = false;
   {
     const base::MutexLock lock{mutex_};
-    // It may have been woken meanwhile, and wait anew: then abandon() misses it in the queue, and
-    // it ends when it is woken.
+    // A concurrent wake-up may have made it wait again: then abandon() does not find it in the
+    // queue, and it ends when it is woken.
     ticket_ = ticket;
     is_over = is_abandoned_;
   }
   if (is_over) group_.stop_waiting(ticket);
 }
 
-/// Perhaps on the thread that applies entries.
+/// May run on the thread that applies entries.
 void GroupWait::woken(const ClaimOutcome& outcome) noexcept {
   {
     const base::MutexLock lock{mutex_};
@@ -129,12 +129,12 @@ void GroupWait::woken(const ClaimOutcome& outcome) noexcept {
     if (is_abandoned_) return;
     is_last_ = outcome.error != ErrorCode::ok;
   }
-  // The group may be gone with its engine.
+  // The group may have been destroyed with its engine.
   if (outcome.error == ErrorCode::closing) return fail(ErrorCode::closing);
   ask();
 }
 
-/// If this fails, the lease ends it.
+/// If this fails, the claim ends with its lease.
 void GroupWait::release(const std::string& epoch) noexcept {
   try {
     GroupRequest request{.db = db_, .dialect = 2};

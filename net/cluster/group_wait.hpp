@@ -1,14 +1,13 @@
-// SEMEL.WAIT in a group. The log decides the claim; while another owner has the key, the node that
-// was asked waits for its own engine to show a change, and asks again.
-//
+// SEMEL.WAIT in a group. The replicated log decides the claim. While another owner has the key, the
+// node that received the command waits until its own engine shows a change, and claims again.
 //   ask() --> log --> answered() -- in_flight --> parked in the wait queue
 //     ^                   |                          |
 //     |                   '--- any other answer ---> the client's reply
 //     '------------------- woken() ------------------'
 //
-// Of a key that becomes free all waiters ask, and one is granted. At the deadline the log is asked
-// once more, whose answer is the client's. One that is granted when its client has gone is
-// released, unless it was asked for with a CLAIM-ID.
+// When a key becomes free, all waiters claim, and one is granted. At the deadline the wait claims
+// once more, and the client gets that answer. A grant whose client has gone is released, unless it
+// has a CLAIM-ID.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ class GroupWait : public std::enable_shared_from_this<GroupWait> {
   struct Start {
     Group& group;
     std::shared_ptr<ClientHandle> handle;
-    std::uint64_t wait;           ///< of the handle, which has begun
+    std::uint64_t wait;           ///< of the handle, begun
     const GroupRequest& request;  ///< one SEMEL.WAIT
     std::uint16_t slot;
     Timestamp deadline;  ///< of the group's time
@@ -59,8 +58,8 @@ class GroupWait : public std::enable_shared_from_this<GroupWait> {
   const Timestamp deadline_;
   const bool is_named_;
   base::Mutex mutex_;
-  WaitTicket ticket_ SEMEL_GUARDED_BY(mutex_) = 0;  // in the wait queue; 0: it is not there
-  bool is_last_ SEMEL_GUARDED_BY(mutex_) = false;   // what is answered now is the client's
+  WaitTicket ticket_ SEMEL_GUARDED_BY(mutex_) = 0;  // in the wait queue; 0: none
+  bool is_last_ SEMEL_GUARDED_BY(mutex_) = false;   // the next answer goes to the client
   bool is_abandoned_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 

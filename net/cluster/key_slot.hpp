@@ -1,4 +1,4 @@
-// Redis Cluster's slots: where clients believe a key to be.
+// Redis Cluster's slots: how clients map a key to a node.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace semel::net {
 
 inline constexpr std::uint16_t slot_count = 16'384;
 
-/// CRC16 (XMODEM) of the key, or of what is between its first '{' and the next '}', if that is not
+/// CRC16 (XMODEM) of the key, or of the text between its first '{' and the next '}', if that is not
 /// empty; modulo slot_count.
 [[nodiscard]] std::uint16_t slot_of(std::string_view key) noexcept;
 

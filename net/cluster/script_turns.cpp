@@ -47,7 +47,7 @@ void ScriptTurns::Turn::give_back() noexcept {
     const base::MutexLock lock{turns->mutex_};
     turns->places_.remove_if([&](const Place& each) { return each.number == number_; });
   }
-  // One after the other: nothing is to be allocated for them.
+  // One after the other: this must not allocate.
   std::function<void()> then;
   while (turns->give_next(then)) {
     if (then) then();

@@ -1,9 +1,9 @@
-// Scripts of one node that use the same keys run one after the other: two at once would read the
-// same versions, and one of them would have run for nothing. An aid and no guard: what decides is
-// whether the keys are as they were read (docs/decisions/0044-scripts-by-effect.md).
+// Serialises the scripts of one node that use the same keys: two at once would read the same
+// versions, and one of them would run without effect. An optimisation, not a guard: correctness
+// rests on the check that the keys are unchanged (docs/decisions/0044-scripts-by-effect.md).
 //
-// Keys are known by 64 classes of their hashes. A turn is over all classes of a script's keys; it
-// is given in the order of asking, when no earlier one that shares a class is there.
+// Keys are mapped to 64 classes by their hashes. A turn covers all classes of a script's keys.
+// Turns are granted in the order of request, when no earlier one that shares a class is open.
 #pragma once
 
 #include <atomic>
@@ -20,10 +20,10 @@ namespace semel::net {
 /// Thread-safe.
 class ScriptTurns {
  public:
-  /// A bit.
+  /// The class of a key, as one bit.
   [[nodiscard]] static std::uint64_t class_of(std::uint8_t db, std::string_view key) noexcept;
 
-  /// One's place among them; given back when it ends. Belongs to one thread.
+  /// A place in the queue, given back by its destructor. Belongs to one thread.
   class Turn {
    public:
     Turn() noexcept = default;
@@ -31,10 +31,10 @@ class ScriptTurns {
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
-    /// Asks, once. `classes`: not 0. True: it is one's turn. Else see when_given().
+    /// Requests a turn, once. `classes`: not 0. True: it is granted. Else see when_given().
     [[nodiscard]] bool ask(ScriptTurns& turns, std::uint64_t classes);
-    /// Calls `then` once, when it is one's turn: at once or on some thread, without a lock. Not if
-    /// it is given back before.
+    /// Calls `then` once, when the turn is granted: at once or on some thread, without a lock. Not
+    /// called if the turn is given back before.
     void when_given(std::function<void()> then);
     void give_back() noexcept;
     [[nodiscard]] std::uint64_t classes() const noexcept { return classes_; }
@@ -45,12 +45,12 @@ class ScriptTurns {
     std::uint64_t classes_ = 0;
   };
 
-  /// The keys of a script, or of a transaction, of some node were not as it had read them.
+  /// Notes that keys of a script, or of a transaction, of some node had changed since it read them.
   void note_conflict(std::uint64_t classes) noexcept {
     contended_.fetch_or(classes, std::memory_order_relaxed);  // mo: relaxed: a hint
   }
-  /// Whether one was noted of these since this was asked last. Who goes on at once then takes the
-  /// keys from those who ask from farther away, again and again.
+  /// Whether a conflict of these classes was noted since the last call. Without back-off a local
+  /// retry starves remote proposers of the same keys.
   [[nodiscard]] bool take_conflict(std::uint64_t classes) noexcept {
     // mo: relaxed: a hint
     if ((contended_.load(std::memory_order_relaxed) & classes) == 0) return false;
@@ -66,11 +66,11 @@ class ScriptTurns {
     std::function<void()> then;
   };
 
-  /// Gives one who may have it a turn. False: nobody may.
+  /// Grants the next eligible turn. False: none is eligible.
   [[nodiscard]] bool give_next(std::function<void()>& then) noexcept;
 
   base::Mutex mutex_;
-  std::list<Place> places_ SEMEL_GUARDED_BY(mutex_);  // in the order of asking
+  std::list<Place> places_ SEMEL_GUARDED_BY(mutex_);  // in the order of request
   std::uint64_t numbers_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> contended_{0};
 };

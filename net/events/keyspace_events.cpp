@@ -96,7 +96,7 @@ void KeyspaceEvents::queue(const ExpiredEvent& event) {
 }
 
 void KeyspaceEvents::notify_expired(ClientState* from) {
-  // Other threads wait here, so that their events of a key come after its expired event.
+  // Other threads wait here, so that their events of a key follow its expired event.
   const base::MutexLock telling{notifying_};
   std::deque<Expired> taken;
   {

@@ -7,8 +7,8 @@
 //   g of any kind         h hashes    t streams       d modules    A g$lshzxetd
 //
 // Events are published after the command has run, not inside its atomic step: if two clients change
-// one key at the same moment, their events may come in the other order. A transaction's events come
-// after it, in the order of its changes. Events without a subscriber are dropped.
+// one key at the same moment, their events may arrive in the opposite order. Events of a
+// transaction follow it, in the order of its changes. Events without a subscriber are dropped.
 #pragma once
 
 #include <atomic>
@@ -26,13 +26,13 @@ namespace semel::net {
 
 class KeyspaceEvents {
  public:
-  /// Both must live as long as this.
+  /// Both arguments must live as long as this.
   KeyspaceEvents(Engine& engine, PubSub& pubsub);
   ~KeyspaceEvents();
   KeyspaceEvents(const KeyspaceEvents&) = delete;
   KeyspaceEvents& operator=(const KeyspaceEvents&) = delete;
 
-  /// The detail of an error says what is wrong, in redis-server's words; nothing was changed then.
+  /// Error: the detail is redis-server's message; nothing was changed.
   [[nodiscard]] Status set_flags(std::string_view letters);
   /// In redis-server's order, but `n` is shown beside A as well.
   [[nodiscard]] std::string flags() const;
@@ -48,14 +48,14 @@ class KeyspaceEvents {
   void notify(ClientState* from, char event_class, std::string_view event, std::uint8_t db,
               std::string_view key);
 
-  /// Publishes the keys that have expired since. To be called often: by connections at the end of a
-  /// round, and after each Engine::advance(). One load if there is nothing.
+  /// Publishes the keys that have expired since the last call. Call it often: connections do at the
+  /// end of a round, and after each Engine::advance(). Costs one load if there is nothing.
   void drain(ClientState* from = nullptr) {
-    // mo: relaxed: an event that is queued meanwhile is published by the next call
+    // mo: relaxed: an event that is queued concurrently is published by the next call
     if (waiting_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       notify_expired(from);
   }
-  /// Expired keys that were not published because too many were waiting.
+  /// Expired keys that were not published because the queue was full.
   [[nodiscard]] std::uint64_t lost() const noexcept {
     return lost_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }

@@ -1,4 +1,4 @@
-// MONITOR: connections that are shown every command of all others as it has been carried out.
+// MONITOR: connections that receive every command of all others after it has run.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@ class Monitors {
   Monitors(const Monitors&) = delete;
   Monitors& operator=(const Monitors&) = delete;
 
-  /// Whether MONITOR may be used at all: it shows what all clients write.
+  /// Whether MONITOR is allowed: it shows the data of all clients.
   std::atomic<bool> allowed{false};
 
   void add(ClientState& client);
   void remove(ClientState& client);
   [[nodiscard]] bool any() const noexcept {
-    // mo: relaxed: which of the commands that run now a new monitor is shown first is open
+    // mo: relaxed: it is open which concurrent command a new monitor sees first
     return count_.load(std::memory_order_relaxed) != 0;
   }
-  /// Sends a line about a command of `from` to all of them, behind the reply of a transaction.
+  /// Sends a line about a command of `from` to all monitors, behind the reply of a transaction.
   void send(ClientState& from, std::string line, const std::shared_ptr<ClientMemory>& memory);
 
  private:

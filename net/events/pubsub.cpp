@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, topic_count> subscribe_words = {"subscrib
 constexpr std::array<std::string_view, topic_count> unsubscribe_words = {
     "unsubscribe", "punsubscribe", "sunsubscribe"};
 
-/// As the confirmations count: channels and patterns together, shards' channels by themselves.
+/// The counts that confirmations show: channels and patterns together, shards' channels separately.
 std::size_t shown_count(const Subscriber* subscriber, Topic topic) noexcept {
   if (subscriber == nullptr) return 0;
   if (topic == Topic::shard) return subscriber->of(Topic::shard).size();
@@ -33,8 +33,7 @@ void append_confirmation(std::string& bytes, const ClientState& client, std::str
   writer.integer(static_cast<std::int64_t>(shown_count(client.subscriber.get(), topic)));
 }
 
-/// The frame of a message in either dialect, made when it is first needed. `pattern`: null or the
-/// one that was matched.
+/// The frame of a message in either dialect, made on first use. `pattern`: null or the matched one.
 class Frame {
  public:
   Frame(Topic topic, std::string_view channel, std::string_view text,
@@ -124,7 +123,7 @@ void PubSub::remove(Subscriber& subscriber, Topic topic, std::string_view name) 
   const auto entry = all.find(name);
   SEMEL_ASSERT(entry != all.end());  // each name of a subscriber is one of ours
   Subscribers& subscribers = entry->second;
-  // From the end: what comes last goes first, mostly.
+  // From the end: the newest name is most often removed first.
   const auto found = std::find(subscribers.rbegin(), subscribers.rend(), &subscriber);
   SEMEL_ASSERT(found != subscribers.rend());
   std::swap(*found, subscribers.back());
@@ -157,7 +156,7 @@ void PubSub::unsubscribe(ClientState& client, Topic topic, Names names) {
   std::string bytes;
   const base::MutexLock lock{mutex_};
   const auto end = [&](std::string_view name) SEMEL_REQUIRES(mutex_) {
-    const std::string kept{name};  // it may be a view of what goes
+    const std::string kept{name};  // it may be a view of the entry that is erased
     if (subscriber != nullptr) remove(*subscriber, topic, kept);
     append_confirmation(bytes, client, word, kept, topic);
   };
@@ -227,7 +226,7 @@ std::size_t PubSub::send(Topic topic, std::string_view channel, std::string_view
                          const ClientHandle* but) const {
   Frame frame{topic, channel, text, memory_};
   return each_receiver(topic, channel, [&](Subscriber& to, const std::string* pattern) {
-    // One that cannot take it is being closed, and ends its subscriptions itself.
+    // A subscriber that cannot take it is being closed, and ends its subscriptions itself.
     if (to.handle.get() != but) {
       static_cast<void>(to.handle->push(frame.of(to.dialect, pattern)));
     }

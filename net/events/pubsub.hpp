@@ -4,8 +4,8 @@
 // after the confirmation of an UNSUBSCRIBE. It is held while bytes are appended for each receiver,
 // which does not block. Without a subscription in the node a publication is one load.
 //
-// Inside a transaction a publication is held back until EXEC's reply is whole, but counts its
-// receivers at once; what the connection publishes to itself is decided then, too.
+// Inside a transaction a publication is held back until EXEC's reply is complete, but its receivers
+// are counted at once, including the connection itself.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct ClientState;
 
 class PubSub {
  public:
-  /// Messages are counted there for as long as they wait to be sent.
+  /// Messages are counted there while they wait to be sent.
   explicit PubSub(std::shared_ptr<ClientMemory> memory) : memory_(std::move(memory)) {}
   PubSub(const PubSub&) = delete;
   PubSub& operator=(const PubSub&) = delete;
@@ -44,26 +44,27 @@ class PubSub {
   static constexpr std::size_t held_bytes_max = std::size_t{16} << 20;
 
   using Names = std::span<const std::string_view>;
-  /// Subscribes and sends a frame for each name. The detail of an error is the whole reply; nothing
-  /// was changed then.
+  /// Subscribes and sends a frame for each name. Error: the detail is the whole reply; nothing was
+  /// changed.
   [[nodiscard]] Status subscribe(ClientState& client, Topic topic, Names names);
-  /// The opposite; without names all of the topic's, or a frame that says that there was none.
+  /// Unsubscribes; without names from all of the topic, or sends a frame that there was none.
   void unsubscribe(ClientState& client, Topic topic, Names names);
-  /// Ends all subscriptions of `client` without a word.
+  /// Ends all subscriptions of `client` without a frame.
   void forget(ClientState& client);
-  /// Closes those whose subscriptions `may_hear` refuses, without what has not been sent: nothing
-  /// that is published behind this call reaches them. It is called under the mutex.
+  /// Disconnects subscribers that `may_hear` refuses, and discards their unsent output: no later
+  /// publication reaches them. Calls `may_hear` under the mutex.
   void close_unless(const std::function<bool(const Subscriber&)>& may_hear);
-  /// `client` speaks another dialect from now on.
+  /// Sets the dialect of `client` from now on.
   void change_dialect(ClientState& client);
 
-  /// Sends `text` to all subscribers of `channel` and, unless it is a shard's, to patterns that
-  /// match it. Returns to how many subscriptions. `from`: the publishing connection; null: none.
+  /// Sends `text` to all subscribers of `channel` and, unless it is a shard's, to matching
+  /// patterns. Returns the number of subscriptions reached. `from`: the publishing connection;
+  /// null: none.
   std::size_t publish(ClientState* from, Topic topic, std::string_view channel,
                       std::string_view text);
-  /// Bytes for `client` itself, which is within a transaction: behind its reply.
+  /// Holds back bytes for `client`, which is within a transaction, until after its reply.
   static void hold_own(ClientState& client, std::string_view bytes);
-  /// The transaction of `client` has answered: what was held back goes out.
+  /// Sends the bytes held back, after the reply of the transaction of `client`.
   void release(ClientState& client);
 
   [[nodiscard]] bool any() const noexcept {
