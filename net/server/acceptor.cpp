@@ -106,7 +106,7 @@ void Acceptor::accept_from(const Listener& listener) {
     } else if (is_shortage(errno)) {
       out_of_files(listener);
     }
-    // Anything else befell one connection: the next one may be sound.
+    // Any other error concerns one connection only: the next one may succeed.
   }
 }
 
@@ -140,8 +140,8 @@ void Acceptor::turn_away(Descriptor socket, Transport transport) {
   shutdown(socket.get(), SHUT_WR);
 }
 
-/// The kernel goes on reporting a listener that cannot be accepted from. The reserved descriptor
-/// serves to send one client an error; then no connection is accepted for a while.
+/// Handles a lack of descriptors: the kernel keeps reporting the listener as ready. Accepts one
+/// client on the reserved descriptor to send it an error, then pauses accepting.
 void Acceptor::out_of_files(const Listener& listener) {
   const int error = errno;
   if (reserve_) {
@@ -179,7 +179,7 @@ void Acceptor::tick() {
 }
 
 IoThread& Acceptor::least_loaded() {
-  // From the one after the last, so that equals take turns.
+  // Starts after the last one, so that equally loaded threads take turns.
   std::size_t best = next_ % threads_.size();
   for (std::size_t i = 1; i < threads_.size(); ++i) {
     const std::size_t at = (next_ + i) % threads_.size();

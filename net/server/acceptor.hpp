@@ -1,9 +1,9 @@
-// Takes connections in and deals them out.
+// Accepts connections and distributes them.
 //
-// One thread accepts for all and hands each connection to the thread that has the fewest. With
+// One thread accepts for all and gives each connection to the thread with the fewest. With
 // SO_REUSEPORT the kernel would choose by a hash of the addresses: clients that keep a few
-// connections for long, as Redis' do, would often find half of the threads idle, and a Unix socket
-// cannot be dealt out that way at all.
+// connections for long, as Redis' do, would often leave half of the threads idle, and a Unix socket
+// cannot be distributed that way at all.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,8 @@ class Acceptor {
 
   /// Before the threads start.
   [[nodiscard]] Status begin(const std::vector<SharedListener>& listeners);
-  /// On the accepting thread: accepts from these from now on, and lets go of the others. After
-  /// close() it does nothing.
+  /// On the accepting thread: accepts from these from now on, and closes the others. After close()
+  /// it does nothing.
   void replace(const std::vector<SharedListener>& listeners);
   /// On the accepting thread: accepts no more connections.
   void close() noexcept;
@@ -41,7 +41,7 @@ class Acceptor {
   void set_maxclients(std::size_t maxclients) noexcept {
     maxclients_.store(maxclients, std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
-  /// Of connections that are accepted from now on; 0: none.
+  /// Applies to connections accepted from now on; 0: none.
   void set_keepalive(Millis keepalive) noexcept {
     keepalive_ms_.store(keepalive.count(), std::memory_order_relaxed);  // mo: relaxed: a setting
   }

@@ -1,4 +1,4 @@
-// What the server has seen, to be asked for from any thread.
+// The server's counters, readable from any thread.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace semel::net {
 /// Why a connection ended.
 enum class Ended : std::uint8_t {
   by_client,
-  after_reply,  ///< the session wished it
+  after_reply,  ///< the session asked for it
   lost,         ///< an error of the network
   no_session,
   idle,
@@ -24,7 +24,7 @@ enum class Ended : std::uint8_t {
   tls_failed,  ///< after the handshake
   drained,
   cut,
-  killed,  ///< by another client, or it held too much
+  killed,  ///< by another client, or over a memory limit
   no_memory,
 };
 inline constexpr std::size_t endings = 15;
@@ -64,7 +64,7 @@ struct ServerStats {
   }
 };
 
-/// A number that one thread writes and any reads.
+/// A number with one writing thread and any readers.
 class Figure {
  public:
   void add(std::uint64_t by = 1) noexcept {
@@ -79,7 +79,7 @@ class Figure {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// Of one thread.
+/// The counters of one thread.
 struct ConnectionCounters {
   Figure bytes_in{};
   Figure bytes_out{};

@@ -27,7 +27,7 @@ bool add_to(int epoll, int descriptor, ConnectionName name) noexcept {
   return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
-/// For what runs again soon: without memory this turn is skipped.
+/// For work that runs again soon: without memory this turn is skipped.
 template <class Do>
 void unless_full(Do&& what) {
   try {
@@ -36,7 +36,7 @@ void unless_full(Do&& what) {
   }
 }
 
-/// A request without memory ends its own connection, and no other.
+/// A request that finds no memory ends its own connection, and no other.
 template <class Do>
 void attempt(SocketConnection& connection, Do&& what) {
   try {
@@ -98,11 +98,11 @@ void IoThread::stop() {
         cut_all(Ended::cut);
         context_.stop();
       });
-    } catch (const std::bad_alloc&) {  // what was posted before is not run then
+    } catch (const std::bad_alloc&) {  // functions posted before do not run then
       context_.stop();
     }
     thread_.join();
-    cut_all(Ended::cut);  // finds something after such a stop alone
+    cut_all(Ended::cut);  // after a normal stop there is nothing to cut
   }
   wakes_->close();
   // The set belongs to epoll_; Asio only watches it.
@@ -188,7 +188,7 @@ SocketConnection* IoThread::find(ConnectionName name) noexcept {
 void IoThread::adopt(Descriptor socket, std::uint64_t id, Transport transport,
                      std::shared_ptr<const TlsContext> tls) {
   load_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
-  // Without memory the socket is closed: there is none for a reply.
+  // Without memory the socket is closed: a reply needs memory, too.
   const auto lost = [this] {
     shared_.counters.ended[static_cast<std::size_t>(Ended::no_memory)].add();
     load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order

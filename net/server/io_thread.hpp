@@ -1,8 +1,8 @@
 // One thread and its connections.
 //
-// The sockets are in an epoll set of the thread's own, and that set is one descriptor which the
-// io_context watches: one wait for up to 256 ready sockets, no handler and no operation a socket
-// (decision 0011). Timers, posted functions and whatever else lives on the io_context go on beside.
+// The thread has its own epoll set with the sockets, and the io_context watches the descriptor of
+// that set: one wait for up to 256 ready sockets, without a handler or an operation per socket
+// (decision 0011). Timers, posted functions and other users of the io_context run beside it.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,12 @@ namespace semel::net {
 
 class IoThread {
  public:
-  /// All must outlive this.
+  /// All arguments must outlive this.
   struct Context {
     const ServerOptions& options;
     const ServerHooks& hooks;
     const Clock& clock;
-    /// On this thread, when the last connection of a drained thread has gone.
+    /// Called on this thread, when the last connection of a drained thread has gone.
     std::function<void()> drained;
   };
 
@@ -44,10 +44,10 @@ class IoThread {
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
 
-  /// None: ready for start(). Otherwise what the system refused.
+  /// None: ready for start(). Otherwise the error of the system.
   [[nodiscard]] Status open();
   void start();
-  /// Cuts all connections off and joins the thread. What is posted later never runs.
+  /// Cuts all connections and joins the thread. Functions posted later never run.
   void stop();
 
   // From any thread.
@@ -55,9 +55,10 @@ class IoThread {
   void post(Function&& function) {
     boost::asio::post(context_, std::forward<Function>(function));
   }
-  /// drain() soon, on the thread. Needs no memory: a node that has none must still end in order.
+  /// Requests drain() on the thread. Needs no memory: a node without memory must still end in
+  /// order.
   void request_drain(Timestamp deadline) noexcept;
-  /// A connection that was accepted. Counted at once, so that the next one goes elsewhere.
+  /// Adds an accepted connection. Counts it at once, so that the next one goes to another thread.
   void adopt(Descriptor socket, std::uint64_t id, Transport transport,
              std::shared_ptr<const TlsContext> tls);
   [[nodiscard]] std::size_t connections() const noexcept {
@@ -66,9 +67,9 @@ class IoThread {
   [[nodiscard]] const ConnectionCounters& counters() const noexcept { return shared_.counters; }
 
   // On the thread itself, or before start().
-  /// Calls `ready` each round in which `descriptor` is readable and switched on. The number is for
-  /// the two calls below, and goes to another after forget(). Errors: no_thread (the system watches
-  /// no more descriptors, or not this).
+  /// Calls `ready` each round in which `descriptor` is readable and switched on. The returned
+  /// number is for the two calls below, and is reused after forget(). Errors: no_thread (the system
+  /// watches no more descriptors, or not this one).
   [[nodiscard]] Result<std::size_t> watch(int descriptor, std::function<void()> ready);
   void set_watched(std::size_t index, bool on);
   void forget(std::size_t index) noexcept;
@@ -120,7 +121,7 @@ class IoThread {
   std::vector<ConnectionName> woken_;
   std::vector<Watched> watched_;
   std::vector<std::function<void()>> ticks_;
-  std::size_t bucket_ = 0;  // whose deadlines the next tick looks at
+  std::size_t bucket_ = 0;  // the bucket whose deadlines the next tick checks
   std::function<void()> before_drain_;
   static constexpr std::int64_t no_request = std::numeric_limits<std::int64_t>::min();
   std::atomic<std::int64_t> drain_request_{no_request};  // the deadline, in ms

@@ -24,12 +24,12 @@ Error listen_error(std::string text) {
   return {ErrorCode::bad_option, std::move(text)};
 }
 
-/// The call on `where` failed; errno has the reason.
+/// The error of the call on `where`, from errno.
 Error refused(std::string_view what, std::string_view where) {
   return listen_error(std::string{what} + ' ' + std::string{where} + ": " + std::strerror(errno));
 }
 
-/// One of `present` that listens there already.
+/// The listener of `present` on that address, if there is one.
 SharedListener found_in(const Listeners& present, const std::string& address, Transport transport,
                         std::uint16_t port) {
   for (const SharedListener& each : present.all) {
@@ -53,7 +53,7 @@ Status listen_tcp(const ServerOptions& options, const std::string& address, Tran
   Descriptor socket{::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (!socket) return refused("socket for", where);
   const int on = 1;
-  // A server that starts again must not wait for the last one's connections to be forgotten.
+  // A restarted server must not wait until the system forgets the last one's connections.
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (family == AF_INET6) setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   if (::bind(socket.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0) {
@@ -97,7 +97,7 @@ Status listen_unix(const ServerOptions& options, Listeners& listeners) {
   std::string copy = path;  // no memory is needed once there is a file
   if (::bind(socket.get(), name, sizeof address) != 0) return refused("Unix socket", path);
   SocketFile file{std::move(copy)};
-  // No client can connect before listen(), so none gets in under the mode that bind() gave it.
+  // Clients cannot connect before listen(), so none gets in under the mode that bind() gave it.
   if (::chmod(path.c_str(), options.unix_mode) != 0 ||
       ::listen(socket.get(), options.backlog) != 0) {
     return refused("Unix socket", path);
@@ -141,7 +141,7 @@ Result<Listeners> open_listeners(const ServerOptions& options) {
 
 namespace {
 
-/// Whether it listens on a port that is wanted, but on an address that is not.
+/// Whether it listens on a wanted port, but on an unwanted address.
 bool may_be_in_the_way(const Listener& listener, const ServerOptions& options) {
   if (listener.transport == Transport::unix_socket) return false;
   const bool is_wanted = std::find(options.addresses.begin(), options.addresses.end(),
@@ -150,7 +150,7 @@ bool may_be_in_the_way(const Listener& listener, const ServerOptions& options) {
   return !is_wanted && port && *port == listener.port;
 }
 
-/// Listens anew where `listener` did, which listens no more.
+/// Reopens a listener in the place of `listener`, which has been closed.
 Status listen_again(const ServerOptions& options, SharedListener& listener) {
   Listeners again;
   std::uint16_t port = listener->port;
@@ -164,9 +164,9 @@ Status listen_again(const ServerOptions& options, SharedListener& listener) {
 Status change_listeners(const ServerOptions& options, Listeners& present) {
   auto opened = listen_on_ports(options, present);
   if (!opened) {
-    // An address that goes may be in the way of one that comes, as 127.0.0.1 of all addresses of
-    // the same port. It stops listening, which resets who is not accepted yet. The system may give
-    // its port away then, so that it is opened anew if that was not the reason.
+    // A listener to be removed may block a new one, as 127.0.0.1 blocks all addresses of the same
+    // port. Closing it resets connections that are not accepted yet, and the system may give its
+    // port away; so it is reopened if it was not the cause.
     std::vector<SharedListener*> stopped;
     for (SharedListener& each : present.all) {
       if (!may_be_in_the_way(*each, options)) continue;

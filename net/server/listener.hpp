@@ -40,19 +40,19 @@ struct Listener {
 };
 using SharedListener = std::shared_ptr<const Listener>;
 
-/// What was opened; with a port of 0, which one it became.
+/// The listeners that were opened; for a port of 0, the port that the system chose.
 struct Listeners {
   std::vector<SharedListener> all{};
   std::uint16_t port = 0;
   std::uint16_t tls_port = 0;
 };
 
-/// Opens one listener for each address and port, and one for the Unix socket. With an error,
-/// nothing stays open.
+/// Opens one listener for each address and port, and one for the Unix socket. On an error none
+/// stays open.
 [[nodiscard]] Result<Listeners> open_listeners(const ServerOptions& options);
-/// The same in the place of `present`, of which those stay that are wanted still, and the Unix
-/// socket. With an error, `present` listens where it did, perhaps by other sockets. The caller
-/// closes those that are in it no more.
+/// The same for a server that has the listeners `present`: wanted ones stay, and so does the Unix
+/// socket. On an error `present` listens as before, possibly by other sockets. The caller closes
+/// those that it no longer contains.
 [[nodiscard]] Status change_listeners(const ServerOptions& options, Listeners& present);
 
 }  // namespace semel::net

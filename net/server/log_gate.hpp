@@ -1,4 +1,4 @@
-// Lines about single connections: clients cause them, so there are only so many a second.
+// Log lines about single connections: clients cause them, so their rate is bounded.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace semel::net {
 
-/// Of one thread.
+/// Used by one thread.
 class LogGate {
  public:
   static constexpr unsigned lines_max = 10;  ///< a second
@@ -22,7 +22,7 @@ class LogGate {
     renew(now);
     if (++lines_ <= lines_max) hooks_.log(level, text);
   }
-  /// Says how many lines were left out when their second is over.
+  /// Reports how many lines were omitted when their second is over.
   void renew(Timestamp now) {
     if (now - since_ < period) return;
     if (lines_ > lines_max && hooks_.log) {

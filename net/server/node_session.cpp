@@ -111,7 +111,7 @@ Splices NodeSession::take_large() {
   return std::exchange(large_, {});
 }
 
-/// What waits for the disk is not the socket's yet, and nothing else is while it does.
+/// Replies awaiting the sync stay with this session; the socket has nothing pending until then.
 void NodeSession::hold_output(std::size_t own, std::size_t large, std::size_t parts) {
   if (sync_ == nullptr) {
     connection_.hold_output(own, large, parts);
@@ -161,7 +161,7 @@ void NodeSession::collect(std::string& out) {
     }
     give_back(held_);
     held_large_ = Splices{};
-    connection_.hold_output(0, 0, 0);  // the socket reports how much of it waits
+    connection_.hold_output(0, 0, 0);  // the socket reports its pending bytes
   }
   if (level_ < Durability::synced) return connection_.collect(out);
   std::string replies;

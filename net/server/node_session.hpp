@@ -1,8 +1,9 @@
 // A connection of the node behind a socket of the server.
 //
-// Replies that depend on the disk (durability synced) are held until all that the engine changed or
-// showed up to then is there; the thread goes on with other connections meanwhile. If that fails,
-// each of them becomes an error: what was asked is done, but may not survive.
+// Replies that depend on the disk (durability synced) are held until every change that the engine
+// had made or shown by then is on the disk; the thread serves other connections in the meantime. If
+// the sync fails, each of them becomes an error: the requests were carried out, but may not
+// survive.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +17,22 @@
 
 namespace semel::net {
 
-/// Whether `info` is a connection of another machine that no certificate vouches for: under
-/// protected-mode it needs a password. `asks_for_certificates`: the server takes no TLS client
-/// without one. Also of this machine, if it came by way of an address that others reach.
+/// Whether `info` is a connection of another machine without a verified certificate: under
+/// protected-mode it needs a password. `asks_for_certificates`: the server accepts no TLS client
+/// without one. Also true for this machine, if it connects by an address that others reach.
 [[nodiscard]] bool is_remote(const SessionInfo& info, bool asks_for_certificates);
 
-/// The session of a new connection: a NodeSession or, where protected-mode forbids the connection
-/// because the user default needs no password, one that says so and closes. Arguments as of
-/// NodeSession.
+/// The session of a new connection: a NodeSession or, if protected-mode refuses the connection
+/// because the user default needs no password, a session that sends the refusal and closes.
+/// Arguments as of NodeSession.
 [[nodiscard]] std::unique_ptr<Session> make_node_session(Node& node, Batch& batch, Durability level,
                                                          const SessionInfo& info,
                                                          std::shared_ptr<SessionHost> host);
 
 class NodeSession final : public Session, private ClientHost {
  public:
-  /// `node` and `batch` must live as long as the server; `level`: what a reply waits for.
+  /// `node` and `batch` must live as long as the server; `level`: the durability that a reply waits
+  /// for.
   NodeSession(Node& node, Batch& batch, Durability level, const SessionInfo& info,
               std::shared_ptr<SessionHost> host);
   ~NodeSession() override;
@@ -56,7 +58,7 @@ class NodeSession final : public Session, private ClientHost {
   void end() noexcept override;
 
  private:
-  /// The answer of the disk, which may come when this is gone.
+  /// The result of a sync, which may arrive after the end of the session.
   struct Sync {
     base::Mutex mutex;
     bool answered SEMEL_GUARDED_BY(mutex) = false;
@@ -66,7 +68,7 @@ class NodeSession final : public Session, private ClientHost {
 
   void wake() noexcept override { host_->wake(); }
   [[nodiscard]] bool serves_others() const noexcept override { return true; }
-  /// Appends to `out`, and what belongs into it to large_.
+  /// Appends to `out`, and its large values to large_.
   void pass_on(std::string& out, std::string_view bytes, Splices&& large);
   /// Sends `replies` on, or holds them.
   void deliver(std::string&& replies, std::uint64_t requests, std::string& out);
@@ -77,8 +79,8 @@ class NodeSession final : public Session, private ClientHost {
   Connection connection_;
   std::shared_ptr<Sync> sync_;  // null: nothing is held
   std::string held_;
-  Splices held_large_;  // of held_
-  Splices large_;       // of what was passed on
+  Splices held_large_;  // the large values of held_
+  Splices large_;       // the large values passed on
   std::uint64_t held_requests_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How the server listens, and what it bears from a client.
+// How the server listens, and its limits for a client.
 #pragma once
 
 #include <sys/types.h>
@@ -29,10 +29,10 @@ struct PendingLimit {
   Millis soft_for{0};
 };
 
-/// What holds for each connection. Times are looked at once in `deadline_slack` at the latest.
+/// The limits of each connection. Times are checked once in `deadline_slack` at the latest.
 struct ConnectionLimits {
-  Millis idle{0};  ///< without a byte either way; 0: for ever. Not while a request waits
-  /// From the first byte of a request to its last, and for a client to log in; 0: for ever.
+  Millis idle{0};  ///< without a byte either way; 0: none. Not while a request waits
+  /// From the first byte of a request to its last, and for a client to log in; 0: no limit.
   Millis request{60'000};
   Millis handshake{10'000};  ///< of TLS
   Millis linger{5'000};      ///< to take the last replies of a connection that closes
@@ -71,10 +71,10 @@ struct ServerOptions {
   const Clock* clock = nullptr;  ///< must outlive the server; null: the system's
 };
 
-/// Each connection is looked at in one of so many ticks.
+/// Each connection is checked in one of this many ticks.
 inline constexpr std::size_t deadline_buckets = 10;
 
-/// What the server calls. All but `make_session` may be empty.
+/// The callbacks of the server. All but `make_session` may be empty.
 struct ServerHooks {
   MakeSession make_session{};
   /// On each thread, after the ready sockets of a round have been served.
@@ -85,10 +85,10 @@ struct ServerHooks {
   std::function<void(LogLevel level, std::string_view line)> log{};
 };
 
-/// Whether `options` can be used. The detail of an error names the value and the limit.
+/// Whether `options` are valid. Error: the detail names the value and the limit.
 [[nodiscard]] Status check_options(const ServerOptions& options);
 
-/// Who can connect, and what stops them.
+/// Which clients can connect, and the barriers before them.
 struct Exposure {
   std::vector<std::string> addresses{};
   bool has_plain_port = false;

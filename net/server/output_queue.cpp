@@ -67,7 +67,7 @@ std::size_t OutputQueue::pieces(std::span<iovec> places) const noexcept {
   const std::size_t count = std::min(places.size(), parts());
   for (std::size_t i = 0; i < count; ++i) {
     const std::string_view bytes = i == 0 ? front() : parts_[first_ + i].view();
-    // The system does not write to what it is to send.
+    // sendmsg() does not write to the bytes that it sends.
     places[i] = {const_cast<char*>(bytes.data()), bytes.size()};
   }
   return count;

@@ -1,7 +1,7 @@
-// What waits to be sent to one client: texts, and large values that others may wait for as well.
+// Bytes waiting to be sent to one client: texts, and large values that other clients may share.
 //
-// A part is let go of when it is sent. Small texts are put together; a large one is taken as it is,
-// so that nothing is copied again and no buffer grows by doubling.
+// A part is released when it is sent. Small texts are joined; a large one is taken as it is, so
+// that nothing is copied again and no buffer grows by doubling.
 #pragma once
 
 #include <sys/uio.h>
@@ -19,25 +19,26 @@ namespace semel::net {
 
 class OutputQueue {
  public:
-  /// Of `text` without its first `skip` bytes, and with `splices` between its bytes. Both are empty
-  /// afterwards; `text` may keep its room.
+  /// Adds `text` without its first `skip` bytes, with `splices` between its bytes. Both are empty
+  /// afterwards; `text` may keep its capacity.
   void add(std::string& text, Splices&& splices, std::size_t skip = 0);
 
   [[nodiscard]] bool empty() const noexcept { return first_ == parts_.size(); }
-  /// Bytes that are held, a value that comes several times once.
+  /// Bytes held; a value that occurs several times counts once.
   [[nodiscard]] std::size_t held() const noexcept { return text_bytes_ + large_bytes_; }
   [[nodiscard]] std::size_t text_bytes() const noexcept { return text_bytes_; }
   [[nodiscard]] std::size_t large_bytes() const noexcept { return large_bytes_; }
   [[nodiscard]] std::size_t parts() const noexcept { return parts_.size() - first_; }
-  /// What texts and lists take up, with their room and with what is sent of the first.
+  /// Memory of texts and lists, with their capacity and the sent part of the first.
   [[nodiscard]] std::size_t own_bytes() const noexcept {
     return room_bytes_ + parts_.capacity() * sizeof(Part);
   }
 
-  /// The next bytes to be sent, in order, in as many pieces as there are places; returns how many.
+  /// The next bytes to send, in order, in at most as many pieces as `places` has; returns the
+  /// number.
   [[nodiscard]] std::size_t pieces(std::span<iovec> places) const noexcept;
   [[nodiscard]] std::string_view front() const noexcept;
-  /// The first so many bytes have been sent.
+  /// Removes the first bytes, which have been sent.
   void sent(std::size_t bytes);
 
  private:

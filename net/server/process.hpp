@@ -1,4 +1,4 @@
-// What a server asks of its process.
+// The process of a server: its limits, addresses, parent and files.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 namespace semel::net {
 
 /// Raises the number of files that this process may have open to `wanted`, or as far as the system
-/// lets it; never lowers it. What it is afterwards.
+/// allows; never lowers it. Returns the new limit.
 [[nodiscard]] std::size_t raise_file_limit(std::size_t wanted);
 
 /// Whether the machine has this address (IPv4 or IPv6, as numbers) as its own.

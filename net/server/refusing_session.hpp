@@ -1,4 +1,4 @@
-// A session that says why it does not serve, and closes.
+// A session that sends the reason of a refusal, and closes.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace semel::net {
 
 class RefusingSession final : public Session {
  public:
-  /// `reply`: all that it ever sends. It wakes its host at once instead of waiting for a request.
+  /// `reply`: all that it sends. It wakes its host at once instead of waiting for a request.
   RefusingSession(std::string reply, std::shared_ptr<SessionHost> host)
       : reply_(std::move(reply)), host_(std::move(host)) {
     host_->wake();

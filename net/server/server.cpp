@@ -105,8 +105,8 @@ std::size_t Server::drain(Millis within) {
   forget_listeners();
   const Timestamp deadline = options_.clock->now() + within;
   const std::uint64_t cut_before = stats().ended_by(Ended::cut);
-  // The first closes the listeners before it drains. What it hands to a thread that drains already
-  // is closed by that one.
+  // The first thread closes the listeners before it drains. A socket handed to a draining thread is
+  // closed by that thread.
   for (const auto& thread : threads_) thread->request_drain(deadline);
   base::MutexLock lock{mutex_};
   while (drained_count_ < threads_.size()) drained_.wait(lock);
@@ -170,7 +170,7 @@ Status Server::listen_on(const std::vector<std::string>& addresses,
   wanted.addresses = addresses;
   wanted.port = port;
   SEMEL_CHECK(check_options(wanted));
-  // A port that the system chose stays while nothing else is asked for.
+  // A port that the system chose stays until another one is requested.
   if (port && port == wanted_port_) wanted.port = listeners_.port;
   if (wanted.tls_port) wanted.tls_port = listeners_.tls_port;
   const Status changed = change_listeners(wanted, listeners_);

@@ -23,12 +23,12 @@ class IoThread;
 
 class Server {
  public:
-  /// Listens and serves from now on. The detail of an error names the value and the limit.
-  /// Raises the limit of open files to what `maxclients` needs; where the system does not let it,
-  /// `maxclients` is lowered to what fits, and a warning says so.
+  /// Listens and serves from now on. Raises the limit of open files as `maxclients` needs; if the
+  /// system does not allow it, lowers `maxclients` to fit, and logs a warning. Error: the detail
+  /// names the value and the limit.
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options,
                                                              ServerHooks hooks);
-  /// Cuts all connections off. The last calls of sessions and hooks are before its end.
+  /// Cuts all connections. Sessions and hooks are not called after its end.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -55,16 +55,16 @@ class Server {
   /// One tick of every thread now; returns when they are done. Not from an io thread.
   void tick();
   void set_limits(const ConnectionLimits& limits);
-  /// False: the limit of open files has no room for so many; nothing changed.
+  /// False: the limit of open files is too low for this number; nothing changed.
   [[nodiscard]] bool set_maxclients(std::size_t maxclients);
   [[nodiscard]] std::size_t maxclients() const noexcept;
   void set_keepalive(Millis keepalive) noexcept;
   /// Listens on these addresses and this port (0: any that is free) in the place of the present
-  /// ones. Connections stay, and so do listeners that are wanted still. With an error, which names
-  /// the address and the reason, the present ones listen on.
+  /// ones. Connections stay, and so do listeners that are still wanted. On an error, which names
+  /// the address and the reason, the present ones stay.
   [[nodiscard]] Status listen_on(const std::vector<std::string>& addresses,
                                  std::optional<std::uint16_t> port);
-  /// Connections accepted from now on use these files. With an error, nothing changes.
+  /// Connections accepted from now on use these files. On an error nothing changes.
   [[nodiscard]] Status reload_tls(const TlsFiles& files);
   [[nodiscard]] ServerStats stats() const;
 
@@ -74,7 +74,7 @@ class Server {
   /// Lowers maxclients if the limit of open files cannot be raised.
   [[nodiscard]] Status fit_files();
   void note_drained();
-  /// Lets go of the listeners, which the accepting thread closes.
+  /// Gives up the listeners, which the accepting thread closes.
   void forget_listeners();
 
   ServerOptions options_;

@@ -62,7 +62,7 @@ bool SocketConnection::reads() const noexcept {
   return state_ == State::open && !paused_ && !session_->waits() && !session_->more();
 }
 
-/// Whether the end of the client's input is the end of its request, which waits.
+/// Whether the end of the client's input ends its waiting request.
 bool SocketConnection::watches_end() const noexcept {
   return state_ == State::open && session_->waits() && !session_->works();
 }
@@ -118,7 +118,7 @@ void SocketConnection::feed(std::string_view bytes) {
   pump_tls();
 }
 
-/// Hands the session what TLS has for it, as long as the session takes it.
+/// Gives the session the decrypted bytes, as long as the session accepts them.
 void SocketConnection::pump_tls() {
   while (state_ == State::handshake || (state_ == State::open && !session_->waits() &&
                                         !session_->more() && !session_->closes())) {
@@ -148,7 +148,7 @@ void SocketConnection::fail_tls() {
   begin_close(early ? Ended::handshake_failed : Ended::tls_failed);  // with the alert
 }
 
-/// The client sends no more. What it has asked for is still sent to it.
+/// The client sends no more. The replies to its requests are still sent.
 void SocketConnection::hang_up() {
   if (state_ != State::open) {
     if (state_ == State::handshake) finish(Ended::by_client);
@@ -162,15 +162,15 @@ void SocketConnection::on_wake() {
   waker_->clear();
   if (session_ && session_->is_killed() && !session_->works()) return finish(Ended::killed);
   if (state_ != State::open) return;
-  if (session_->more() && pending() != 0) return;  // woken again when that is sent
+  if (session_->more() && pending() != 0) return;  // woken again when it is sent
   if (session_->more() && !session_->accepts_input()) return waker_->wake();
   session_->collect(shared_.output);
   if (tls_) pump_tls();
   send_and_rearm();
 }
 
-/// Sends output, checks limits and updates the events that epoll waits for. After each step that
-/// may have changed one of them.
+/// Sends output, checks limits and updates the events that epoll waits for. Called after each step
+/// that may have changed one of them.
 void SocketConnection::send_and_rearm() {
   if (state_ != State::done) send_replies();
   if (state_ == State::open) after_session();
@@ -198,11 +198,11 @@ void SocketConnection::after_session() {
   } else if (draining_ && is_idle()) {
     begin_close(Ended::drained);
   } else if (session_->more() && pending() == 0) {
-    waker_->wake();  // in the next round, so that the others have their turn
+    waker_->wake();  // in the next round, so that other connections have their turn
   }
 }
 
-/// The clock of a request runs from its first byte, and stands while the session waits.
+/// The deadline of a request runs from its first byte, and stops while the session waits.
 void SocketConnection::watch_request(const SessionInput& input) {
   if (input.held == 0 || session_->waits() || session_->more()) {
     partial_since_ = no_end;
@@ -288,7 +288,7 @@ void SocketConnection::refuse(std::string_view text, Ended why) {
   if (state_ == State::open) begin_close(why);
 }
 
-/// Nothing is read any more; what is pending is sent for as long as `linger` allows.
+/// Stops reading; pending output is sent for as long as `linger` allows.
 void SocketConnection::begin_close(Ended why) {
   state_ = State::closing;
   why_ = why;
@@ -316,7 +316,7 @@ void SocketConnection::send_replies() {
   if (bytes.capacity() > scratch_kept) bytes.shrink_to_fit();
 }
 
-/// What the socket does not take at once goes into the queue.
+/// The bytes that the socket does not take at once go into the queue.
 void SocketConnection::send_plain(Splices&& large) {
   std::string& bytes = shared_.output;
   if (!large.empty() || !queue_.empty()) {
@@ -356,7 +356,7 @@ void SocketConnection::flush() {
   }
 }
 
-/// Encrypts as much as the socket takes and one piece more.
+/// Encrypts as many bytes as the socket takes, and one more piece.
 void SocketConnection::flush_tls() {
   constexpr std::size_t piece_bytes = std::size_t{64} << 10;
   send_cipher();
@@ -388,7 +388,7 @@ void SocketConnection::send_cipher() {
   }
 }
 
-/// The session counts what waits here as its own.
+/// The session counts the bytes pending here as its own.
 void SocketConnection::show_output() {
   if (!session_ || (pending() == 0 && shown_ == 0)) return;
   shown_ = pending();
@@ -425,8 +425,8 @@ void SocketConnection::arm() {
   } else if (watches_end()) {
     wanted |= EPOLLRDHUP;
   }
-  // Most clients send nothing more until they have their reply. Two system calls for each request
-  // are saved by going on to watch for input until some comes that is not read now.
+  // Most clients send nothing more until they have their reply. Keeping input watched until some
+  // arrives unread saves two system calls for each request.
   constexpr std::uint32_t more = EPOLLIN | EPOLLOUT;
   const bool is_between =
       state_ == State::open && (wanted & more) == 0 && interest_ == input_events;

@@ -1,13 +1,13 @@
 // One connection: a socket, TLS or none, and a session.
 //
 //   socket -> shared input -> [TLS] -> Session::receive -> shared output -> [TLS] -> socket
-//                                                          what the socket does not take: queue_
+//                                              bytes that the socket does not take: queue_
 //
-// With TLS the queue holds what is not encrypted yet, which is done as the socket takes it.
+// With TLS the queue holds plain bytes, which are encrypted as the socket takes them.
 //
-// An idle connection owns no buffer: input and output belong to the thread, and what is pending is
-// given back when it has been sent. Interest in the socket's events follows from the state:
-// readable while the session takes input and little is pending, writable while anything is pending.
+// An idle connection owns no buffer: input and output buffers belong to the thread, and the queue
+// is released when it has been sent. The watched events follow from the state: readable while the
+// session accepts input and little is pending, writable while anything is pending.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@
 
 namespace semel::net {
 
-/// What the connections of one thread share.
+/// Shared by the connections of one thread.
 struct ConnectionShared {
   static constexpr std::size_t input_room = std::size_t{1} << 20;    ///< for a large bulk
   static constexpr std::size_t input_usual = std::size_t{64} << 10;  ///< a round, otherwise
@@ -39,7 +39,7 @@ struct ConnectionShared {
   std::size_t thread = 0;
   int epoll = -1;
   Timestamp now{};
-  /// Pages that were never written to cost nothing.
+  /// Pages that were never written cost nothing.
   std::unique_ptr<char[]> input{new char[input_room]};
   std::unique_ptr<char[]> plain{new char[input_usual]};
   std::string output{};
@@ -55,12 +55,12 @@ class SocketConnection {
   SocketConnection(const SocketConnection&) = delete;
   SocketConnection& operator=(const SocketConnection&) = delete;
 
-  // After each of these is_done() may have become true.
+  // After each of these calls is_done() may be true.
   void begin();
   void on_events(std::uint32_t events);
   void on_wake();
   void check_deadlines();
-  /// Closes when no request is under way.
+  /// Closes once no request is under way.
   void drain();
   void finish(Ended why);
 
@@ -92,7 +92,7 @@ class SocketConnection {
   void flush();
   void flush_tls();
   void send_cipher();
-  /// What the system took; negative: it failed, and the connection may have ended.
+  /// The bytes that the system took; negative: it failed, and the connection may have ended.
   [[nodiscard]] ssize_t judge(ssize_t sent);
   void show_output();
   void arm();
@@ -113,7 +113,7 @@ class SocketConnection {
   OutputQueue queue_;
   std::string cipher_;           // sent before it, encrypted
   std::size_t cipher_sent_ = 0;  // of cipher_
-  std::size_t shown_ = 0;        // of pending(), to the session
+  std::size_t shown_ = 0;        // of pending(): reported to the session
   std::size_t wanted_ = 0;       // the session's hint
   std::size_t handshake_taken_ = 0;
   std::uint64_t requests_ = 0;  // when partial_since_ was set

@@ -47,7 +47,7 @@ std::string remote_name(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "?:0";
-  // A client has not bound its end of a Unix socket; it is known by ours.
+  // A client has not bound its end of a Unix socket; the server's end names it.
   return address.ss_family == AF_UNIX ? local_name(socket) : name_of(address, size);
 }
 

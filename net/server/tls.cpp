@@ -16,17 +16,17 @@ namespace semel::net {
 
 namespace {
 
-/// The reason of the last failure, in OpenSSL's words; its queue is empty afterwards.
+/// The reason of the last failure, in OpenSSL's text; empties its error queue.
 std::string reason() {
   const unsigned long code = ERR_peek_last_error();
   const char* text = code != 0 ? ERR_reason_error_string(code) : nullptr;
-  // An error of the system, for example of opening a file, has no text of OpenSSL's own.
+  // An error of the system, for example of opening a file, has no text in OpenSSL.
   std::string words = text != nullptr ? text : "error " + std::to_string(ERR_GET_REASON(code));
   ERR_clear_error();
   return words;
 }
 
-/// Without it OpenSSL would ask at the terminal.
+/// Without it OpenSSL would prompt at the terminal.
 int give_password(char* room, int size, int /*writes*/, void* mine) {
   const auto& password = *static_cast<const std::string*>(mine);
   if (password.size() > static_cast<std::size_t>(size)) return 0;
@@ -98,7 +98,7 @@ Status fill(SSL_CTX* context, const TlsFiles& files) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  // Without a name for its sessions a server that asks for certificates cannot resume any.
+  // Without a session id context a server that requires certificates cannot resume sessions.
   constexpr unsigned char name[] = "semel";
   SSL_CTX_set_session_id_context(context, name, sizeof name - 1);
   SEMEL_CHECK(load_identity(context, files));
@@ -178,7 +178,7 @@ void TlsLayer::feed(std::string_view bytes) {
 }
 
 std::size_t TlsLayer::read(char* to, std::size_t room) {
-  // What an earlier call of this thread has left in OpenSSL's queue must not be taken for ours.
+  // An old error of this thread in OpenSSL's queue must not be taken for ours.
   ERR_clear_error();
   if (state_ == State::handshake) {
     const int result = SSL_do_handshake(native_);
@@ -211,7 +211,7 @@ void TlsLayer::judge(int result) {
   }
 }
 
-/// A memory BIO keeps the room of its largest content; of many idle connections that adds up.
+/// A memory BIO keeps the capacity of its largest content; of many idle connections that adds up.
 void TlsLayer::shrink_input() {
   if (!has_grown(from_net_) || BIO_pending(from_net_) != 0) return;
   BIO* const fresh = memory_bio();
@@ -224,7 +224,7 @@ void TlsLayer::write(std::string_view plain) {
   if (plain.empty() || (state_ != State::open && state_ != State::closed)) return;
   ERR_clear_error();
   std::size_t written = 0;
-  // Into memory it is all or nothing.
+  // A write into memory succeeds completely or fails.
   const int result = SSL_write_ex(native_, plain.data(), plain.size(), &written);
   if (result != 1) judge(result);
 }
@@ -232,7 +232,7 @@ void TlsLayer::write(std::string_view plain) {
 void TlsLayer::close() {
   if (state_ != State::open && state_ != State::closed) return;
   ERR_clear_error();
-  SSL_shutdown(native_);  // the answer is not waited for
+  SSL_shutdown(native_);  // does not wait for the answer
   ERR_clear_error();
 }
 
@@ -263,7 +263,7 @@ std::string TlsLayer::client_name() const {
   std::string text{reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size)};
   // OPENSSL_free would put the path of this file, and so the folder of the build, into the program.
   CRYPTO_free(bytes, "tls.cpp", __LINE__);
-  // A zero byte within would make two names equal where they are compared as C strings.
+  // With an embedded zero byte two different names would compare equal as C strings.
   return text.find('\0') == std::string::npos ? text : std::string{};
 }
 

@@ -19,23 +19,23 @@ namespace semel::net {
 
 enum class ClientCertificates : std::uint8_t { none, optional, required };
 
-/// Files in PEM, and what is agreed upon with a client.
+/// Files in PEM, and the options of the handshake.
 struct TlsFiles {
   std::string certificate{};            ///< the server's, and the chain to its authority
   std::string key{};                    ///< of the certificate
-  std::string key_password{};           ///< empty: none is needed
-  std::string authorities{};            ///< who may have signed a client's certificate
-  std::string authorities_directory{};  ///< of such, under the names that OpenSSL looks for
+  std::string key_password{};           ///< empty: the key is not encrypted
+  std::string authorities{};            ///< authorities of client certificates
+  std::string authorities_directory{};  ///< more of them, under OpenSSL's hashed names
   ClientCertificates clients = ClientCertificates::none;
   bool speaks_1_2 = true;
   bool speaks_1_3 = true;
   std::string ciphers{};                ///< of 1.2; empty: OpenSSL's
   std::string ciphersuites{};           ///< of 1.3; empty: OpenSSL's
-  bool prefers_server_ciphers = false;  ///< our order decides, not the client's
+  bool prefers_server_ciphers = false;  ///< the server's order decides, not the client's
 };
 
-/// Certificate, key and rules of new connections. Those that have begun with one keep it, so that
-/// a new one can take its place at any time.
+/// Certificate, key and rules of new connections. Connections keep the context that they began
+/// with, so it can be replaced at any time.
 class TlsContext {
  public:
   /// The detail of an error names the file and the reason.
@@ -57,8 +57,8 @@ class TlsLayer {
   enum class State : std::uint8_t {
     handshake,
     open,
-    closed,  ///< the client has said that nothing more comes
-    failed,  ///< error() says why; drain_output() still has an alert for the client
+    closed,  ///< the client has closed its side
+    failed,  ///< error() has the reason; drain_output() still has an alert for the client
   };
 
   /// Null: no memory for it.
@@ -67,20 +67,20 @@ class TlsLayer {
   TlsLayer(const TlsLayer&) = delete;
   TlsLayer& operator=(const TlsLayer&) = delete;
 
-  /// Bytes from the network. They are kept until read() has used them.
+  /// Feeds bytes from the network. They are kept until read() has used them.
   void feed(std::string_view bytes);
-  /// Goes on with the handshake, or decrypts. 0: nothing more until feed(); look at state().
+  /// Continues the handshake, or decrypts. 0: nothing more until feed(); check state().
   [[nodiscard]] std::size_t read(char* to, std::size_t room);
   /// Encrypts. In state open, and in closed: a client that has closed its side may still read.
   void write(std::string_view plain);
-  /// Says that nothing more comes.
+  /// Sends the end of the stream.
   void close();
-  /// Appends what is to be sent, which any of the calls above may have made more.
+  /// Appends the bytes to send; any of the calls above may produce more.
   void drain_output(std::string& bytes);
 
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
-  /// The common name in the client's certificate; empty: it showed none.
+  /// The common name in the client's certificate; empty: it has none.
   [[nodiscard]] std::string client_name() const;
 
  private:

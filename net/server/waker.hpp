@@ -1,4 +1,4 @@
-// How other threads reach a connection: its waker puts it into a list of its thread.
+// How other threads reach a connection: its waker puts it into a list of the connection's thread.
 #pragma once
 
 #include <atomic>
@@ -16,19 +16,19 @@ namespace semel::net {
 /// Names a connection of one thread: slot and generation, so that an old name finds no connection.
 using ConnectionName = std::uint64_t;
 
-/// Of one thread. Wakers keep it alive after the thread has gone; then nothing happens.
+/// One per thread. Wakers keep it alive after the thread has gone; then it does nothing.
 class WakeQueue {
  public:
   WakeQueue();
 
   /// Becomes readable when something was put into an empty list.
   [[nodiscard]] int descriptor() const noexcept { return event_.get(); }
-  /// Without memory for the name pop_all() says that one was lost.
+  /// Adds a name. If there is no memory for it, pop_all() reports that one was lost.
   void put(ConnectionName name) noexcept;
   /// Makes descriptor() readable and puts nothing in. Needs no memory.
   void ring() noexcept;
-  /// Everything that was put in, and makes descriptor() unreadable. On the thread itself. False: a
-  /// name was lost, so every connection may be meant.
+  /// Takes all names, and makes descriptor() unreadable. On the thread itself. False: a name was
+  /// lost, so every connection may be meant.
   [[nodiscard]] bool pop_all(std::vector<ConnectionName>& names) noexcept;
   void close() noexcept;
 
@@ -40,8 +40,8 @@ class WakeQueue {
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
-/// [waker.signalled]: what was done before a wakeup is visible to the collect() that it causes. A
-/// wakeup that finds the flag set is covered by a collect() that has not begun.
+/// [waker.signalled]: the work before a wakeup is visible to the collect() that it causes. A wakeup
+/// that finds the flag set is covered by a collect() that has not begun.
 class Waker final : public SessionHost {
  public:
   Waker(std::shared_ptr<WakeQueue> queue, ConnectionName name) noexcept
@@ -53,7 +53,7 @@ class Waker final : public SessionHost {
   }
   /// Before each collect().
   void clear() noexcept {
-    // mo: acq_rel [waker.signalled]: sees what was done before the wakeups that it covers.
+    // mo: acq_rel [waker.signalled]: sees the work before the wakeups that it covers.
     signalled_.exchange(false, std::memory_order_acq_rel);
   }
 
