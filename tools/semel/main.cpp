@@ -1,4 +1,4 @@
-// The program `semel`: one subcommand a file, this one only chooses between them.
+// The program `semel`: one subcommand per file; this one only chooses between them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ namespace {
 using semel::tool::chosen_storage_command;
 using semel::tool::Exit;
 
-/// Says on standard error why `program` did not take `arguments`, and which help to ask for.
+/// Reports on standard error why `program` refused `arguments`, and which help to read.
 void print_refusal(const CLI::App& program, std::span<const char* const> arguments,
                    const CLI::ParseError& error) {
   const CLI::App* app = &program;

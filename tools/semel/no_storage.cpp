@@ -1,4 +1,4 @@
-// In place of everything that needs the storage, where it is not built.
+// Replaces everything that needs the storage, if the program is built without it.
 #include "tools/semel/dedup/dedup_state.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/storage/storage_commands.hpp"

@@ -1,5 +1,5 @@
-// `semel cluster add | promote | demote | transfer | remove | upgrade`: asks the leader, wherever
-// it is, until it has done it or the time is over.
+// `semel cluster add | promote | demote | transfer | remove | upgrade`: finds the leader and
+// retries until it has made the change or the time is over.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -13,7 +13,7 @@ namespace semel::tool {
 namespace {
 
 constexpr int pause_ms = 50;
-/// Two nodes may name each other for a moment.
+/// Limit of redirects: two nodes may name each other for a moment.
 constexpr int moves_at_once = 4;
 
 enum class Which { group, any_node, node };
@@ -39,7 +39,7 @@ constexpr ChangeWords change_words[] = {
      Which::group, false},
 };
 
-/// The address behind "MOVED slot ". Empty: the error is another one.
+/// The address behind "MOVED slot ". Empty: it is another error.
 std::string moved_to(const std::string& error) {
   constexpr std::string_view prefix = "MOVED ";
   const std::size_t space = error.rfind(' ');
@@ -86,7 +86,7 @@ class ChangeAction final : public AskingAction {
     return all;
   }
 
-  /// Asks until a leader has taken it, and until it is committed.
+  /// Retries until a leader has accepted the change, and until it is committed.
   [[nodiscard]] Result<std::string> carry_out(GroupClient& client, Deadline until) {
     std::string node = at_;
     std::string why = "no leader is known";
@@ -94,7 +94,7 @@ class ChangeAction final : public AskingAction {
     while (std::chrono::steady_clock::now() < until) {
       const auto reply = client.ask(node, words(), until);
       if (!reply.ok()) {
-        // The leader that was named has ended, perhaps; the first node will name another.
+        // The named leader may have ended; the first node will name another.
         const bool is_other = node != at_ && reply.error().code == ErrorCode::storage_failed;
         if (!is_other) return reply.error();
         why = reply.error().detail;

@@ -1,4 +1,4 @@
-// `semel cluster ..`: what operators do to a group of nodes. Each action has its own subcommand.
+// `semel cluster ..`: changes to a group of nodes by operators. Each action has its own subcommand.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -33,13 +33,13 @@ class ClusterAction {
 };
 using ClusterActions = std::vector<std::unique_ptr<ClusterAction>>;
 
-/// One that asks a node.
+/// An action that needs a node.
 class AskingAction : public ClusterAction {
  public:
   AskingAction(CLI::App& cluster, const char* name, const char* what);
 
  protected:
-  /// The bound of all that it waits for. Errors: bad_option.
+  /// The limit of all waits of the action. Errors: bad_option.
   [[nodiscard]] Result<Deadline> deadline() const;
   std::string at_;
   ClientOptions client_{};

@@ -1,4 +1,4 @@
-// `semel cluster init | recover`: what is done to the directory of a node that does not run.
+// `semel cluster init | recover`: changes the directory of a node that is not running.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ class RecoverAction final : public ClusterAction {
   }
 
  private:
-  /// Its code may say what the detail does not.
+  /// The code may say more than the detail.
   static Error whole(const Error& error) {
     const bool is_usage = error.code == ErrorCode::bad_option;
     return {error.code, is_usage ? error.detail : error.message()};

@@ -1,4 +1,4 @@
-// Where the program was built without replication: nodes elsewhere can still be asked.
+// Built without replication: the program can still reach nodes elsewhere.
 #include "tools/semel/cluster/cluster_command.hpp"
 
 namespace semel::tool {

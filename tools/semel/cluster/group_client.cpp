@@ -103,9 +103,9 @@ class Link {
 
  private:
   enum class Wish { read, write };
-  /// Until the socket can do that. False: too late.
+  /// Waits until the socket can do that. False: too late.
   [[nodiscard]] bool wait(Wish wish, Deadline until) const;
-  /// More than 0: so many bytes; 0: the end; less: an error or too late.
+  /// More than 0: the number of bytes; 0: the end; less: an error or too late.
   [[nodiscard]] ssize_t transfer(Wish wish, char* bytes, std::size_t count, Deadline until);
 
   const std::string address_;
@@ -234,7 +234,7 @@ class GroupClient::Inside {
   ClientOptions options;
   std::string password;
   Context context;
-  std::unique_ptr<Link> link;  // to the node that was asked last; null: none
+  std::unique_ptr<Link> link;  // to the node of the last call; null: none
 
   [[nodiscard]] Status connect(const std::string& address, Deadline until) {
     if (link != nullptr && link->address() == address) return Done{};

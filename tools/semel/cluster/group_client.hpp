@@ -31,9 +31,9 @@ class GroupClient {
   GroupClient(const GroupClient&) = delete;
   GroupClient& operator=(const GroupClient&) = delete;
 
-  /// The reply of the node at `address`, which is connected to if need be; an error reply is a
-  /// reply. Errors: bad_option (the address); storage_failed (it cannot be reached, or refuses the
-  /// login: nothing was asked); outcome_unknown (the connection ended before the answer).
+  /// The reply of the node at `address`, connecting if necessary; an error reply is a reply.
+  /// Errors: bad_option (the address); storage_failed (the node cannot be reached, or refuses the
+  /// login: nothing was sent); outcome_unknown (the connection ended before the answer).
   [[nodiscard]] Result<Reply> ask(const std::string& address, const std::vector<std::string>& words,
                                   Deadline until);
 

@@ -43,7 +43,7 @@ void Block::reset(std::size_t parts) {
   begins_input = carries_header = is_long_part = begins_inside = is_whole = false;
   newlines = first_line = 0;
   bytes.size = first.size = duplicates.size = 0;
-  // One long line does not hold its memory in each block for the rest of the run.
+  // One long line must not keep its memory in each block for the rest of the run.
   for (RawBuffer* const buffer : {&bytes, &first, &duplicates}) buffer->shrink_to(4 * block_bytes);
   ends.clear();
   fates.clear();

@@ -20,7 +20,8 @@ inline constexpr std::size_t block_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t line_bytes_max = std::size_t{64} << 20;
 static_assert(line_max_most <= line_bytes_max);
 
-/// Bytes that are not set to zero before they are written; they keep their memory.
+/// Bytes that are written before they are read, so they are not set to zero; they keep their
+/// memory.
 class RawBuffer {
  public:
   [[nodiscard]] char* data() const noexcept { return data_.get(); }
@@ -29,7 +30,7 @@ class RawBuffer {
   void append(Bytes more);
   /// Keeps the first `size` bytes.
   void grow_to(std::size_t capacity);
-  /// Gives a buffer back that one long line has made large.
+  /// Releases a buffer that one long line has made large.
   void shrink_to(std::size_t capacity);
   std::size_t size = 0;
 
@@ -41,7 +42,7 @@ class RawBuffer {
 /// Keys that are not part of their line.
 class KeyChunks {
  public:
-  /// For one key of at most so many bytes.
+  /// Room for one key of at most this many bytes.
   [[nodiscard]] char* space(std::size_t bytes);
   void use(std::size_t bytes) noexcept { used_ += bytes; }
   void clear() noexcept { chunk_ = used_ = 0; }
@@ -57,14 +58,14 @@ class KeyChunks {
 struct Block {
   // Written by the reader.
   RawBuffer bytes;
-  std::size_t begin = 0;  ///< what is before it is the header of the input
+  std::size_t begin = 0;  ///< the bytes before it are the header of the input
   std::size_t input = 0;  ///< which of the inputs
   bool begins_input = false;
-  bool carries_header = false;   ///< its header is the first one, which is written
+  bool carries_header = false;   ///< its header is the first of all inputs, and is written
   bool is_long_part = false;     ///< all of it belongs to one line that is too long for a block
   bool begins_inside = false;    ///< its first bytes are the rest of such a line
-  std::uint64_t bytes_read = 0;  ///< of all inputs until then
-  double share = 0;              ///< of all inputs, read when this was; 0: not known
+  std::uint64_t bytes_read = 0;  ///< of all inputs, up to this block
+  double share = 0;              ///< of all inputs, up to this block; 0: not known
   struct Place {
     std::size_t input = 0;
     std::uint64_t offset = 0;  ///< of the input after this block, not compressed
@@ -78,20 +79,20 @@ struct Block {
   KeyChunks key_bytes;
   std::uint64_t newlines = 0;  ///< of the input in this block, its header's too
   struct Fault {
-    std::size_t line = 0;        ///< of the block: this and what follows is not written
+    std::size_t line = 0;        ///< of the block: this line and later ones are not written
     std::uint64_t newlines = 0;  ///< before it
     std::string text;
     bool is_memory = false;
   };
   std::optional<Fault> fault;
 
-  // Written by the judges and who finishes the block.
+  // Written by the judges and by the thread that finishes the block.
   std::uint64_t first_line = 0;            ///< of all inputs
   std::vector<std::size_t> added;          ///< by part: keys that had memory
   std::vector<std::uint64_t> occurrences;  ///< with --count, of each line that is written
   RawBuffer first;
   RawBuffer duplicates;
-  bool is_whole = false;  ///< `bytes` are what is written
+  bool is_whole = false;  ///< `bytes` are the output as they are
   struct Counts {
     std::uint64_t first = 0;
     std::uint64_t repeats = 0;
@@ -104,7 +105,7 @@ struct Block {
     const std::size_t from = number == 0 ? begin : ends[number - 1];
     return {bytes.data() + from, ends[number] - from};
   }
-  /// What there is to write, before anything of it was found out.
+  /// The state of a block before it is judged.
   void reset(std::size_t parts);
 };
 

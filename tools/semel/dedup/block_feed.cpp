@@ -50,7 +50,7 @@ std::size_t BlockFeed::first_record_size(Bytes text) const noexcept {
   return size == 0 ? 0 : mark + size;
 }
 
-/// Where the last whole record of `text` ends; 0: there is none.
+/// Where the last complete record of `text` ends; 0: there is none.
 std::size_t BlockFeed::end_of_records(Bytes text, bool begins_input) const noexcept {
   if (text.empty()) return 0;
   const bool has_quotes = rule_.is_csv && text.find('"') != Bytes::npos;
@@ -63,7 +63,7 @@ std::size_t BlockFeed::end_of_records(Bytes text, bool begins_input) const noexc
   while (at < text.size()) {
     const Bytes left = text.substr(at);
     const std::size_t size = at == 0 && begins_input ? first_record_size(left) : record_size(left);
-    // The last one may go on in what was not read yet.
+    // The last record may continue in bytes that are not read yet.
     if (size == 0 || text[at + size - 1] != '\n') break;
     at += size;
   }
@@ -113,12 +113,12 @@ bool BlockFeed::is_ready(Millis wait) const {
   if (source_.has_waiting_input()) return true;
   pollfd waiting[] = {
       {source_.descriptor(), POLLIN, 0}, {stop_.descriptor(), POLLIN, 0}, {cancelled_, POLLIN, 0}};
-  // An error or a hang-up is something read() will not wait for either. poll() passes over -1.
+  // After an error or a hang-up read() does not block either. poll() ignores -1.
   const int count = ::poll(waiting, 3, static_cast<int>(wait.count()));
   return count < 0 ? false : waiting[0].revents != 0;
 }
 
-/// A pipe may have no input for hours. False: a signal has come.
+/// Waits for input: a pipe may have none for hours. False: a signal has come.
 bool BlockFeed::wait_for_input() {
   while (stop_.received() == 0) {
     if (is_ready(Millis{1000})) return true;
@@ -154,7 +154,7 @@ Result<bool> BlockFeed::read_more(Block& block) {
 
 Result<BlockFeed::Filled> BlockFeed::fill(Block& block) {
   RawBuffer& bytes = block.bytes;
-  // Not the buffer's capacity: where a block ends must depend on the input alone (--resume).
+  // Not the buffer's capacity: the end of a block must depend on the input alone (--resume).
   limit_ = block_bytes;
   while (limit_ <= carry_.size && limit_ < line_bytes_max) limit_ *= 2;
   bytes.grow_to(limit_);
@@ -185,7 +185,7 @@ Result<BlockFeed::Filled> BlockFeed::fill(Block& block) {
     }
     at_end_ = !*is_more;
   }
-  if (!at_end_) {  // a signal, or damage: what is whole is handed out
+  if (!at_end_) {  // a signal, or damage: the complete records are handed out
     const std::size_t whole = end_of_records(bytes.bytes(), begins_input_);
     held_ = bytes.size - whole;
     if (error_ && whole == 0) return *error_;

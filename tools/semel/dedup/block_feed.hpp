@@ -17,14 +17,14 @@
 
 namespace semel::tool {
 
-/// One input. What cannot be read twice (a pipe) is stored while it is read, where it must be.
+/// One input. An input that cannot be read twice (a pipe) is stored while it is read, if necessary.
 struct FeedInput {
   std::string path;        ///< "-": standard input
-  bool is_stored = false;  ///< write what is read, decompressed, to `store`
+  bool is_stored = false;  ///< write the decompressed input to `store`
   int store = -1;          ///< a file without a name; >= 0 and not is_stored: read this instead
 };
 
-/// One thread at a time.
+/// Used by one thread at a time.
 class BlockFeed {
  public:
   /// `total`: bytes of all inputs as they are on the disk, 0: not known. `on_wait` is called each
@@ -34,7 +34,7 @@ class BlockFeed {
 
   /// The next block; it was reset. False: the inputs have ended, or a signal has come.
   [[nodiscard]] Result<bool> next(Block& block);
-  /// Begins at this place instead of the first input's beginning.
+  /// Begins at this place instead of at the first input's beginning.
   void start_at(Block::Place place) { start_ = place; }
   ~BlockFeed();
   BlockFeed(const BlockFeed&) = delete;
@@ -42,13 +42,13 @@ class BlockFeed {
   /// Ends the wait of next() for an input. Any thread.
   void cancel() const noexcept;
 
-  /// The size of the record that `text` begins with; 0: it does not end in it.
+  /// The size of the record at the beginning of `text`; 0: it does not end in it.
   [[nodiscard]] std::size_t record_size(Bytes text) const noexcept;
   /// The same of an input's first record, which a byte order mark may precede.
   [[nodiscard]] std::size_t first_record_size(Bytes text) const noexcept;
   [[nodiscard]] std::string name_of(std::size_t input) const;
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return source_.bytes_read(); }
-  /// Of a line that was not complete when a signal came.
+  /// The bytes of a line that was incomplete when a signal came.
   [[nodiscard]] std::size_t bytes_held() const noexcept { return held_; }
 
  private:
@@ -78,7 +78,7 @@ class BlockFeed {
   bool begins_input_ = false;
   bool at_end_ = false;
   bool is_inside_ = false;      ///< of a line that is too long
-  std::optional<Error> error_;  ///< of what follows the blocks that were handed out
+  std::optional<Error> error_;  ///< of the input behind the blocks handed out
   bool stopped_ = false;
 };
 

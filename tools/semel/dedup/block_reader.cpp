@@ -7,7 +7,7 @@
 
 namespace semel::tool {
 
-// Uninitialised on purpose: a block is written by read() before it is looked at.
+// Uninitialised on purpose: read() writes a block before it is used.
 BlockReader::BlockReader() : buffer_(new char[block_bytes]) {}
 
 Status BlockReader::open(const std::string& path, char terminator) {
@@ -53,7 +53,7 @@ Result<BlockReader::Piece> BlockReader::next() {
   const std::size_t fresh = end_;
   end_ += chunk.size;
   SEMEL_ASSERT(end_ <= capacity_);
-  // Only the fresh bytes can hold a newline: what was left over is part of one line or record.
+  // Only the fresh bytes can hold a newline: the rest before them is part of one line or record.
   const void* const newline = memrchr(buffer_.get() + fresh, terminator_, chunk.size);
   if (newline == nullptr) return Piece{};
   const std::size_t size =
@@ -65,7 +65,7 @@ Result<BlockReader::Piece> BlockReader::next() {
 bool BlockReader::ready(Millis wait, int stop) const {
   if (at_end_ || source_.has_waiting_input()) return true;
   pollfd waiting[] = {{source_.descriptor(), POLLIN, 0}, {stop, POLLIN, 0}};
-  // An error or a hang-up is something next() will not wait for either. poll() passes over -1.
+  // After an error or a hang-up next() does not block either. poll() ignores -1.
   const int count = ::poll(waiting, 2, static_cast<int>(wait.count()));
   return count < 0 ? false : waiting[0].revents != 0;
 }

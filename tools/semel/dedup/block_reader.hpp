@@ -1,5 +1,5 @@
 // Reads inputs one after the other in large blocks of whole lines, so that the lines of a block can
-// be used in place, without a copy, until the next block is asked for.
+// be used in place, without a copy, until the next call.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ class BlockReader {
   BlockReader(const BlockReader&) = delete;
   BlockReader& operator=(const BlockReader&) = delete;
 
-  /// Starts on `path` ("-": standard input) and drops what was left of the input before. A line
-  /// ends with `terminator`.
+  /// Starts on `path` ("-": standard input) and drops the rest of the previous input. A line ends
+  /// with `terminator`.
   [[nodiscard]] Status open(const std::string& path, char terminator);
 
   struct Piece {
     enum class Kind : std::uint8_t {
       block,  ///< the next lines, each with its newline; only the last of an input may lack it
       part,   ///< of a line that is longer than line_bytes_max; its end comes in a `block`
-      nothing_yet,  ///< the input so far is not a whole line
+      nothing_yet,  ///< the input so far has no complete line
       end,
     };
     Kind kind = Kind::nothing_yet;
@@ -39,13 +39,13 @@ class BlockReader {
   [[nodiscard]] Result<Piece> next();
   /// At the end: as ByteSource::tail().
   [[nodiscard]] const Status& tail() const noexcept { return source_.tail(); }
-  /// Hands out the last `size` bytes of the last block again, in front of what comes next: they
-  /// are not a whole record. At the end of the input they come back as they are.
+  /// Hands out the last `size` bytes of the last block again, in front of the next ones: they are
+  /// not a complete record. At the end of the input they are returned as they are.
   void hand_back(std::size_t size) noexcept {
     SEMEL_ASSERT(size <= begin_);
     begin_ -= size;
   }
-  /// Whether there will be more than was handed out.
+  /// Whether there is more than was handed out.
   [[nodiscard]] bool is_at_end() const noexcept { return at_end_; }
 
   /// True if next() would not wait for the writer of a pipe or a terminal, within `wait`. Ends
@@ -54,7 +54,7 @@ class BlockReader {
 
   /// Bytes read from all inputs so far, compressed ones as they are.
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return source_.bytes_read(); }
-  /// Of the line that is not complete.
+  /// The bytes of the incomplete line.
   [[nodiscard]] std::size_t bytes_held() const noexcept { return end_ - begin_; }
 
  private:

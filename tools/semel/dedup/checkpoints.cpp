@@ -36,7 +36,7 @@ std::string command_of(const DedupOptions& options) {
       static_cast<int>(options.compression), options.resume_every, options.output_path);
 }
 
-/// Whether a file is the one that was read before is seen by its size and time.
+/// Size and time show whether a file is the one that was read before.
 Result<std::string> inputs_of(const DedupOptions& options) {
   std::string text;
   for (const std::string& path : options.files) {

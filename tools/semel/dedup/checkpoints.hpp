@@ -1,9 +1,9 @@
-// What `semel dedup --resume DIR` keeps, so that a run that was killed goes on where it was.
+// The directory of `semel dedup --resume DIR`, from which a killed run continues.
 //
-// DIR/checkpoint.json says how far the inputs were read and how long the output then was. The keys
-// are not kept: every key that was seen has its line in the output, so they are read from there.
-// Order on the disk: the output is synced, then the checkpoint is written beside, synced, renamed,
-// and the directory synced. So what a checkpoint names is there, after a power cut too.
+// DIR/checkpoint.json records how far the inputs were read and how long the output then was. Keys
+// are not stored: every key has its line in the output, and is read from there. Order on the disk:
+// the output is synced, then the checkpoint is written beside, synced, renamed, and the directory
+// synced. So everything that a checkpoint names exists, after a power cut too.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,21 @@ struct Checkpoint {
   std::uint64_t newlines = 0;      ///< of it, before that
   std::uint64_t output_bytes = 0;  ///< as they are in the file
   bool owes_newline = false;       ///< the last line that was written lacks its newline
-  bool is_complete = false;        ///< all was written; only the name is missing, or not even it
+  bool is_complete = false;        ///< all is written; the output may lack its name
   DedupCounts counts{};
 };
 
 /// One process at a time.
 class Checkpoints {
  public:
-  /// Makes the directory if it is missing, and locks it. Errors: it is locked by another run; its
-  /// checkpoint is of other options, other inputs, or inputs that have changed since.
+  /// Makes the directory if it is missing, and locks it. Errors: another run has locked it; its
+  /// checkpoint belongs to other options, other inputs, or inputs that have changed since.
   [[nodiscard]] static Result<std::unique_ptr<Checkpoints>> open(const DedupOptions& options);
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// Of a run before; none: this one is the first.
+  /// The checkpoint of an earlier run; none: this run is the first.
   [[nodiscard]] const std::optional<Checkpoint>& last() const noexcept { return last_; }
   /// `output` is synced first.
   [[nodiscard]] Status save(const Checkpoint& checkpoint, int output);
@@ -56,7 +56,7 @@ class Checkpoints {
   std::string path_;
   std::string partial_;
   std::string inputs_;   ///< names, sizes and times
-  std::string command_;  ///< all that changes what is written
+  std::string command_;  ///< all options that change the output
   int directory_ = -1;
   std::optional<Checkpoint> last_;
 };

@@ -70,8 +70,8 @@ Status Dedup::run_input(const std::string& path) {
   return Done{};
 }
 
-/// A pipe may have no input for hours, so the output is flushed first, and expired records are
-/// removed during the wait. False: a signal arrived.
+/// Waits for input. A pipe may have none for hours, so the output is flushed first, and expired
+/// records are removed during the wait. False: a signal arrived.
 bool Dedup::wait_for_input() {
   if (stop_.received() != 0) return false;
   if (reader_.ready(Millis{0}, stop_.descriptor())) return true;
@@ -85,7 +85,7 @@ bool Dedup::wait_for_input() {
   return true;
 }
 
-/// Of the line or record that `text` begins with; 0: it goes on in the next block.
+/// The size of the line or record at the beginning of `text`; 0: it continues in the next block.
 std::size_t Dedup::record_size(Bytes text) const noexcept {
   if (options_.rule.is_csv) {
     const std::size_t mark = input_line_ == 0 ? mark_size(text) : 0;
@@ -140,7 +140,7 @@ Status Dedup::add_part(Bytes part) {
 /// The names of the fields are written once; every input must have the same.
 Status Dedup::read_header(Bytes record) {
   ++input_line_;
-  if (is_blank_record(record)) return Done{};  // none of the table
+  if (is_blank_record(record)) return Done{};  // not a record of the table
   expects_header_ = false;
   Bytes content = record;
   while (content.ends_with('\n') || content.ends_with('\r')) content.remove_suffix(1);

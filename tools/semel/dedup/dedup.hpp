@@ -25,20 +25,20 @@ namespace semel::tool {
 
 class Dedup {
  public:
-  /// Where the lines' own time stands when a run begins.
+  /// The state of the lines' own time when a run begins.
   struct EventTime {
     ManualClock* clock = nullptr;  ///< the engine's, when the lines carry the time; else null
     std::optional<std::int64_t> watermark{};  ///< of earlier runs
-    std::int64_t bias_ms = 0;  ///< the clock is so far after the watermark; 0: anywhere
+    std::int64_t bias_ms = 0;                 ///< the clock minus the watermark; 0: any
   };
   /// All references must outlive the run.
   Dedup(const DedupOptions& options, Engine& engine, const EventTime& event_time, LineWriter& first,
         LineWriter* duplicates, Progress& progress, const StopSignals& stop);
 
   /// Reads all inputs to the end, or until the reader of the output has closed it, or until a
-  /// signal comes: what was read is then judged and written, the rest was not read.
+  /// signal: the lines read by then are judged and written.
   [[nodiscard]] Status run();
-  /// Of an unfinished line that was read before a signal came; it is neither judged nor written.
+  /// The bytes of an incomplete line read before a signal; it is neither judged nor written.
   [[nodiscard]] std::size_t bytes_left() const noexcept { return reader_.bytes_held(); }
 
   [[nodiscard]] const DedupCounts& counts() const noexcept { return counts_; }
@@ -84,7 +84,7 @@ class Dedup {
   std::optional<std::int64_t> watermark_;  ///< newest time of a line; the event clock stands there
   bool reader_left_ = false;
   bool expects_header_ = false;
-  bool in_long_line_ = false;  ///< what comes is the rest of a line that add_part() began
+  bool in_long_line_ = false;  ///< the next bytes are the rest of a line that add_part() began
   std::optional<std::string> header_;
 
   // The batch: lines that wait for the engine's answer.

@@ -21,7 +21,7 @@ Error fail(std::string text) {
   return {ErrorCode::bad_option, std::move(text)};
 }
 
-/// Those that this process may run on. More than 8 have nothing to do: one of them writes.
+/// The processors that this process may use, up to 8: with more, the writing thread is the limit.
 unsigned default_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
 }
@@ -77,7 +77,7 @@ Status DedupCommand::resolve_format(LineRule& rule) const {
   return Done{};
 }
 
-/// --key: names only, separated as the fields of a CSV record are, so that a name may have a comma.
+/// --key: names only, separated as the fields of a CSV record, so that a name may have a comma.
 Status DedupCommand::resolve_names(LineRule& rule) const {
   if (given("--fields")) return fail("--fields and --key exclude each other");
   if (!rule.has_header) {
@@ -103,7 +103,7 @@ Status DedupCommand::check_names(const char* flag, const LineRule& rule) const {
   return Done{};
 }
 
-/// Numbers, or in records whose first one names the fields also names.
+/// Numbers; in records whose first one names the fields also names.
 Status DedupCommand::resolve_fields(LineRule& rule) const {
   const bool has_names =
       rule.has_header && fields_.find_first_not_of("0123456789,") != std::string::npos;
@@ -160,7 +160,7 @@ Status DedupCommand::resolve_missing(DedupOptions& options) const {
   return Done{};
 }
 
-/// Which lines of which keys are written.
+/// Options that choose the lines and keys to write.
 Status DedupCommand::resolve_selection(DedupOptions& options) const {
   if (keep_ != "first" && keep_ != "last") {
     return fail(fmt::format("--keep: '{}' is not one of first, last", keep_));
@@ -176,7 +176,7 @@ Status DedupCommand::resolve_selection(DedupOptions& options) const {
   return check_whole_input(options);
 }
 
-/// What is known only at the end of the input does not go with what needs no end of it.
+/// Options that need the end of the input exclude options for an input without end.
 Status DedupCommand::check_whole_input(const DedupOptions& options) const {
   const char* const needing = count_                                     ? "--count"
                               : unique_                                  ? "--unique"
@@ -211,7 +211,7 @@ Status DedupCommand::check_whole_input(const DedupOptions& options) const {
   return Done{};
 }
 
-/// Checkpoints are of a run whose output is a file that holds every key.
+/// Checkpoints need an output file that holds every key.
 Status DedupCommand::resolve_resume(DedupOptions& options) const {
   if (!given("--resume")) {
     if (given("--resume-every")) return fail("--resume-every needs --resume");
@@ -323,7 +323,7 @@ Status DedupCommand::resolve_window(DedupOptions& options) const {
   return resolve_time(options.rule);
 }
 
-/// A key that ends, or that outlives the run, is a record of the engine.
+/// A key that expires, or that outlives the run, is a record of the engine.
 Status DedupCommand::resolve_line_max(DedupOptions& options) const {
   if (options.needs_engine()) {
     const char* const flag = options.window ? "--window" : "--state";

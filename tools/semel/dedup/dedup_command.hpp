@@ -1,4 +1,4 @@
-// The flags of `semel dedup`: what they are called, what they may be, which go together.
+// The flags of `semel dedup`: names, values, and combinations.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// What `semel dedup` was asked for, and what it counts.
+// The options of `semel dedup`, and its counters.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct DedupOptions {
 
   std::vector<std::string> files;  ///< "-": standard input; never empty
   LineRule rule;
-  std::optional<Millis> window;  ///< none: for ever
+  std::optional<Millis> window;  ///< none: no limit
   bool sliding = false;          ///< a repeat starts the window again
   Missing missing = Missing::error;
   Late late = Late::pass;
@@ -43,11 +43,11 @@ struct DedupOptions {
   std::string resume_path;       ///< empty: a run that was killed begins again
   std::size_t resume_every = 0;  ///< bytes of input between checkpoints
 
-  /// What is written is known only when all input was read: the input is read twice.
+  /// The output depends on the whole input: the input is read twice.
   [[nodiscard]] bool needs_whole_input() const noexcept {
     return keep == Keep::last || select != Select::each || count;
   }
-  /// Keys that end, or that outlive the run, are records of the engine.
+  /// Keys that expire, or that outlive the run, are records of the engine.
   [[nodiscard]] bool needs_engine() const noexcept {
     return window.has_value() || !state_path.empty();
   }
@@ -58,7 +58,7 @@ struct DedupCounts {
   std::uint64_t first = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t without_key = 0;  ///< passed on under --missing pass
-  std::uint64_t late = 0;         ///< older than the window when they came
+  std::uint64_t late = 0;         ///< older than the window on arrival
 };
 
 }  // namespace semel::tool

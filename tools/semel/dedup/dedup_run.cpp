@@ -1,4 +1,4 @@
-// Around the work of dedup.cpp and exact_dedup.cpp: files, engine, statistics, errors.
+// The frame of dedup.cpp and exact_dedup.cpp: files, engine, statistics, errors.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -68,7 +68,7 @@ Result<Inputs> check_inputs(const DedupOptions& options) {
   return inputs;
 }
 
-/// What a run has found, for people.
+/// The statistics of a run, as text.
 struct Figures {
   DedupCounts counts;
   std::uint64_t bytes_read = 0;
@@ -88,7 +88,7 @@ void print_stats(const DedupOptions& options, const Figures& figures, Millis ela
     text += fmt::format("{:<12} {}\n", name, value);
   };
   row("lines", format_count(counts.lines));
-  // With --unique and --repeated it is what was written and what was not.
+  // With --unique and --repeated these count the lines written and the lines omitted.
   const bool is_each = options.select == DedupOptions::Select::each;
   row(is_each ? "first" : "written", format_count(counts.first));
   row(is_each ? "duplicates" : "left out",
@@ -137,7 +137,7 @@ Exit report_stop(int signal, const DedupOptions& options, const Figures& figures
   return static_cast<Exit>(signal_exit + signal);
 }
 
-/// Null: no file of duplicates was asked for.
+/// Null: there is no file of duplicates.
 Result<std::unique_ptr<LineWriter>> open_duplicates(const DedupOptions& options) {
   const std::string& path = options.duplicates_path;
   if (path.empty()) return std::unique_ptr<LineWriter>{};
@@ -160,7 +160,7 @@ Status finish_outputs(LineWriter& first, LineWriter* duplicates) {
   return Done{};
 }
 
-/// What both kinds of run need.
+/// Shared by both kinds of run.
 struct Surroundings {
   const DedupOptions& options;
   const StopSignals& stop;
@@ -225,8 +225,8 @@ Status run_with_engine(const Surroundings& around, Figures& figures) {
   return status;
 }
 
-/// The output is complete and gets its name. With checkpoints that is noted first: who is killed
-/// between the name and the end of the checkpoint has nothing left to do.
+/// The output is complete and gets its name. With checkpoints that is noted first: a run killed
+/// after the name, but before the end of the checkpoint, has nothing left to do.
 Status commit(OutputFile& output, Checkpoints* checkpoints, const DedupCounts& counts) {
   if (checkpoints == nullptr) return output.commit();
   SEMEL_CHECK(checkpoints->save({.is_complete = true, .counts = counts}, output.descriptor()));
@@ -234,7 +234,7 @@ Status commit(OutputFile& output, Checkpoints* checkpoints, const DedupCounts& c
   return checkpoints->remove();
 }
 
-/// A run before was complete; it may lack its name.
+/// An earlier run was complete; the output may lack its name.
 Status finish_complete(const DedupOptions& options, Checkpoints& checkpoints) {
   if (access(checkpoints.partial_path().c_str(), F_OK) == 0) {
     SEMEL_TRY(output, OutputFile::open(options.output_path, checkpoints.partial_path()));

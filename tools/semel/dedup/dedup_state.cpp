@@ -24,10 +24,11 @@ namespace {
 namespace json = boost::json;
 namespace fs = std::filesystem;
 
-constexpr const char* description_name = "dedup.json";  // written first: it says whose the state is
+constexpr const char* description_name =
+    "dedup.json";  // written first: it names the owner of the state
 constexpr std::int64_t state_format = 1;
 
-/// Which keys are remembered, as one would ask for them.
+/// The remembered keys, as the options that choose them.
 std::string key_of(const DedupOptions& options) {
   const LineRule& rule = options.rule;
   std::string text = "whole lines";
@@ -55,7 +56,7 @@ Error error_of_file(const std::string& path) {
   return file_error(fmt::format("--state: {}: {}", path, std::strerror(errno)));
 }
 
-/// Whole or not there: written beside, synced, renamed.
+/// Atomic: written beside, synced, renamed.
 Status write_file(const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
   const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -118,7 +119,7 @@ class StoredState final : public DedupState {
   void prepare(Options& options) override {
     options.clock = event_clock_ ? static_cast<const Clock*>(&*event_clock_) : &clock_;
     options.journal = storage_.get();
-    // Not for what `logged` promises: at this level callers wait for a full log and are not
+    // Not for the promise of `logged`: at this level callers wait for a full journal and are not
     // refused.
     options.durability = Durability::logged;
     options.value_bytes_max = 1024;  // no key has a value, and the journal's groups are small
@@ -132,8 +133,8 @@ class StoredState final : public DedupState {
   }
 
   [[nodiscard]] Status finish(Engine& engine) override {
-    // Drained, so that the time line is written down at where it stands now, and the next run finds
-    // an empty log.
+    // Drained, so that the time line is stored at its present point, and the next run finds an
+    // empty journal.
     Status status = storage_->drain();
     if (status) status = engine.confirm(Durability::synced);
     if (!status) return error_of_storage(status.error());

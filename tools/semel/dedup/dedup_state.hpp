@@ -1,5 +1,5 @@
-// What `semel dedup --state DIR` keeps from run to run: the keys in a storage, and beside it which
-// keys they are (DIR/dedup.json).
+// The directory of `semel dedup --state DIR`: the keys in a storage, and beside it the options that
+// choose keys (DIR/dedup.json).
 //
 // Time. By arrival the storage's own time line goes on from run to run, also while nothing runs. By
 // the time of the lines the line stands at the newest time that was seen, `event_bias_ms` after it,
@@ -24,7 +24,7 @@ inline constexpr std::int64_t event_bias_ms = std::int64_t{1} << 42;
 class DedupState {
  public:
   virtual ~DedupState() = default;
-  /// Sets what an engine on this state must be opened with.
+  /// Sets the options that an engine on this state needs.
   virtual void prepare(Options& options) = 0;
   [[nodiscard]] virtual Status recover(Engine& engine) = 0;
   /// Returns when everything is on the disk.

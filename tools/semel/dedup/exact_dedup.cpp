@@ -20,7 +20,7 @@
 namespace semel::tool {
 namespace {
 
-/// A file without a name for what cannot be read twice.
+/// An unnamed file for an input that cannot be read twice.
 Result<int> open_store(const std::string& name) {
   const char* const asked = std::getenv("TMPDIR");
   std::string path = asked != nullptr && *asked != '\0' ? asked : "/tmp";
@@ -35,7 +35,7 @@ Result<int> open_store(const std::string& name) {
   return store;
 }
 
-/// Of the line at `begin`, its end included.
+/// The line at `begin`, its end included.
 std::size_t line_size(Bytes text, std::size_t begin) {
   return std::min(text.find('\n', begin), text.size() - 1) + 1 - begin;
 }
@@ -116,7 +116,7 @@ Status ExactDedup::run() {
   return data_error("the input has changed while it was read: what was written is not right");
 }
 
-/// Reads the keys of the output so far and goes on where it ended.
+/// Reads the keys of the output so far and continues where it ended.
 Status ExactDedup::resume(const Checkpoint& last) {
   const std::string& path = context_.checkpoints->partial_path();
   struct stat file {};
@@ -143,10 +143,10 @@ Status ExactDedup::resume(const Checkpoint& last) {
   return Done{};
 }
 
-/// Where it is made depends on the input alone, as a compressed stream ends there.
+/// The input alone decides the place of a checkpoint, as a compressed stream ends there.
 Status ExactDedup::save_checkpoint(const Block& block) {
   bytes_since_ += block.bytes.size;
-  // Inside of a line that is too long for a block nobody could begin.
+  // A run cannot begin inside of a line that is too long for a block.
   if (bytes_since_ < options_.resume_every || block.is_long_part) return Done{};
   bytes_since_ = 0;
   LineWriter& first = context_.first;
@@ -180,7 +180,7 @@ Result<bool> ExactDedup::read(Block& block) {
   SEMEL_TRY(is_block, feed_->next(block));
   if (!is_block) return false;
   if (!block.begins_input || !rule_.has_header) return true;
-  // The threads that split blocks need its fields, so that nothing is handed out before it.
+  // The threads that split blocks need its fields, so no block is handed out before it.
   std::uint64_t newlines = 0;
   while (true) {
     SEMEL_TRY(is_header, take_header(block));

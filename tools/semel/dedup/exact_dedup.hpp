@@ -1,6 +1,6 @@
 // `semel dedup` without a window and without a state: all keys of the run in exact sets, by several
-// threads. What is known only at the end (--count, --keep last, --unique, --repeated) is found out
-// in one pass over the input and written in a second one.
+// threads. Options that need the whole input (--count, --keep last, --unique, --repeated) read it
+// once to decide and a second time to write.
 #pragma once
 
 #include <cstdint>
@@ -41,22 +41,22 @@ class ExactDedup final : private BlockSteps {
   ~ExactDedup() override;
 
   /// Reads all inputs to the end, or until the reader of the output has closed it, or until a
-  /// signal comes: what was read is then judged and written, the rest was not read.
+  /// signal: the lines read by then are judged and written.
   [[nodiscard]] Status run();
 
   [[nodiscard]] const DedupCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
   [[nodiscard]] std::size_t bytes_left() const noexcept { return bytes_left_; }
   [[nodiscard]] std::uint64_t keys() const noexcept;
-  /// The most of --memory that was in use, where more was in use before than is now.
+  /// The peak use of --memory, if it was higher than the present one.
   [[nodiscard]] std::size_t memory_used() const noexcept { return budget_.used(); }
 
  private:
   enum class Pass : std::uint8_t {
     only,     ///< the first of each key is written as it comes
-    rebuild,  ///< the keys are read from what a run before has written
+    rebuild,  ///< the keys are read from the output of an earlier run
     collect,  ///< keys are noted, nothing is written
-    write,    ///< what was chosen is written
+    write,    ///< the chosen lines are written
   };
   [[nodiscard]] Result<bool> read(Block& block) override;
   void split(Block& block, unsigned thread) override;
@@ -103,7 +103,7 @@ class ExactDedup final : private BlockSteps {
   std::optional<std::string> header_;                 ///< without its end
   std::string header_record_;                         ///< to be written before all lines
 
-  // Of who writes.
+  // Used by the writing thread.
   std::uint64_t input_newlines_ = 0;  ///< of the input, before the block
   std::uint64_t lines_collected_ = 0;
   std::uint64_t bytes_read_ = 0;

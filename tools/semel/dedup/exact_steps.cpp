@@ -1,4 +1,4 @@
-// What is done with one block, by any thread: lines, keys, fates, output.
+// The steps of one block, by any thread: lines, keys, fates, output.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ void ExactDedup::add_key(Block& block, Bytes key, std::uint32_t line) {
   block.keys[part].push_back({hash, key.data(), static_cast<std::uint32_t>(key.size()), line});
 }
 
-/// What of a line is looked at: a byte order mark before the first one of an input is none of its
+/// The part of a line that is compared: a byte order mark before the first line of an input is not
 /// data. A plain line is all of its bytes.
 Bytes ExactDedup::without_mark(const Block& block, Bytes line) const {
   const bool is_first = block.begins_input && line.data() == block.bytes.data();
@@ -146,7 +146,7 @@ void ExactDedup::judge(Block& block, unsigned part) {
       {.keys = keys, .first_line = block.first_line, .share = block.share}, block.fates.data());
 }
 
-/// Marks the lines that were chosen. An empty line of a table is none, where lines are counted.
+/// Marks the chosen lines. An empty line of a table is not counted as a line.
 void ExactDedup::select(Block& block) {
   const bool counts = options_.count || options_.select != DedupOptions::Select::each;
   for (Fate& fate : block.fates) {
@@ -162,7 +162,7 @@ void ExactDedup::select(Block& block) {
   }
 }
 
-/// The first line whose key had no memory, in whichever part.
+/// The first line whose key had no memory, in any part.
 void ExactDedup::find_fault_of_memory(Block& block) {
   for (unsigned part = 0; part < parts_ && pass_ != Pass::write; ++part) {
     const std::vector<KeyRef>& keys = block.keys[part];
@@ -189,7 +189,7 @@ void ExactDedup::finish(Block& block) {
   if (pass_ == Pass::only || pass_ == Pass::write) compose(block);
 }
 
-/// What of the block is written, in one piece.
+/// The output of the block, in one piece.
 void ExactDedup::compose(Block& block) {
   const std::size_t lines = block.counts.first + block.counts.no_key + block.counts.repeats;
   const bool counts_only = options_.total;
@@ -204,7 +204,7 @@ void ExactDedup::compose(Block& block) {
     std::size_t end = i + 1;
     if (is_out && options_.count) {
       block.first.append(occurrence_text(block.occurrences[occurrence++]));
-    } else {  // lines that go the same way are copied together
+    } else {  // neighbours with the same target are copied together
       while (end < lines &&
              (block.fates[end] == Fate::first || block.fates[end] == Fate::no_key) == is_out) {
         ++end;

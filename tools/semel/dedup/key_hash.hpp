@@ -1,5 +1,5 @@
-// The hash of a key, with a secret that is drawn for the run: who writes the input cannot choose
-// keys that collide. Only the place of a key depends on it; keys are compared in full.
+// The hash of a key, with a secret drawn for the run: the author of the input cannot choose keys
+// that collide. Only the place of a key depends on it; keys are compared in full.
 #pragma once
 
 #include <sys/random.h>
@@ -23,7 +23,7 @@ class KeyHash {
   }
 
   static constexpr std::size_t digest_bytes = 16;
-  /// Of 128 bits, to stand for the key.
+  /// 128 bits that stand for the key.
   void digest(Bytes key, char* into) const noexcept {
     const XXH128_hash_t value =
         XXH3_128bits_withSecret(key.data(), key.size(), secret_, sizeof secret_);

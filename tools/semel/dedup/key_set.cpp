@@ -52,8 +52,8 @@ bool KeySet::open() {
   return records_.reserve(std::min<std::size_t>(budget_.limit(), place_mask)) && resize(slots_min);
 }
 
-// The following two return what is fetched and do not fetch it themselves: g++ 12 takes a function
-// that only looks and fetches for one without effects, and leaves its calls out.
+// The following two return the prefetched address and do not prefetch themselves: g++ 12 takes a
+// function that only reads and prefetches for one without effects, and removes its calls.
 
 const std::uint64_t* KeySet::first_slot(const KeyRef& key) const noexcept {
   return reinterpret_cast<const std::uint64_t*>(table_.data()) + (key.hash & (slots_ - 1));
@@ -62,7 +62,7 @@ const std::uint64_t* KeySet::first_slot(const KeyRef& key) const noexcept {
 const char* KeySet::likely_record(const KeyRef& key) const noexcept {
   const auto* const slots = reinterpret_cast<const std::uint64_t*>(table_.data());
   const std::uint64_t tag = tag_of(key.hash);
-  // Only in the line that was fetched; what is beyond it is fetched when it is needed.
+  // Searches only the prefetched line; later lines are fetched on demand.
   for (std::size_t at = key.hash & (slots_ - 1);; ++at) {
     const std::uint64_t slot = slots[at];
     if (slot == 0) return nullptr;

@@ -1,4 +1,4 @@
-// The keys that a run without windows has seen, in full: an exact set of one part of them.
+// The keys that a run without windows has met, in full: an exact set of one part of them.
 //
 // The engine's record has a time to live, a version and a slot that several threads may change. A
 // run without windows needs none of it, and it costs 2 to 3 times the time (decision 0052). Here a
@@ -24,7 +24,7 @@
 
 namespace semel::tool {
 
-/// A key as it is asked for.
+/// A key to look up.
 struct KeyRef {
   std::uint64_t hash;
   const char* data;
@@ -32,7 +32,7 @@ struct KeyRef {
   std::uint32_t line;  ///< of the block, from 0
 };
 
-/// What a counted set knows of a key.
+/// The note of a counted set about a key.
 struct KeyNote {
   std::uint64_t line;  ///< the first or the last of all lines, from 0
   std::uint64_t count;
@@ -49,7 +49,7 @@ class KeySet {
   };
   KeySet(const KeyHash& hash, MemoryBudget& budget, Options options);
 
-  /// False: the process may not have the addresses.
+  /// False: the process cannot reserve the addresses.
   [[nodiscard]] bool open();
 
   struct Batch {
@@ -57,8 +57,8 @@ class KeySet {
     std::uint64_t first_line = 0;  ///< of the block, from the beginning of all inputs
     double share = 0;              ///< of the input that was read, 0 to 1; 0: not known
   };
-  /// Adds the keys in their order and writes the fate of each line. Returns how many were added:
-  /// less than all if the memory is full, and then the others are as if they never came.
+  /// Adds the keys in their order and writes the fate of each line. Returns the number added: less
+  /// than all if the memory is full, and then the others leave no trace.
   [[nodiscard]] std::size_t add(const Batch& batch, Fate* fates);
 
   [[nodiscard]] std::uint64_t size() const noexcept { return keys_; }

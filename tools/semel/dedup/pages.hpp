@@ -7,12 +7,12 @@
 
 namespace semel::tool {
 
-/// Bytes that were taken of --memory. Any thread.
+/// The part of --memory in use. Any thread.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t limit) : limit_(limit) {}
 
-  /// False: it would be more than the limit; nothing is taken.
+  /// False: it would exceed the limit; nothing is taken.
   [[nodiscard]] bool take(std::size_t bytes) noexcept {
     // mo: relaxed: a count; the memory itself is used by the thread that took it.
     std::size_t used = used_.load(std::memory_order_relaxed);
@@ -50,7 +50,7 @@ class Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
-  /// Takes addresses, at most `most` bytes of them; less where the process may not have so many
+  /// Reserves addresses, at most `most` bytes of them; fewer if the process may not have as many
   /// (ulimit -v). False: not even a page.
   [[nodiscard]] bool reserve(std::size_t most);
   /// Makes the first `bytes` usable. False: no budget, no memory, or beyond the addresses.

@@ -173,7 +173,8 @@ class Pipeline {
 
   BlockSteps& steps_;
   const unsigned parts_;
-  std::mutex mutex_;  ///< of all that follows but the blocks, which belong to who has their task
+  std::mutex mutex_;  ///< guards all members below except block contents, owned by the thread that
+                      ///< holds the task
   std::condition_variable changed_;
   std::vector<Slot> slots_;
   std::uint64_t read_next_ = 0;   ///< blocks that were read

@@ -65,7 +65,7 @@ class Consumer {
     }
   }
 
-  /// Until all messages are acknowledged, or `deadline`: what is left then is never paid, and the
+  /// Runs until all messages are acknowledged, or until `deadline`: the rest is never paid, and the
   /// books show it.
   void run(const Clock& clock, Timestamp deadline) {
     while (!queue_.empty() && clock.now() < deadline) {

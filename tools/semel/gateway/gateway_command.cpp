@@ -23,7 +23,7 @@ namespace {
 using gateway::Gateway;
 using gateway::Settings;
 
-/// Written whole or not at all, so that who waits for it never reads half of it.
+/// Writes the file atomically, so that a waiting reader never sees half of it.
 Status write_ready_file(const std::string& path, const Gateway& gateway) {
   if (path.empty()) return Done{};
   const std::string text = fmt::format("port={}\nadmin-port={}\npid={}\n", gateway.port(),
@@ -76,7 +76,7 @@ std::optional<Settings> GatewayCommand::read_settings() const {
   Settings settings;
   std::vector<std::string> errors;
   if (!config_.empty()) errors = gateway::load_policies(config_, settings);
-  // A file that is no TOML says nothing of what is missing.
+  // A file with a syntax error says nothing about missing settings.
   const bool is_read = errors.empty() || !settings.upstream.empty() || !settings.routes.empty();
   const std::pair<const std::string*, std::string*> given[] = {
       {&listen_, &settings.listen},
@@ -106,7 +106,7 @@ std::optional<Settings> GatewayCommand::read_settings() const {
   return settings;
 }
 
-/// Of SIGHUP. An error changes nothing.
+/// Handles SIGHUP. An error changes nothing.
 void GatewayCommand::reload(Gateway& gateway) const {
   if (const Status reopened = gateway.reopen_log(); !reopened) {
     print_error("semel gateway: the old log stays in use: {}\n", reopened.error().detail);

@@ -17,11 +17,11 @@ class GatewayCommand {
   explicit GatewayCommand(CLI::App& program);
 
   [[nodiscard]] bool is_chosen() const { return app_->parsed(); }
-  /// Serves until a signal asks for the end.
+  /// Serves until a signal ends it.
   [[nodiscard]] Exit run() const;
 
  private:
-  /// Of the file and the flags. None: an error, which standard error has.
+  /// The settings of the file and the flags. None: an error, printed to standard error.
   [[nodiscard]] std::optional<gateway::Settings> read_settings() const;
   [[nodiscard]] Exit serve(gateway::Gateway& gateway) const;
   void reload(gateway::Gateway& gateway) const;

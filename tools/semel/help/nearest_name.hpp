@@ -1,4 +1,4 @@
-// Which of some known names a mistyped one is most like.
+// Finds the known name that is nearest to a mistyped one.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline constexpr std::size_t name_edits_max = 2;
 [[nodiscard]] std::string_view nearest_name(std::string_view typed,
                                             std::span<const std::string> known);
 
-/// `text` in single quotes for a message: bytes that are not printable ASCII as \xNN, and what is
+/// `text` in single quotes for a message: bytes that are not printable ASCII as \xNN, and a text
 /// longer than 60 bytes cut, with its length.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 

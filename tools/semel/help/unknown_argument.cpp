@@ -26,7 +26,7 @@ std::string suggestion(std::string_view nearest) {
   return nearest.empty() ? "" : "; did you mean " + in_quotes(nearest) + "?";
 }
 
-/// CLI11 reads `-stats` as -s and leaves `-tats` over: the argument that ends with what is left.
+/// CLI11 reads `-stats` as -s and leaves `-tats` over: finds the argument that ends with the rest.
 std::string_view argument_of_rest(std::string_view rest, std::span<const char* const> arguments) {
   for (const std::string_view argument : arguments) {
     if (argument.starts_with('-') && !argument.starts_with("--") &&
@@ -42,7 +42,7 @@ bool has_flag(const CLI::App& app, std::string_view typed) {
   return std::find(known.begin(), known.end(), typed) != known.end();
 }
 
-/// For a flag in front of the subcommand: where to write it. Empty: no subcommand has it.
+/// The place for a flag that stands before the subcommand. Empty: no subcommand has it.
 std::string place_of_flag(const CLI::App& program, std::string_view typed) {
   std::vector<const CLI::App*> apps = program.get_subcommands({});
   const std::vector<CLI::App*> chosen = program.get_subcommands();

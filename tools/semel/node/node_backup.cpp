@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t name_bytes_max = 128;
 constexpr std::size_t short_text_bytes = 15;  // a string of so many bytes needs no memory
 
-/// A name that comes from a client must not lead out of the folder.
+/// A client's name must not lead out of the directory.
 bool is_sound_name(const std::string& name) {
   return !name.empty() && name.size() <= name_bytes_max && name.front() != '.' &&
          std::all_of(name.begin(), name.end(), [](char c) {

@@ -1,4 +1,4 @@
-// Backups of a node's storage, one at a time, on a thread of their own.
+// Backups of a node's storage, one at a time, on their own thread.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@ namespace semel::tool {
 
 class NodeBackup {
  public:
-  /// Notes how far a backup is. False: it must end.
+  /// Reports the progress of a backup. False: it must end.
   using Step = std::function<bool(std::uint64_t bytes, std::uint64_t bytes_total)>;
   /// Makes a backup in a directory, with the older ones in `folder`; blocks for the disk. It may
   /// throw.
   using Make = std::function<Status(const std::string& folder, const std::string& directory,
                                     const Step& step)>;
-  /// Called when one has ended, on its thread.
+  /// Called at the end of a backup, on its thread.
   using Ended = std::function<void(const net::BackupState&)>;
 
   NodeBackup(const Clock& clock, Make make, Ended ended);
-  /// Ends the one that runs.
+  /// Ends the running one.
   ~NodeBackup();
   NodeBackup(const NodeBackup&) = delete;
   NodeBackup& operator=(const NodeBackup&) = delete;

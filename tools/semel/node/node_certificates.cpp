@@ -16,7 +16,7 @@ NodeCertificates::Stamps NodeCertificates::look() const {
   Stamps stamps;
   for (std::size_t i = 0; i < use_.files.size(); ++i) {
     const std::filesystem::path path = settings_.text(use_.files[i]);
-    // A file that is not there has a stamp, too: the empty one.
+    // A missing file has a stamp, too: the empty one.
     std::error_code missing;
     const auto changed = std::filesystem::last_write_time(path, missing);
     if (missing) continue;
@@ -40,7 +40,7 @@ void NodeCertificates::tick() {
 
 bool NodeCertificates::reload_locked() {
   if (!use_.is_on()) return true;
-  seen_ = look();  // before they are read: what changes meanwhile is read again
+  seen_ = look();  // before reading: a change during it causes another reload
   const std::string name{use_.name};
   if (const Status loaded = use_.read(); !loaded) {
     log_.warning(name + "_not_loaded",

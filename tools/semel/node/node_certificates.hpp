@@ -18,7 +18,7 @@ namespace semel::tool {
 /// Safe from any thread.
 class NodeCertificates {
  public:
-  /// Whose they are.
+  /// One set of files and its user.
   struct Use {
     std::string_view name;              ///< of the events: NAME_loaded and NAME_not_loaded
     std::array<net::Setting, 4> files;  ///< the certificate first; one may be there twice
@@ -28,7 +28,7 @@ class NodeCertificates {
   /// All must outlive this. The files have just been read.
   NodeCertificates(const net::Settings& settings, net::Log& log, Use use);
 
-  /// False: they cannot be used. The reason is logged and those in use stay.
+  /// False: they are not usable. The reason is logged and those in use stay.
   [[nodiscard]] bool reload();
   /// Reloads if a file has changed and tls-reload is on. To be called about once a second.
   void tick();
@@ -50,10 +50,10 @@ class NodeCertificates {
   Stamps seen_ SEMEL_GUARDED_BY(mutex_);
 };
 
-/// Of the ports for clients. Both must outlive it.
+/// For the client ports. Both arguments must outlive it.
 [[nodiscard]] NodeCertificates::Use client_certificates(const net::Settings& settings,
                                                         net::Server& server);
-/// Between the nodes of a group, which must outlive it.
+/// For the connections between the nodes of a group, which must outlive it.
 [[nodiscard]] NodeCertificates::Use group_certificates(NodeGroup& group);
 
 }  // namespace semel::tool

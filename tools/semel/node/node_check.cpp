@@ -1,5 +1,5 @@
-// `semel node --check-config`: reports what a start would refuse. Creates no file and opens no
-// port: a port that is in use is not an error of the configuration.
+// `semel node --check-config`: reports every error that would stop a start. Creates no file and
+// opens no port: a port in use is not an error of the configuration.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ std::string reason_of(int error) {
   return std::generic_category().message(error);
 }
 
-/// Whether the writer of a file makes its directories.
+/// Whether the writer of a file creates its directories.
 enum class Parents : std::uint8_t { must_exist, are_made };
 
 /// Whether a file can be made in `directory`. The detail of an error is its whole text.

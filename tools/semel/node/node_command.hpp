@@ -1,4 +1,4 @@
-// The flags of `semel node`: the settings of net/config, and what is only printed.
+// The flags of `semel node`: the settings of net/config, and flags that only print.
 #pragma once
 
 #include <CLI/CLI.hpp>

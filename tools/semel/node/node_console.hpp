@@ -17,17 +17,17 @@ class NodeConsole {
   /// Whether the settings are valid. The detail of an error is its whole text.
   [[nodiscard]] static Status check(const net::Settings& settings);
 
-  /// All must outlive this. `clock`: the system's, whatever clients do with the node's.
+  /// All arguments must outlive this. `clock`: the system's, even if clients change the node's.
   NodeConsole(const net::Settings& settings, NodeWatch& watch, const Clock& clock)
       : settings_(settings), watch_(watch), clock_(clock) {}
   ~NodeConsole() { end(); }
   NodeConsole(const NodeConsole&) = delete;
   NodeConsole& operator=(const NodeConsole&) = delete;
 
-  /// Serves it, if the settings say so. `node` must live until end(); its sessions are connections
-  /// of `level`.
+  /// Serves the console, if the settings enable it. `node` must live until end(); its sessions are
+  /// connections of `level`.
   void serve(net::Node& node, Durability level);
-  /// Ends all sessions. Nothing of the node is used when this returns.
+  /// Ends all sessions. After it the console uses nothing of the node.
   void end();
 
  private:

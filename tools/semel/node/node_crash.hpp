@@ -1,6 +1,6 @@
 // The report of a crash: the signal, its address and a stack trace, on standard error and in the
-// log's file. Then the signal takes its default effect, so that a core is written where the system
-// is set up for it.
+// operator log's file. Then the signal takes its default effect, so that a core is written if the
+// system is configured for it.
 #pragma once
 
 #include <string>

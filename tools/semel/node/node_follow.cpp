@@ -1,4 +1,4 @@
-// What CONFIG SET changes in a node that runs, beside what net/node follows itself.
+// Settings that CONFIG SET changes in a running node, beside those that net/node follows itself.
 #include <fmt/format.h>
 
 #include <array>
@@ -50,9 +50,9 @@ void NodeRun::follow_settings() {
   });
 }
 
-// --- what the machine has -------------------------------------------------------------------
+// --- limits of the machine ------------------------------------------------------------------
 
-/// A limit may be too small for the tables of so many shards: an engine as of a start says so.
+/// A limit may be too small for the tables of the shards: an engine opened with it reports that.
 Status NodeRun::check_memory() {
   if (own_engine_ == nullptr) return Done{};  // a group's engine refuses every change
   const Options options = engine_options();
@@ -79,8 +79,8 @@ void NodeRun::log_memory() {
   watch_.log().warning("maxmemory_above_machine", {{"maxmemory", maxmemory}, {"machine", machine}});
 }
 
-/// The server has lowered it if the limit of open files cannot be raised. CONFIG GET and INFO show
-/// what is true, as in Redis, and CONFIG REWRITE leaves what was asked for in the file.
+/// The server lowers it if the limit of open files cannot be raised. CONFIG GET and INFO show the
+/// effective value, as in Redis, and CONFIG REWRITE keeps the requested one in the file.
 void NodeRun::note_maxclients() {
   const std::size_t present = server_->maxclients();
   if (present == server_options_.maxclients) return;
@@ -89,7 +89,7 @@ void NodeRun::note_maxclients() {
                                      settings_.origin(Setting::maxclients)));
 }
 
-// --- where it listens -----------------------------------------------------------------------
+// --- listeners ------------------------------------------------------------------------------
 
 /// With protected-mode, no other machine may connect without a password or a certificate.
 Status NodeRun::check_protection(const net::ServerOptions& options, bool has_password) const {

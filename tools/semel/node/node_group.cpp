@@ -63,8 +63,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
         terms_(terms_of(options)),
         port_(std::move(port)) {}
 
-  // --- net::Group
-  // ---------------------------------------------------------------------------------
+  // --- net::Group ---------------------------------------------------------------------------
   [[nodiscard]] bool leads() const noexcept override { return replica->is_leader(); }
   [[nodiscard]] bool forwards() const noexcept override { return forwards_; }
 
@@ -194,7 +193,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
       if (!prepared.ok()) return;
       replica->propose(*std::move(prepared), [](const Result<replication::Answer>&) {},
                        {.repeats = true, .patience = day, .forwards = true, .is_numbered = false});
-    } catch (const std::bad_alloc&) {  // the lease ends what was bound
+    } catch (const std::bad_alloc&) {  // the bound claims end by their lease
     }
   }
 
@@ -228,8 +227,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     return Error{ErrorCode::bad_option, {}};
   }
 
-  // --- replication::RequestRunner
-  // -------------------------------------------------------------------
+  // --- replication::RequestRunner -----------------------------------------------------------
   [[nodiscard]] bool knows(const replication::RequestCommand& command) const noexcept override {
     return std::all_of(command.requests.begin(), command.requests.end(),
                        [](const auto& words) { return net::GroupRunner::knows(words); });
@@ -267,8 +265,8 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
            ": when all of its nodes have this release, `semel cluster upgrade` (a new group does "
            "it by itself when all of its members have met)";
   }
-  /// A client of a node that hands over sees nothing of a leader's end. One that is told who leads
-  /// waits only for what was under way, and not for long: it may be this node that is cut off.
+  /// Clients of a forwarding node see nothing of a leader's end. A client that follows MOVED waits
+  /// only for requests under way, and briefly: this node may be the one that is cut off.
   static replication::ProposalTerms terms_of(const ReplicaOptions& options) {
     if (options.forwards) {
       return {.patience = 10 * options.election, .asks_again = 10 * options.election};
@@ -282,7 +280,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
   static void failed(const std::function<void(net::GroupReply)>& done, const Error& error) {
     done({.error = error.code, .replies = {}, .detail = error.detail});
   }
-  /// Behind the comma, or else the host of the other part with this node's own port.
+  /// The part behind the comma, or else the host of the other part with this node's own port.
   [[nodiscard]] std::string client_address(const std::string& address) const {
     const std::size_t comma = address.find(',');
     if (comma != std::string::npos) return address.substr(comma + 1);
@@ -355,7 +353,7 @@ Status read_options(const net::Settings& settings, ReplicaOptions& options) {
   return Done{};
 }
 
-/// The names of operations.md.
+/// The event names of operations.md.
 std::pair<std::string_view, bool> named(replication::ReplicaEvent::What what) {
   using What = replication::ReplicaEvent::What;
   switch (what) {
@@ -415,7 +413,7 @@ Status NodeGroup::open(const Options& engine, Report report) {
   ReplicaOptions options;
   SEMEL_CHECK(read_options(settings_, options));
   options.engine = engine;
-  // What is left for records is the same on all nodes, whatever their decision logs are.
+  // The memory for records is the same on all nodes, whatever the size of their decision logs.
   options.engine.memory_bytes += replication::memory_reserve + engine.decision_log_bytes;
   options.report = [report = std::move(report)](const replication::ReplicaEvent& event) {
     const auto& [name, is_warning] = named(event.what);

@@ -1,4 +1,4 @@
-// The group that a node belongs to, where the program was built with replication.
+// The group that a node belongs to, if the program is built with replication.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace semel::tool {
 
 class NodeGroup {
  public:
-  /// A line for the log.
+  /// A line for the operator log.
   struct Event {
     std::string_view name;
     bool is_warning;
@@ -32,28 +32,30 @@ class NodeGroup {
   NodeGroup(const NodeGroup&) = delete;
   NodeGroup& operator=(const NodeGroup&) = delete;
 
-  /// Whether the settings say that the node belongs to one.
+  /// Whether the settings make the node a member of one.
   [[nodiscard]] bool is_wanted() const;
-  /// What open() refuses before it reads the disk. The detail of an error is the whole text.
-  [[nodiscard]] Status check() const;
-  /// Makes the directory that of a first member of a new group, once. The detail of an error is the
+  /// Checks the settings as open() does before it reads the disk. The detail of an error is the
   /// whole text.
+  [[nodiscard]] Status check() const;
+  /// Initialises the directory of a founding member of a new group, once. The detail of an error is
+  /// the whole text.
   [[nodiscard]] Status prepare();
-  /// Reads what is on the disk. `options`: of the engine. The detail of an error is the whole text.
+  /// Reads the state on the disk. `options`: of the engine. The detail of an error is the whole
+  /// text.
   [[nodiscard]] Status open(const Options& options, Report report);
   [[nodiscard]] bool is_open() const noexcept;
   [[nodiscard]] Engine& engine() noexcept;
-  /// Takes part. Before the node's first connection; `node` must outlive stop().
+  /// Joins the group. Before the node's first connection; `node` must outlive stop().
   [[nodiscard]] Status start(net::Node& node);
-  /// If it leads, another node does so at once, and not after an election timeout. Waits for that,
-  /// 300 ms at most.
+  /// Hands over the lead, so that another node leads at once, and not after an election timeout.
+  /// Waits for that, 300 ms at most.
   void hand_over();
   void stop();
-  /// Why it takes part no longer; empty: it does.
+  /// The reason why it no longer takes part; empty: it does.
   [[nodiscard]] std::string failed() const;
-  /// It has to be opened anew, which only a new process can.
+  /// It has to be reopened, which only a new process can do.
   [[nodiscard]] bool needs_reopen() const;
-  /// Whether it is worth sending work to. The detail of an error says why not.
+  /// Whether the node is ready for work. The detail of an error is the reason.
   [[nodiscard]] Status ready() const;
   /// Its connections to other nodes have certificates.
   [[nodiscard]] bool uses_tls() const;

@@ -30,7 +30,7 @@ namespace {
 
 using net::Setting;
 
-/// The same program with the same arguments, in the same process. Returns if that cannot be.
+/// Runs the same program with the same arguments in this process. Returns if that fails.
 void begin_anew() {
   std::string text = base::read_file("/proc/self/cmdline").value_or("");
   std::vector<char*> words;
@@ -41,7 +41,7 @@ void begin_anew() {
   if (words.size() > 1) execv("/proc/self/exe", words.data());
 }
 
-/// Up to where CONFIG SET can raise maxmemory: the memory of the machine.
+/// The limit up to which CONFIG SET can raise maxmemory: the memory of the machine.
 std::size_t memory_room(std::size_t memory_bytes) {
   const std::uint64_t machine = net::process_facts().system_memory_bytes;
   return std::clamp<std::size_t>(machine, memory_bytes, limits::memory_bytes_max);
@@ -102,7 +102,7 @@ Status NodeRun::open_engine(bool with_storage) {
   if (with_storage && settings_.boolean(Setting::storage_enabled)) {
     SEMEL_CHECK(storage_->open(options));
     level_ = options.durability;
-    // Callers of `synced` are answered when the disk has; the thread that serves them goes on.
+    // Callers of `synced` are answered after the sync; the thread that serves them continues.
     if (level_ > Durability::logged) options.durability = Durability::logged;
   }
   if (with_storage && group_.is_wanted()) {
@@ -208,7 +208,7 @@ Status NodeRun::recover() {
   return open_namespaces();
 }
 
-/// As redis-server: keys that no client could select are not served around.
+/// As redis-server: refuses a start with keys that no client could select.
 Status NodeRun::check_databases() const {
   const std::int64_t count = settings_.integer(Setting::databases);
   for (auto db = static_cast<std::size_t>(count); db < limits::db_count; ++db) {
@@ -254,7 +254,7 @@ Status NodeRun::start_group() {
   return group_.start(*node_);
 }
 
-/// Declares the namespaces of the configuration. It overrides what was declared before a restart.
+/// Declares the namespaces of the configuration. They override declarations from before a restart.
 Status NodeRun::declare_namespaces() {
   for (const net::DeclaredNamespace& space : declared_) {
     const Result<Claims> claims = engine_->claims(space.name, space.policy);
@@ -280,7 +280,7 @@ Status NodeRun::open_server() {
   net::ServerHooks hooks;
   hooks.make_session = [this](const net::SessionInfo& info,
                               std::shared_ptr<net::SessionHost> host) {
-    // On the thread that it is for, which alone touches this place.
+    // Runs on the thread of that index, which alone uses this entry.
     std::unique_ptr<net::Batch>& batch = batches_[info.thread];
     if (batch == nullptr) batch = std::make_unique<net::Batch>();
     return net::make_node_session(*node_, *batch, level_, info, std::move(host));
@@ -331,7 +331,7 @@ void NodeRun::end_if_storage_failed() {
   ask_for_end();
 }
 
-/// It begins anew: with the snapshot that has come, or as its supervisor says.
+/// Restarts with the snapshot that was received, or exits for its supervisor to restart it.
 void NodeRun::end_if_group_failed() {
   // mo: relaxed: only the ticker sets it
   if (!group_.is_open() || group_ended_.load(std::memory_order_relaxed)) return;
@@ -345,7 +345,7 @@ void NodeRun::end_if_group_failed() {
 
 // --- the run --------------------------------------------------------------------------------
 
-/// Which scripts run, and what is refused, once at the start and after each change.
+/// Logs which scripts run and which are refused, once at the start and after each change.
 void NodeRun::log_scripts() {
   const net::ScriptPolicy policy = node_->scripts.policy();
   const bool is_chosen =

@@ -36,8 +36,8 @@ class NodeRun {
 
   /// Returns when the node has ended.
   [[nodiscard]] Exit run();
-  /// Instead of run(): all errors that can be found without starting. Creates no file and opens no
-  /// port. Each detail is a whole text for the user.
+  /// Instead of run(): returns all errors that can be found without starting. Creates no file and
+  /// opens no port. Each detail is a whole text for the user.
   [[nodiscard]] std::vector<Error> check();
 
  private:
@@ -68,9 +68,9 @@ class NodeRun {
   void log_listeners(const net::ServerOptions& options);
   [[nodiscard]] Status check_databases() const;
   [[nodiscard]] Status check_protection(const net::ServerOptions& options, bool has_password) const;
-  /// Whether a start would take maxmemory as it is now set.
+  /// Whether a start would accept the present maxmemory.
   [[nodiscard]] Status check_memory();
-  /// Whether a start would take what CONFIG REWRITE writes, as far as CONFIG SET did not see to it.
+  /// Whether a start would accept the output of CONFIG REWRITE, beyond the checks of CONFIG SET.
   [[nodiscard]] Status check_next_start() const;
   [[nodiscard]] Status listen_anew();
   void note_port();
@@ -86,7 +86,7 @@ class NodeRun {
   net::Settings& settings_;
   const std::string file_;
   const std::vector<net::DeclaredNamespace> declared_;
-  // In the order in which they need each other.
+  // In the order of their dependencies.
   SystemClock system_clock_;
   NodeWatch watch_;
   std::unique_ptr<net::TestClock> test_clock_;  // null: the system's clock

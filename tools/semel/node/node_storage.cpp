@@ -18,7 +18,7 @@ using net::Setting;
 
 namespace {
 
-/// The names in `directory` that settings and the configuration file `file` put there.
+/// The names in `directory` of files that belong to settings and to the configuration file `file`.
 std::vector<std::string> own_files(const net::Settings& settings, const std::string& file,
                                    const std::string& directory) {
   constexpr std::array paths{Setting::unix_socket,     Setting::ready_file,
@@ -95,7 +95,7 @@ Status NodeStorage::backup(const std::string& folder, const std::string& directo
        .copies = settings_.boolean(Setting::backup_copies),
        .base = folder,
        .progress = progress}));
-  // A name that a client chose is the client's to remove.
+  // Only the client removes a backup under a name that it chose.
   constexpr std::string_view own_prefix = "bgsave-";
   const auto keep = static_cast<std::size_t>(settings_.integer(Setting::bgsave_keep));
   if (keep == 0 || !directory.substr(folder.size() + 1).starts_with(own_prefix)) return Done{};

@@ -1,4 +1,4 @@
-// The storage of a node, where it was built with one.
+// The storage of a node, if the program is built with one.
 #pragma once
 
 #include <functional>
@@ -30,10 +30,10 @@ class NodeStorage {
   [[nodiscard]] Result<RecoveryReport> recover(
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress);
   [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
-  /// How long a thread of its has been at one piece of work; 0 where it was not opened.
+  /// How long one of its threads has been at one piece of work; 0 if it is not open.
   [[nodiscard]] Millis busy_for() const noexcept;
-  /// Storage::backup(), by the settings; what the newest backup in `folder` has is linked from it.
-  /// It must be open. From any thread.
+  /// Runs Storage::backup() with the settings; files of the newest backup in `folder` are linked
+  /// from it. The storage must be open. From any thread.
   [[nodiscard]] Status backup(const std::string& folder, const std::string& directory,
                               const std::function<bool(const BackupProgress&)>& progress);
   /// None: it was not opened. From any thread.

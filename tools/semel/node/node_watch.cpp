@@ -180,7 +180,7 @@ void NodeWatch::tick() {
   }
 }
 
-// --- asked by the port ------------------------------------------------------------------------
+// --- called by the port -----------------------------------------------------------------------
 
 Status NodeWatch::ready_locked() const {
   SEMEL_CHECK(state_);

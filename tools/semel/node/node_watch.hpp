@@ -1,4 +1,5 @@
-// What an operator sees of a node: its log, its port for health and metrics, its systemd status.
+// An operator's view of a node: the operator log, the port for health and metrics, the systemd
+// status.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@ namespace semel::tool {
 
 class NodeWatch {
  public:
-  /// Asked by the port's thread.
+  /// Called by the port's thread.
   struct Sources {
     std::function<void(net::MetricValues&)> values{};
     std::function<Status()> serving{};  ///< whether requests are served
@@ -37,14 +38,16 @@ class NodeWatch {
   NodeWatch(const NodeWatch&) = delete;
   NodeWatch& operator=(const NodeWatch&) = delete;
 
-  /// Opens the log, and the port if there is one. The detail of an error is its whole text.
+  /// Opens the operator log, and the port if there is one. The detail of an error is its whole
+  /// text.
   [[nodiscard]] Status open();
   /// Only after open() has succeeded.
   [[nodiscard]] net::Log& log() noexcept {
     SEMEL_ASSERT(log_ != nullptr);
     return *log_;
   }
-  /// Writes why the node ends to standard error, and to the log if that is a file.
+  /// Writes the reason of the node's end to standard error, and to the operator log if that is a
+  /// file.
   void fail(const std::string& text);
   /// Of the port for health and metrics, for a ready file; empty: there is none.
   [[nodiscard]] std::string ready_text() const;
@@ -53,20 +56,20 @@ class NodeWatch {
   void recovers(const std::string& directory);
   void recovering(const RecoveryProgress& progress);
   void recovered(const RecoveryReport& report);
-  /// It takes work from now on.
+  /// The node serves from now on.
   void serves(Sources sources);
   void drains();
   /// The sources are not called after this returns.
   void forget();
-  /// What responds to the paths of the console from now on; null: nothing does. The port may be in
-  /// a call of the previous one when this returns.
+  /// Sets the handler of the console's paths; null: none. The port may be in a call of the previous
+  /// one when this returns.
   void show(std::shared_ptr<net::Console> console);
   /// Of the port for health and metrics; null: there is none.
   [[nodiscard]] std::shared_ptr<net::AdminThread> admin_thread() const {
     return admin_ == nullptr ? nullptr : admin_->thread();
   }
 
-  // --- asked by the port --------------------------------------------------------------------
+  // --- called by the port -------------------------------------------------------------------
   [[nodiscard]] net::MetricValues values();
   [[nodiscard]] Status ready();
 

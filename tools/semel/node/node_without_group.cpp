@@ -1,4 +1,4 @@
-// Where the program was built without replication.
+// Built without replication.
 #include <cstdlib>
 
 #include "tools/semel/node/node_group.hpp"

@@ -1,4 +1,4 @@
-// Where the program was built without a storage.
+// Built without a storage.
 #include "tools/semel/node/node_storage.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 

@@ -14,16 +14,15 @@
 
 namespace semel::tool {
 
-/// Turns compressed bytes into those that were compressed; several streams after each other are
-/// one.
+/// Decompresses; several streams after each other count as one.
 class Decompressor {
  public:
   virtual ~Decompressor() = default;
   struct Step {
     std::size_t bytes_read = 0;     ///< of the input
     std::size_t bytes_written = 0;  ///< to the output, also before damage
-    const char* damage = nullptr;   ///< the input is damaged here, and why; no step follows
-    bool is_foreign = false;        ///< damage: all streams are whole, what follows is none
+    const char* damage = nullptr;   ///< the reason, if the input is damaged here; no step follows
+    bool is_foreign = false;        ///< damage: complete streams, followed by bytes of no stream
   };
   /// Decompresses until the input is read or `capacity` bytes of `output` are written, or fewer.
   [[nodiscard]] virtual Step step(Bytes input, char* output, std::size_t capacity) = 0;
@@ -44,9 +43,9 @@ class ByteSource {
 
   /// `path` "-": standard input.
   [[nodiscard]] Status open(const std::string& path);
-  /// Reads what is in an open file from its beginning, as it is; the descriptor stays its owner's.
+  /// Reads an open file from its beginning, uncompressed; the descriptor stays its owner's.
   [[nodiscard]] Status open_stored(int descriptor, const std::string& name);
-  /// Moves on by `bytes` of what read() would give. Error: there are not so many.
+  /// Skips `bytes` of the output of read(). Error: there are fewer.
   [[nodiscard]] Status skip(std::uint64_t bytes);
   void close();
 
@@ -55,11 +54,11 @@ class ByteSource {
     Kind kind = Kind::nothing_yet;
     std::size_t size = 0;  ///< of `bytes`
   };
-  /// Reads up to `capacity` bytes. `nothing_yet`: the input that was read yields no output; call
-  /// again. What lies before damage is read before its error.
+  /// Reads up to `capacity` bytes. `nothing_yet`: the input read so far yields no output; call
+  /// again. Bytes before damage are returned before its error.
   [[nodiscard]] Result<Chunk> read(char* output, std::size_t capacity);
-  /// At the end: an error if bytes follow the compressed data that are none. What was read is
-  /// whole.
+  /// At the end: an error if the compressed data are followed by other bytes. The bytes read are
+  /// complete.
   [[nodiscard]] const Status& tail() const noexcept { return tail_; }
   /// True if read() need not wait for the writer of a pipe.
   [[nodiscard]] bool has_waiting_input() const noexcept {
@@ -85,7 +84,7 @@ class ByteSource {
   bool at_end_ = false;
   bool may_make_more_ = false;  ///< the last step filled the whole output buffer
   std::unique_ptr<Decompressor> decompressor_;
-  const char* damage_ = nullptr;  ///< behind what was read
+  const char* damage_ = nullptr;  ///< behind the bytes read
   Status tail_ = Done{};
   std::vector<char> input_;  ///< compressed bytes, or the first ones
   std::size_t input_begin_ = 0;

@@ -21,7 +21,7 @@ class Compressor {
  public:
   using Sink = std::function<void(Bytes)>;
   virtual ~Compressor() = default;
-  /// Gives what of the stream is complete to `sink`. With `ends` the stream is closed; the next
+  /// Gives the complete part of the stream to `sink`. With `ends` the stream is closed; the next
   /// call begins another one, and both after each other are one to every reader. Error: no memory.
   [[nodiscard]] virtual Status write(Bytes bytes, bool ends, const Sink& sink) = 0;
 

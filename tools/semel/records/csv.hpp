@@ -12,17 +12,17 @@
 
 namespace semel::tool {
 
-/// The bytes of the record that `text` begins with, its newline included. 0: its quotes are still
-/// open at the end of `text`. A record that is malformed ends at the next newline.
+/// The size of the record at the beginning of `text`, its newline included. 0: its quotes are still
+/// open at the end of `text`. A malformed record ends at the next newline.
 [[nodiscard]] std::size_t csv_record_size(Bytes text, char delimiter) noexcept;
 
-/// The bytes of a byte order mark that `text` begins with: 3, or 0.
+/// The size of a byte order mark at the beginning of `text`: 3, or 0.
 [[nodiscard]] constexpr std::size_t mark_size(Bytes text) noexcept {
   return text.starts_with(Bytes{"\xef\xbb\xbf", 3}) ? 3 : 0;
 }
 
-/// Whether a record (with its newline, or without) is an empty line: none of a table, as readers of
-/// CSV have it.
+/// Whether a record (with or without its newline) is an empty line, which readers of CSV do not
+/// count as a record.
 [[nodiscard]] constexpr bool is_blank_record(Bytes record) noexcept {
   return record.empty() || record == "\n" || record == "\r\n" || record == "\r";
 }

@@ -35,13 +35,13 @@ class JsonLine {
   /// are sorted by name, as their order means nothing. `missing`: nothing there; `null`: null.
   /// `inexact`: a number that a double cannot hold, in a line that names a member twice.
   [[nodiscard]] Found append_key(const std::string& pointer, KeyBuffer& key) const;
-  /// Appends what stands for a missing value, or for null.
+  /// Appends the form of a missing value, or of null.
   static void append_missing(KeyBuffer& key);
   static void append_null(KeyBuffer& key);
 
   struct Time {
     std::optional<std::int64_t> unix_ms;
-    std::string text;  ///< the value that was not of the format, as JSON; empty: none there
+    std::string text;  ///< the value in the wrong format, as JSON; empty: none
   };
   [[nodiscard]] Time time(const std::string& pointer, const TimeFormat& format) const;
 

@@ -1,4 +1,4 @@
-// A key of `semel dedup` while it is put together.
+// A key of `semel dedup` under construction.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ class KeyBuffer {
 
   void append(Bytes bytes);
   [[nodiscard]] Bytes bytes() const { return {data_, size_}; }
-  /// Bytes that were asked for, those that did not fit included.
+  /// The bytes requested, including those that did not fit.
   [[nodiscard]] std::size_t size_wanted() const { return size_ + lost_; }
 
-  /// To take back what was appended since.
+  /// Removes the bytes appended since.
   struct Mark {
     std::size_t size;
     std::size_t lost;

@@ -200,7 +200,7 @@ LineError LineParser::read_key_fields(char* buffer, ParsedLine& parsed) {
   KeyBuffer key{buffer, rule_.key_bytes_max};
   for (std::size_t i = 0; i < rule_.key_fields.size(); ++i) {
     const Bytes field = part(rule_.key_fields[i]);
-    // What was in quotes may hold any byte, and folding may make a letter the delimiter.
+    // A quoted field may hold any byte, and folding may make a letter the delimiter.
     if (rule_.is_csv || rule_.folds_case) {
       key.append(fmt::format("{}:", field.size()));
     } else if (i > 0) {
@@ -268,7 +268,7 @@ LineError LineParser::read_time_field(Bytes line, ParsedLine& parsed) {
   // A time may go beyond its field (apache has a blank before the zone): it is read from the start
   // of the field as far as it goes, and must end where a field ends.
   const Bytes field = fields_[rule_.time_field - 1];
-  // What was in quotes is all of it.
+  // A quoted field is read completely.
   const bool is_whole = rule_.is_csv;
   const Bytes rest =
       is_whole ? field : line.substr(static_cast<std::size_t>(field.data() - line.data()));

@@ -27,7 +27,7 @@ inline constexpr std::size_t line_max_default = std::size_t{1} << 20;
 inline constexpr std::size_t line_max_least = std::size_t{1} << 10;
 inline constexpr std::size_t line_max_most = std::size_t{64} << 20;
 
-/// What of a line is looked at.
+/// The parts of a line that are compared.
 struct LineRule {
   std::vector<unsigned> key_fields;       ///< 1-based
   std::vector<std::string> key_pointers;  ///< JSON; with key_fields empty too: the whole line

@@ -35,14 +35,14 @@ class LineWriter {
     owes_newline_ = lines.back() != form_.terminator;
   }
 
-  /// Another part of the line whose beginning was written last.
+  /// Writes another part of the line begun last.
   void append(Bytes part) {
     SEMEL_ASSERT(!part.empty());
     put(part);
     owes_newline_ = part.back() != form_.terminator;
   }
 
-  /// Gives what was written to the system, as far as a compressor gives it.
+  /// Passes the output to the system, as far as a compressor releases it.
   void flush();
   /// flush(), and ends the compressed stream: the next line begins another one.
   void end_stream();
@@ -54,10 +54,10 @@ class LineWriter {
   [[nodiscard]] State state() const noexcept { return state_; }
   /// Of a state that is not `good`.
   [[nodiscard]] Error error() const;
-  /// What the system took, compressed where it is.
+  /// The bytes that the system took, after compression.
   [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
   [[nodiscard]] bool owes_newline() const noexcept { return owes_newline_; }
-  /// Goes on where another run ended: the last line it wrote lacks its newline.
+  /// Continues the output of another run, whose last line lacks its newline.
   void continue_after(bool owes_newline) noexcept { owes_newline_ = owes_newline; }
 
  private:

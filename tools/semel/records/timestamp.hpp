@@ -22,8 +22,8 @@ class TimeFormat {
     std::int64_t unix_ms = 0;
     std::size_t size = 0;  ///< bytes of the text that made the time
   };
-  /// Reads the time that `text` begins with; what follows is the caller's to judge. None: `text`
-  /// does not begin with a time of this format between the years 0 and 9999.
+  /// Reads the time at the beginning of `text`; the caller judges the rest. None: `text` does not
+  /// begin with a time of this format between the years 0 and 9999.
   [[nodiscard]] std::optional<Reading> read(Bytes text) const;
 
   /// A time that came as a number (JSON): seconds for unix, milliseconds for unix_ms; the other

@@ -1,5 +1,5 @@
-// Standard output and standard error. fmt::print throws where a stream is closed or its disk is
-// full, which would end the program without a word.
+// Standard output and standard error. fmt::print throws if a stream is closed or its disk is full,
+// which would end the program without a message.
 #pragma once
 
 #include <fmt/format.h>

@@ -12,8 +12,8 @@
 namespace semel::tool {
 namespace {
 
-// What the process sends itself; of others it means nothing. Not SIGTERM: clients may ask for the
-// end twice.
+// The signal that the process sends itself; from others it has no effect. Not SIGTERM: clients may
+// ask for the end twice.
 constexpr int own_signal = SIGUSR1;
 
 sigset_t set_of(std::initializer_list<int> numbers) {

@@ -1,11 +1,11 @@
-// The signals of a program that serves (`semel node`, `semel gateway`). They are waited for, not
-// handled, so that no code runs inside a signal handler.
+// The signals of a serving program (`semel node`, `semel gateway`). A thread waits for them, so
+// that no code runs inside a signal handler.
 //
 //   SIGTERM, SIGINT   the end; a second one ends at once
 //   SIGHUP            files are read and opened again
-//   SIGPIPE, SIGXFSZ  ignored: the write that failed says so
+//   SIGPIPE, SIGXFSZ  ignored: the failed write reports it
 //   SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGRTMIN..SIGRTMAX
-//                     nothing; the log has a line
+//                     no effect but a line in the operator log
 // Those that mean a crash are node_crash.hpp's. SIGQUIT writes a core, SIGKILL ends, SIGSTOP and
 // SIGTSTP stop: as the system has it.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace semel::tool {
 
-/// To be called before the first thread is made, which inherits it.
+/// Call it before the first thread, which inherits the mask.
 void block_signals();
 
 enum class Wish : std::uint8_t { reload, end, none };

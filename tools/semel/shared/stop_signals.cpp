@@ -12,7 +12,7 @@
 namespace semel::tool {
 namespace {
 
-// A handler has no argument of ours, so what it sets is global.
+// A handler has no argument of ours, so its state is global.
 std::atomic<int> first_signal{0};
 std::atomic<int> wakeup{-1};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not wait");
