@@ -11,11 +11,9 @@
 //   - a.b for a["b"], f"s" and f{} for f("s") and f({}), {a=1} for {["a"]=1}, which Lua defines as
 //     equal, and -1 for the number;
 //   - parentheses, as the tree has the grouping. Those around a call or `...` stay, because they
-//   drop
-//     all values but the first;
+//     drop all values but the first;
 //   - upper and lower case in the name of a command: the first argument of redis.call and
-//   redis.pcall
-//     where it is a constant. That `redis` is the global one is part of the row.
+//     redis.pcall where it is a constant. That `redis` is the global one is part of the row.
 // A row has neither line numbers nor the names of locals, which error texts contain. Code that
 // replies for a script without running it must take lines from call_lines(), and leave other errors
 // to Lua.

@@ -19,8 +19,7 @@ namespace semel::lua {
 /// - A source that begins with ESC is not treated as bytecode; a '#' or a byte order mark at its
 ///   begin is not skipped.
 /// - `return redis.call(..)` gets parentheses: at a tail call of a C function LuaJIT drops the
-/// calling
-///   frame, and with it the line for the error text. This is done only where it makes no
+///   calling frame, and with it the line for the error text. This is done only where it makes no
 ///   difference: for calls with one result, and where only the first result is used, as in a
 ///   function that is written where it is registered.
 /// - A source that LuaJIT would need too much time for is refused: see CompileCost.
