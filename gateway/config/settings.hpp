@@ -82,7 +82,7 @@ struct Settings {
   Millis drain_timeout{30'000};
   bool trust_forwarded = false;  ///< X-Forwarded-* of clients are passed on
   bool preserve_host = true;     ///< the upstream sees the client's Host
-  /// Of requests without a route: pass or refuse. Must be there if any route guards; else pass.
+  /// For requests without a route: pass or refuse. Required if any route guards; else pass.
   std::optional<Guard> default_guard{};
 
   std::vector<Route> routes{};

@@ -10,7 +10,7 @@ bool CountedText::make_room(std::size_t more, std::size_t size_max) {
   const std::size_t wanted = std::min(std::max(needed, 2 * text_.capacity()), size_max);
   // Both copies exist while the text moves.
   if (!share_.hold(text_.capacity() + wanted)) return false;
-  std::string moved;  // reserve() of a text that is there gives it more than it is asked for
+  std::string moved;  // reserve() of a non-empty text may take more than requested
   moved.reserve(wanted);
   moved.append(text_);
   text_.swap(moved);

@@ -40,7 +40,7 @@ inline constexpr std::size_t log_queue_bytes_max = std::size_t{8} << 20;  ///< o
 inline constexpr std::size_t store_nodes_max = 16;
 inline constexpr std::size_t store_queue_max = 65'536;
 inline constexpr std::size_t store_password_bytes_max = 4'096;
-/// Of a recorded reply at a node: a request of a group has 8 MiB at most.
+/// Limit of a recorded reply at a node: a request of a group has 8 MiB at most.
 inline constexpr std::size_t node_record_bytes_max = std::size_t{4} << 20;
 
 inline constexpr Millis duration_max{std::int64_t{366} * 86'400'000};

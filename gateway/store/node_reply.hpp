@@ -18,7 +18,7 @@ struct NodeReply {
   std::vector<std::optional<std::string>> items{};
 
   [[nodiscard]] bool is_error() const noexcept { return kind == Kind::error; }
-  /// Of an array of names and values. None: it is not there, or null.
+  /// The value of a name in an array of names and values. None: absent, or null.
   [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const noexcept;
 };
 

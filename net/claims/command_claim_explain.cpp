@@ -32,7 +32,7 @@ std::string_view word_of(DecisionCall call) noexcept {
   return "none";
 }
 
-/// As SEMEL.GETCLAIM calls them.
+/// The names of SEMEL.GETCLAIM.
 std::string_view word_of(ClaimState state) noexcept {
   switch (state) {
     case ClaimState::absent:

@@ -31,7 +31,7 @@ struct GroupRequest {
   std::uint8_t db = 0;
   std::uint8_t dialect = 2;
   bool is_transaction = false;
-  bool grows = false;     ///< some of it needs memory
+  bool grows = false;     ///< false: all of it only frees memory
   SessionId session = 0;  ///< of the connection, for BIND; 0: none
   std::vector<Watched> watched{};
   std::vector<std::vector<std::string_view>> requests{};

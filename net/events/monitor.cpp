@@ -12,7 +12,7 @@ namespace semel::net {
 void Monitors::add(ClientState& client) {
   SEMEL_ASSERT(!client.monitors);
   client.monitors = true;
-  client.handle->shown.monitors.store(true, std::memory_order_relaxed);  // mo: relaxed: for people
+  client.handle->shown.monitors.store(true, std::memory_order_relaxed);  // mo: relaxed: shown only
   const base::MutexLock lock{mutex_};
   handles_.push_back(client.handle);
   count_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in any()
@@ -21,7 +21,7 @@ void Monitors::add(ClientState& client) {
 void Monitors::remove(ClientState& client) {
   if (!client.monitors) return;
   client.monitors = false;
-  client.handle->shown.monitors.store(false, std::memory_order_relaxed);  // mo: relaxed: for people
+  client.handle->shown.monitors.store(false, std::memory_order_relaxed);  // mo: relaxed: shown only
   const base::MutexLock lock{mutex_};
   std::erase(handles_, client.handle);
   count_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as in any()

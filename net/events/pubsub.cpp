@@ -67,7 +67,7 @@ class Frame {
 void show_counts(const Subscriber& subscriber) noexcept {
   ClientHandle::Shown& shown = subscriber.handle->shown;
   const auto store = [&](std::atomic<std::uint32_t>& to, Topic topic) {
-    // mo: relaxed: for people
+    // mo: relaxed: shown only
     to.store(static_cast<std::uint32_t>(subscriber.of(topic).size()), std::memory_order_relaxed);
   };
   store(shown.channels, Topic::channel);

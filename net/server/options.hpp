@@ -40,7 +40,7 @@ struct ConnectionLimits {
   std::size_t output_pause_bytes = std::size_t{64} << 20;  ///< pending: no more is read
   std::size_t handshake_bytes = std::size_t{64} << 10;
   std::size_t unauthenticated_output_bytes = std::size_t{64} << 10;  ///< pending
-  /// By OutputClass.
+  /// One limit per OutputClass.
   std::array<PendingLimit, output_classes> output{PendingLimit{.hard_bytes = std::size_t{1} << 30,
                                                                .soft_bytes = std::size_t{256} << 20,
                                                                .soft_for = Millis{60'000}},

@@ -48,7 +48,7 @@ Status Server::open() {
     SEMEL_CHECK(threads_.back()->open());
   }
   SEMEL_TRY(listeners, open_listeners(options_));
-  port_.store(listeners.port, std::memory_order_relaxed);  // mo: relaxed: for people
+  port_.store(listeners.port, std::memory_order_relaxed);  // mo: relaxed: shown only
   tls_port_ = listeners.tls_port;
   acceptor_ = std::make_unique<Acceptor>(options_, hooks_, threads_, options_.maxclients);
   acceptor_->set_tls(std::move(tls));
@@ -178,7 +178,7 @@ Status Server::listen_on(const std::vector<std::string>& addresses,
   threads_.front()->post([this, all = listeners_.all] { acceptor_->replace(all); });
   SEMEL_CHECK(changed);
   wanted_port_ = port;
-  port_.store(listeners_.port, std::memory_order_relaxed);  // mo: relaxed: for people
+  port_.store(listeners_.port, std::memory_order_relaxed);  // mo: relaxed: shown only
   return Done{};
 }
 

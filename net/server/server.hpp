@@ -35,7 +35,7 @@ class Server {
 
   /// 0: there is no such port.
   [[nodiscard]] std::uint16_t port() const noexcept {
-    return port_.load(std::memory_order_relaxed);  // mo: relaxed: for people
+    return port_.load(std::memory_order_relaxed);  // mo: relaxed: shown only
   }
   [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_; }
   [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }

@@ -14,7 +14,7 @@ namespace semel::net {
 
 namespace {
 
-/// Of a connection that reads, and of one that will in a moment.
+/// The events of a connection that reads, and of one that will soon.
 constexpr std::uint32_t input_events = EPOLLIN | EPOLLRDHUP;
 
 }  // namespace

@@ -44,7 +44,7 @@ class BlockFeed {
 
   /// The size of the record at the beginning of `text`; 0: it does not end in it.
   [[nodiscard]] std::size_t record_size(Bytes text) const noexcept;
-  /// The same of an input's first record, which a byte order mark may precede.
+  /// The same for an input's first record, which a byte order mark may precede.
   [[nodiscard]] std::size_t first_record_size(Bytes text) const noexcept;
   [[nodiscard]] std::string name_of(std::size_t input) const;
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return source_.bytes_read(); }

@@ -27,7 +27,7 @@ struct Checkpoint {
   DedupCounts counts{};
 };
 
-/// One process at a time.
+/// Used by one process at a time.
 class Checkpoints {
  public:
   /// Makes the directory if it is missing, and locks it. Errors: another run has locked it; its

@@ -27,7 +27,7 @@ class MemoryBudget {
     used_.fetch_sub(bytes, std::memory_order_relaxed);  // mo: relaxed: as in take()
   }
   [[nodiscard]] std::size_t used() const noexcept {
-    return used_.load(std::memory_order_relaxed);  // mo: relaxed: a figure for people
+    return used_.load(std::memory_order_relaxed);  // mo: relaxed: shown only
   }
   [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
 

@@ -53,7 +53,7 @@ std::string listed_options(const CLI::App& app, const std::string& name) {
   return rows;
 }
 
-/// Of all below `app`; one below a subcommand has both names: "cluster status".
+/// The rows of all subcommands of `app`; a nested one has both names: "cluster status".
 std::string listed_below(const CLI::App& app, const std::string& before) {
   std::string rows;
   for (const CLI::App* below : app.get_subcommands({})) {

@@ -159,7 +159,7 @@ void report(int file, int number, const siginfo_t& info, const void* context) no
   Line{}.text("end of the report\n").write_to(file);
 }
 
-/// The signal does what it does by itself when the handler returns.
+/// Restores the default action and raises the signal again.
 void give_up(int number) noexcept {
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;

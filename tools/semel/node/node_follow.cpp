@@ -134,7 +134,7 @@ Status NodeRun::listen_anew() {
 }
 
 void NodeRun::note_port() {
-  // mo: relaxed: for people
+  // mo: relaxed: shown only
   node_->facts.tcp_port.store(server_->port(), std::memory_order_relaxed);
 }
 

@@ -21,7 +21,7 @@ void fill_clients(net::Node& node, const net::Server& server, net::MetricValues&
   values.connections = stats.clients;
   values.connections_blocked = static_cast<std::uint64_t>(
       std::count_if(handles.begin(), handles.end(), [](const auto& handle) {
-        return handle->shown.waits.load(std::memory_order_relaxed);  // mo: relaxed: for people
+        return handle->shown.waits.load(std::memory_order_relaxed);  // mo: relaxed: shown only
       }));
   values.connections_max = server.maxclients();
   values.connections_accepted = stats.accepted;

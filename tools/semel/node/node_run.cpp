@@ -134,7 +134,7 @@ Status NodeRun::open_node() {
   node_->facts.executable = std::filesystem::read_symlink("/proc/self/exe", unknown);
   node_->facts.journals = storage_->is_open();
   node_->facts.config_file = file_;
-  // mo: relaxed: for people
+  // mo: relaxed: shown only
   node_->facts.tcp_port.store(
       static_cast<std::uint16_t>(std::max(settings_.integer(Setting::port), std::int64_t{0})),
       std::memory_order_relaxed);

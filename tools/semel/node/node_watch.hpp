@@ -49,7 +49,7 @@ class NodeWatch {
   /// Writes the reason of the node's end to standard error, and to the operator log if that is a
   /// file.
   void fail(const std::string& text);
-  /// Of the port for health and metrics, for a ready file; empty: there is none.
+  /// The line of the port for health and metrics in a ready file; empty: none.
   [[nodiscard]] std::string ready_text() const;
 
   // --- the life of a node -------------------------------------------------------------------
@@ -64,7 +64,7 @@ class NodeWatch {
   /// Sets the handler of the console's paths; null: none. The port may be in a call of the previous
   /// one when this returns.
   void show(std::shared_ptr<net::Console> console);
-  /// Of the port for health and metrics; null: there is none.
+  /// The thread of the port for health and metrics; null: none.
   [[nodiscard]] std::shared_ptr<net::AdminThread> admin_thread() const {
     return admin_ == nullptr ? nullptr : admin_->thread();
   }

@@ -67,7 +67,7 @@ class ByteSource {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  /// As they were read, of all inputs.
+  /// The bytes read from all inputs, as they are stored.
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
 
  private:

@@ -13,7 +13,7 @@ namespace semel::tool {
 
 enum class Compression : std::uint8_t { none, gzip, zstd };
 
-/// By the end of a file's name: ".gz", ".zst"; else none.
+/// The format for the end of a file's name: ".gz", ".zst"; else none.
 [[nodiscard]] Compression compression_of(const std::string& path) noexcept;
 
 /// One stream. Not thread-safe.

@@ -8,7 +8,7 @@
 
 namespace semel::tool {
 
-/// Where a part of a key is written. Never grows: a key beyond the capacity is too long anyway.
+/// Target of a part of a key. Never grows: a key beyond the capacity is too long anyway.
 class KeyBuffer {
  public:
   KeyBuffer(char* data, std::size_t capacity) : data_(data), capacity_(capacity) {}

@@ -52,7 +52,7 @@ class LineWriter {
 
   enum class State { good, reader_left, failed };
   [[nodiscard]] State state() const noexcept { return state_; }
-  /// Of a state that is not `good`.
+  /// The error, if state() is not `good`.
   [[nodiscard]] Error error() const;
   /// The bytes that the system took, after compression.
   [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
