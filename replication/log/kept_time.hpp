@@ -1,9 +1,9 @@
 // What a node knows of the group's time, in the file `time`: for its next process.
 //
-// Within a boot CLOCK_BOOTTIME goes on, and what the system has taken is read again: nothing is
-// synced for that. After a boot only the wall clock is left, and by how much the group's time was
-// behind it. That is synced where it has grown: records that were granted by the earlier time would
-// end early by what a power cut takes of it.
+// Within a boot CLOCK_BOOTTIME goes on, and the page cache keeps the file: nothing is synced for
+// that. After a boot only the wall clock is left, and by how much the group's time was behind it.
+// That offset is synced where it has grown: records that were granted by the earlier time would end
+// early by the growth that a power cut takes.
 // Belongs to one thread.
 #pragma once
 
@@ -51,7 +51,7 @@ class KeptTime {
     return found_ && found_->boot == next_.boot;
   }
   [[nodiscard]] bool is_open() const noexcept { return file_ != nullptr; }
-  /// What cannot be written now is written later: of what is older a start lets go more. Waits for
+  /// A failed write is made up for by the next one; a start trusts an older file less. Waits for
   /// the disk.
   void write(const TimeContent& known);
 
@@ -60,7 +60,7 @@ class KeptTime {
 
   std::unique_ptr<File> file_;
   std::optional<TimeContent> found_;
-  TimeContent next_;  // of this cluster and boot, behind what was found
+  TimeContent next_;  // of this cluster and boot; its sequence follows that of found_
   std::int64_t synced_behind_ = 0;
 };
 
