@@ -1,13 +1,5 @@
-// Backups beside a running engine, in three steps:
-//
-//   1. drain: everything appended before is in files. With joined commits once more, for the little
-//      that came meanwhile, while new ones wait.
-//   2. under archive_mutex_, for some milliseconds: RocksDB makes links to its files, in the
-//      directory `backing-up` of the storage. From here on the content of the backup is fixed.
-//   3. copy, at the given rate, without a lock; then the list of files, as the last step.
-//
-// Until the list says `complete`, nobody takes the directory for a backup. The links go at the end,
-// or when the storage is opened the next time.
+#include "storage/storage_backup.hpp"
+
 #include <rocksdb/utilities/checkpoint.h>
 
 #include <filesystem>
@@ -16,35 +8,36 @@
 #include "storage/backup/backup_files.hpp"
 #include "storage/backup/backup_io.hpp"
 #include "storage/backup/backup_list.hpp"
-#include "storage/storage_impl.hpp"
+#include "storage/log/directory.hpp"
+#include "storage/storage_cold.hpp"
 
-namespace semel {
+namespace semel::storage {
 
 namespace fs = std::filesystem;
 
-class Storage::Impl::BackupMaking {
+class Backups::Making {
  public:
-  BackupMaking(Impl& storage, const std::string& directory, const BackupOptions& options)
-      : storage_(storage),
-        env_(*storage.disk_.env()),
+  Making(Backups& of, const std::string& directory, const BackupOptions& options)
+      : of_(of),
+        env_(*of.context_.disk.env()),
         directory_(directory),
         options_(options),
         // mo: acquire [storage.backup]: the one before has removed its links
-        has_turn_(!storage.backing_up_.exchange(true, std::memory_order_acquire)) {}
-  ~BackupMaking() {
+        has_turn_(!of.backing_up_.exchange(true, std::memory_order_acquire)) {}
+  ~Making() {
     if (!has_turn_) return;
     // Links would keep the space of files that the storage has deleted. If one cannot be removed,
     // as for want of memory, the next backup or open tries again; without its list the backup is
     // none.
     try {
-      static_cast<void>(storage_.remove_backup_links());
-      if (is_made_ && !is_complete_) static_cast<void>(storage::remove_tree(env_, directory_));
+      static_cast<void>(of_.remove_links());
+      if (is_made_ && !is_complete_) static_cast<void>(remove_tree(env_, directory_));
     } catch (...) {
     }
-    storage_.backing_up_.store(false, std::memory_order_release);  // mo: release [storage.backup]
+    of_.backing_up_.store(false, std::memory_order_release);  // mo: release [storage.backup]
   }
-  BackupMaking(const BackupMaking&) = delete;
-  BackupMaking& operator=(const BackupMaking&) = delete;
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
 
   /// All but the last step.
   [[nodiscard]] Status make() {
@@ -52,8 +45,8 @@ class Storage::Impl::BackupMaking {
     SEMEL_CHECK(check());
     SEMEL_CHECK(begin());
     // Before the offset up to which is drained is read: what was dropped by then is before it.
-    const KeepsAll whole{storage_};
-    SEMEL_CHECK(storage_.drain());
+    const LogToFiles::KeepsAll whole{of_.log_to_files_};
+    SEMEL_CHECK(of_.requests_.drain());
     SEMEL_CHECK(fix_whole_content());
     return fill();
   }
@@ -66,50 +59,48 @@ class Storage::Impl::BackupMaking {
   [[nodiscard]] Status begin();
   [[nodiscard]] Status fix_whole_content();
   [[nodiscard]] Status fix_content();
-  [[nodiscard]] Status write_mark(storage::LogOffset drained);
+  [[nodiscard]] Status write_mark(LogOffset drained);
   [[nodiscard]] Status fill();
   [[nodiscard]] Status list_tree(const std::string& name, int levels);
-  [[nodiscard]] std::string links() const {
-    return storage_.options_.directory + storage::backup_links;
-  }
+  [[nodiscard]] std::string links() const { return of_.context_.options.directory + backup_links; }
 
-  Impl& storage_;
+  Backups& of_;
   rocksdb::Env& env_;
   const std::string& directory_;
   const BackupOptions& options_;
   const bool has_turn_;
   bool is_made_ = false;  // the directory
   bool is_complete_ = false;
-  storage::BackupList list_;
+  BackupList list_;
   BackupReport report_;
-  storage::BackupList base_;
+  BackupList base_;
   std::string base_directory_;  // empty: there is none
 };
 
-Status Storage::Impl::BackupMaking::check() {
+Status Backups::Making::check() {
   constexpr std::uint64_t least = std::uint64_t{64} << 10;
   if (options_.bytes_per_second != 0 && options_.bytes_per_second < least) {
     return Error{ErrorCode::bad_option,
                  "bytes_per_second = " + std::to_string(options_.bytes_per_second) + ", 0 or " +
                      std::to_string(least) + " and up"};
   }
-  SEMEL_CHECK(storage_.check_backup_target(directory_));
-  list_.storage_id = storage_.storage_id_;
-  list_.unix_ms = storage_.clock_.unix_ms();
+  SEMEL_CHECK(of_.check_target(directory_));
+  list_.storage_id = of_.context_.storage_id;
+  list_.unix_ms = of_.context_.clock.unix_ms();
   return choose_base();
 }
 
-Status Storage::Impl::BackupMaking::choose_base() {
+Status Backups::Making::choose_base() {
   base_directory_ = options_.base;
-  if (!base_directory_.empty() && !storage::is_backup(base_directory_)) {
-    auto newest = storage::newest_backup(base_directory_, storage_.storage_id_);
+  if (!base_directory_.empty() && !is_backup(base_directory_)) {
+    auto newest = newest_backup(base_directory_, of_.context_.storage_id);
     if (!newest) return Error{ErrorCode::bad_option, "base: " + newest.error().detail};
     base_directory_ = *std::move(newest);
   }
   if (base_directory_.empty()) return Done{};
-  auto base = storage::read_backup_list(base_directory_);
+  auto base = read_backup_list(base_directory_);
   if (!base) return Error{ErrorCode::bad_option, "base: " + base.error().detail};
-  if (base->has_files && base->storage_id != storage_.storage_id_) {
+  if (base->has_files && base->storage_id != of_.context_.storage_id) {
     return Error{ErrorCode::bad_option, "base: " + base_directory_ + ": is of another storage"};
   }
   base_ = *std::move(base);
@@ -117,51 +108,50 @@ Status Storage::Impl::BackupMaking::choose_base() {
 }
 
 /// From the first moment on the directory tells that it is a backup, and no complete one.
-Status Storage::Impl::BackupMaking::begin() {
-  SEMEL_CHECK(storage::make_new_directory(directory_));
+Status Backups::Making::begin() {
+  SEMEL_CHECK(make_new_directory(directory_));
   is_made_ = true;
-  SEMEL_CHECK(storage::write_backup_list(env_, directory_, list_));
-  SEMEL_CHECK(storage::make_directory(directory_ + "/log"));
-  return storage::make_directory(directory_ + "/rocksdb");
+  SEMEL_CHECK(write_backup_list(env_, directory_, list_));
+  SEMEL_CHECK(make_directory(directory_ + "/log"));
+  return make_directory(directory_ + "/rocksdb");
 }
 
 /// A joined commit is in RocksDB before the log that it depends on is: a claim's namespace, its
 /// grant. So the rest of the log is drained while no such commit is made.
-Status Storage::Impl::BackupMaking::fix_whole_content() {
-  if (storage_.joined_files().family() == nullptr) return fix_content();
-  const storage::JoinedGate::Closed closed{storage_.joined_gate_};
-  SEMEL_CHECK(storage_.drain());
+Status Backups::Making::fix_whole_content() {
+  if (!of_.files_.has_joined()) return fix_content();
+  const JoinedGate::Closed closed{of_.gate_};
+  SEMEL_CHECK(of_.requests_.drain());
   return fix_content();
 }
 
-Status Storage::Impl::BackupMaking::fix_content() {
-  SEMEL_CHECK(storage_.remove_backup_links());
-  SEMEL_CHECK(storage::make_new_directory(links()));
-  const base::MutexLock lock{storage_.archive_mutex_};
-  SEMEL_CHECK(storage_.archive_->check_room_for_flush());
-  SEMEL_CHECK(storage_.archive_->guarded([&] {
+Status Backups::Making::fix_content() {
+  SEMEL_CHECK(of_.remove_links());
+  SEMEL_CHECK(make_new_directory(links()));
+  const base::MutexLock lock{of_.files_.mutex};
+  SEMEL_CHECK(of_.files_.archive().check_room_for_flush());
+  SEMEL_CHECK(of_.files_.archive().guarded([&] {
     rocksdb::Checkpoint* made = nullptr;
-    rocksdb::Status status = rocksdb::Checkpoint::Create(&storage_.archive_->database(), &made);
+    rocksdb::Status status = rocksdb::Checkpoint::Create(&of_.files_.archive().database(), &made);
     const std::unique_ptr<rocksdb::Checkpoint> copier{made};
     // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
     if (status.ok()) status = copier->CreateCheckpoint(links() + "/rocksdb", 0);
-    return status.ok() ? Status{Done{}} : storage::error_of(status, links());
+    return status.ok() ? Status{Done{}} : error_of(status, links());
   }));
-  list_.incarnation = storage_.archive_->description().incarnation;
-  // mo: acquire [storage.drained]
-  return write_mark(storage_.drained_.load(std::memory_order_acquire));
+  list_.incarnation = of_.files_.archive().description().incarnation;
+  return write_mark(of_.files_.drained());
 }
 
-Status Storage::Impl::BackupMaking::write_mark(storage::LogOffset drained) {
-  SEMEL_TRY(checkpoint, storage::Checkpoint::open(storage_.disk_, directory_ + "/mark"));
-  storage::CheckpointContent content;
-  content.storage_id = storage_.storage_id_;
-  content.format = storage::format_version;
-  content.segment_bytes = storage_.log_->segment_bytes();
+Status Backups::Making::write_mark(LogOffset drained) {
+  SEMEL_TRY(checkpoint, Checkpoint::open(of_.context_.disk, directory_ + "/mark"));
+  CheckpointContent content;
+  content.storage_id = of_.context_.storage_id;
+  content.format = format_version;
+  content.segment_bytes = of_.context_.segment_bytes();
   content.begin = content.tail = content.whole = content.synced = content.drained = drained;
   // A restored storage takes what had ended by this time for ended.
-  const bool knows_holds = storage_.is_recovered() || storage_.last_anchor_.line_ms == 0;
-  const storage::Anchor anchor = knows_holds ? storage_.anchor_now() : storage_.last_anchor_;
+  const bool knows_holds = of_.files_.is_recovered() || of_.files_.earlier().anchor.line_ms == 0;
+  const Anchor anchor = knows_holds ? of_.context_.anchor_now() : of_.files_.earlier().anchor;
   content.line_ms = anchor.line_ms;
   content.engine_ms = anchor.engine_ms;
   content.unix_ms = anchor.unix_ms;
@@ -169,8 +159,8 @@ Status Storage::Impl::BackupMaking::write_mark(storage::LogOffset drained) {
   return checkpoint->write_and_sync(content);
 }
 
-Status Storage::Impl::BackupMaking::fill() {
-  storage::BackupFiles files{env_, options_, std::move(base_), std::move(base_directory_)};
+Status Backups::Making::fill() {
+  BackupFiles files{env_, options_, std::move(base_), std::move(base_directory_)};
   SEMEL_CHECK(files.take_all(links() + "/rocksdb", directory_ + "/rocksdb", "rocksdb/"));
   SEMEL_CHECK(files.add_to_list(directory_, "mark"));
   list_.files = std::move(files.files());
@@ -180,10 +170,10 @@ Status Storage::Impl::BackupMaking::fill() {
 
 /// Files that another has copied or linked. Tables are not read: their database has checksums of
 /// them.
-Status Storage::Impl::BackupMaking::list_tree(const std::string& name, int levels) {
-  SEMEL_TRY(names, storage::list_directory(directory_ + "/" + name));
+Status Backups::Making::list_tree(const std::string& name, int levels) {
+  SEMEL_TRY(names, list_directory(directory_ + "/" + name));
   for (const std::string& each : names) {
-    storage::BackupFile file;
+    BackupFile file;
     file.name = name + "/" + each;
     const std::string path = directory_ + "/" + file.name;
     std::error_code code;
@@ -193,8 +183,8 @@ Status Storage::Impl::BackupMaking::list_tree(const std::string& name, int level
     }
     file.bytes = fs::file_size(path, code);
     if (code) return Error{ErrorCode::storage_failed, path + ": " + code.message()};
-    if (!storage::is_immutable_file(each)) {
-      SEMEL_TRY(digest, storage::digest_of_file(path));
+    if (!is_immutable_file(each)) {
+      SEMEL_TRY(digest, digest_of_file(path));
       file.digest = digest;
     }
     ++report_.files;
@@ -204,23 +194,23 @@ Status Storage::Impl::BackupMaking::list_tree(const std::string& name, int level
   return Done{};
 }
 
-Result<BackupReport> Storage::Impl::BackupMaking::complete(const std::string& cold) {
+Result<BackupReport> Backups::Making::complete(const std::string& cold) {
   if (!cold.empty()) SEMEL_CHECK(list_tree(cold, 1));
   list_.complete = true;
-  SEMEL_CHECK(storage::write_backup_list(env_, directory_, list_));
+  SEMEL_CHECK(write_backup_list(env_, directory_, list_));
   is_complete_ = true;
   return std::move(report_);
 }
 
 /// A name that the storage itself uses must not become a backup: a storage with an entry `backup`,
 /// for one, is taken for a backup by the next open.
-Status Storage::Impl::check_backup_target(const std::string& directory) const {
+Status Backups::check_target(const std::string& directory) const {
   if (directory.empty()) return Error{ErrorCode::bad_option, "the directory of the backup is ''"};
   std::error_code code;
   if (fs::exists(fs::symlink_status(directory, code))) {
     // What a process that was killed has left says so, and what to do.
-    if (storage::is_backup(directory)) {
-      const auto list = storage::read_backup_list(directory);
+    if (is_backup(directory)) {
+      const auto list = read_backup_list(directory);
       if (!list) return list.error();
     }
     return Error{ErrorCode::storage_failed,
@@ -228,57 +218,58 @@ Status Storage::Impl::check_backup_target(const std::string& directory) const {
   }
   fs::path target = fs::absolute(directory, code).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "backups/"
-  const fs::path own = fs::canonical(options_.directory, code);
+  const fs::path own = fs::canonical(context_.options.directory, code);
   if (!code) target = fs::canonical(target.parent_path(), code) / target.filename();
   if (code) {
     return Error{ErrorCode::storage_failed, target.parent_path().string() + ": " + code.message()};
   }
   const fs::path inside = target.lexically_relative(own);
   const std::string first = inside.empty() ? std::string{} : inside.begin()->string();
-  if (first != "." && !storage::is_part_of_storage(first)) return Done{};
+  if (first != "." && !is_part_of_storage(first)) return Done{};
   return Error{ErrorCode::bad_option,
                directory + ": is the place of a part of the storage; choose another name"};
 }
 
-Status Storage::Impl::remove_backup_links() {
-  return storage::remove_tree(*disk_.env(), options_.directory + storage::backup_links);
+Status Backups::remove_links() const {
+  return remove_tree(*context_.disk.env(), context_.options.directory + backup_links);
 }
 
-Result<BackupReport> Storage::Impl::backup(const std::string& directory,
-                                           const BackupOptions& options) {
+Result<BackupReport> Backups::make(const std::string& directory, const BackupOptions& options) {
   // Only with a cold store: a rewrite of files, which there is none of then, holds the mutex long.
-  if (is_recovered() && is_tiered_.load(std::memory_order_relaxed)) {  // mo: relaxed: set before
-    const base::SharedLock engine{engine_mutex_};                      // it does not end meanwhile
-    if (engine_ != nullptr) return backup_with(directory, *engine_->cold_store(), options);
+  if (files_.is_recovered() && engine_.is_tiered()) {
+    const base::SharedLock lock{engine_.mutex};  // it does not end meanwhile
+    Engine* const engine = engine_.get();
+    if (engine != nullptr) return make_with(directory, *engine->cold_store(), options);
   }
   {
-    const base::MutexLock lock{archive_mutex_};
-    SEMEL_CHECK(check_cold(nullptr));
+    const base::MutexLock lock{files_.mutex};
+    SEMEL_CHECK(check_cold(files_, context_.options.directory, nullptr));
   }
-  BackupMaking making{*this, directory, options};
+  Making making{*this, directory, options};
   SEMEL_CHECK(making.make());
   return making.complete({});
 }
 
-Result<BackupReport> Storage::Impl::backup(const std::string& directory, ColdStore& cold,
-                                           const BackupOptions& options) {
-  const base::SharedLock engine{engine_mutex_};  // that would write to its own store meanwhile
-  if (engine_ != nullptr && engine_->cold_store() != &cold) {
+Result<BackupReport> Backups::make(const std::string& directory, ColdStore& cold,
+                                   const BackupOptions& options) {
+  const base::SharedLock lock{engine_.mutex};  // it would write to its own store meanwhile
+  const Engine* const engine = engine_.get();
+  if (engine != nullptr && engine->cold_store() != &cold) {
     return Error{ErrorCode::bad_option, "another cold store than that of the engine"};
   }
-  return backup_with(directory, cold, options);
+  return make_with(directory, cold, options);
 }
 
 /// The store is held still first: all that is in it was appended before, so it is in the files that
 /// are copied then, and nothing becomes void without being in the copy of the store. The list comes
 /// last: without the store a backup is not complete.
-Result<BackupReport> Storage::Impl::backup_with(const std::string& directory, ColdStore& cold,
-                                                const BackupOptions& options) {
+Result<BackupReport> Backups::make_with(const std::string& directory, ColdStore& cold,
+                                        const BackupOptions& options) {
   {
-    const base::MutexLock lock{archive_mutex_};
-    SEMEL_CHECK(check_cold(&cold));
+    const base::MutexLock lock{files_.mutex};
+    SEMEL_CHECK(check_cold(files_, context_.options.directory, &cold));
   }
-  BackupMaking making{*this, directory, options};
+  Making making{*this, directory, options};
   bool called = false;
   SEMEL_CHECK(cold.backup(directory + "/cold", [&] {
     called = true;
@@ -288,4 +279,4 @@ Result<BackupReport> Storage::Impl::backup_with(const std::string& directory, Co
   return Error{ErrorCode::storage_failed, directory + ": the cold store made no backup"};
 }
 
-}  // namespace semel
+}  // namespace semel::storage

@@ -35,6 +35,10 @@ inline constexpr std::uint64_t format_version = 7;
 inline constexpr std::uint64_t format_oldest = 2;
 inline constexpr std::uint64_t format_with_incarnation = 5;
 
+/// Versions that an opened storage may hand out before it must raise the limit on disk. A crash
+/// wastes the rest: 2^36 of 2^59.
+inline constexpr Version version_reserve = Version{1} << 36;
+
 struct Description {
   std::uint64_t format = 0;  ///< 0: the storage is new
   std::uint64_t storage_id = 0;

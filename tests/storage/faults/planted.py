@@ -18,8 +18,9 @@ import mutants  # noqa: E402
 # By its name: the edits (file, old, new, kind), as of a mutant.
 PLANTED = {
     # A start records that its process lives before it has looked for holds.
-    "start": [("storage/storage_open.cpp", "SEMEL_CHECK(take_identity(is));",
-               "if (!is_new) record_life(is, number * bytes); SEMEL_CHECK(take_identity(is));",
+    "start": [("storage/start/opening.cpp", "SEMEL_CHECK(take_identity(is));",
+               "if (!is_new) record_life(context_, is, number * bytes);"
+               " SEMEL_CHECK(take_identity(is));",
                "statement")],
     # A merge for a family that has no operator is taken.
     "merge": [("storage/joint/effects_check.cpp",

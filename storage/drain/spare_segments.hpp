@@ -1,0 +1,62 @@
+// How many segments of the log are kept ready, and how they are made, by what writers have done.
+//
+// Of the draining thread, and of the start before it.
+#pragma once
+
+#include <cstdint>
+
+#include "semel/result.hpp"
+#include "storage/log/log.hpp"
+#include "storage/log/signal.hpp"
+#include "storage/log/stopwatch.hpp"
+#include "storage/start/context.hpp"
+#include "storage/sync/sync_progress.hpp"
+
+namespace semel::storage {
+
+class SpareSegments {
+ public:
+  /// `progress` is raised for writers that wait for a segment.
+  SpareSegments(const Context& context, Log& log, const SyncProgress& sync,
+                Signal& progress) noexcept
+      : context_(context),
+        log_(log),
+        sync_(sync),
+        progress_(progress),
+        prepared_tail_(log.tail()),
+        measured_ms_(context.durable_now()),
+        measured_tail_(log.tail()) {}
+
+  /// Makes the segments that the log wants. Errors: storage_failed.
+  [[nodiscard]] Status prepare();
+  /// Before this thread drains `count` segments, and makes none meanwhile: enough of them for what
+  /// writers are likely to fill. Without room for a change a writer is refused, at every level.
+  /// `is_full_batch`: as much was there to drain as is drained at once.
+  void ensure_spare_segments(std::uint64_t count, bool is_full_batch);
+  /// After it: how many segments writers filled is what they are likely to fill next time.
+  void drained() noexcept;
+  /// Now and then. True: measured anew. A storage that has little to do gives back what only a busy
+  /// one needs.
+  bool measure_write_rate();
+  /// Less than a segment was appended within five seconds of the durable clock.
+  [[nodiscard]] bool is_write_rate_low() const noexcept { return is_write_rate_low_; }
+
+ private:
+  const Context& context_;
+  Log& log_;
+  const SyncProgress& sync_;
+  Signal& progress_;
+  // Whether new segments are written full of zeros, and the state when that was decided.
+  bool zeroes_ = true;
+  std::uint64_t prepared_rounds_ = 0;  // of syncing, requested
+  LogOffset prepared_tail_;
+  // The state when the rate was measured.
+  bool is_write_rate_low_ = false;
+  std::uint64_t measured_ms_;
+  LogOffset measured_tail_;
+  std::uint64_t draining_from_ = 0;  // the segment that was written when draining began
+  std::uint64_t filled_ = 0;         // segments, while the newest batch was drained
+  Stopwatch since_drain_;
+};
+
+}  // namespace semel::storage

@@ -1,0 +1,58 @@
+// Writes the checkpoint: how far log and files have come.
+//
+// While segments of an earlier process are left, or not everything is recovered, the checkpoint of
+// that process stays: it says what must be there, and what had ended while it ran.
+#pragma once
+
+#include <memory>
+
+#include "storage/files/stored_files.hpp"
+#include "storage/log/checkpoint.hpp"
+#include "storage/log/log.hpp"
+#include "storage/start/context.hpp"
+#include "storage/sync/sync_progress.hpp"
+
+namespace semel::storage {
+
+/// Of one thread: that of the start, then the syncing thread, then that of the end.
+class CheckpointKeeper {
+ public:
+  CheckpointKeeper(const Context& context, std::unique_ptr<Checkpoint> checkpoint,
+                   const StoredFiles& files, Log& log, const SyncProgress& sync)
+      : context_(context),
+        checkpoint_(std::move(checkpoint)),
+        files_(files),
+        log_(log),
+        sync_(sync),
+        log_begin_(log.tail()),
+        written_(files.earlier().checkpoint) {}
+
+  /// Where the log of this process begins.
+  [[nodiscard]] LogOffset log_begin() const noexcept { return log_begin_; }
+  /// Writes it, if there is news. False: it cannot be written (errno says why), and the one before
+  /// counts, which is true as well.
+  [[nodiscard]] bool write() noexcept;
+  /// Syncs what was written and is not synced yet. Errors: storage_failed.
+  [[nodiscard]] Status sync();
+  /// The first of a storage; the checkpoint of an earlier process is synced as it is. Errors:
+  /// storage_failed.
+  [[nodiscard]] Status begin();
+  /// The last of this process: if it fails, the one before counts.
+  void end() noexcept;
+
+ private:
+  [[nodiscard]] bool may_write() const noexcept;
+  [[nodiscard]] CheckpointContent content_now() const noexcept;
+  [[nodiscard]] bool is_news(const CheckpointContent& content) const noexcept;
+
+  const Context& context_;
+  const std::unique_ptr<Checkpoint> checkpoint_;
+  const StoredFiles& files_;
+  Log& log_;
+  const SyncProgress& sync_;
+  const LogOffset log_begin_;
+  CheckpointContent written_;
+  bool is_unsynced_ = false;
+};
+
+}  // namespace semel::storage
