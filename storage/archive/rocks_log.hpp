@@ -5,6 +5,7 @@
 // it is found, named, and left out by a repair.
 #pragma once
 
+#include <rocksdb/db.h>
 #include <rocksdb/options.h>
 #include <rocksdb/wal_filter.h>
 #include <rocksdb/write_batch.h>

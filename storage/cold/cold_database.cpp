@@ -4,7 +4,8 @@
 
 #include "storage/archive/file_checksum.hpp"
 #include "storage/archive/rocks_status.hpp"
-#include "storage/cold/cold_store.hpp"
+#include "storage/cold/cold_format.hpp"
+#include "storage/cold/cold_settings.hpp"
 
 namespace semel::storage {
 

@@ -2,100 +2,16 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
-#include <rocksdb/utilities/checkpoint.h>
-#include <sys/stat.h>
-#include <xxhash.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "base/coding.hpp"
 #include "base/random.hpp"
-#include "semel/cold_directory.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/cold/cold_bond.hpp"
-#include "storage/cold/cold_database.hpp"
 #include "storage/cold/cold_store.hpp"
 
 namespace semel::storage {
-
-namespace {
-
-constexpr std::uint64_t format_version = 2;  // 1: strings and claims only
-constexpr std::size_t key_bytes = 13;
-
-}  // namespace
-
-std::optional<std::uint64_t> cold_part_of(std::string_view key) noexcept {
-  if (key.size() != key_bytes) return std::nullopt;
-  std::uint64_t number = 0;
-  std::memcpy(&number, key.data(), sizeof number);
-  return __builtin_bswap64(number);
-}
-
-std::string cold_key(std::uint64_t part, ColdKey what, std::uint64_t index) {
-  std::string key(key_bytes, '\0');
-  const std::uint64_t big = __builtin_bswap64(part);
-  const std::uint32_t small = __builtin_bswap32(static_cast<std::uint32_t>(index));
-  std::memcpy(key.data(), &big, sizeof big);
-  key[sizeof big] = static_cast<char>(what);
-  std::memcpy(key.data() + sizeof big + 1, &small, sizeof small);
-  return key;
-}
-
-std::string encode_facts(const ColdPart& part, const DurableClock& durable_clock) {
-  const PartFacts& facts = part.facts;
-  std::string out;
-  for (const std::uint64_t word :
-       {format_version, facts.number, facts.generation, facts.first, facts.last, facts.records,
-        facts.buckets, facts.filter_lines, facts.databases, facts.largest_version,
-        durable_clock.to_durable_ms(facts.earliest_end),
-        durable_clock.to_durable_ms(facts.latest_end),
-        durable_clock.to_durable_ms(facts.latest_finite_end)}) {
-    base::put_fixed(out, word);
-  }
-  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
-    for (unsigned step = 0; step < DueCounts::steps; ++step) {
-      base::put_fixed(out, std::uint32_t{part.living.at(db, step)});
-    }
-  }
-  return out;
-}
-
-bool decode_facts(Bytes bytes, const DurableClock& durable_clock, PartFacts& facts, Bytes& counts) {
-  base::ByteReader reader{bytes};
-  std::uint64_t format = 0;
-  std::uint64_t earliest = 0;
-  std::uint64_t latest = 0;
-  std::uint64_t latest_finite = 0;
-  for (std::uint64_t* const word :
-       {&format, &facts.number, &facts.generation, &facts.first, &facts.last, &facts.records,
-        &facts.buckets, &facts.filter_lines, &facts.databases, &facts.largest_version, &earliest,
-        &latest, &latest_finite}) {
-    *word = reader.fixed<std::uint64_t>();
-  }
-  facts.earliest_end = durable_clock.from_durable_ms(earliest);
-  facts.latest_end = durable_clock.from_durable_ms(latest);
-  facts.latest_finite_end = durable_clock.from_durable_ms(latest_finite);
-  counts = reader.take_rest();
-  return reader.is_good() && format != 0 && format <= format_version && facts.first <= facts.last &&
-         facts.buckets != 0 && facts.filter_lines != 0 && facts.filter_lines <= facts.records + 1;
-}
-
-bool decode_counts(Bytes counts, ColdPart& part) {
-  if (counts.size() != limits::db_count * DueCounts::steps * sizeof(std::uint32_t)) return false;
-  base::ByteReader reader{counts};
-  for (std::uint8_t db = 0; db < limits::db_count; ++db) {
-    for (unsigned step = 0; step < DueCounts::steps; ++step) {
-      const auto count = reader.fixed<std::uint32_t>();
-      if (count != 0) part.living.set(db, step, count);
-    }
-  }
-  return true;
-}
 
 rocksdb::ColumnFamilyOptions cold_family_options(std::size_t cache_bytes) {
   rocksdb::ColumnFamilyOptions options;
@@ -123,7 +39,7 @@ Result<std::unique_ptr<RocksColdStore>> RocksColdStore::open(const ColdSettings&
   }
   SEMEL_CHECK(store->read_store_facts());
   SEMEL_CHECK(store->load_parts());
-  store->compact_facts();
+  store->files_.compact_facts();
   return store;
 }
 
@@ -134,15 +50,15 @@ Status RocksColdStore::attach(unsigned shard_count, RankOf rank_of) {
                                             std::to_string(shard_count_)};
   }
   rank_of_ = std::move(rank_of);
-  if (shard_count_ == shard_count && format_ == format_version) return Done{};
+  if (shard_count_ == shard_count && format_ == cold_format_version) return Done{};
   shard_count_ = shard_count;
-  format_ = format_version;
+  format_ = cold_format_version;
   std::string bytes;
-  for (const std::uint64_t word : {format_version, std::uint64_t{shard_count_}, seed_}) {
+  for (const std::uint64_t word : {cold_format_version, std::uint64_t{shard_count_}, seed_}) {
     base::put_fixed(bytes, word);
   }
-  const base::MutexLock lock{writes_};
-  return put_store_facts(StoreFacts::description, bytes);
+  const base::MutexLock lock{files_.writes};
+  return files_.put(store_facts_key(StoreFacts::description), bytes);
 }
 
 ColdBond RocksColdStore::bond() const {
@@ -151,28 +67,18 @@ ColdBond RocksColdStore::bond() const {
 }
 
 Status RocksColdStore::bind(const ColdBond& bond) {
-  const base::MutexLock writes{writes_};
-  SEMEL_CHECK(be_writable(0));
-  SEMEL_CHECK(change([&] { return write_bond(*database_, bond); }));
+  const base::MutexLock writes{files_.writes};
+  SEMEL_CHECK(files_.be_writable(0));
+  SEMEL_CHECK(files_.change([&](rocksdb::DB& database) { return write_bond(database, bond); }));
   const base::MutexLock lock{mutex_};
   bond_ = bond;
   return Done{};
 }
 
 Status RocksColdStore::backup(const std::string& directory, const std::function<Status()>& first) {
-  const base::MutexLock lock{writes_};
+  const base::MutexLock lock{files_.writes};
   SEMEL_CHECK(first());
-  SEMEL_CHECK(make_new_directory(directory));
-  if (database_ == nullptr) SEMEL_CHECK(be_writable(0));
-  SEMEL_CHECK(mark_as_backup(*database_->GetEnv(), directory));
-  return guard_.run([&] {  // a target that fails is no error of the store
-    rocksdb::Checkpoint* made = nullptr;
-    rocksdb::Status status = rocksdb::Checkpoint::Create(database_, &made);
-    const std::unique_ptr<rocksdb::Checkpoint> copier{made};
-    // 0 flushes the memtables: RocksDB 7.8 does not sync all of a linked log.
-    if (status.ok()) status = copier->CreateCheckpoint(cold_database_path(directory), 0);
-    return status.ok() ? Status{Done{}} : error_of(status, directory);
-  });
+  return files_.copy_to(directory);
 }
 
 ColdMark RocksColdStore::mark() const noexcept {
@@ -181,61 +87,13 @@ ColdMark RocksColdStore::mark() const noexcept {
 }
 
 Status RocksColdStore::keep_flushes() {
-  const base::MutexLock lock{writes_};  // an older state must not be written over a newer one
-  std::string bytes;
-  for (const auto& mark : flushed_) {
-    // mo: acquire [cold_store.flushed]
-    base::put_fixed(bytes, mark.load(std::memory_order_acquire));
-  }
-  return put_store_facts(StoreFacts::flushes, bytes);
-}
-
-Status RocksColdStore::put_store_facts(StoreFacts index, const std::string& bytes) {
-  constexpr std::size_t log_bytes = std::size_t{1} << 20;
-  SEMEL_CHECK(be_writable(log_bytes));
-  rocksdb::WriteOptions options;
-  options.sync = true;
-  const std::string key = cold_key(0, ColdKey::facts, static_cast<std::uint8_t>(index));
-  return change([&] {
-    const rocksdb::Status put = database_->Put(options, family_, key, bytes);
-    return put.ok() ? Status{Done{}} : error_of(put, "cold store");
-  });
-}
-
-std::uint64_t cold_id(std::uint64_t seed) noexcept {
-  const std::uint64_t id = XXH3_64bits(&seed, sizeof seed);
-  return id == 0 ? 1 : id;
-}
-
-Result<ColdDescription> read_cold_description(rocksdb::DB& database,
-                                              rocksdb::ColumnFamilyHandle* family) {
-  ColdDescription is;
-  std::string bytes;
-  rocksdb::Status status = database.Get({}, family, cold_key(0, ColdKey::facts, 0), &bytes);
-  if (status.IsNotFound()) return is;
-  if (!status.ok()) return error_of(status, "cold store");
-  base::ByteReader fields{bytes};
-  is.format = fields.fixed<std::uint64_t>();
-  const auto shards = fields.fixed<std::uint64_t>();
-  is.seed = fields.fixed<std::uint64_t>();
-  if (!fields.is_good() || is.format == 0) {
-    return Error{ErrorCode::storage_damaged, "the cold store's description is not complete"};
-  }
-  if (is.format > format_version) {
-    return Error{ErrorCode::storage_newer, "cold store of format " + std::to_string(is.format)};
-  }
-  is.shard_count = static_cast<std::uint32_t>(shards);
-  status = database.Get({}, family, cold_key(0, ColdKey::facts, 2), &bytes);
-  if (status.IsNotFound()) return is;
-  if (!status.ok()) return error_of(status, "cold store");
-  base::ByteReader generation{bytes};
-  is.generation = generation.fixed<std::uint64_t>();
-  if (generation.is_good()) return is;
-  return Error{ErrorCode::storage_damaged, "the cold store's generation is not complete"};
+  // An older state must not be written over a newer one.
+  const base::MutexLock lock{files_.writes};
+  return files_.put(store_facts_key(StoreFacts::flushes), flushes_.encode());
 }
 
 Status RocksColdStore::read_store_facts() {
-  SEMEL_TRY(is, read_cold_description(*database_, family_));
+  SEMEL_TRY(is, read_cold_description(files_.database(), files_.family()));
   seed_ = is.format == 0 ? base::random_number() : is.seed;
   if (is.format == 0) return Done{};
   format_ = is.format;
@@ -245,49 +103,14 @@ Status RocksColdStore::read_store_facts() {
     generation_ = is.generation;
   }
   std::string bytes;
-  const rocksdb::Status status =
-      database_->Get({}, family_, cold_key(0, ColdKey::facts, 1), &bytes);
+  const rocksdb::Status status = files_.get(store_facts_key(StoreFacts::flushes), bytes);
   if (status.IsNotFound()) return Done{};
   if (!status.ok()) return error_of(status, "cold store");
-  base::ByteReader marks{bytes};
-  for (auto& mark : flushed_) {
-    const auto version = marks.fixed<std::uint64_t>();
-    if (!marks.is_good()) {
-      return Error{ErrorCode::storage_damaged, "the cold store's flushes are not complete"};
-    }
-    mark.store(version, std::memory_order_relaxed);  // mo: relaxed: nobody else is here yet
-    first_version_ = std::max(first_version_, version + 1);
+  if (!flushes_.decode(bytes)) {
+    return Error{ErrorCode::storage_damaged, "the cold store's flushes are not complete"};
   }
+  first_version_ = std::max(first_version_, flushes_.largest() + 1);
   return Done{};
-}
-
-void RocksColdStore::remove_leftovers() const {
-  // Files of a process that ended in the middle of write_part().
-  std::error_code ignored;
-  for (const auto& file : std::filesystem::directory_iterator{database_->GetName(), ignored}) {
-    const std::string name = file.path().filename();
-    if (name.starts_with("cold-") && name.ends_with(".part")) {
-      static_cast<void>(database_->GetEnv()->DeleteFile(file.path()));  // it stays, then
-    }
-  }
-}
-
-/// Each life leaves a small file with the facts of the store as a whole, and nothing is compacted
-/// by itself. Files of parts are not touched.
-void RocksColdStore::compact_facts() const {
-  constexpr std::ptrdiff_t files_max = 8;
-  std::vector<rocksdb::LiveFileMetaData> files;
-  database_->GetLiveFilesMetaData(&files);
-  const auto has_facts = [&](const rocksdb::LiveFileMetaData& file) {
-    return file.column_family_name == family_->GetName() && cold_part_of(file.smallestkey) == 0;
-  };
-  if (std::count_if(files.begin(), files.end(), has_facts) <= files_max) return;
-  const std::string first = cold_key(0, ColdKey::facts, 0);
-  const std::string last = cold_key(0, ColdKey::bucket, 0);
-  const rocksdb::Slice begin{first};
-  const rocksdb::Slice end{last};
-  // On an error they stay.
-  static_cast<void>(database_->CompactRange({}, family_, &begin, &end));
 }
 
 Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& at,
@@ -319,12 +142,14 @@ Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& a
 }
 
 Status RocksColdStore::load_parts() {
-  remove_leftovers();
+  files_.remove_leftovers();
+  rocksdb::DB& database = files_.database();
+  rocksdb::ColumnFamilyHandle& family = *files_.family();
   auto fresh = std::make_shared<Catalog>();
   std::vector<std::shared_ptr<ColdPart>> parts;
   rocksdb::ReadOptions options;
   options.fill_cache = false;
-  const std::unique_ptr<rocksdb::Iterator> at{database_->NewIterator(options, family_)};
+  const std::unique_ptr<rocksdb::Iterator> at{database.NewIterator(options, &family)};
   for (at->Seek(cold_key(1, ColdKey::facts, 0)); at->Valid();) {
     const std::uint64_t number = cold_part_of(at->key().ToStringView()).value_or(0);
     if (number == 0) return Error{ErrorCode::storage_damaged, "a key of the cold store"};
@@ -340,10 +165,10 @@ Status RocksColdStore::load_parts() {
   }
   if (!at->status().ok()) return error_of(at->status(), "cold store");
   std::vector<rocksdb::LiveFileMetaData> files;
-  database_->GetLiveFilesMetaData(&files);
+  database.GetLiveFilesMetaData(&files);
   for (const auto& part : parts) {
     for (const rocksdb::LiveFileMetaData& file : files) {
-      if (file.column_family_name != family_->GetName()) continue;
+      if (file.column_family_name != family.GetName()) continue;
       if (cold_part_of(file.smallestkey) == part->facts.number) part->disk_bytes = file.size;
     }
     auto& all = fresh->generations;
@@ -357,8 +182,8 @@ Status RocksColdStore::load_parts() {
     }
     all.front().add(part);
   }
-  publish(std::move(fresh));
-  reclaim();
+  catalogs_.publish(std::move(fresh));
+  catalogs_.reclaim();
   return Done{};
 }
 

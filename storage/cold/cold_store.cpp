@@ -2,30 +2,16 @@
 #include "storage/cold/cold_store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_set>
 
 #include "storage/archive/rocks_status.hpp"
+#include "storage/cold/cold_bucket.hpp"
 
 namespace semel::storage {
 
-void RocksColdStore::publish(std::shared_ptr<const Catalog> fresh) {
-  const base::MutexLock lock{mutex_};
-  retired_.push_back(shared_);  // the first, as there may be no memory for it
-  shared_ = std::move(fresh);
-  current_.store(shared_.get(), std::memory_order_release);  // mo: release [cold_store.catalog]
-}
-
-void RocksColdStore::reclaim() noexcept {
-  std::vector<std::shared_ptr<const Catalog>> gone;
-  std::shared_ptr<const Catalog> abandoned;
-  const base::MutexLock lock{mutex_};
-  gone.swap(retired_);
-  abandoned.swap(abandoned_);
-}
-
 Timestamp RocksColdStore::may_hold_until(std::uint64_t rank) const noexcept {
-  // mo: acquire [cold_store.catalog]
-  const Catalog& catalog = *current_.load(std::memory_order_acquire);
+  const Catalog& catalog = catalogs_.current();
   // Prefetch all lines first, so that their cache misses overlap.
   std::array<const ColdPart*, cold_generations_max> parts;
   std::size_t count = 0;
@@ -46,11 +32,8 @@ Timestamp RocksColdStore::may_hold_until(std::uint64_t rank) const noexcept {
 
 rocksdb::Status RocksColdStore::read_bucket(const ColdPart& part, std::uint64_t bucket,
                                             std::string& bytes) {
-  buckets_read_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
-  const base::SharedLock open{opening_};
-  if (database_ == nullptr)
-    return rocksdb::Status::IOError("the cold store could not be opened again");
-  return database_->Get({}, family_, cold_key(part.facts.number, ColdKey::bucket, bucket), &bytes);
+  lookups_.buckets_read.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  return files_.get(cold_key(part.facts.number, ColdKey::bucket, bucket), bytes);
 }
 
 Result<bool> RocksColdStore::find_in(const ColdPart& part, std::uint64_t rank, std::uint8_t db,
@@ -80,8 +63,8 @@ Result<bool> RocksColdStore::find_in(const ColdPart& part, std::uint64_t rank, s
 
 Result<bool> RocksColdStore::find(std::uint64_t rank, std::uint8_t db, Bytes key,
                                   ColdRecord& found) {
-  const std::shared_ptr<const Catalog> seen = catalog();
-  lookups_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  const std::shared_ptr<const Catalog> seen = catalogs_.now();
+  lookups_.all.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
   for (const Generation& generation : seen->generations) {
     const ColdPart* const part = generation.part_of(rank);
     // mo: acquire [cold_store.reveal]
@@ -89,12 +72,12 @@ Result<bool> RocksColdStore::find(std::uint64_t rank, std::uint8_t db, Bytes key
     if (!part->filter.may_hold(rank)) continue;
     Result<bool> there = find_in(*part, rank, db, key, found);
     if (!there.ok()) {
-      read_errors_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+      lookups_.errors.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
       return there;
     }
     if (!*there) continue;
-    if (is_flushed(found.record)) return false;      // older copies are flushed as well
-    found_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+    if (flushes_.is_flushed(found.record)) return false;     // older copies are flushed as well
+    lookups_.found.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
     return true;
   }
   return false;
@@ -102,8 +85,7 @@ Result<bool> RocksColdStore::find(std::uint64_t rank, std::uint8_t db, Bytes key
 
 void RocksColdStore::superseded(std::uint64_t rank, std::uint64_t number, std::uint8_t db,
                                 Timestamp due) noexcept {
-  // mo: acquire [cold_store.catalog]
-  const Catalog& catalog = *current_.load(std::memory_order_acquire);
+  const Catalog& catalog = catalogs_.current();
   for (const Generation& generation : catalog.generations) {
     ColdPart* const part = generation.part_of(rank);
     if (part == nullptr || (number != 0 && part->facts.number != number)) continue;
@@ -115,15 +97,10 @@ void RocksColdStore::superseded(std::uint64_t rank, std::uint64_t number, std::u
 // --- whole databases --------------------------------------------------------------------------
 
 void RocksColdStore::flush(std::uint8_t db, Version below) noexcept {
-  std::atomic<Version>& mark = flushed_[db & 15];
-  Version seen = mark.load(std::memory_order_relaxed);  // mo: relaxed: the compare-and-set decides
-  // mo: release [cold_store.flushed]
-  while (seen < below && !mark.compare_exchange_weak(seen, below, std::memory_order_release,
-                                                     std::memory_order_relaxed)) {
-  }
+  flushes_.raise(db, below);
   // mo: release [cold_store.stamp]: earlier answers must be looked up again.
   stamp_.fetch_add(1, std::memory_order_release);
-  const std::shared_ptr<const Catalog> now = catalog();
+  const std::shared_ptr<const Catalog> now = catalogs_.now();
   for (const Generation& generation : now->generations) {
     for (const auto& part : generation.parts()) {
       if (part->facts.largest_version >= below) continue;
@@ -135,7 +112,7 @@ void RocksColdStore::flush(std::uint8_t db, Version below) noexcept {
 }
 
 std::uint64_t RocksColdStore::size(std::uint8_t db, Timestamp now) const {
-  const std::shared_ptr<const Catalog> seen = catalog();
+  const std::shared_ptr<const Catalog> seen = catalogs_.now();
   std::uint64_t total = 0;
   for (const Generation& generation : seen->generations) {
     for (const auto& part : generation.parts()) {
@@ -191,7 +168,7 @@ Result<std::uint64_t> RocksColdStore::scan(
             return Error{ErrorCode::storage_damaged, what};
           }
           found.part = part->facts.number;
-          if (!is_flushed(found.record)) visit(at, found);
+          if (!flushes_.is_flushed(found.record)) visit(at, found);
         }
         if (reader.damaged()) return Error{ErrorCode::storage_damaged, what};
       }
@@ -203,16 +180,8 @@ Result<std::uint64_t> RocksColdStore::scan(
 // --- figures ----------------------------------------------------------------------------------
 
 std::size_t RocksColdStore::memory_bytes() const {
-  std::uint64_t readers = 0;
-  {
-    const base::SharedLock open{opening_};
-    if (database_ != nullptr) {
-      static_cast<void>(database_->GetIntProperty(  // on failure: 0
-          family_, rocksdb::DB::Properties::kEstimateTableReadersMem, &readers));
-    }
-  }
-  std::size_t total = settings_.cache_bytes + readers;
-  const std::shared_ptr<const Catalog> seen = catalog();
+  std::size_t total = settings_.cache_bytes + files_.readers_bytes();
+  const std::shared_ptr<const Catalog> seen = catalogs_.now();
   for (const Generation& generation : seen->generations) {
     for (const auto& part : generation.parts()) total += part->filter.bytes() + sizeof(ColdPart);
   }
@@ -221,7 +190,7 @@ std::size_t RocksColdStore::memory_bytes() const {
 
 ColdStats RocksColdStore::stats() const {
   ColdStats stats;
-  const std::shared_ptr<const Catalog> seen = catalog();
+  const std::shared_ptr<const Catalog> seen = catalogs_.now();
   for (const Generation& generation : seen->generations) {
     if (!generation.parts().empty()) ++stats.generations;
     for (const auto& part : generation.parts()) {
@@ -233,10 +202,10 @@ ColdStats RocksColdStore::stats() const {
   }
   stats.memory_bytes = memory_bytes();
   // mo: relaxed: statistics.
-  stats.lookups = lookups_.load(std::memory_order_relaxed);
-  stats.found = found_.load(std::memory_order_relaxed);
-  stats.buckets_read = buckets_read_.load(std::memory_order_relaxed);
-  stats.read_errors = read_errors_.load(std::memory_order_relaxed);
+  stats.lookups = lookups_.all.load(std::memory_order_relaxed);
+  stats.found = lookups_.found.load(std::memory_order_relaxed);
+  stats.buckets_read = lookups_.buckets_read.load(std::memory_order_relaxed);
+  stats.read_errors = lookups_.errors.load(std::memory_order_relaxed);
   return stats;
 }
 
