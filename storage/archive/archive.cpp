@@ -2,14 +2,12 @@
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/sst_file_reader.h>
-#include <rocksdb/sst_file_writer.h>
 #include <rocksdb/statistics.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "storage/archive/family_forms.hpp"
-#include "storage/archive/file_checksum.hpp"
 #include "storage/archive/rocks_status.hpp"
 
 namespace semel::storage {
@@ -89,6 +87,40 @@ class KeptFiles {
   const bool keeps_;
 };
 
+/// Blobs of a span and later ones, from this log offset on.
+struct BlobRange {
+  SpanNumber first = 0;
+  LogOffset floor = 0;
+};
+
+/// False: `visit` returned false.
+Result<bool> visit_blobs(rocksdb::Iterator& blob, const std::string& path, const BlobRange& range,
+                         const std::function<bool(std::string)>& visit) {
+  for (blob.Seek(BlobKey{range.first, 0, 0}.bytes()); blob.Valid(); blob.Next()) {
+    BlobKey key;
+    if (!BlobKey::read(blob.key().ToStringView(), key)) {
+      return Error{ErrorCode::storage_damaged, path + ": a key is invalid"};
+    }
+    if (key.offset < range.floor || blob.value().empty()) continue;
+    if (!visit(blob.value().ToString())) return false;
+  }
+  if (!blob.status().ok()) return error_of(blob.status(), path);
+  return true;
+}
+
+/// Of a table, from outside of the database.
+Result<bool> read_table(Disk& disk, const std::string& path, const BlobRange& range,
+                        const std::function<bool(std::string)>& visit) {
+  rocksdb::SstFileReader reader{rocksdb::Options{database_options(disk), journal_options()}};
+  if (rocksdb::Status status = reader.Open(path); !status.ok()) return error_of(status, path);
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  options.fill_cache = false;
+  options.readahead_size = std::size_t{4} << 20;
+  const std::unique_ptr<rocksdb::Iterator> blob{reader.NewIterator(options)};
+  return visit_blobs(*blob, path, range, visit);
+}
+
 /// Its log holds what RocksDB refuses, unless the family is opened as it was before.
 Error error_of_log(const RefusedRecord& record, const std::string& path) {
   const std::string before = read_family_forms(path)[record.family].merge_operator;
@@ -101,39 +133,6 @@ Error error_of_log(const RefusedRecord& record, const std::string& path) {
 }
 
 }  // namespace
-
-/// Packaged RocksDB 7.8.3; why each is set: docs/decisions/0005-storage-layout.md.
-constexpr std::size_t description_buffer_bytes = std::size_t{256} << 10;
-/// For RocksDB's own bookkeeping: manifests, a log that is begun.
-constexpr std::size_t space_margin = std::size_t{4} << 20;
-
-rocksdb::Options database_options(Disk& disk) {
-  rocksdb::Options options;
-  options.env = disk.env();
-  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  options.paranoid_checks = true;
-  options.max_bgerror_resume_count = 0;
-  options.listeners.push_back(no_recovery());
-  // A key that a user deletes in both ways is a warning, and not the failure of the next open.
-  options.enforce_single_del_contracts = false;
-  options.max_background_jobs = 2;
-  options.max_open_files = tables_open_max;
-  options.keep_log_file_num = 4;
-  // Files are ingested, so all that is ever written is the description, some hundred bytes. RocksDB
-  // reserves on disk what a full write buffer needs: 70 MiB by its defaults.
-  options.write_buffer_size = description_buffer_bytes;
-  options.manifest_preallocation_size = description_buffer_bytes;
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.file_checksum_gen_factory = file_checksums();
-  return options;
-}
-
-rocksdb::ColumnFamilyOptions journal_options() {
-  rocksdb::ColumnFamilyOptions options;
-  options.compression = rocksdb::CompressionType::kNoCompression;
-  options.write_buffer_size = description_buffer_bytes;
-  return options;
-}
 
 Result<std::unique_ptr<Archive>> Archive::open(Disk& disk, const Setup& setup) {
   auto archive = std::unique_ptr<Archive>{new Archive{disk, setup.directory}};
@@ -243,13 +242,14 @@ Status Archive::read_blobs(std::initializer_list<std::string_view> families, Spa
   // as the end of the data, and returns OK. (The data of its log is in a file since open, or in
   // memory: see keep_in_log().)
   const KeptFiles kept{*database_};
+  const BlobRange range{first, description_.floor};
   std::vector<rocksdb::LiveFileMetaData> files;
   database_->GetLiveFilesMetaData(&files);
   for (const rocksdb::LiveFileMetaData& file : files) {
     BlobKey last;
     if (std::count(families.begin(), families.end(), file.column_family_name) == 0) continue;
     if (BlobKey::read(file.largestkey, last) && last.span < first) continue;
-    SEMEL_TRY(more, read_blobs_of(file.db_path + file.name, first, visit));
+    SEMEL_TRY(more, read_table(disk_, file.db_path + file.name, range, visit));
     if (!more) return Done{};
   }
   if (!keeps_log_) return Done{};
@@ -257,135 +257,14 @@ Status Archive::read_blobs(std::initializer_list<std::string_view> families, Spa
     rocksdb::ColumnFamilyHandle* const handle = family(std::string{name});
     if (handle == nullptr) continue;
     const std::unique_ptr<rocksdb::Iterator> blob{database_->NewIterator({}, handle)};
-    SEMEL_TRY(more, visit_blobs(*blob, directory_ + "/rocksdb", first, visit));
+    SEMEL_TRY(more, visit_blobs(*blob, directory_ + "/rocksdb", range, visit));
     if (!more) return Done{};
   }
   return Done{};
 }
 
-Result<bool> Archive::read_blobs_of(const std::string& path, SpanNumber first,
-                                    const std::function<bool(std::string)>& visit) {
-  rocksdb::SstFileReader reader{rocksdb::Options{database_options(disk_), journal_options()}};
-  if (rocksdb::Status status = reader.Open(path); !status.ok()) return error_of(status, path);
-  rocksdb::ReadOptions options;
-  options.verify_checksums = true;
-  options.fill_cache = false;
-  options.readahead_size = std::size_t{4} << 20;
-  const std::unique_ptr<rocksdb::Iterator> blob{reader.NewIterator(options)};
-  return visit_blobs(*blob, path, first, visit);
-}
-
-Result<bool> Archive::visit_blobs(rocksdb::Iterator& blob, const std::string& path,
-                                  SpanNumber first,
-                                  const std::function<bool(std::string)>& visit) const {
-  for (blob.Seek(BlobKey{first, 0, 0}.bytes()); blob.Valid(); blob.Next()) {
-    BlobKey key;
-    if (!BlobKey::read(blob.key().ToStringView(), key)) {
-      return Error{ErrorCode::storage_damaged, path + ": a key is invalid"};
-    }
-    if (key.offset < description_.floor || blob.value().empty()) continue;
-    if (!visit(blob.value().ToString())) return false;
-  }
-  if (!blob.status().ok()) return error_of(blob.status(), path);
-  return true;
-}
-
-/// Files in drain/, which are removed at the end: they were linked into the database, or are not
-/// needed. What stays the next open removes.
-class Archive::NewFiles {
- public:
-  explicit NewFiles(Archive& archive) noexcept : archive_(archive) {}
-  ~NewFiles() {
-    for (const NewFile& file : files_) {
-      try {
-        static_cast<void>(archive_.disk_.remove(file.path));
-      } catch (...) {  // as above
-      }
-    }
-  }
-  NewFiles(const NewFiles&) = delete;
-  NewFiles& operator=(const NewFiles&) = delete;
-
-  [[nodiscard]] Status write(const std::vector<BlobSet::Blob>& blobs) {
-    files_.push_back(
-        {archive_.directory_ + "/drain/" + std::to_string(++archive_.file_number_) + ".sst",
-         {},
-         {}});
-    return archive_.write_file(blobs, files_.back());
-  }
-  [[nodiscard]] const std::vector<NewFile>& all() const noexcept { return files_; }
-
- private:
-  Archive& archive_;
-  std::vector<NewFile> files_;
-};
-
-Status Archive::write_file(const std::vector<BlobSet::Blob>& blobs, NewFile& file) {
-  // Keep its pages in the cache: dropping them costs more than it saves.
-  constexpr bool drops_pages = false;
-  const rocksdb::Options options{database_options(disk_), journal_options()};
-  return guard_.write_table(options, drops_pages, [&](TableWriter& writer) -> Status {
-    rocksdb::Status status = writer->Open(file.path);
-    for (const BlobSet::Blob& blob : blobs) {
-      if (status.ok()) status = writer->Put(blob.key.bytes(), blob.bytes);
-    }
-    rocksdb::ExternalSstFileInfo written;
-    if (status.ok()) status = writer.finish(written);
-    if (!status.ok()) return error_of(status, file.path);
-    file.checksum = std::move(written.file_checksum);
-    file.checksum_function = std::move(written.file_checksum_func_name);
-    return Done{};
-  });
-}
-
-Status Archive::ingest(const std::vector<NewFile>& files) {
-  rocksdb::IngestExternalFileArg group;
-  group.column_family = families_[1];
-  for (const NewFile& file : files) {
-    group.external_files.push_back(file.path);
-    group.files_checksums.push_back(file.checksum);
-    group.files_checksum_func_names.push_back(file.checksum_function);
-  }
-  group.options.move_files = true;
-  // Nothing reads ingested data before the next open.
-  group.options.snapshot_consistency = false;
-  // The file stays as it was written: its checksum holds, and it need not be synced again.
-  group.options.write_global_seqno = false;
-  // The checksum was made of the bytes on their way to the file. Reading them again would compare
-  // the page cache with itself.
-  group.options.verify_file_checksum = false;
-  bool begun = false;
-  environment_->tables().begin();
-  Status status = guarded([&] {
-    begun = true;
-    const rocksdb::Status ingested = database_->IngestExternalFiles({group});
-    return ingested.ok() ? Status{Done{}} : error_of(ingested, directory_ + "/rocksdb");
-  });
-  environment_->tables().end(status.ok());
-  if (status || !begun) return status;
-  // The manifest may name the files or not, so they stay. While RocksDB is stopped, further
-  // attempts would fail and leave more files, so there are none before the next open.
-  try {
-    ingest_failure_ = status.error().detail;
-    if (!guard_.is_broken()) ingest_failure_ += reopen_remedy;
-  } catch (...) {
-    ingest_failure_ = no_memory;
-  }
-  ingest_failed_.store(true, std::memory_order_release);  // mo: release [archive.ingest]
-  return ingest_status();
-}
-
 Status Archive::add(const BlobSet& blobs, LogOffset drained) {
-  SEMEL_CHECK(ingest_status());
-  // If the disk filled up during RocksDB's own bookkeeping, it would stop until the next open.
-  if (disk_.bytes_free(directory_) < blobs.bytes() + blobs.bytes() / 8 + space_margin) {
-    return Error{ErrorCode::storage_failed,
-                 directory_ + ": no space for " + std::to_string(blobs.bytes()) + " bytes"};
-  }
-  NewFiles files{*this};
-  if (drained != 0) SEMEL_CHECK(files.write({{{0, drained, 0}, {}}}));
-  for (const auto& [span, file] : blobs.spans()) SEMEL_CHECK(files.write(file));
-  if (!files.all().empty()) SEMEL_CHECK(ingest(files.all()));
+  SEMEL_CHECK(ingestion_.add({*database_, *families_[1]}, blobs, drained));
   return drained == 0 ? Status{Done{}} : delete_files({0, 0, 0}, {0, drained - 1, 0});
 }
 

@@ -1,14 +1,9 @@
 // The database of a storage: the mutations drained from the log, in RocksDB's files.
-//
-// Concurrency
-//   add() and other functions that change files: one thread at a time.
-//   [archive.ingest]  that an ingestion failed: release store after its text is complete, acquire
-//                     load before the text is read.
+// Functions that change files: one thread at a time.
 #pragma once
 
 #include <rocksdb/db.h>
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,7 +14,9 @@
 #include "semel/storage.hpp"
 #include "semel/types.hpp"
 #include "storage/archive/blob_set.hpp"
+#include "storage/archive/database_options.hpp"
 #include "storage/archive/description.hpp"
+#include "storage/archive/ingestion.hpp"
 #include "storage/archive/kept_tables.hpp"
 #include "storage/archive/rocks_guard.hpp"
 #include "storage/archive/rocks_log.hpp"
@@ -91,11 +88,7 @@ class Archive {
   [[nodiscard]] bool is_broken() const noexcept { return guard_.is_broken(); }
   /// An error: an ingestion failed, and no more files are ingested until the next open.
   /// Thread-safe.
-  [[nodiscard]] Status ingest_status() const {
-    // mo: acquire [archive.ingest]
-    if (!ingest_failed_.load(std::memory_order_acquire)) return Done{};
-    return Error{ErrorCode::storage_failed, ingest_failure_};
-  }
+  [[nodiscard]] Status ingest_status() const { return ingestion_.status(); }
 
  private:
   Archive(Disk& disk, std::string directory)
@@ -103,21 +96,6 @@ class Archive {
         directory_(std::move(directory)),
         environment_(std::make_unique<KeptTablesEnv>(disk.env())) {}
   [[nodiscard]] Status open_database(const Setup& setup);
-  /// False: `visit` returned false.
-  [[nodiscard]] Result<bool> read_blobs_of(const std::string& path, SpanNumber first,
-                                           const std::function<bool(std::string)>& visit);
-  [[nodiscard]] Result<bool> visit_blobs(rocksdb::Iterator& blob, const std::string& path,
-                                         SpanNumber first,
-                                         const std::function<bool(std::string)>& visit) const;
-  /// A file in drain/ that is complete.
-  struct NewFile {
-    std::string path;
-    std::string checksum;  // of all of its bytes, see file_checksum.hpp
-    std::string checksum_function;
-  };
-  class NewFiles;
-  [[nodiscard]] Status write_file(const std::vector<BlobSet::Blob>& blobs, NewFile& file);
-  [[nodiscard]] Status ingest(const std::vector<NewFile>& files);
   [[nodiscard]] Status delete_files(const BlobKey& first, const BlobKey& last);
 
   Disk& disk_;
@@ -131,19 +109,7 @@ class Archive {
   const std::shared_ptr<ErrorListener> errors_ = std::make_shared<ErrorListener>();
   Description description_;
   bool keeps_log_ = false;  // opened on a full disk: data of RocksDB's log is in memory alone
-  std::uint64_t file_number_ = 0;
-  std::string ingest_failure_;              // written once, before [archive.ingest]
-  std::atomic<bool> ingest_failed_{false};  // [archive.ingest]
+  Ingestion ingestion_{disk_, directory_, guard_, environment_->tables()};
 };
-
-/// Ends the text of an error that only another open can end.
-inline constexpr std::string_view reopen_remedy = "; open the storage again";
-
-/// Of RocksDB, at a time. They are read once, at recovery.
-inline constexpr int tables_open_max = 256;
-
-/// Options of the database and of the journal's family, also for the tools.
-[[nodiscard]] rocksdb::Options database_options(Disk& disk);
-[[nodiscard]] rocksdb::ColumnFamilyOptions journal_options();
 
 }  // namespace semel::storage
