@@ -143,7 +143,7 @@ ROOMS = (
     'storage/backup', 'storage/start', 'storage/files', 'storage/sync', 'storage/drain',
     'storage', 'storage/repair',
     'replication/core', 'replication/state', 'replication/log', 'replication/transport',
-    'replication/node',
+    'replication/proposals', 'replication/node',
     'net/resp', 'net/time', 'net/stats', 'net/acl', 'net/settings',
     'lua_compat/runtime', 'lua_compat/libraries', 'lua_compat/interpreter', 'lua_compat/matcher',
     'net/session', 'net/events', 'net/commands', 'net/claims', 'net/scripts', 'net/cluster',

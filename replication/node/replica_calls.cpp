@@ -1,23 +1,11 @@
-// Proposals: from callers to entries, and from applied entries back to callers.
+// Proposals: from callers to entries or to the leader, and from applied entries back to callers.
 #include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/random.hpp"
 #include "replication/node/replica_loop.hpp"
 
 namespace semel::replication {
-namespace {
-
-/// Entries of this leader that are under way at once. While they are, what comes is gathered into
-/// the next one, so that one sync of each node is for all of it.
-constexpr std::size_t in_flight_max = 4;
-/// From this many commands under way on, the next entry begins when these are applied, or when it
-/// is full: each costs every node a sync and some ten switches between threads, whatever its size.
-constexpr std::size_t busy_commands = 16;
-constexpr std::uint64_t time_every_ms = 1'000;
-
-}  // namespace
 
 void ReplicaLoop::propose(PreparedCommand command, ProposalDone done, const ProposalTerms& terms) {
   // A longer one would end every node that has to write it.
@@ -27,192 +15,59 @@ void ReplicaLoop::propose(PreparedCommand command, ProposalDone done, const Prop
                                                      " bytes, in a group at most " +
                                                      std::to_string(command_bytes_max(options_))});
   }
-  submit({.command = std::move(command),
-          .done = {std::move(done), ErrorCode::outcome_unknown},
-          .repeats = terms.repeats,
-          .until = now() + static_cast<std::uint64_t>(terms.patience.count()),
-          .forwards = terms.forwards,
-          .is_numbered = terms.is_numbered,
-          .asks_again = static_cast<std::uint64_t>(terms.asks_again.count())});
+  submit(Proposal::made(std::move(command), std::move(done), terms, now()));
 }
 
 void ReplicaLoop::submit(Proposal proposal) {
-  ErrorCode refused = ErrorCode::closing;
-  {
-    base::MutexLock lock{mutex_};
-    if (!is_closed_) {
-      const std::size_t bytes = proposal.command.bytes.size();
-      if (waiting_bytes_ + bytes <= options_.proposals_bytes_max) {
-        new_proposals_.push_back(std::move(proposal));
-        waiting_bytes_ += bytes;
-        new_bytes_ += bytes;
-        const bool fills_entry =
-            new_bytes_ >= entry_bytes_max || new_proposals_.size() >= entry_commands_max;
-        if ((is_full_ && !fills_entry) || !begin_wake()) return;
-        lock.unlock();
-        return post_turn();
-      }
-      refused = ErrorCode::log_busy;
-    }
-  }
-  if (proposal.done) proposal.done(Error{refused, {}});
+  const CallQueue::Pushed pushed = calls_.push(proposal);
+  if (pushed == CallQueue::Pushed::queued) return;
+  if (pushed == CallQueue::Pushed::wakes) return post_turn();
+  const bool is_full = pushed == CallQueue::Pushed::full;
+  if (proposal.done) proposal.done(Error{is_full ? ErrorCode::log_busy : ErrorCode::closing, {}});
 }
 
-bool ReplicaLoop::is_full() const noexcept {
-  if (in_flight_.size() >= in_flight_max) return true;
-  std::size_t under_way = 0;
-  for (const InFlight& entry : in_flight_) under_way += entry.proposals.size();
-  if (under_way < busy_commands) return false;
-  if (proposals_.size() >= entry_commands_max) return false;
-  std::size_t bytes = 0;
-  for (const Proposal& each : proposals_) bytes += each.command.bytes.size();
-  return bytes < entry_bytes_max;
-}
-
-/// At the end of a turn. Whatever was submitted before has woken the loop; whatever ends an entry
-/// is followed by a turn, whose take_calls() finds the rest.
-void ReplicaLoop::show_full() {
-  if (shows_full_ || is_ended_ || !is_full()) return;
-  shows_full_ = true;
-  const base::MutexLock lock{mutex_};
-  is_full_ = true;
+void ReplicaLoop::read(ProposalDone done, const ProposalTerms& terms) {
+  Reader reader{{std::move(done), ErrorCode::closing},
+                now() + static_cast<std::uint64_t>(terms.patience.count())};
+  if (calls_.push(reader) == CallQueue::Pushed::wakes) post_turn();
 }
 
 void ReplicaLoop::take_calls() {
-  shows_full_ = is_full();
-  base::MutexLock lock{mutex_};
-  is_woken_ = false;
-  is_full_ = shows_full_;
-  SEMEL_ASSERT(waiting_bytes_ >= freed_bytes_);
-  waiting_bytes_ -= std::exchange(freed_bytes_, 0);
-  std::vector<Proposal> proposals;
-  std::vector<Reader> reads;
-  proposals.swap(new_proposals_);
-  new_bytes_ = 0;
-  reads.swap(new_reads_);
-  lock.unlock();
-  for (Proposal& each : proposals) {
-    wait_in(each.is_numbered ? held_ : proposals_, std::move(each));
-  }
-  number_held();
-  for (Reader& each : reads) reads_.push_back(std::move(each));
-}
-
-bool ReplicaLoop::may_wait(std::uint64_t until) const noexcept {
-  return !is_ended_ && now() < until;
-}
-
-void ReplicaLoop::drop_bytes(Proposal& proposal) {
-  freed_bytes_ += proposal.command.bytes.size();
-  proposal.command.bytes = {};
-}
-
-void ReplicaLoop::finish(Proposal& proposal, Result<Answer> answer) {
-  drop_bytes(proposal);
-  if (has_number(proposal)) sequences_.end(proposal.origin.sequence);
-  if (proposal.done) proposal.done(std::move(answer));
-}
-
-void ReplicaLoop::retry_or_refuse(Proposal proposal, ErrorCode why, bool is_untouched) {
-  if (!is_untouched && !proposal.is_open) {
-    proposal.is_open = true;
-    proposal.until = std::max(proposal.until, now() + proposal.asks_again);
-    // Where a node says who leads instead: that would let its client ask anew.
-    proposal.forwards = true;
-  }
-  const bool may_repeat = !proposal.is_open || has_number(proposal) || proposal.repeats;
-  if (may_repeat && !proposal.command.bytes.empty() && may_wait(proposal.until)) {
-    return wait_in(proposals_, std::move(proposal));
-  }
-  // That this time nothing was changed says nothing about the times before.
-  finish(proposal, Error{proposal.is_open ? ErrorCode::outcome_unknown : why, {}});
-}
-
-void ReplicaLoop::refuse(std::deque<Proposal>& waiting, ErrorCode why) {
-  std::deque<Proposal> proposals;
-  proposals.swap(waiting);
-  for (Proposal& each : proposals) {
-    if (may_wait(each.until)) {
-      wait_in(waiting, std::move(each));
-    } else {
-      finish(each, Error{each.is_open ? ErrorCode::outcome_unknown : why, {}});
-    }
-  }
-}
-
-void ReplicaLoop::wait_in(std::deque<Proposal>& waiting, Proposal proposal) {
-  refusal_at_ = std::min(refusal_at_, proposal.until);
-  waiting.push_back(std::move(proposal));
-}
-
-void ReplicaLoop::refuse_waiting(ErrorCode why) {
-  if (now() < refusal_at_ && !is_ended_) return;
-  refusal_at_ = ~std::uint64_t{0};
-  refuse(proposals_, why);
-  // With a number for this life they are held back for others that are under way.
-  const bool is_full = life_ != 0 && why == ErrorCode::not_leader;
-  refuse(held_, is_full ? ErrorCode::log_busy : why);
-}
-
-void ReplicaLoop::lose_in_flight() {
-  std::deque<InFlight> lost;
-  lost.swap(in_flight_);
-  for (InFlight& entry : lost) {
-    for (Proposal& each : entry.proposals) {
-      retry_or_refuse(std::move(each), ErrorCode::outcome_unknown, false);
-    }
-  }
-  for (WaitingRead& each : std::exchange(waiting_reads_, {})) {
-    refuse_reads(std::move(each.readers), ErrorCode::not_leader);
-  }
+  CallQueue::Calls calls = calls_.take(proposals_.take_change(), proposals_.is_full());
+  for (Proposal& each : calls.proposals) proposals_.add(std::move(each));
+  proposals_.number_held();
+  for (Reader& each : calls.reads) reads_.add(std::move(each));
 }
 
 void ReplicaLoop::propose_waiting() {
-  if ((proposals_.empty() && held_.empty()) || is_ended_) return;
+  const Proposals::Figures proposals = proposals_.figures();
+  if ((proposals.ready == 0 && proposals.held == 0) || is_ended_) return;
   if (!core_->is_leader() || core_->is_handing_over()) {
     forward_waiting();
-    return refuse_waiting(ErrorCode::not_leader);
+    return proposals_.refuse_waiting(ErrorCode::not_leader, now());
   }
   // What former leaders have left is applied first: its time is not known before, and an entry with
   // an earlier one stops every replica, each time that it is opened.
-  if (in_flight_.empty() && core_->applied() < core_->last()) return;
-  while (!proposals_.empty() && !is_full()) {
+  if (proposals.entries == 0 && core_->applied() < core_->last()) return;
+  while (proposals_.figures().ready != 0 && !proposals_.is_full()) {
     const std::uint64_t here = now();
-    EntryBuilder entry{next_time(), base::random_number()};
-    std::vector<Proposal> taken;
-    while (!proposals_.empty() &&
-           entry.add(proposals_.front().command, origin_of(proposals_.front()))) {
-      taken.push_back(std::move(proposals_.front()));
-      proposals_.pop_front();
-    }
-    SEMEL_ASSERT(!taken.empty());
-    last_proposal_ = here;
-    // Before: with one voter it may be applied within the call.
-    in_flight_.push_back({core_->last() + 1, core_->term(), std::move(taken)});
-    const LogIndex expected = in_flight_.back().index;
-    const Result<LogIndex> index =
-        core_->propose(here, std::make_shared<const std::string>(entry.bytes()));
-    const bool is_there = !is_ended_ && !in_flight_.empty() && in_flight_.back().index == expected;
-    if (index.ok()) {
-      SEMEL_ASSERT(*index == expected);
-      if (!is_there) continue;
-      for (Proposal& each : in_flight_.back().proposals) {
-        if (!can_ask_again(each)) drop_bytes(each);
-      }
-      continue;
-    }
-    if (!is_there) return;
-    std::vector<Proposal> refused = std::move(in_flight_.back().proposals);
-    in_flight_.pop_back();
-    for (Proposal& each : refused) retry_or_refuse(std::move(each), index.error().code, true);
-    return;
+    const std::int64_t unix_ms = next_time();
+    const LogIndex index = core_->last() + 1;
+    auto bytes = std::make_shared<const std::string>(
+        proposals_.begin_entry(index, core_->term(), unix_ms, here));
+    const Result<LogIndex> taken = core_->propose(here, std::move(bytes));
+    SEMEL_ASSERT(!taken.ok() || *taken == index);
+    const Status status = taken.ok() ? Status{semel::Done{}} : Status{taken.error()};
+    if (!proposals_.end_entry(index, status, here)) return;
   }
 }
 
 /// Time is what entries say it is: an idle group's records end by this one.
 void ReplicaLoop::propose_time() {
-  if (!core_->is_leader() || core_->is_handing_over() || !in_flight_.empty() ||
-      !proposals_.empty() || now() < last_proposal_ + time_every_ms ||
+  constexpr std::uint64_t every_ms = 1'000;
+  const Proposals::Figures proposals = proposals_.figures();
+  if (!core_->is_leader() || core_->is_handing_over() || proposals.entries != 0 ||
+      proposals.ready != 0 || now() < proposals.entry_at + every_ms ||
       state_->engine().stats().records_with_ttl == 0) {
     return;
   }
@@ -220,38 +75,7 @@ void ReplicaLoop::propose_time() {
 }
 
 void ReplicaLoop::queue_time() {
-  auto prepared = prepare({TimeCommand{}});
-  SEMEL_ASSERT(prepared.ok());
-  {
-    const base::MutexLock lock{mutex_};
-    waiting_bytes_ += prepared->bytes.size();
-  }
-  wait_in(proposals_, {.command = *std::move(prepared)});
-}
-
-void ReplicaLoop::answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers) {
-  if (in_flight_.empty() || in_flight_.front().index != index) return;
-  InFlight mine = std::move(in_flight_.front());
-  in_flight_.pop_front();
-  const bool is_ours = mine.term == term;
-  for (std::size_t i = 0; i < mine.proposals.size(); ++i) {
-    Proposal& each = mine.proposals[i];
-    if (!is_ours) {  // another entry is there: it never will be
-      retry_or_refuse(std::move(each), ErrorCode::not_leader, true);
-      continue;
-    }
-    if (!answers.ok()) {
-      finish(each, Error{ErrorCode::outcome_unknown, {}});
-      continue;
-    }
-    SEMEL_ASSERT(answers->size() == mine.proposals.size());
-    const auto* const refused = std::get_if<NotApplied>(&(*answers)[i].what);
-    if (refused != nullptr && each.is_numbered) {
-      not_applied(std::move(each), refused->why);
-    } else {
-      finish(each, std::move((*answers)[i]));
-    }
-  }
+  proposals_.add_own({TimeCommand{}}, nullptr, {.is_numbered = false}, now());
 }
 
 }  // namespace semel::replication

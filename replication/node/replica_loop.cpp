@@ -29,9 +29,10 @@ ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, Rep
       kept_time_(std::move(found.time)),
       stored_(std::move(found.stored)),
       log_(std::move(found.log)),
-      forwards_(base::random_number() >> 8),
+      proposals_(owner_),
       log_identity_(found.identity),
-      snapshot_bytes_(found.snapshot_bytes) {}
+      snapshot_bytes_(found.snapshot_bytes),
+      calls_(options.proposals_bytes_max) {}
 
 ReplicaLoop::~ReplicaLoop() {
   stop();
@@ -47,15 +48,11 @@ Status ReplicaLoop::start(RequestRunner* runner) {
   SEMEL_ASSERT(log_ != nullptr);
   SEMEL_CHECK(start_parts(runner));
   guard_.emplace(context_.get_executor());
-  {
-    const base::MutexLock lock{mutex_};
-    is_closed_ = false;
-  }
+  calls_.open();
   try {
     thread_ = std::thread{[this] { run(); }};
   } catch (const std::system_error&) {
-    const base::MutexLock lock{mutex_};
-    is_closed_ = true;
+    calls_.close();
     return Error{ErrorCode::no_thread, "the replica's thread"};
   }
   return semel::Done{};
@@ -110,7 +107,8 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
 
 void ReplicaLoop::run() {
   storage::name_thread("semel-replica");
-  run_part([this] { begin_life(); });
+  run_part([this] { proposals_.begin_life(now()); });
+  wake_soon();
   for (;;) {
     try {
       if (!is_armed_ && !is_ended_) arm();
@@ -135,10 +133,7 @@ void ReplicaLoop::memory_ended() noexcept {
 }
 
 void ReplicaLoop::stop() {
-  {
-    const base::MutexLock lock{mutex_};
-    is_closed_ = true;
-  }
+  calls_.close();
   if (thread_.joinable()) {
     post_surely([this] {
       end();
@@ -147,9 +142,7 @@ void ReplicaLoop::stop() {
     thread_.join();
   }
   if (worker_.joinable()) worker_.join();
-  // Since is_closed_ was set none has begun. They are about to end.
-  // mo: acquire [replica.posting]: what they did to this object is before its end
-  while (posting_.load(std::memory_order_acquire) != 0) poll(nullptr, 0, 1);
+  while (calls_.is_waking()) poll(nullptr, 0, 1);
   context_.restart();
   context_.poll();  // what was posted meanwhile is let go
   transport_.reset();
@@ -160,41 +153,21 @@ void ReplicaLoop::stop() {
 /// is not known.
 void ReplicaLoop::end() noexcept {
   if (std::exchange(is_ended_, true)) return;
-  std::vector<Proposal> proposals;
-  std::vector<Reader> reads;
-  {
-    const base::MutexLock lock{mutex_};
-    is_closed_ = true;
-    proposals.swap(new_proposals_);
-    reads.swap(new_reads_);
-  }
+  calls_.close();
   leads_.store(false, std::memory_order_release);  // mo: release [replica.leads]
   timer_.cancel();
-  const auto let_go = [this](auto& those) {
-    for (Proposal& each : those) {
-      finish(each, Error{each.is_open ? ErrorCode::outcome_unknown : ErrorCode::closing, {}});
+  for (auto& [id, each] : forwards_.take_all()) {
+    // The destructor of a Reply answers the reader.
+    if (Proposal* const proposal = each.proposal()) {
+      proposals_.finish(*proposal, Error{ErrorCode::outcome_unknown, {}});
     }
-    those.clear();
-  };
-  for (InFlight& entry : in_flight_) {
-    for (Proposal& each : entry.proposals) {
-      each.is_open = true;
-    }
-    let_go(entry.proposals);
   }
-  in_flight_.clear();
-  for (auto& [id, each] : forwarded_) {
-    if (each.proposal) finish(*each.proposal, Error{ErrorCode::outcome_unknown, {}});
+  for (Proposal& each : calls_.take_rest().proposals) {
+    proposals_.finish(each, Error{ErrorCode::closing, {}});
   }
-  let_go(proposals);
-  let_go(proposals_);
-  let_go(held_);
-  // The destructor of a Reply answers the reader.
-  reads.clear();
-  reads_.clear();
-  waiting_reads_.clear();
-  forwarded_.clear();
-  run_applied(log_index_max);  // they are decided, if not applied here
+  proposals_.close();
+  reads_.close();
+  applied_waits_.run(log_index_max);  // they are decided, if not applied here
   try {
     keep_time();
   } catch (const std::bad_alloc&) {  // a start lets more time pass
@@ -215,31 +188,20 @@ void ReplicaLoop::stop_with(const std::string& why) {
 
 // --- the loop ---------------------------------------------------------------------------------
 
-bool ReplicaLoop::begin_wake() {
-  if (std::exchange(is_woken_, true)) return false;
-  posting_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: under the mutex, as is_closed_
-  return true;
-}
-
-/// Not under the mutex: the loop runs at once where a processor is free, and would wait for it.
-/// Meanwhile a tick may take what was submitted, and answer it, and this replica may be ended.
+/// Not under the queue's mutex: the loop runs at once where a processor is free, and would wait for
+/// it. Meanwhile a tick may take what was submitted, and answer it, and this replica may be ended.
 void ReplicaLoop::post_turn() {
+  bool is_woken = true;
   try {
     asio::post(context_, [this] { run_part([this] { turn(); }); });
   } catch (const std::bad_alloc&) {
-    const base::MutexLock lock{mutex_};
-    is_woken_ = false;  // the next tick sees it
+    is_woken = false;  // the next tick takes the calls
   }
-  // mo: release [replica.posting]: the last use of this object
-  posting_.fetch_sub(1, std::memory_order_release);
+  calls_.end_wake(is_woken);
 }
 
 void ReplicaLoop::wake_soon() {
-  {
-    const base::MutexLock lock{mutex_};
-    if (!begin_wake()) return;
-  }
-  post_turn();
+  if (calls_.begin_wake()) post_turn();
 }
 
 void ReplicaLoop::turn() {
@@ -252,8 +214,16 @@ void ReplicaLoop::turn() {
   ask_waiting_reads();
   tell_idle();
   consider_snapshot();
-  show_full();
+  if (!is_ended_ && !calls_.shows_busy() && proposals_.is_full()) calls_.show_busy();
+  if (proposals_.figures().can_number) wake_soon();
+  check_invariants();
   apply_soon();
+}
+
+void ReplicaLoop::check_invariants() const noexcept {
+  proposals_.check_invariants();
+  forwards_.check_invariants();
+  reads_.check_invariants();
 }
 
 /// Messages and timers come between two parts. One post at a time: each turn would add another.
@@ -296,7 +266,7 @@ void ReplicaLoop::tick() {
     return stop_with("the disk has not taken " + std::to_string(unwritten_max) + " bytes");
   }
   if (core_->next_timeout() <= now()) core_->tick(now());
-  if (life_ == 0 && !begins_life_) begin_life();
+  proposals_.begin_life(now());
   propose_time();
   begin_level();
   learn_logs();
@@ -305,8 +275,8 @@ void ReplicaLoop::tick() {
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
   keep_time();
   report_changes();
-  give_up_forwarded();
-  give_up_applied();
+  lose_forwards(forwards_.take_late(now(), answer_patience()));
+  applied_waits_.give_up(now());
   turn();
   show();
 }
@@ -426,8 +396,8 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
     const base::MutexLock lock{mutex_};
     status_.level = state_->level();
   }
-  answer(index, entry.term, answers);
-  if (answers.ok()) run_applied(index);
+  proposals_.answer(index, entry.term, answers, now());
+  if (answers.ok()) applied_waits_.run(index);
   if (!answers.ok()) {
     // Its state is that of no index. It must not answer reads, and begins anew from a snapshot.
     return stop_with("entry " + std::to_string(index) + ": " + answers.error().detail);
@@ -448,9 +418,12 @@ void ReplicaLoop::changed() {
                                    : core_->leader() != 0
                                        ? "node " + std::to_string(core_->leader()) + " leads"
                                        : "no leader is known");
-  if (!leads) lose_in_flight();
+  if (!leads) {
+    proposals_.lose_entries(now());
+    reads_.lose(now());
+  }
   members_changed_ = true;  // who leads judges their logs
-  forget_forwarded([&](const Forwarded& each) { return each.leader != core_->leader(); });
+  lose_forwards(forwards_.take_of_others(core_->leader()));
   show();
 }
 
@@ -534,9 +507,7 @@ bool ReplicaLoop::knows(NodeId id) const {
 Status ReplicaLoop::call(const std::function<Status(ConsensusCore&, std::uint64_t now)>& what) {
   std::promise<Status> promise;
   auto result = promise.get_future();
-  {
-    const base::MutexLock lock{mutex_};
-    if (is_closed_) return Error{ErrorCode::closing, {}};
+  const bool is_posted = calls_.run_if_open([&] {
     asio::post(context_, [&] {
       Status done = Error{ErrorCode::closing, {}};
       run_part([&] {
@@ -547,7 +518,8 @@ Status ReplicaLoop::call(const std::function<Status(ConsensusCore&, std::uint64_
       });
       promise.set_value(std::move(done));
     });
-  }
+  });
+  if (!is_posted) return Error{ErrorCode::closing, {}};
   return result.get();
 }
 

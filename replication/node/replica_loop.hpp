@@ -2,8 +2,6 @@
 //
 // Concurrency
 //   [replica.leads]  release by the loop, acquire by callers: a hint.
-//   [replica.posting]  release by a caller that has woken the loop, acquire by stop(): its last use
-//     of this object.
 #pragma once
 
 #include <poll.h>
@@ -33,9 +31,12 @@
 #include "replication/node/group_clock.hpp"
 #include "replication/node/replica_disk.hpp"
 #include "replication/node/replica_options.hpp"
-#include "replication/node/reply.hpp"
-#include "replication/node/sequences.hpp"
 #include "replication/node/stall_watch.hpp"
+#include "replication/proposals/call_queue.hpp"
+#include "replication/proposals/forward_codec.hpp"
+#include "replication/proposals/forwards.hpp"
+#include "replication/proposals/proposals.hpp"
+#include "replication/proposals/reads.hpp"
 #include "replication/transport/peer_transport.hpp"
 
 namespace semel::replication {
@@ -73,51 +74,6 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] Status reload_tls(const PeerTls& files);
 
  private:
-  struct Proposal {
-    PreparedCommand command;  // without bytes: it cannot be proposed again
-    Reply done{};
-    bool repeats = false;
-    std::uint64_t until = 0;  // it waits for a leader
-    bool forwards = false;
-    bool is_numbered = false;      // by this node
-    std::uint64_t asks_again = 0;  // milliseconds, once is_open
-    bool is_open = false;          // it may have been decided, or may be yet
-    unsigned asked = 0;            // how often it was forwarded
-    bool is_of_peer = false;       // which is told who leads, and asks that one itself
-    Origin origin{};
-  };
-  struct Reader {
-    Reply done;
-    std::uint64_t until = 0;
-  };
-  /// An entry of this leader that is not applied yet.
-  struct InFlight {
-    LogIndex index;
-    Term term;
-    std::vector<Proposal> proposals;
-  };
-  /// To the leader, and not answered: a proposal, or else readers.
-  struct Forwarded {
-    NodeId leader;
-    std::uint64_t since;
-    std::optional<Proposal> proposal;
-    std::vector<Reader> readers;
-  };
-  /// What the leader has answered, and this node does not show yet.
-  struct AppliedWait {
-    Reply done{};  // of a proposal
-    Answer answer{};
-    std::vector<Reader> readers{};
-    std::uint64_t until = 0;
-    void end(bool is_applied);
-  };
-  struct WaitingRead {
-    std::uint64_t round;
-    LogIndex index;
-    std::vector<Reader> readers;
-    LogIndex time_index = 0;       // what has ended by the group's time has, with this entry
-    std::uint64_t time_until = 0;  // without it from then on
-  };
   /// The group's time for other threads: what was applied last, and what has passed since.
   class GroupTime final : public engine::GroupTime {
    public:
@@ -165,12 +121,11 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   // --- the loop, replica_loop.cpp ---------------------------------------------------------------
   [[nodiscard]] Status start_parts(RequestRunner* runner);
   void run();
-  /// True: the caller has to call post_turn(), once it has released the mutex. Until that returns
-  /// stop() does not.
-  [[nodiscard]] bool begin_wake() SEMEL_REQUIRES(mutex_);
+  /// Behind CallQueue::begin_wake(). Until it returns stop() does not.
   void post_turn();
   /// After whatever has happened.
   void turn();
+  void check_invariants() const noexcept;
   void apply_soon();
   void tick();
   void wake_soon();
@@ -183,9 +138,6 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   template <class What>
   void post_surely(const What& what);
   void arm();
-  void take_calls();
-  [[nodiscard]] bool is_full() const noexcept;
-  void show_full();
   void know_members();
   void show();
   void stop_with(const std::string& why);
@@ -201,7 +153,6 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void report_stalls();
   void report_disk_stall();
   void report_group_stall();
-  [[nodiscard]] std::size_t count_forwarded() const noexcept;
   [[nodiscard]] std::string what_waits() const;
   void report_members(Bytes configuration);
 
@@ -229,6 +180,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
 
   // --- proposals, replica_calls.cpp -------------------------------------------------------------
   void submit(Proposal proposal);
+  void take_calls();
   void propose_waiting();
   void propose_time();
   void queue_time();
@@ -239,62 +191,22 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void judge_logs();
   /// Puts the logs of members into the configuration. By the leader.
   void learn_logs();
-  void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers);
-  [[nodiscard]] bool may_wait(std::uint64_t until) const noexcept;
-  /// Proposes it again, later, or answers with `why`. `is_untouched`: it was not decided.
-  void retry_or_refuse(Proposal proposal, ErrorCode why, bool is_untouched);
-  /// What has not been proposed, and may not wait.
-  void refuse_waiting(ErrorCode why);
-  void refuse(std::deque<Proposal>& waiting, ErrorCode why);
-  /// Into proposals_ or held_.
-  void wait_in(std::deque<Proposal>& waiting, Proposal proposal);
-  /// The last of it.
-  void finish(Proposal& proposal, Result<Answer> answer);
-  /// It need not be asked again.
-  void drop_bytes(Proposal& proposal);
-  /// This node leads no longer, or has ended: what was under way may be decided by another.
-  void lose_in_flight();
-
-  // --- numbers of proposals, replica_numbers.cpp ------------------------------------------------
-  /// What was bound to an earlier life of this node, to connections or to itself, ends. The log
-  /// gives this life its number, without which nothing of it is proposed.
-  void begin_life();
-  void number_held();
-  [[nodiscard]] bool has_number(const Proposal& proposal) const noexcept {
-    return proposal.is_numbered && proposal.origin.sequence != 0;
-  }
-  /// As it goes to the log now.
-  [[nodiscard]] const Origin& origin_of(Proposal& proposal) noexcept;
-  /// It gets another number.
-  void renew(Proposal proposal);
-  /// What to do with a proposal of this node that the log did not take.
-  void not_applied(Proposal proposal, NotApplied::Why why);
-  /// It may be asked again, if it is not known what became of it.
-  [[nodiscard]] bool can_ask_again(const Proposal& proposal) const noexcept;
 
   // --- to the leader and back, reads, replica_forwards.cpp --------------------------------------
   void forward_waiting();
-  /// It is not known what became of those that `is` says.
-  void forget_forwarded(const std::function<bool(const Forwarded&)>& is);
-  void lose_forwarded(Forwarded forwarded, ErrorCode why, bool is_untouched);
-  /// That a leader which still leads has not answered.
-  void give_up_forwarded();
+  void lose_forwards(std::vector<Forwards::Pending> lost);
   /// Whether every replica can carry it out: else one message of a member would stop them all.
   [[nodiscard]] bool is_known(const Command& command) const;
-  /// What a peer has sent, with the peer as its origin.
-  [[nodiscard]] Result<Proposal> read_forward(NodeId from, Bytes bytes) const;
-  /// Calls it when this node has applied the entry, or lags behind for too long.
-  void when_applied(LogIndex index, AppliedWait wait);
-  void run_applied(LogIndex index);
-  void give_up_applied();
+  /// What a peer has sent, with the peer as its origin. Errors: those of its answer.
+  [[nodiscard]] Result<Proposal> read_proposal(NodeId from, Bytes bytes) const;
+  void take_proposal_reply(Proposal proposal, ForwardAnswer content);
+  void show_when_applied(LogIndex index, AppliedWaits::Wait wait);
   [[nodiscard]] std::uint64_t answer_patience() const noexcept {
     return 10 * static_cast<std::uint64_t>(options_.election.count());
   }
   void ask_waiting_reads();
-  /// Of a leader: the entry that brings the log's time up for a read; 0: none is needed.
   [[nodiscard]] LogIndex renew_time();
   [[nodiscard]] bool forward_reads();
-  void refuse_reads(std::vector<Reader> readers, ErrorCode why);
   void finish_reads();
 
   // --- snapshots, replica_snapshots.cpp ---------------------------------------------------------
@@ -335,19 +247,10 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::uint16_t port_ = 0;
 
   // Of the loop's thread.
-  std::deque<Proposal> proposals_;
-  std::deque<Proposal> held_;  // that have no number yet: so many are under way, or life_ is 0
-  Sequences sequences_;
-  std::uint64_t life_ = 0;        // of this node, as the log has numbered it; 0: not yet
-  std::uint64_t refusal_at_ = 0;  // none of proposals_ and held_ has waited for long enough before
-  std::size_t freed_bytes_ = 0;   // of waiting_bytes_, since the last turn
-  std::deque<InFlight> in_flight_;
-  std::vector<Reader> reads_;  // that no round is for yet
-  std::deque<WaitingRead> waiting_reads_;
-  std::map<std::uint64_t, Forwarded> forwarded_;
-  bool has_forwarded_reads_ = false;  // the next ones go together, when these are answered
-  std::multimap<LogIndex, AppliedWait> applied_waits_;
-  std::uint64_t forwards_;  // the newest: a leader may still answer those of an earlier life
+  Proposals proposals_;
+  Reads reads_;
+  Forwards forwards_{base::random_number() >> 8};
+  AppliedWaits applied_waits_;
   std::map<NodeId, std::string> met_;  // who has connected, and listens there
   bool members_changed_ = true;
   std::string members_reported_;
@@ -357,8 +260,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   StallWatch group_watch_;
   LogIndex leader_commit_ = 0;
   Freshness freshness_{base::random_number()};
-  LogIndex told_ = 0;  // of tell_idle()
-  std::uint64_t last_proposal_ = 0;
+  LogIndex told_ = 0;              // of tell_idle()
   std::uint64_t level_asked_ = 0;  // when begin_level() has proposed one
   std::uint64_t elections_ = 0;
   std::uint64_t log_bytes_ = 0;  // of what was applied since the last snapshot
@@ -372,27 +274,16 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::function<void()> after_snapshot_;  // what needs the worker next
   bool is_ended_ = false;
   bool is_armed_ = false;     // the timer
-  bool shows_full_ = false;   // is_full_, which this thread alone changes
-  bool begins_life_ = false;  // it was proposed
   bool is_applying_ = false;  // apply_soon() has posted
   std::thread worker_;        // one snapshot at a time is written, or checked
 
+  CallQueue calls_;
   mutable base::Mutex mutex_;
-  std::vector<Proposal> new_proposals_ SEMEL_GUARDED_BY(mutex_);
-  std::size_t waiting_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of what is, or may be, proposed
-  std::vector<Reader> new_reads_ SEMEL_GUARDED_BY(mutex_);
-  bool is_woken_ SEMEL_GUARDED_BY(mutex_) = false;
-  std::size_t new_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of new_proposals_
-  // No new entry begins: proposals are taken by the turn that follows the end of one, or when they
-  // fill one.
-  bool is_full_ SEMEL_GUARDED_BY(mutex_) = false;
-  bool is_closed_ SEMEL_GUARDED_BY(mutex_) = true;  // until start()
   ReplicaStatus status_ SEMEL_GUARDED_BY(mutex_);
   // While a snapshot begins: what the entries are that it may be cut behind.
   std::deque<SnapshotId> marks_ SEMEL_GUARDED_BY(mutex_);
   bool is_marking_ SEMEL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> leads_{false};
-  std::atomic<unsigned> posting_{0};  // threads between begin_wake() and the end of post_turn()
   std::thread thread_;
 };
 

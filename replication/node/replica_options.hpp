@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "replication/core/consensus_core.hpp"
-#include "replication/state/answer.hpp"
+#include "replication/proposals/proposal_terms.hpp"
 #include "replication/transport/transport_options.hpp"
 #include "semel/clock.hpp"
 #include "semel/options.hpp"
@@ -78,25 +78,6 @@ struct ReplicaOptions {
   bool accepts_copy = false;                  ///< of a directory that was copied (EntryLogOptions)
   /// From any thread; must not call the replica.
   std::function<void(const ReplicaEvent& event)> report{};
-};
-
-/// Called once: on the replica's thread, where it must be quick and must not wait, or at once on
-/// the caller's. Errors: not_leader and log_busy: nothing was changed; outcome_unknown: it may be
-/// applied later; closing.
-using ProposalDone = std::function<void(Result<Answer>)>;
-
-/// How a proposal, or a read, is treated while there is no leader or leaders change.
-struct ProposalTerms {
-  /// A second decision is as good as the first: it is proposed anew also where its answer could not
-  /// be kept, or the group has forgotten this node. Otherwise that is outcome_unknown.
-  bool repeats = false;
-  Millis patience{0};     ///< how long it may wait for a leader, and be asked again
-  bool forwards = false;  ///< to the leader, also where ReplicaOptions::forwards says no
-  /// From then on that it is not known what became of it, it is asked again, by whatever way, for
-  /// so long at least: by its number it is decided once.
-  Millis asks_again{0};
-  /// False: the log need not know whether it comes a second time (`repeats`), however much later.
-  bool is_numbered = true;
 };
 
 /// Bytes of one command: an entry must fit into a segment of the log, and a frame.

@@ -75,10 +75,12 @@ void ReplicaLoop::report_group_stall() {
   using What = ReplicaEvent::What;
   // Without a leader everything waits, which `role` has said.
   const bool leads = core_->is_leader();
+  const Proposals::Figures proposals = proposals_.figures();
+  // A forwarded read does not move what is applied here.
+  const bool waits =
+      proposals.entries + proposals.ready + proposals.held + forwards_.proposals() != 0;
   const bool has_work =
-      (leads && core_->applied() < core_->last()) ||
-      ((leads || core_->leader() != 0) &&
-       (!in_flight_.empty() || !proposals_.empty() || !held_.empty() || count_forwarded() != 0));
+      (leads && core_->applied() < core_->last()) || ((leads || core_->leader() != 0) && waits);
   switch (group_watch_.look(now(), has_work, core_->applied(), answer_patience())) {
     case StallWatch::Turn::begins:
       report(What::stalled, "for " + std::to_string(group_watch_.stalled_ms()) +
@@ -93,25 +95,17 @@ void ReplicaLoop::report_group_stall() {
   }
 }
 
-/// Commands: a forwarded read does not move what is applied here.
-std::size_t ReplicaLoop::count_forwarded() const noexcept {
-  return static_cast<std::size_t>(
-      std::count_if(forwarded_.begin(), forwarded_.end(),
-                    [](const auto& each) { return each.second.proposal.has_value(); }));
-}
-
 /// And for whom: entries for this node's disk or for other nodes, commands for entries.
 std::string ReplicaLoop::what_waits() const {
-  std::size_t under_way = 0;
-  for (const InFlight& entry : in_flight_) under_way += entry.proposals.size();
-  std::string text = std::to_string(under_way) + " commands are under way, " +
-                     std::to_string(count_forwarded()) + " were forwarded, " +
-                     std::to_string(proposals_.size()) + " wait, " + std::to_string(held_.size()) +
+  const Proposals::Figures proposals = proposals_.figures();
+  std::string text = std::to_string(proposals.commands) + " commands are under way, " +
+                     std::to_string(forwards_.proposals()) + " were forwarded, " +
+                     std::to_string(proposals.ready) + " wait, " + std::to_string(proposals.held) +
                      " have no number; last entry " + std::to_string(core_->last()) +
                      ", on the disk " + std::to_string(core_->stored()) + ", committed " +
                      std::to_string(core_->commit()) + ", applied " +
                      std::to_string(core_->applied());
-  if (life_ == 0) text += ", this node has no number of its own yet";
+  if (!proposals_.figures().has_life) text += ", this node has no number of its own yet";
   const std::map<NodeId, PeerStats> peers = transport_->stats();
   for (const Member& each : core_->members()) {
     if (each.id == options_.node_id) continue;

@@ -22,7 +22,7 @@ void ReplicaLoop::keep_time() {
 /// What former leaders have left is applied first: until then its time is not known.
 void ReplicaLoop::lead_time() {
   if (!core_->is_leader() || !clock_.has_to_lead(core_->term())) return;
-  if (!in_flight_.empty() || core_->applied() < core_->last()) return;
+  if (proposals_.figures().newest_entry != 0 || core_->applied() < core_->last()) return;
   const Configuration members = core_->members();
   const auto is_voter = [](const Member& each) { return each.role == MemberRole::voter; };
   clock_.lead(core_->term(),
@@ -96,7 +96,8 @@ void ReplicaLoop::show_fresh() noexcept {
 /// With more to come, the next append says it. Otherwise those who wait at a follower, and those
 /// who read there, would see what was decided up to a heartbeat later.
 void ReplicaLoop::tell_idle() {
-  if (is_ended_ || !core_->is_leader() || !in_flight_.empty() || told_ == core_->commit()) return;
+  if (is_ended_ || !core_->is_leader() || proposals_.figures().newest_entry != 0) return;
+  if (told_ == core_->commit()) return;
   told_ = core_->commit();
   for (const Member& each : core_->members()) {
     if (each.id != options_.node_id) core_->tell_commit(each.id);

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "replication/node/replica_options.hpp"
+#include "replication/proposals/proposal_terms.hpp"
 
 namespace semel::replication {
 

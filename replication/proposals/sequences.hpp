@@ -15,7 +15,7 @@ class Sequences {
  public:
   /// None: there are answers_window of them from the lowest that is waited for.
   [[nodiscard]] std::optional<std::uint64_t> take() {
-    if (waits_.size() == answers_window) return std::nullopt;
+    if (!has_free()) return std::nullopt;
     waits_.push_back(true);
     return lowest_ + waits_.size() - 1;
   }
@@ -26,6 +26,7 @@ class Sequences {
     waits_[sequence - lowest_] = false;
     for (; !waits_.empty() && !waits_.front(); ++lowest_) waits_.pop_front();
   }
+  [[nodiscard]] bool has_free() const noexcept { return waits_.size() < answers_window; }
   /// That is waited for. Where none is: the next one.
   [[nodiscard]] std::uint64_t lowest() const noexcept { return lowest_; }
 
