@@ -67,8 +67,8 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   if (const auto& known = kept_time_.found()) {
     clock_.recall(*known, kept_time_.is_of_this_boot(), static_cast<std::int64_t>(now()));
   }
+  const LogIndex snapshot = stored_.snapshot ? stored_.snapshot->index : 0;
   if (stored_.snapshot) {
-    snapshot_index_ = stored_.snapshot->index;
     clock_.saw(state_->unix_ms(), static_cast<std::int64_t>(now()), stored_.snapshot->term);
   }
   TransportOptions transport;
@@ -99,10 +99,32 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
       turn();
     });
   });
+  begin_snapshots(snapshot);
   SEMEL_CHECK(core_->start(now(), std::move(stored_)));
   know_members();
   show();
   return semel::Done{};
+}
+
+void ReplicaLoop::begin_snapshots(LogIndex newest) {
+  Snapshots::Hooks hooks;
+  hooks.work_done = [this] {
+    post_surely([this] {
+      if (is_ended_) return;
+      snapshots_->finish(now());
+      if (!is_ended_) show();
+    });
+  };
+  hooks.report = [this](ReplicaEvent::What what, const std::string& text) { report(what, text); };
+  hooks.must_reopen = [this] {
+    {
+      const base::MutexLock lock{mutex_};
+      status_.needs_reopen = true;
+    }
+    stop_with("a snapshot has come: it takes the place of the state when the replica is opened");
+  };
+  const Snapshots::Parts parts{options_, disk_, *state_, *core_, *transport_, *writer_};
+  snapshots_ = std::make_unique<Snapshots>(parts, std::move(hooks), newest, snapshot_bytes_);
 }
 
 void ReplicaLoop::run() {
@@ -141,7 +163,7 @@ void ReplicaLoop::stop() {
     });
     thread_.join();
   }
-  if (worker_.joinable()) worker_.join();
+  snapshots_.reset();
   while (calls_.is_waking()) poll(nullptr, 0, 1);
   context_.restart();
   context_.poll();  // what was posted meanwhile is let go
@@ -213,7 +235,7 @@ void ReplicaLoop::turn() {
   propose_waiting();
   ask_waiting_reads();
   tell_idle();
-  consider_snapshot();
+  if (!is_ended_) snapshots_->consider();
   if (!is_ended_ && !calls_.shows_busy() && proposals_.is_full()) calls_.show_busy();
   if (proposals_.figures().can_number) wake_soon();
   check_invariants();
@@ -297,7 +319,7 @@ void ReplicaLoop::show() {
   is.applied = core_->applied();
   is.first = core_->first();
   is.last = core_->last();
-  is.snapshot = snapshot_index_;
+  is.snapshot = snapshots_->newest();
   is.members = core_->members();
   for (const Member& each : is.members) {
     if (each.id == is.leader) is.leader_address = each.address;
@@ -310,7 +332,7 @@ void ReplicaLoop::show() {
   is.level = state_->level();
   is.level_newest = options_.level;
   is.is_changing_members = core_->is_changing_members();
-  is.is_fetching = fetching_.has_value();
+  is.is_fetching = snapshots_->is_fetching();
   is.log_bytes = writer_->disk_bytes();
   is.totals = transport_->totals();
   is.disk_is_full = writer_->is_full();
@@ -370,11 +392,7 @@ std::vector<NodeId> members_of(const RaftEntry& entry) {
 }  // namespace
 
 void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
-  {
-    const base::MutexLock lock{mutex_};
-    if (is_marking_) marks_.push_back(mark_of(index));
-  }
-  log_bytes_ += entry.data->size();
+  snapshots_->applies(index, entry.data->size());
   Result<std::vector<Answer>> answers = std::vector<Answer>{};
   const FeatureLevel level = state_->level();
   if (entry.type == EntryType::command) {
@@ -455,9 +473,9 @@ void ReplicaLoop::take_message(RaftMessage message) {
     keep_time();
     show_time();
   }
-  if (std::holds_alternative<SnapshotOffer>(message.what)) {
-    fetch_snapshot(message);
-  } else {
+  const bool is_fetched =
+      std::holds_alternative<SnapshotOffer>(message.what) && snapshots_->fetch(message);
+  if (!is_fetched) {
     const MarkNote note = mark_in(message);
     core_->receive(now(), std::move(message));
     if (!is_ended_) take_mark(note);

@@ -31,6 +31,7 @@
 #include "replication/node/group_clock.hpp"
 #include "replication/node/replica_disk.hpp"
 #include "replication/node/replica_options.hpp"
+#include "replication/node/snapshots.hpp"
 #include "replication/node/stall_watch.hpp"
 #include "replication/proposals/call_queue.hpp"
 #include "replication/proposals/forward_codec.hpp"
@@ -114,7 +115,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] FeatureLevel level() const override {
     return std::max(state_->level(), feature_level_first);
   }
-  [[nodiscard]] std::optional<std::string> snapshot_path(LogIndex index, Term term) override;
+  [[nodiscard]] std::optional<std::string> snapshot_path(LogIndex index, Term term) override {
+    return snapshots_->path_of(index, term);
+  }
   void on_event(Event event, const std::string& what) override;
   void on_starved() noexcept override { memory_ended(); }
 
@@ -138,6 +141,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   template <class What>
   void post_surely(const What& what);
   void arm();
+  void begin_snapshots(LogIndex newest);
   void know_members();
   void show();
   void stop_with(const std::string& why);
@@ -209,18 +213,6 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] bool forward_reads();
   void finish_reads();
 
-  // --- snapshots, replica_snapshots.cpp ---------------------------------------------------------
-  void consider_snapshot();
-  void take_snapshot();
-  [[nodiscard]] Result<SnapshotFront> write_snapshot(std::uint64_t& bytes);
-  void end_marking();
-  void snapshot_done(const Result<SnapshotFront>& taken, std::uint64_t bytes);
-  void fetch_snapshot(const RaftMessage& message);
-  void check_fetched(const SnapshotId& id, const std::string& path);
-  [[nodiscard]] Status take_over(const SnapshotId& id, const std::string& path);
-  void fetched(const Status& checked);
-  [[nodiscard]] SnapshotId mark_of(LogIndex index) const;
-
   const ReplicaOptions options_;
   const engine::SessionOwner owner_;
   storage::Disk& disk_;
@@ -243,6 +235,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::unique_ptr<LogWriter> writer_;
   std::unique_ptr<ConsensusCore> core_;
   std::unique_ptr<PeerTransport> transport_;
+  std::unique_ptr<Snapshots> snapshots_;
   GroupClock clock_;
   std::uint16_t port_ = 0;
 
@@ -263,26 +256,16 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   LogIndex told_ = 0;              // of tell_idle()
   std::uint64_t level_asked_ = 0;  // when begin_level() has proposed one
   std::uint64_t elections_ = 0;
-  std::uint64_t log_bytes_ = 0;  // of what was applied since the last snapshot
-  std::uint64_t cut_bytes_ = 0;  // of them, in the one that is being written
   const LogIdentity log_identity_;
   MemberLogs member_logs_;
-  std::uint64_t snapshot_bytes_;
-  LogIndex snapshot_index_ = 0;
-  bool is_snapping_ = false;
-  std::optional<SnapshotId> fetching_;
-  std::function<void()> after_snapshot_;  // what needs the worker next
+  const std::uint64_t snapshot_bytes_;  // found on the disk
   bool is_ended_ = false;
   bool is_armed_ = false;     // the timer
   bool is_applying_ = false;  // apply_soon() has posted
-  std::thread worker_;        // one snapshot at a time is written, or checked
 
   CallQueue calls_;
   mutable base::Mutex mutex_;
   ReplicaStatus status_ SEMEL_GUARDED_BY(mutex_);
-  // While a snapshot begins: what the entries are that it may be cut behind.
-  std::deque<SnapshotId> marks_ SEMEL_GUARDED_BY(mutex_);
-  bool is_marking_ SEMEL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> leads_{false};
   std::thread thread_;
 };
