@@ -84,10 +84,10 @@ Status Replica::read(ProposalTerms terms) {
   return answer.ok() ? Status{Done{}} : Status{answer.error()};
 }
 ReplicaStatus Replica::status() const {
-  return loop_->status();
+  return loop_->status().get();
 }
 bool Replica::is_leader() const noexcept {
-  return loop_->leads();
+  return loop_->status().leads();
 }
 const engine::SessionOwner& Replica::session_owner() const noexcept {
   return loop_->session_owner();
@@ -119,7 +119,7 @@ Status Replica::transfer(NodeId id) {
 }
 Status Replica::upgrade() {
   SEMEL_TRY(level, loop_->common_level());
-  if (level <= loop_->status().level) return Done{};
+  if (level <= loop_->status().get().level) return Done{};
   const Result<Answer> answer =
       propose({FeatureLevelCommand{level}}, {.repeats = true, .is_numbered = false});
   return answer.ok() ? Status{Done{}} : Status{answer.error()};

@@ -74,6 +74,14 @@ void ReplicaLoop::propose_time() {
   queue_time();
 }
 
+/// The first entry of a new group.
+void ReplicaLoop::begin_level() {
+  const std::optional<FeatureLevel> level = members_->level_to_begin(now());
+  if (!level) return;
+  proposals_.add_own({FeatureLevelCommand{*level}}, nullptr,
+                     {.repeats = true, .is_numbered = false}, now());
+}
+
 void ReplicaLoop::queue_time() {
   proposals_.add_own({TimeCommand{}}, nullptr, {.is_numbered = false}, now());
 }

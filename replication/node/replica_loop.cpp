@@ -23,6 +23,7 @@ ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, Rep
       disk_(disk),
       wall_(options.clock == nullptr ? static_cast<const Clock&>(system_clock_) : *options.clock),
       timer_(context_),
+      group_time_(wall_),
       state_(std::move(found.state)),
       votes_(std::move(found.votes)),
       vote_(found.vote),
@@ -30,9 +31,12 @@ ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, Rep
       stored_(std::move(found.stored)),
       log_(std::move(found.log)),
       proposals_(owner_),
+      reports_(options_.report),
       log_identity_(found.identity),
       snapshot_bytes_(found.snapshot_bytes),
-      calls_(options.proposals_bytes_max) {}
+      calls_(options.proposals_bytes_max) {
+  group_time_.begin(*state_);
+}
 
 ReplicaLoop::~ReplicaLoop() {
   stop();
@@ -100,8 +104,10 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
     });
   });
   begin_snapshots(snapshot);
+  members_ = std::make_unique<Members>(
+      Members::Parts{options_, *core_, *transport_, *state_, log_identity_});
   SEMEL_CHECK(core_->start(now(), std::move(stored_)));
-  know_members();
+  members_->connect();
   show();
   return semel::Done{};
 }
@@ -117,10 +123,7 @@ void ReplicaLoop::begin_snapshots(LogIndex newest) {
   };
   hooks.report = [this](ReplicaEvent::What what, const std::string& text) { report(what, text); };
   hooks.must_reopen = [this] {
-    {
-      const base::MutexLock lock{mutex_};
-      status_.needs_reopen = true;
-    }
+    status_.set_needs_reopen();
     stop_with("a snapshot has come: it takes the place of the state when the replica is opened");
   };
   const Snapshots::Parts parts{options_, disk_, *state_, *core_, *transport_, *writer_};
@@ -145,11 +148,7 @@ void ReplicaLoop::run() {
 
 void ReplicaLoop::memory_ended() noexcept {
   if (is_ended_) return;
-  {
-    const base::MutexLock lock{mutex_};
-    if (status_.failed.empty()) status_.failed = "no memory";  // within the string itself
-    status_.role = Role::follower;
-  }
+  status_.set_failed("no memory");  // within the string itself
   end();
   report(ReplicaEvent::What::stopped, "no memory");
 }
@@ -176,7 +175,7 @@ void ReplicaLoop::stop() {
 void ReplicaLoop::end() noexcept {
   if (std::exchange(is_ended_, true)) return;
   calls_.close();
-  leads_.store(false, std::memory_order_release);  // mo: release [replica.leads]
+  status_.set_leads(false);
   timer_.cancel();
   for (auto& [id, each] : forwards_.take_all()) {
     // The destructor of a Reply answers the reader.
@@ -199,13 +198,69 @@ void ReplicaLoop::end() noexcept {
 
 void ReplicaLoop::stop_with(const std::string& why) {
   if (is_ended_) return;
-  {
-    const base::MutexLock lock{mutex_};
-    if (status_.failed.empty()) status_.failed = why;
-  }
+  status_.set_failed(why);
   report(ReplicaEvent::What::stopped, "this node takes part no longer: " + why);
   end();
   show();
+}
+
+// --- for the operator's log ---------------------------------------------------------------------
+
+void ReplicaLoop::report(ReplicaEvent::What what, const std::string& text) const noexcept {
+  reports_.say(what, core_ == nullptr ? vote_.term : core_->term(), text);
+}
+
+void ReplicaLoop::on_event(Event event, const std::string& what) {
+  report(event == Event::refused ? ReplicaEvent::What::peer_refused
+                                 : ReplicaEvent::What::peer_unreachable,
+         what);
+}
+
+void ReplicaLoop::report_changes() {
+  const bool leads = core_->is_leader();
+  const bool has_leader = leads || core_->leader() != 0;
+  const Proposals::Figures proposals = proposals_.figures();
+  // A forwarded read does not move what is applied here.
+  const bool waits =
+      proposals.entries + proposals.ready + proposals.held + forwards_.proposals() != 0;
+  ReplicaReports::Facts facts;
+  facts.now = now();
+  facts.term = core_->term();
+  facts.is_disk_full = writer_->is_full();
+  facts.is_disk_writing = writer_->is_writing();
+  facts.syncs = writer_->syncs();
+  // Without a leader everything waits, which `role` has said.
+  facts.has_work = (leads && core_->applied() < core_->last()) || (has_leader && waits);
+  facts.applied = core_->applied();
+  facts.patience_ms = answer_patience();
+  // Before its first entry the group's time is not known here.
+  if (core_->applied() != 0 && has_leader) {
+    facts.clock_off_ms = clock_.off_by(static_cast<std::int64_t>(now()), unix_ms());
+  }
+  reports_.look(facts, [this] { return what_waits(); });
+}
+
+/// And for whom: entries for this node's disk or for other nodes, commands for entries.
+std::string ReplicaLoop::what_waits() const {
+  const Proposals::Figures proposals = proposals_.figures();
+  std::string text = std::to_string(proposals.commands) + " commands are under way, " +
+                     std::to_string(forwards_.proposals()) + " were forwarded, " +
+                     std::to_string(proposals.ready) + " wait, " + std::to_string(proposals.held) +
+                     " have no number; last entry " + std::to_string(core_->last()) +
+                     ", on the disk " + std::to_string(core_->stored()) + ", committed " +
+                     std::to_string(core_->commit()) + ", applied " +
+                     std::to_string(core_->applied());
+  if (!proposals.has_life) text += ", this node has no number of its own yet";
+  const std::map<NodeId, PeerStats> peers = transport_->stats();
+  for (const Member& each : core_->members()) {
+    if (each.id == options_.node_id) continue;
+    text += "; node " + std::to_string(each.id);
+    if (core_->is_leader()) text += " has " + std::to_string(core_->match(each.id));
+    const auto found = peers.find(each.id);
+    const bool is_connected = found != peers.end() && found->second.is_connected;
+    text += is_connected ? ", connected" : ", not connected";
+  }
+  return text;
 }
 
 // --- the loop ---------------------------------------------------------------------------------
@@ -229,7 +284,7 @@ void ReplicaLoop::wake_soon() {
 void ReplicaLoop::turn() {
   if (is_ended_) return;
   take_calls();
-  if (std::exchange(members_changed_, false)) know_members();
+  members_->connect();
   finish_reads();
   lead_time();
   propose_waiting();
@@ -291,7 +346,7 @@ void ReplicaLoop::tick() {
   proposals_.begin_life(now());
   propose_time();
   begin_level();
-  learn_logs();
+  members_->learn_logs(now());
   freshness_.leads(core_->heard_at(now()), core_->commit());
   show_fresh();
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
@@ -301,13 +356,6 @@ void ReplicaLoop::tick() {
   applied_waits_.give_up(now());
   turn();
   show();
-}
-
-void ReplicaLoop::know_members() {
-  std::map<NodeId, std::string> peers = met_;
-  for (const Member& each : core_->members()) peers[each.id] = peer_part(each.address);
-  transport_->set_peers(peers);
-  judge_logs();
 }
 
 void ReplicaLoop::show() {
@@ -328,7 +376,7 @@ void ReplicaLoop::show() {
   is.peers = transport_->stats();
   is.elections = elections_;
   is.syncs = writer_->syncs();
-  is.leader_commit = std::max(leader_commit_, is.commit);
+  is.leader_commit = std::max(members_->leader_commit(), is.commit);
   is.level = state_->level();
   is.level_newest = options_.level;
   is.is_changing_members = core_->is_changing_members();
@@ -336,19 +384,11 @@ void ReplicaLoop::show() {
   is.log_bytes = writer_->disk_bytes();
   is.totals = transport_->totals();
   is.disk_is_full = writer_->is_full();
-  is.stalled_ms = group_watch_.is_stalled() ? group_watch_.stalled_ms() : 0;
+  is.stalled_ms = reports_.stalled_ms();
   is.clock_off_ms = clock_.off_by(static_cast<std::int64_t>(now()), unix_ms());
   if (is_ended_) is.role = Role::follower;
   show_time();
-  const base::MutexLock lock{mutex_};
-  is.failed = status_.failed;
-  is.needs_reopen = status_.needs_reopen;
-  status_ = std::move(is);
-}
-
-ReplicaStatus ReplicaLoop::status() const {
-  const base::MutexLock lock{mutex_};
-  return status_;
+  status_.set(std::move(is));
 }
 
 // --- effects of the core ------------------------------------------------------------------------
@@ -361,7 +401,7 @@ Status ReplicaLoop::save_vote(Term term, NodeId voted_for) {
 
 void ReplicaLoop::append(LogIndex first, std::vector<RaftEntry> entries) {
   for (const RaftEntry& each : entries) {
-    members_changed_ = members_changed_ || each.type == EntryType::configuration;
+    if (each.type == EntryType::configuration) members_->note_change();
   }
   writer_->append(first, std::move(entries));
 }
@@ -407,13 +447,10 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
   } else if (const Status skipped = state_->skip(index, members_of(entry)); !skipped) {
     answers = skipped.error();
   } else if (entry.type == EntryType::configuration) {
-    report_members(*entry.data);
+    reports_.say_members(core_->term(), *entry.data);
   }
   show_time();
-  if (state_->level() != level) {  // who is answered that it is raised looks at once
-    const base::MutexLock lock{mutex_};
-    status_.level = state_->level();
-  }
+  if (state_->level() != level) status_.set_level(state_->level());
   proposals_.answer(index, entry.term, answers, now());
   if (answers.ok()) applied_waits_.run(index);
   if (!answers.ok()) {
@@ -428,10 +465,8 @@ void ReplicaLoop::install(const SnapshotOffer&) {
 
 void ReplicaLoop::changed() {
   const bool leads = core_->is_leader();
-  if (leads && !leads_.load(std::memory_order_relaxed)) {  // mo: relaxed: own thread
-    ++elections_;
-  }
-  leads_.store(leads, std::memory_order_release);  // mo: release [replica.leads]
+  if (leads && !status_.leads()) ++elections_;
+  status_.set_leads(leads);
   report(ReplicaEvent::What::role, leads ? "this node leads"
                                    : core_->leader() != 0
                                        ? "node " + std::to_string(core_->leader()) + " leads"
@@ -440,7 +475,7 @@ void ReplicaLoop::changed() {
     proposals_.lose_entries(now());
     reads_.lose(now());
   }
-  members_changed_ = true;  // who leads judges their logs
+  members_->note_change();  // who leads judges their logs
   lose_forwards(forwards_.take_of_others(core_->leader()));
   show();
 }
@@ -457,15 +492,11 @@ void ReplicaLoop::on_message(RaftMessage message) {
 }
 
 void ReplicaLoop::take_message(RaftMessage message) {
-  // It has forgotten whom it has voted for, and what it had acknowledged.
-  if (std::holds_alternative<VoteReply>(message.what) &&
-      has_other_log(core_->members(), message.from, transport_->log_of(message.from))) {
+  if (std::holds_alternative<VoteReply>(message.what) && members_->has_lost_log(message.from))
     return;
-  }
-  // What a leader has committed, not only what of it has come: how far this node lags behind.
   const auto* const append = std::get_if<AppendRequest>(&message.what);
   if (append != nullptr && message.term >= core_->term()) {
-    leader_commit_ = std::max(leader_commit_, append->commit);
+    members_->note_commit(append->commit);
   }
   // Whoever wins has heard a majority.
   clock_.hear(message, core_->term(), static_cast<std::int64_t>(now()));
@@ -483,41 +514,11 @@ void ReplicaLoop::take_message(RaftMessage message) {
   if (!is_ended_) turn();
 }
 
-/// Without a vote, and far behind. What comes as it is decided is never held up.
-bool ReplicaLoop::is_joining() const {
-  constexpr LogIndex far = 1'000;
-  if (leader_commit_ < core_->last() + far) return false;
-  const Configuration members = core_->members();
-  return std::none_of(members.begin(), members.end(), [this](const Member& each) {
-    return each.id == options_.node_id && each.role == MemberRole::voter;
-  });
-}
-
 void ReplicaLoop::on_peer(NodeId id, const std::string& address) {
-  if (!is_ended_) run_part([&] { meet(id, address); });
-}
-
-void ReplicaLoop::meet(NodeId id, const std::string& address) {
-  if (!split_address(peer_part(address))) return;
-  for (const Member& each : core_->members()) {
-    if (each.id == id) return;
-  }
-  // A leader that this node does not know yet: it can be answered only over a connection to it.
-  std::string peer = peer_part(address);
-  if (met_.size() >= members_max && met_.count(id) == 0) met_.clear();  // the leader comes again
-  std::string& known = met_[id];
-  if (known != peer) members_changed_ = true;
-  known = std::move(peer);
-  turn();
-}
-
-bool ReplicaLoop::knows(NodeId id) const {
-  const Configuration members = core_->members();
-  // Its configuration may be an older one, and who comes its leader.
-  const NodeId leader = core_->leader();
-  if (members.empty() || (!core_->is_leader() && (leader == 0 || leader == id))) return true;
-  return std::any_of(members.begin(), members.end(),
-                     [&](const Member& each) { return each.id == id; });
+  if (is_ended_) return;
+  run_part([&] {
+    if (members_->meet(id, address)) turn();
+  });
 }
 
 // --- calls of operators ------------------------------------------------------------------
@@ -539,6 +540,22 @@ Status ReplicaLoop::call(const std::function<Status(ConsensusCore&, std::uint64_
   });
   if (!is_posted) return Error{ErrorCode::closing, {}};
   return result.get();
+}
+
+Result<FeatureLevel> ReplicaLoop::common_level() {
+  Result<FeatureLevel> common = Error{ErrorCode::closing, {}};
+  SEMEL_CHECK(call([&](ConsensusCore&, std::uint64_t) {
+    common = members_->common_level();
+    return common.ok() ? Status{semel::Done{}} : Status{common.error()};
+  }));
+  return common;
+}
+
+Status ReplicaLoop::promote(NodeId id) {
+  return call([&](ConsensusCore& core, std::uint64_t now) -> Status {
+    SEMEL_CHECK(members_->check_promotion(id));
+    return core.promote(now, id);
+  });
 }
 
 Status ReplicaLoop::reload_tls(const PeerTls& files) {

@@ -1,7 +1,4 @@
 // The one thread of a replica, and what it has. Others leave their calls here.
-//
-// Concurrency
-//   [replica.leads]  release by the loop, acquire by callers: a hint.
 #pragma once
 
 #include <poll.h>
@@ -22,17 +19,18 @@
 #include <utility>
 #include <vector>
 
-#include "base/mutex.hpp"
 #include "base/random.hpp"
-#include "engine/logged/group_time.hpp"
 #include "replication/core/log_identity.hpp"
 #include "replication/log/log_writer.hpp"
 #include "replication/node/freshness.hpp"
 #include "replication/node/group_clock.hpp"
+#include "replication/node/members.hpp"
+#include "replication/node/published_status.hpp"
+#include "replication/node/published_time.hpp"
 #include "replication/node/replica_disk.hpp"
 #include "replication/node/replica_options.hpp"
+#include "replication/node/replica_reports.hpp"
 #include "replication/node/snapshots.hpp"
-#include "replication/node/stall_watch.hpp"
 #include "replication/proposals/call_queue.hpp"
 #include "replication/proposals/forward_codec.hpp"
 #include "replication/proposals/forwards.hpp"
@@ -58,10 +56,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] bool is_own_thread() const noexcept {
     return std::this_thread::get_id() == thread_.get_id();
   }
-  [[nodiscard]] ReplicaStatus status() const;
-  [[nodiscard]] bool leads() const noexcept {
-    return leads_.load(std::memory_order_acquire);  // mo: acquire [replica.leads]
-  }
+  [[nodiscard]] const PublishedStatus& status() const noexcept { return status_; }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] std::size_t bytes_besides() const noexcept { return state_->bytes_besides(); }
   [[nodiscard]] const engine::SessionOwner& session_owner() const noexcept { return owner_; }
@@ -75,23 +70,6 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] Status reload_tls(const PeerTls& files);
 
  private:
-  /// The group's time for other threads: what was applied last, and what has passed since.
-  class GroupTime final : public engine::GroupTime {
-   public:
-    explicit GroupTime(const ReplicaLoop& loop) noexcept : loop_(loop) {}
-    [[nodiscard]] Timestamp now() const noexcept override;
-    [[nodiscard]] std::int64_t unix_ms() const noexcept override {
-      return now().time_since_epoch().count();
-    }
-    [[nodiscard]] std::int64_t wall_offset_ms() const noexcept override { return 0; }
-    [[nodiscard]] std::optional<Timestamp> if_current() const noexcept override;
-
-   private:
-    [[nodiscard]] Timestamp at(std::uint64_t boot_ms) const noexcept;
-
-    const ReplicaLoop& loop_;
-  };
-
   // --- of the core ------------------------------------------------------------------------------
   [[nodiscard]] Status save_vote(Term term, NodeId voted_for) override;
   void append(LogIndex first, std::vector<RaftEntry> entries) override;
@@ -109,9 +87,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void on_forward_reply(NodeId from, ForwardReply reply) override;
   void take_forward_reply(NodeId from, ForwardReply reply);
   void on_peer(NodeId id, const std::string& address) override;
-  void meet(NodeId id, const std::string& address);
-  [[nodiscard]] bool is_joining() const override;
-  [[nodiscard]] bool knows(NodeId id) const override;
+  [[nodiscard]] bool is_joining() const override { return members_->is_joining(); }
+  [[nodiscard]] bool knows(NodeId id) const override { return members_->knows(id); }
   [[nodiscard]] FeatureLevel level() const override {
     return std::max(state_->level(), feature_level_first);
   }
@@ -142,23 +119,15 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void post_surely(const What& what);
   void arm();
   void begin_snapshots(LogIndex newest);
-  void know_members();
   void show();
   void stop_with(const std::string& why);
   /// Takes no memory.
   void end() noexcept;
   [[nodiscard]] std::uint64_t now() const noexcept;
   [[nodiscard]] std::int64_t unix_ms() const noexcept;
-  // --- for the operator's log, replica_reports.cpp
   void report(ReplicaEvent::What what, const std::string& text) const noexcept;
-  /// What has begun or ended since the last time.
   void report_changes();
-  /// The disk, and the group, where they have something to do and do not get on.
-  void report_stalls();
-  void report_disk_stall();
-  void report_group_stall();
   [[nodiscard]] std::string what_waits() const;
-  void report_members(Bytes configuration);
 
   // --- the group's time, and how current this node is, replica_time.cpp -------------------------
   void show_time() noexcept;
@@ -176,9 +145,9 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
     std::int64_t unix_ms = 0;  // of the leader; 0: it does not say
   };
   [[nodiscard]] static MarkNote mark_in(const RaftMessage& message) noexcept;
-  /// Behind the core, which knows by then whose term it is.
+  /// Call after the core has processed the message, so its term is current.
   void take_mark(const MarkNote& note);
-  /// Others may repeat what is here for so long as it is fresh.
+  /// Publishes until when callers may answer repeats from this replica.
   void show_fresh() noexcept;
   void tell_idle();
 
@@ -188,13 +157,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void propose_waiting();
   void propose_time();
   void queue_time();
-  // --- the level of features, replica_level.cpp
-  [[nodiscard]] Result<FeatureLevel> known_to_all() const;
   void begin_level();
-  /// Of a leader: connects with no member that has another log than it had.
-  void judge_logs();
-  /// Puts the logs of members into the configuration. By the leader.
-  void learn_logs();
 
   // --- to the leader and back, reads, replica_forwards.cpp --------------------------------------
   void forward_waiting();
@@ -221,10 +184,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   boost::asio::io_context context_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guard_;
   boost::asio::steady_timer timer_;
-  // Outlive the engine, whose waits look at the group's time.
-  std::atomic<std::int64_t> time_offset_{0};     // of it from CLOCK_BOOTTIME
-  std::atomic<std::uint64_t> current_until_{0};  // GroupTime::if_current()
-  const GroupTime group_time_{*this};
+  PublishedTime group_time_;  // outlives the engine, whose waits look at it
   std::unique_ptr<StateMachine> state_;
   RequestRunner* runner_ = nullptr;  // of state_
   std::unique_ptr<VoteFile> votes_;
@@ -236,6 +196,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   std::unique_ptr<ConsensusCore> core_;
   std::unique_ptr<PeerTransport> transport_;
   std::unique_ptr<Snapshots> snapshots_;
+  std::unique_ptr<Members> members_;
   GroupClock clock_;
   std::uint16_t port_ = 0;
 
@@ -244,29 +205,18 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   Reads reads_;
   Forwards forwards_{base::random_number() >> 8};
   AppliedWaits applied_waits_;
-  std::map<NodeId, std::string> met_;  // who has connected, and listens there
-  bool members_changed_ = true;
-  std::string members_reported_;
-  bool full_reported_ = false;
-  bool off_reported_ = false;
-  StallWatch disk_watch_;
-  StallWatch group_watch_;
-  LogIndex leader_commit_ = 0;
+  ReplicaReports reports_;
   Freshness freshness_{base::random_number()};
-  LogIndex told_ = 0;              // of tell_idle()
-  std::uint64_t level_asked_ = 0;  // when begin_level() has proposed one
+  LogIndex told_ = 0;  // of tell_idle()
   std::uint64_t elections_ = 0;
   const LogIdentity log_identity_;
-  MemberLogs member_logs_;
   const std::uint64_t snapshot_bytes_;  // found on the disk
   bool is_ended_ = false;
   bool is_armed_ = false;     // the timer
   bool is_applying_ = false;  // apply_soon() has posted
 
   CallQueue calls_;
-  mutable base::Mutex mutex_;
-  ReplicaStatus status_ SEMEL_GUARDED_BY(mutex_);
-  std::atomic<bool> leads_{false};
+  PublishedStatus status_;
   std::thread thread_;
 };
 

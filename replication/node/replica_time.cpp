@@ -7,8 +7,7 @@ namespace semel::replication {
 
 void ReplicaLoop::show_time() noexcept {
   const auto here = static_cast<std::int64_t>(now());
-  // mo: relaxed: a time, not an order
-  time_offset_.store(clock_.at(here) - here, std::memory_order_relaxed);
+  group_time_.set_offset(clock_.at(here) - here);
 }
 
 void ReplicaLoop::keep_time() {
@@ -36,24 +35,6 @@ std::int64_t ReplicaLoop::next_time() {
   return clock_.next(static_cast<std::int64_t>(now()), unix_ms());
 }
 
-Timestamp ReplicaLoop::GroupTime::now() const noexcept {
-  return at(loop_.now());
-}
-
-Timestamp ReplicaLoop::GroupTime::at(std::uint64_t boot_ms) const noexcept {
-  const auto here = static_cast<std::int64_t>(boot_ms);
-  // mo: relaxed: as where it is set
-  const Timestamp passed{Millis{here + loop_.time_offset_.load(std::memory_order_relaxed)}};
-  return std::max(passed, loop_.state_->now());
-}
-
-std::optional<Timestamp> ReplicaLoop::GroupTime::if_current() const noexcept {
-  const std::uint64_t here = loop_.now();
-  // mo: relaxed: a time, not an order
-  if (here >= loop_.current_until_.load(std::memory_order_relaxed)) return std::nullopt;
-  return at(here);
-}
-
 ReplicaLoop::MarkNote ReplicaLoop::mark_in(const RaftMessage& message) noexcept {
   MarkNote note{.from = message.from, .term = message.term, .unix_ms = 0};
   if (const auto* const append = std::get_if<AppendRequest>(&message.what)) {
@@ -68,10 +49,7 @@ ReplicaLoop::MarkNote ReplicaLoop::mark_in(const RaftMessage& message) noexcept 
 }
 
 void ReplicaLoop::take_mark(const MarkNote& note) {
-  if (note.is_reply && note.term == core_->term() && core_->is_leader() &&
-      core_->match(note.from) != 0) {
-    member_logs_.replied(note.term, note.from, transport_->log_of(note.from));
-  }
+  if (note.is_reply) members_->note_reply(note.from, note.term);
   if (note.mark != 0 && note.term == core_->term()) {
     if (note.is_reply && core_->is_leader()) {
       freshness_.replied(note.from, note.term, note.mark, now());
@@ -89,8 +67,7 @@ void ReplicaLoop::take_mark(const MarkNote& note) {
 void ReplicaLoop::show_fresh() noexcept {
   const std::uint64_t at = freshness_.fresh_at(core_->applied());
   const bool is_current = at != 0 && clock_.is_close();
-  // mo: relaxed: as where it is read
-  current_until_.store(is_current ? at + answer_patience() : 0, std::memory_order_relaxed);
+  group_time_.set_current_until(is_current ? static_cast<std::int64_t>(at + answer_patience()) : 0);
 }
 
 /// With more to come, the next append says it. Otherwise those who wait at a follower, and those
