@@ -28,7 +28,7 @@ Status ConsensusCore::check_change() const {
     return Error{ErrorCode::refused, "another change of members is under way"};
   }
   // Before that, a change of the leader before may be undone by one of ours.
-  if (term_of(commit()) != term()) {
+  if (log_.term_of(commit()) != term()) {
     return Error{ErrorCode::refused, "the leader has not begun its term yet"};
   }
   return Done{};
@@ -158,12 +158,8 @@ Status ConsensusCore::transfer(std::uint64_t now, NodeId id) {
 
 // --- reads ----------------------------------------------------------------------------------
 
-LogIndex ConsensusCore::read_index() const noexcept {
-  return read_index_;
-}
-
 bool ConsensusCore::knows_decided() const {
-  return !failed_ && is_leader() && term_of(commit()) == term();
+  return !failed_ && is_leader() && log_.term_of(commit()) == term();
 }
 
 Result<std::uint64_t> ConsensusCore::read(std::uint64_t now) {
@@ -171,12 +167,11 @@ Result<std::uint64_t> ConsensusCore::read(std::uint64_t now) {
     return Error{ErrorCode::not_leader, {}};
   }
   begin(now);
-  ++read_round_;
-  read_index_ = commit();
+  const std::uint64_t round = answers_.begin_round(commit());
   send_probes();
-  confirm_reads();
+  answers_.count_rounds(members());
   busy_ = false;
-  return read_round_;
+  return round;
 }
 
 /// To voters that have not confirmed the newest round. A probe may be lost, or come to a node that
@@ -184,27 +179,12 @@ Result<std::uint64_t> ConsensusCore::read(std::uint64_t now) {
 void ConsensusCore::send_probes() {
   for (const Member& each : members()) {
     if (each.id == options_.id || each.role != MemberRole::voter) continue;
-    const auto found = probed_.find(each.id);
-    if (found != probed_.end() && found->second >= read_round_) continue;
+    if (answers_.has_confirmed(each.id)) continue;
     effects_.send({.from = options_.id,
                    .to = each.id,
                    .term = term(),
-                   .what = ReadProbe{.round = read_round_}});
+                   .what = ReadProbe{.round = answers_.round()}});
   }
-}
-
-/// The newest round that a majority has confirmed.
-void ConsensusCore::confirm_reads() {
-  std::vector<std::uint64_t> rounds;
-  for (const Member& each : members()) {
-    if (each.role != MemberRole::voter) continue;
-    const auto found = probed_.find(each.id);
-    const std::uint64_t theirs = found == probed_.end() ? 0 : found->second;
-    rounds.push_back(each.id == options_.id ? read_round_ : theirs);
-  }
-  if (rounds.empty()) return;
-  std::sort(rounds.begin(), rounds.end(), std::greater<>{});
-  read_confirmed_ = std::max(read_confirmed_, rounds[rounds.size() / 2]);
 }
 
 /// It is in the asker's term, so it has voted for no later leader.
@@ -218,17 +198,14 @@ void ConsensusCore::answer_probe(const RaftMessage& message) {
 
 void ConsensusCore::count_probe(const RaftMessage& message) {
   const std::uint64_t round = std::get<ReadReply>(message.what).round;
-  if (!is_leader() || message.term != term() || round > read_round_) return;
-  std::uint64_t& known = probed_[message.from];
-  known = std::max(known, round);
-  confirm_reads();
+  if (!is_leader() || message.term != term() || round > answers_.round()) return;
+  answers_.note_round(message.from, round);
+  answers_.count_rounds(members());
 }
 
 void ConsensusCore::tell_commit(NodeId id) {
   if (!knows_decided() || member(id) == nullptr) return;
-  LogIndex& told = told_[id];
-  if (told >= commit()) return;
-  told = commit();
+  if (!answers_.note_told(id, commit())) return;
   effects_.send({.from = options_.id,
                  .to = id,
                  .term = term(),
@@ -241,7 +218,7 @@ void ConsensusCore::take_notice(std::uint64_t now, const RaftMessage& message) {
   const CommitNotice& notice = std::get<CommitNotice>(message.what);
   if (is_leader() || message.term != term() || leader() != message.from || installing_) return;
   // An equal term at an index means an equal log up to it.
-  if (notice.index <= commit() || term_of(notice.index) != notice.index_term) return;
+  if (notice.index <= commit() || log_.term_of(notice.index) != notice.index_term) return;
   RaftMessage heartbeat = message;
   heartbeat.what = AppendRequest{.previous_index = notice.index,
                                  .previous_term = notice.index_term,
@@ -263,23 +240,12 @@ void ConsensusCore::note_echo(const RaftMessage& message) {
     echo_ = std::max(echo_, append->echo);
   } else if (const auto* reply = std::get_if<AppendReply>(&message.what)) {
     if (!is_leader()) return;
-    std::uint64_t& known = echoes_[message.from];
-    known = std::max(known, reply->echo);
+    answers_.note_echo(message.from, reply->echo);
   }
 }
 
 std::uint64_t ConsensusCore::heard_at(std::uint64_t now) const {
-  if (!knows_decided()) return 0;
-  std::vector<std::uint64_t> times;
-  for (const Member& each : members()) {
-    if (each.role != MemberRole::voter) continue;
-    const auto found = echoes_.find(each.id);
-    const std::uint64_t theirs = found == echoes_.end() ? 0 : found->second;
-    times.push_back(each.id == options_.id ? now : theirs);
-  }
-  if (times.empty()) return 0;
-  std::sort(times.begin(), times.end(), std::greater<>{});
-  return times[times.size() / 2];
+  return knows_decided() ? answers_.heard_at(members(), now) : 0;
 }
 
 std::uint64_t ConsensusCore::lease_until(std::uint64_t now) const {

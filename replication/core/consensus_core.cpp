@@ -15,7 +15,7 @@ void ConsensusCore::ShimDeleter::operator()(raft_shim* shim) const noexcept {
 
 ConsensusCore::ConsensusCore(const ConsensusOptions& options, ConsensusEffects& effects,
                              raft_shim* shim)
-    : options_(options), effects_(effects), shim_(shim) {}
+    : options_(options), effects_(effects), shim_(shim), answers_(options.id) {}
 ConsensusCore::~ConsensusCore() = default;
 
 Result<std::unique_ptr<ConsensusCore>> ConsensusCore::make(const ConsensusOptions& options,
@@ -92,14 +92,6 @@ std::uint64_t ConsensusCore::next_timeout() const noexcept {
   return raft_shim_timeout(shim_.get());
 }
 
-const RaftEntry* ConsensusCore::entry(LogIndex index) const noexcept {
-  return index < first_ || index > last() ? nullptr : &log_[index - first_];
-}
-Term ConsensusCore::term_of(LogIndex index) const noexcept {
-  if (const RaftEntry* found = entry(index)) return found->term;
-  return index != 0 && index == snapshot_.index ? snapshot_.term : 0;
-}
-
 Configuration ConsensusCore::members() const {
   Configuration found;
   for (std::size_t i = 0; i < raft_shim_member_count(shim_.get()); ++i) {
@@ -113,7 +105,7 @@ Configuration ConsensusCore::members() const {
 // --- events ---------------------------------------------------------------------------------
 
 Status ConsensusCore::start(std::uint64_t now, StoredState stored) {
-  SEMEL_ASSERT(!busy_ && log_.empty() && applied_ == 0);
+  SEMEL_ASSERT(!busy_ && log_.last() == 0 && applied_ == 0);
   const LogIndex last = stored.first + stored.entries.size() - 1;
   if (stored.first == 0 || (!stored.snapshot && stored.first != 1) ||
       (stored.snapshot && (stored.first > stored.snapshot->index + 1 ||
@@ -130,16 +122,14 @@ Status ConsensusCore::start(std::uint64_t now, StoredState stored) {
   started_ = now;
   // One that has never voted has promised nothing.
   sits_out_ = options_.guards.sits_out && stored.term > 1;
-  first_ = stored.first;
-  log_.assign(stored.entries.begin(), stored.entries.end());
+  log_.begin(stored.snapshot.value_or(SnapshotId{}), stored.first, stored.entries);
   ShimMembers members;
   raft_shim_snapshot snapshot{};
   if (stored.snapshot) {
-    snapshot_ = *stored.snapshot;
-    applied_ = committed_ = snapshot_.index;
-    applied_members_ = snapshot_.configuration;
-    applied_members_index_ = snapshot_.configuration_index;
-    snapshot = to_shim(snapshot_, members);
+    applied_ = committed_ = stored.snapshot->index;
+    applied_members_ = stored.snapshot->configuration;
+    applied_members_index_ = stored.snapshot->configuration_index;
+    snapshot = to_shim(*stored.snapshot, members);
   }
   const std::vector<raft_shim_entry> entries = to_shim(stored.entries);
   raft_shim_update update;
@@ -164,7 +154,7 @@ void ConsensusCore::tick(std::uint64_t now) {
   const int error = raft_shim_tick(shim_.get(), now, &update);
   carry_out(error, update, {});
   // A read must not wait for ever for a probe that was lost.
-  if (!failed_ && is_leader() && read_confirmed_ < read_round_) send_probes();
+  if (!failed_ && is_leader() && answers_.confirmed() < answers_.round()) send_probes();
   after(now);
 }
 
@@ -186,7 +176,7 @@ void ConsensusCore::report_persisted(std::uint64_t now) {
   if (failed_ || persisted_ == 0 || installing_ || role() == Role::candidate) return;
   const LogIndex index = std::exchange(persisted_, 0);
   // What was replaced since is not on the disk.
-  const RaftEntry* const found = entry(index);
+  const RaftEntry* const found = log_.entry(index);
   if (found == nullptr || found->term != persisted_term_) return;
   if (index <= stored()) return;
   raft_shim_update update;
@@ -204,13 +194,13 @@ bool ConsensusCore::submit(std::uint64_t now, EntryType type, SharedData data, i
 
 Result<LogIndex> ConsensusCore::propose(std::uint64_t now, SharedData data) {
   if (failed_ || !is_leader() || is_handing_over()) return Error{ErrorCode::not_leader, {}};
-  if (options_.guards.bounds_uncommitted && last() - commit() >= options_.uncommitted_max) {
+  if (options_.guards.bounds_uncommitted && log_.last() - commit() >= options_.uncommitted_max) {
     return Error{ErrorCode::log_busy, {}};
   }
   begin(now);
   int error = 0;
   const bool is_done = submit(now, EntryType::command, std::move(data), error);
-  const LogIndex index = last();
+  const LogIndex index = log_.last();
   after(now);
   if (is_done) return index;
   return Error{error == 0 ? ErrorCode::closing : ErrorCode::memory_full, {}};
@@ -219,20 +209,15 @@ Result<LogIndex> ConsensusCore::propose(std::uint64_t now, SharedData data) {
 void ConsensusCore::snapshot_taken(std::uint64_t now, const SnapshotId& snapshot,
                                    std::size_t trailing) {
   // One that was installed meanwhile is newer.
-  if (failed_ || installing_ || snapshot.index <= snapshot_.index) return;
+  if (failed_ || installing_ || snapshot.index <= log_.snapshot().index) return;
   begin(now);
-  SEMEL_ASSERT(snapshot.index <= applied_ && term_of(snapshot.index) == snapshot.term);
+  SEMEL_ASSERT(snapshot.index <= applied_ && log_.term_of(snapshot.index) == snapshot.term);
   ShimMembers members;
   const raft_shim_snapshot taken = to_shim(snapshot, members);
   raft_shim_update update;
   const int error =
       raft_shim_taken(shim_.get(), now, &taken, static_cast<unsigned>(trailing), &update);
-  snapshot_ = snapshot;
-  const LogIndex keep = snapshot.index - std::min<LogIndex>(trailing, snapshot.index);
-  while (first_ <= keep && !log_.empty()) {
-    log_.pop_front();
-    ++first_;
-  }
+  log_.cut(snapshot, trailing);
   carry_out(error, update, {});
   after(now);
 }
@@ -242,13 +227,11 @@ void ConsensusCore::installed(std::uint64_t now, const SnapshotId& snapshot) {
   begin(now);
   SEMEL_ASSERT(installing_);
   installing_ = false;
-  snapshot_ = snapshot;
   applied_ = snapshot.index;
   committed_ = std::max(committed_, snapshot.index);
   applied_members_ = snapshot.configuration;
   applied_members_index_ = snapshot.configuration_index;
-  log_.clear();
-  first_ = snapshot.index + 1;
+  log_.restart(snapshot);
   persisted_ = 0;
   ShimMembers members;
   const raft_shim_snapshot done = to_shim(snapshot, members);
@@ -315,14 +298,13 @@ bool ConsensusCore::persist(const raft_shim_update& update, const std::vector<Ra
     }
   }
   if (!update.own) raft_shim_release(shim_.get());
-  if (update.first <= committed_ || update.first < first_ || update.first > last() + 1) {
+  if (update.first <= committed_ || update.first < log_.first() || update.first > log_.last() + 1) {
     fail("entries from " + std::to_string(update.first) +
          " on would replace committed ones, up to " + std::to_string(committed_) +
-         ", or leave a gap after " + std::to_string(last()));
+         ", or leave a gap after " + std::to_string(log_.last()));
     return false;
   }
-  while (last() >= update.first) log_.pop_back();
-  log_.insert(log_.end(), entries.begin(), entries.end());
+  log_.replace(update.first, entries);
   effects_.append(update.first, std::move(entries));
   return true;
 }
@@ -333,11 +315,7 @@ void ConsensusCore::note_state() {
   const NodeId now_leader = leader();
   if (now_role == seen_role_ && now_term == seen_term_ && now_leader == seen_leader_) return;
   if (now_role != seen_role_ || now_term != seen_term_) {
-    echoes_.clear();
-    probed_.clear();
-    told_.clear();
-    read_confirmed_ = 0;
-    read_index_ = 0;
+    answers_.reset();
   }
   seen_role_ = now_role;
   seen_term_ = now_term;
@@ -356,7 +334,14 @@ void ConsensusCore::after(std::uint64_t now) {
     has_more = persisted_ != 0 && !installing_ && role() != Role::candidate;
   }
   if (!failed_) send_held();
+  check_invariants();
   busy_ = false;
+}
+
+void ConsensusCore::check_invariants() const noexcept {
+  if (failed_ || installing_) return;
+  SEMEL_ASSERT(applied_ <= committed_);
+  SEMEL_ASSERT(committed_ <= log_.last());
 }
 
 SharedData ConsensusCore::empty_entry() {
@@ -366,7 +351,7 @@ SharedData ConsensusCore::empty_entry() {
 
 /// A leader without an entry of its term does not know what is committed.
 void ConsensusCore::begin_term(std::uint64_t now) {
-  if (failed_ || !is_leader() || is_handing_over() || term_of(last()) == term()) return;
+  if (failed_ || !is_leader() || is_handing_over() || log_.term_of(log_.last()) == term()) return;
   int error = 0;
   if (!submit(now, EntryType::barrier, empty_entry(), error) && !failed_) {
     fail(std::string{"a leader cannot begin its term: "} + raft_shim_error_text(error));
@@ -375,7 +360,7 @@ void ConsensusCore::begin_term(std::uint64_t now) {
 
 void ConsensusCore::apply_committed(std::uint64_t now) {
   while (!failed_ && !installing_ && applied_ < commit()) {
-    const RaftEntry* const next = entry(applied_ + 1);
+    const RaftEntry* const next = log_.entry(applied_ + 1);
     if (next == nullptr) {
       return fail("entry " + std::to_string(applied_ + 1) + " is committed and not in the log");
     }

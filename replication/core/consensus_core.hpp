@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "replication/core/follower_answers.hpp"
+#include "replication/core/memory_log.hpp"
 #include "replication/core/message.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
@@ -48,9 +49,10 @@ struct ConsensusOptions {
   Millis heartbeat{50};
   std::size_t uncommitted_max = 64;           ///< entries
   std::size_t message_bytes_max = 256 << 10;  ///< of entries' data, unless one entry has more
-  std::size_t apply_entries_max = 64;         ///< in one event: meanwhile nobody is answered
-  std::size_t apply_bytes_max = 256 << 10;    ///< of their data, unless one entry has more
-  std::uint32_t seed = 1;                     ///< of election timeouts
+  std::size_t apply_entries_max =
+      64;  ///< applied per event; bounds how long the loop does not respond
+  std::size_t apply_bytes_max = 256 << 10;  ///< of their data, unless one entry has more
+  std::uint32_t seed = 1;                   ///< of election timeouts
   Guards guards{};
 };
 
@@ -142,8 +144,8 @@ class ConsensusCore {
   /// round is for all who ask before the next is sent. Errors: not_leader (also: no
   /// entry of its term is committed yet).
   [[nodiscard]] Result<std::uint64_t> read(std::uint64_t now);
-  [[nodiscard]] std::uint64_t read_confirmed() const noexcept { return read_confirmed_; }
-  [[nodiscard]] LogIndex read_index() const noexcept;
+  [[nodiscard]] std::uint64_t read_confirmed() const noexcept { return answers_.confirmed(); }
+  [[nodiscard]] LogIndex read_index() const noexcept { return answers_.read_index(); }
   /// By the leader, to a member that waits for what is committed now. Later ones wait for the next
   /// append.
   void tell_commit(NodeId id);
@@ -163,12 +165,9 @@ class ConsensusCore {
   [[nodiscard]] NodeId leader() const noexcept;  ///< 0: not known
   [[nodiscard]] LogIndex commit() const noexcept { return committed_; }
   [[nodiscard]] LogIndex applied() const noexcept { return applied_; }
-  [[nodiscard]] LogIndex first() const noexcept { return first_; }
   [[nodiscard]] LogIndex stored() const noexcept;  ///< on the disk of this node
-  [[nodiscard]] LogIndex last() const noexcept { return first_ + log_.size() - 1; }
-  [[nodiscard]] const RaftEntry* entry(LogIndex index) const noexcept;  ///< null: not there
-  /// Of an entry, or of the snapshot; 0: not known.
-  [[nodiscard]] Term term_of(LogIndex index) const noexcept;
+  /// Written or not.
+  [[nodiscard]] const MemoryLog& log() const noexcept { return log_; }
   /// Of the leader: what a member has on its disk; 0: not known.
   [[nodiscard]] LogIndex match(NodeId id) const noexcept;
   [[nodiscard]] Configuration members() const;  ///< the newest, committed or not
@@ -224,7 +223,8 @@ class ConsensusCore {
   [[nodiscard]] const Member* member(NodeId id) const;
   [[nodiscard]] LogIndex raft_configuration_index() const;
   void send_probes();
-  void confirm_reads();
+  /// Invariant: applied_ <= committed_ <= log_.last(), unless it has failed or installs.
+  void check_invariants() const noexcept;
   void fail(const std::string& what);
   void fail(const Error& error);
 
@@ -234,9 +234,7 @@ class ConsensusCore {
     void operator()(raft_shim* shim) const noexcept;
   };
   const std::unique_ptr<raft_shim, ShimDeleter> shim_;
-  std::deque<RaftEntry> log_;  // from first_ on
-  LogIndex first_ = 1;
-  SnapshotId snapshot_{};  // index 0: none
+  MemoryLog log_;
   LogIndex applied_ = 0;
   LogIndex committed_ = 0;  // the largest that was seen
   Configuration applied_members_;
@@ -260,13 +258,8 @@ class ConsensusCore {
   Term seen_term_ = 0;
   NodeId seen_leader_ = 0;
   // Of a leader, in its term.
-  std::map<NodeId, std::uint64_t> echoes_;  // when what a member has answered was sent
+  FollowerAnswers answers_;
   Term no_lease_term_ = 0;
-  std::uint64_t read_round_ = 0;
-  std::uint64_t read_confirmed_ = 0;
-  LogIndex read_index_ = 0;
-  std::map<NodeId, LogIndex> told_;         // by tell_commit()
-  std::map<NodeId, std::uint64_t> probed_;  // the newest round that a member has confirmed
   // Of a follower: the newest `echo` of the leader of this term.
   std::uint64_t echo_ = 0;
   Term echo_term_ = 0;

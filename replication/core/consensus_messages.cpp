@@ -40,8 +40,8 @@ void ConsensusCore::send(const raft_shim_message& message) {
       break;
     case raft_shim_type_snapshot:
       // It may have been taken again since the library looked.
-      if (snapshot_.index != message.index) return;
-      out.what = SnapshotOffer{.snapshot = snapshot_, .manifest = nullptr};
+      if (log_.snapshot().index != message.index) return;
+      out.what = SnapshotOffer{.snapshot = log_.snapshot(), .manifest = nullptr};
       break;
     case raft_shim_type_timeout_now:
       // It may arrive after the transfer was given up: another leader then, at any time.
@@ -78,7 +78,7 @@ void ConsensusCore::send_append(const raft_shim_message& message, RaftMessage he
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < message.count; ++i) {
     const LogIndex index = message.index + 1 + i;
-    const RaftEntry* const found = entry(index);
+    const RaftEntry* const found = log_.entry(index);
     if (found == nullptr) {
       return fail("the library sends entry " + std::to_string(index) + ", which is not in the log");
     }
@@ -172,15 +172,16 @@ void ConsensusCore::take(std::uint64_t now, RaftMessage& message) {
 
 void ConsensusCore::take_append(std::uint64_t now, RaftMessage& message) {
   auto& append = std::get<AppendRequest>(message.what);
-  if (options_.guards.trims_compacted && !installing_ && append.previous_index < snapshot_.index) {
+  if (options_.guards.trims_compacted && !installing_ &&
+      append.previous_index < log_.snapshot().index) {
     // Entries that the snapshot has are committed, so they are equal. The library does not know
     // their terms any more.
-    const LogIndex known = snapshot_.index - append.previous_index;
+    const LogIndex known = log_.snapshot().index - append.previous_index;
     const std::size_t drop = std::min<std::uint64_t>(known, append.entries.size());
     append.entries.erase(append.entries.begin(),
                          append.entries.begin() + static_cast<std::ptrdiff_t>(drop));
-    append.previous_index = snapshot_.index;
-    append.previous_term = snapshot_.term;
+    append.previous_index = log_.snapshot().index;
+    append.previous_term = log_.snapshot().term;
   }
   if (installing_) append.entries.clear();
   // The library notes a configuration at the index of the first entry of its message.
@@ -217,12 +218,12 @@ void ConsensusCore::commit_configuration_before(std::uint64_t now, const RaftMes
   if (!options_.guards.keeps_members) return;
   const auto& append = std::get<AppendRequest>(message.what);
   if (append.entries.empty() || append.entries.front().type != EntryType::configuration) return;
-  const bool is_equal = append.previous_index <= last() && append.previous_index != 0 &&
-                        term_of(append.previous_index) == append.previous_term;
+  const bool is_equal = append.previous_index <= log_.last() && append.previous_index != 0 &&
+                        log_.term_of(append.previous_index) == append.previous_term;
   if (message.term < term() || !is_equal) return;
   const LogIndex index = raft_shim_uncommitted_configuration(shim_.get());
   if (index == 0 || index > append.previous_index) return;
-  const RaftEntry* const found = entry(index);
+  const RaftEntry* const found = log_.entry(index);
   // The library would read behind the end of other bytes.
   if (found == nullptr || found->type != EntryType::configuration) {
     return fail("entry " + std::to_string(index) + " is no configuration, as the library says");

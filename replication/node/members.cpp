@@ -45,7 +45,7 @@ bool Members::knows(NodeId id) const {
 
 bool Members::is_joining() const {
   constexpr LogIndex far = 1'000;
-  if (leader_commit_ < parts_.core.last() + far) return false;
+  if (leader_commit_ < parts_.core.log().last() + far) return false;
   const Configuration members = parts_.core.members();
   return std::none_of(members.begin(), members.end(), [this](const Member& each) {
     return each.id == parts_.options.node_id && each.role == MemberRole::voter;

@@ -48,11 +48,11 @@ void ReplicaLoop::propose_waiting() {
   }
   // What former leaders have left is applied first: its time is not known before, and an entry with
   // an earlier one stops every replica, each time that it is opened.
-  if (proposals.entries == 0 && core_->applied() < core_->last()) return;
+  if (proposals.entries == 0 && core_->applied() < core_->log().last()) return;
   while (proposals_.figures().ready != 0 && !proposals_.is_full()) {
     const std::uint64_t here = now();
     const std::int64_t unix_ms = next_time();
-    const LogIndex index = core_->last() + 1;
+    const LogIndex index = core_->log().last() + 1;
     auto bytes = std::make_shared<const std::string>(
         proposals_.begin_entry(index, core_->term(), unix_ms, here));
     const Result<LogIndex> taken = core_->propose(here, std::move(bytes));

@@ -230,7 +230,7 @@ void ReplicaLoop::report_changes() {
   facts.is_disk_writing = writer_->is_writing();
   facts.syncs = writer_->syncs();
   // Without a leader everything waits, which `role` has said.
-  facts.has_work = (leads && core_->applied() < core_->last()) || (has_leader && waits);
+  facts.has_work = (leads && core_->applied() < core_->log().last()) || (has_leader && waits);
   facts.applied = core_->applied();
   facts.patience_ms = answer_patience();
   // Before its first entry the group's time is not known here.
@@ -246,7 +246,7 @@ std::string ReplicaLoop::what_waits() const {
   std::string text = std::to_string(proposals.commands) + " commands are under way, " +
                      std::to_string(forwards_.proposals()) + " were forwarded, " +
                      std::to_string(proposals.ready) + " wait, " + std::to_string(proposals.held) +
-                     " have no number; last entry " + std::to_string(core_->last()) +
+                     " have no number; last entry " + std::to_string(core_->log().last()) +
                      ", on the disk " + std::to_string(core_->stored()) + ", committed " +
                      std::to_string(core_->commit()) + ", applied " +
                      std::to_string(core_->applied());
@@ -365,8 +365,8 @@ void ReplicaLoop::show() {
   is.leader = core_->is_leader() ? options_.node_id : core_->leader();
   is.commit = core_->commit();
   is.applied = core_->applied();
-  is.first = core_->first();
-  is.last = core_->last();
+  is.first = core_->log().first();
+  is.last = core_->log().last();
   is.snapshot = snapshots_->newest();
   is.members = core_->members();
   for (const Member& each : is.members) {

@@ -21,7 +21,7 @@ void ReplicaLoop::keep_time() {
 /// What former leaders have left is applied first: until then its time is not known.
 void ReplicaLoop::lead_time() {
   if (!core_->is_leader() || !clock_.has_to_lead(core_->term())) return;
-  if (proposals_.figures().newest_entry != 0 || core_->applied() < core_->last()) return;
+  if (proposals_.figures().newest_entry != 0 || core_->applied() < core_->log().last()) return;
   const Configuration members = core_->members();
   const auto is_voter = [](const Member& each) { return each.role == MemberRole::voter; };
   clock_.lead(core_->term(),

@@ -15,7 +15,7 @@ Snapshots::Snapshots(const Parts& parts, Hooks hooks, LogIndex newest, std::uint
 /// What an entry that is applied now is, for a snapshot that is cut behind it.
 SnapshotId Snapshots::mark_of(LogIndex index) const {
   const ConsensusCore& core = parts_.core;
-  return {index, core.term_of(index), core.applied_members_index(), core.applied_members()};
+  return {index, core.log().term_of(index), core.applied_members_index(), core.applied_members()};
 }
 
 void Snapshots::applies(LogIndex index, std::uint64_t entry_bytes) {
@@ -55,13 +55,13 @@ void Snapshots::taken(const SnapshotTaken& taken, std::uint64_t now) {
   ConsensusCore& core = parts_.core;
   std::size_t trailing = 0;
   for (std::uint64_t kept = 0; id.index > trailing; ++trailing) {
-    const RaftEntry* const entry = core.entry(id.index - trailing);
+    const RaftEntry* const entry = core.log().entry(id.index - trailing);
     if (entry == nullptr) break;
     kept += entry->data->size();
     if (kept > parts_.options.trailing_bytes) break;
   }
   core.snapshot_taken(now, id, trailing);
-  if (core.first() > 1) parts_.writer.forget(core.first() - 1);
+  if (core.log().first() > 1) parts_.writer.forget(core.log().first() - 1);
   hooks_.report(ReplicaEvent::What::snapshot, "snapshot of entry " + std::to_string(id.index) +
                                                   ", " + std::to_string(taken.bytes) + " bytes");
 }

@@ -83,7 +83,7 @@ class Three {
       pass(100);
       for (const auto& each : all) {
         const ConsensusCore& core = *each->core;
-        if (core.is_leader() && core.term_of(core.commit()) == core.term()) return *each;
+        if (core.is_leader() && core.log().term_of(core.commit()) == core.term()) return *each;
       }
     }
     FAIL("no leader");

@@ -187,8 +187,8 @@ void SimulatedNode::tick_soon() {
 void SimulatedNode::check_members() {
   if (core_->is_installing()) return;
   std::optional<Configuration> newest;
-  for (LogIndex index = core_->last(); index >= core_->first() && !newest; --index) {
-    const RaftEntry* const entry = core_->entry(index);
+  for (LogIndex index = core_->log().last(); index >= core_->log().first() && !newest; --index) {
+    const RaftEntry* const entry = core_->log().entry(index);
     if (entry->type == EntryType::configuration) newest = *ConsensusCore::decode(*entry->data);
   }
   if (!newest && snapshot_) newest = snapshot_->id.configuration;
@@ -226,7 +226,7 @@ void SimulatedNode::keep_time() {
 /// As a replica does: once all entries of former leaders are applied.
 void SimulatedNode::lead_time() {
   if (!core_->is_leader() || !time_.has_to_lead(core_->term())) return;
-  if (core_->applied() < core_->last()) return;
+  if (core_->applied() < core_->log().last()) return;
   const Configuration members = core_->members();
   time_.lead(core_->term(), static_cast<std::size_t>(std::count_if(
                                 members.begin(), members.end(), [](const Member& each) {
@@ -367,9 +367,9 @@ void SimulatedNode::consider_snapshot() {
   const LogIndex before = snapshot_ ? snapshot_->id.index : 0;
   if (is_taking_ || index < before + snapshot_every) return;
   is_taking_ = true;
-  Snapshot made{
-      {index, core_->term_of(index), core_->applied_members_index(), core_->applied_members()},
-      state_};
+  Snapshot made{{index, core_->log().term_of(index), core_->applied_members_index(),
+                 core_->applied_members()},
+                state_};
   world_.after(5 + world_.random_.below(40), [this, life = life_, made = std::move(made)] {
     if (!is_up() || life != life_) return;
     is_taking_ = false;

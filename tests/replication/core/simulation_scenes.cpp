@@ -130,7 +130,8 @@ void Simulation::lead_who_missed(unsigned tries) {
 
 bool Simulation::is_leading(NodeId id) {
   SimulatedNode* const found = leader();
-  return found != nullptr && found->id() == id && found->core().applied() == found->core().last();
+  return found != nullptr && found->id() == id &&
+         found->core().applied() == found->core().log().last();
 }
 
 void Simulation::await(std::function<bool()> what, std::uint64_t most, std::function<void()> then) {
