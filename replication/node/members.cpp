@@ -115,6 +115,8 @@ std::optional<FeatureLevel> Members::level_to_begin(std::uint64_t now) {
   const ConsensusCore& core = parts_.core;
   if (parts_.state.level() != 0 || !core.is_leader() || core.is_handing_over()) return std::nullopt;
   if (now < level_asked_ + pause_ms) return std::nullopt;
+  // A leader that has begun anew has not applied yet which level the group has decided.
+  if (!core.knows_decided() || core.must_apply_more()) return std::nullopt;
   const Result<FeatureLevel> common = common_level();
   if (!common.ok()) return std::nullopt;
   level_asked_ = now;

@@ -1,5 +1,13 @@
 // Releases with other levels of features in one group: nodes are upgraded one after the other, and
 // none of them meets what it does not know.
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include "replication/node/memory_gate.hpp"
 #include "replication/node/replica.hpp"
 #include "semel/store.hpp"
 #include "tests/replication/node/group.hpp"
@@ -55,6 +63,32 @@ void restart(Group& group, NodeId id, FeatureLevel level) {
   group.open(id, false);
 }
 
+/// Whose log is not synced while it is held.
+class HeldLogDisk final : public storage::Disk {
+ public:
+  void hold(bool is_held) noexcept {
+    is_held_.store(is_held, std::memory_order_relaxed);  // mo: relaxed: a switch
+  }
+  [[nodiscard]] Status sync(int descriptor, const std::string& path) override {
+    wait(path);
+    return Disk::sync(descriptor, path);
+  }
+  [[nodiscard]] Status sync_part(char* memory, const std::string& path, std::size_t from,
+                                 std::size_t to) override {
+    wait(path);
+    return Disk::sync_part(memory, path, from, to);
+  }
+
+ private:
+  void wait(const std::string& path) const {
+    if (path.find("/log/") == std::string::npos) return;
+    // mo: relaxed: as where it is set
+    while (is_held_.load(std::memory_order_relaxed)) poll(nullptr, 0, 1);
+  }
+
+  std::atomic<bool> is_held_{false};
+};
+
 }  // namespace
 
 TEST_CASE("upgrade: one node after the other, and then the level", "[replica_group][upgrade]") {
@@ -104,6 +138,60 @@ TEST_CASE("upgrade: one node after the other, and then the level", "[replica_gro
     CHECK(group.node(4).status().applied == 0);
     write(group, "beside it");
   }
+}
+
+TEST_CASE("upgrade: a leader that begins anew does not raise the level that was decided",
+          "[replica_group][upgrade]") {
+  OldGroup group;
+  REQUIRE(all_use(group, 1));
+  for (NodeId id = 1; id <= 3; ++id) group.close(id);
+
+  HeldLogDisk disk;
+  std::array<std::atomic<bool>, 4> is_slow{};
+  std::array<std::unique_ptr<Replica>, 4> replicas;
+  for (NodeId id = 1; id <= 3; ++id) {
+    ReplicaOptions options;
+    options.cluster_id = 77;
+    options.node_id = id;
+    options.directory = group.directory(id);
+    options.listen = group.address(id);
+    options.segment_bytes = std::size_t{1} << 20;
+    options.engine.memory_bytes = memory_reserve + (std::size_t{64} << 20);
+    options.level = 2;
+    options.disk = &disk;
+    options.report = [&is_slow, id](const ReplicaEvent& event) {
+      if (event.what != ReplicaEvent::What::disk_slow) return;
+      is_slow[id].store(true, std::memory_order_relaxed);  // mo: relaxed: a flag alone
+    };
+    auto opened = Replica::open(options);
+    REQUIRE(opened.ok());
+    replicas[id] = *std::move(opened);
+  }
+  // One leads, its loop ticks, and nothing is committed in its term.
+  disk.hold(true);
+  for (NodeId id = 1; id <= 3; ++id) REQUIRE(replicas[id]->start());
+  NodeId leader = 0;
+  REQUIRE(Group::wait_for([&] {
+    for (NodeId id = 1; id <= 3; ++id) {
+      // mo: relaxed: a flag alone
+      if (!is_slow[id].load(std::memory_order_relaxed) || !replicas[id]->is_leader()) continue;
+      const auto peers = replicas[id]->status().peers;
+      if (std::all_of(peers.begin(), peers.end(),
+                      [](const auto& each) { return each.second.is_connected; })) {
+        leader = id;
+      }
+    }
+    return leader != 0;
+  }));
+  CHECK(replicas[leader]->status().level == 0);  // it has not applied the entry that says it
+  disk.hold(false);
+  StoreCommand command;
+  command.op.verb = Verb::set;
+  command.op.key = "after";
+  command.op.value = "v";
+  const ProposalTerms terms{.patience = Millis{20'000}, .forwards = true};
+  for (int i = 0; i < 3; ++i) REQUIRE(replicas[leader]->propose({command}, terms).ok());
+  CHECK(replicas[leader]->status().level == 1);
 }
 
 TEST_CASE("upgrade: not before all members are there", "[replica_group][upgrade]") {
