@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "replication/core/freshness.hpp"
 #include "replication/core/log_identity.hpp"
 #include "replication/log/log_writer.hpp"
-#include "replication/node/freshness.hpp"
 #include "replication/node/group_clock.hpp"
 #include "replication/node/members.hpp"
 #include "replication/node/published_status.hpp"

@@ -1,11 +1,14 @@
 // How long ago this node had all that its group had decided.
 //
-// No message says how old it is: the network may have held it up, for as long as a partition takes.
-// So time is taken on this node's clock alone, for a way there and back. A reply to the leader
-// carries a mark, and the time of the first one with that mark is kept. An append that has the mark
-// was sent later than that, by a leader that knew what was decided when the mark was new: a
-// majority has answered it since, so there was no later leader by then. When all that the append
-// says is committed is applied here, this node has what was decided when the mark was new.
+// No message says how old it is: a partition may delay it for as long as it lasts. So a node takes
+// the time on its own clock, for a way there and back. Its reply to the leader carries a mark m,
+// and the node keeps the time issued(m) of the first reply with that mark. The leader echoes m once
+// a quorum has acknowledged its term for something that it sent after m arrived: no later leader
+// existed by then.
+//
+//   Invariant: an append that echoes m implies that its commit index is at least what the group had
+//   decided at issued(m). So a node that has applied that index had all of it at issued(m).
+//
 // Belongs to one thread; times are of a clock that does not go back, in milliseconds.
 #pragma once
 

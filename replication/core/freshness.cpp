@@ -1,4 +1,4 @@
-#include "replication/node/freshness.hpp"
+#include "replication/core/freshness.hpp"
 
 #include <algorithm>
 #include <utility>

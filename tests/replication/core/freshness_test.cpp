@@ -1,5 +1,5 @@
 // How long ago a node had all that was decided: by marks that come back, whatever the network does.
-#include "replication/node/freshness.hpp"
+#include "replication/core/freshness.hpp"
 
 #include <algorithm>
 #include <deque>
