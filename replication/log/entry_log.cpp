@@ -41,6 +41,32 @@ Error failed_before() {
   return {ErrorCode::storage_failed, "a sync of the log has failed"};
 }
 
+/// Before anything is read or changed.
+Status check_identity(storage::DirectoryLock& lock, const EntryLogOptions& options,
+                      const LogSegments& segments) {
+  const std::string boot_id = options.disk->boot_id();
+  const auto identity = lock.identity(boot_id);
+  const bool is_own = identity && identity->storage_id == options.log_id;
+  if (is_own) return Done{};
+  SEMEL_TRY(names, segments.list());
+  if (!names.empty() && !options.accepts_copy) {
+    return Error{ErrorCode::storage_failed,
+                 options.directory +
+                     ": is a copy of a log, or the log of another cluster: the node has to join "
+                     "again with an empty directory"};
+  }
+  return lock.write({.storage_id = options.log_id, .incarnation = base::random_number()}, boot_id);
+}
+
+/// Where a segment says that the one before ends; 0: it was made and not begun.
+LogOffset end_before(const storage::SegmentFile& file) {
+  const auto record =
+      storage::record_at(file.bytes(), file.header(), storage::segment_header_bytes);
+  if (record.is != storage::FoundRecord::Is::whole) return 0;
+  const auto said = read_statement(record.payload);
+  return said && said->what == What::begin ? said->offset : 0;
+}
+
 }  // namespace
 
 EntryLog::~EntryLog() = default;
@@ -63,25 +89,8 @@ Status EntryLog::take_directory() {
   SEMEL_TRY(lock, storage::DirectoryLock::acquire(options_.directory,
                                                   storage::DirectoryLock::Missing::create));
   lock_.emplace(std::move(lock));
-  SEMEL_CHECK(storage::make_directory(log_directory()));
-  return check_identity();
-}
-
-/// Before anything is read or changed.
-Status EntryLog::check_identity() {
-  const std::string boot_id = options_.disk->boot_id();
-  const auto identity = lock_->identity(boot_id);
-  const bool is_own = identity && identity->storage_id == options_.log_id;
-  if (is_own) return Done{};
-  SEMEL_TRY(names, storage::list_directory(log_directory()));
-  if (!names.empty() && !options_.accepts_copy) {
-    return Error{ErrorCode::storage_failed,
-                 options_.directory +
-                     ": is a copy of a log, or the log of another cluster: the node has to join "
-                     "again with an empty directory"};
-  }
-  return lock_->write({.storage_id = options_.log_id, .incarnation = base::random_number()},
-                      boot_id);
+  SEMEL_CHECK(storage::make_directory(segments_.directory()));
+  return check_identity(*lock_, options_, segments_);
 }
 
 std::size_t EntryLog::data_bytes_max() const noexcept {
@@ -90,33 +99,22 @@ std::size_t EntryLog::data_bytes_max() const noexcept {
 }
 
 std::uint64_t EntryLog::disk_bytes() const noexcept {
-  return segments_.size() * options_.segment_bytes;
-}
-
-Term EntryLog::term_of(LogIndex index) const noexcept {
-  if (index + 1 == first_) return term_before_;
-  if (index < first_ || index > last()) return 0;
-  return entries_[index - first_].term;
-}
-
-const EntryLog::Kept* EntryLog::segment_of(LogOffset offset) const noexcept {
-  const std::uint64_t number = offset / options_.segment_bytes;
-  if (segments_.empty() || number < segments_.front().number) return nullptr;
-  const std::size_t at = number - segments_.front().number;
-  return at < segments_.size() ? &segments_[at] : nullptr;
+  return segments_.all().size() * options_.segment_bytes;
 }
 
 std::uint8_t EntryLog::type_of(LogIndex index) const noexcept {
-  SEMEL_ASSERT(index >= first_ && index <= last());
-  return entries_[index - first_].type;
+  const EntryPlaces::Place* const place = places_.find(index);
+  SEMEL_ASSERT(place != nullptr);
+  return place->type;
 }
 
 Result<std::string> EntryLog::read(LogIndex index) const {
-  if (index < first_ || index > last()) {
+  const EntryPlaces::Place* const found = places_.find(index);
+  if (found == nullptr) {
     return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is not in the log"};
   }
-  const Place& place = entries_[index - first_];
-  const Kept* const segment = segment_of(place.offset);
+  const EntryPlaces::Place& place = *found;
+  const LogSegments::Segment* const segment = segments_.at(place.offset);
   SEMEL_ASSERT(segment != nullptr);
   const RecordShape shape = RecordShape::of(entry_overhead + place.bytes);
   const LogOffset within = place.offset % options_.segment_bytes;
@@ -144,7 +142,7 @@ Result<std::string> EntryLog::read(LogIndex index) const {
 
 Status EntryLog::append(std::span<const LogEntry> entries) {
   for (const LogEntry& entry : entries) {
-    if (entry.index < first_ || entry.index > last() + 1) {
+    if (!places_.continues(entry.index)) {
       return Error{ErrorCode::bad_option, "entry " + std::to_string(entry.index) +
                                               " does not follow " + std::to_string(last())};
     }
@@ -160,7 +158,7 @@ Status EntryLog::append(std::span<const LogEntry> entries) {
 
 Status EntryLog::truncate(LogIndex index) {
   if (index > last()) return Done{};
-  if (index < first_) {
+  if (index < first()) {
     return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is forgotten"};
   }
   return write({.what = What::truncate, .entry = {.index = index, .data = {}}, .offset = synced_});
@@ -189,17 +187,17 @@ Status EntryLog::write(const LogStatement& statement) {
     return storage::system_error("writing " + writing_->path());
   }
   end_ += shape.bytes();
-  take(statement, offset);
+  places_.take(statement, offset);
   return Done{};
 }
 
 /// Everything before is on the disk then. After an error nothing has changed.
 Status EntryLog::begin_segment() {
   SEMEL_CHECK(sync());
-  const std::uint64_t number = segments_.empty() ? 1 : segments_.back().number + 1;
-  const std::string directory = log_directory();
+  const std::uint64_t number = segments_.next_number(1);
+  const std::string directory = segments_.directory();
   // What may throw comes before the file is made.
-  segments_.reserve(segments_.size() + 1);
+  segments_.reserve();
   storage::SegmentHeader wanted;
   wanted.number = wanted.first = number;
   wanted.bytes = options_.segment_bytes;
@@ -225,7 +223,7 @@ Status EntryLog::begin_segment() {
     failed_ = true;
     return storage::system_error("writing " + made->path());
   }
-  segments_.push_back({number, made->path(), made->header()});
+  segments_.add({number, made->path(), made->header()});
   writing_ = std::move(made);
   end_ = begin + shape.bytes();
   synced_ = begin;
@@ -241,69 +239,42 @@ Status EntryLog::sync() {
   }
   synced_ = end_;
   // Before anything in this segment is acknowledged its absence is known to be damage.
-  const bool is_named = number_before(named_) == number_before(synced_);
+  const bool is_named = segments_.number_before(named_) == segments_.number_before(synced_);
   if (Status noted = tail_->synced(synced_, !is_named); !noted) {
     failed_ = true;
     return noted;
   }
   if (!is_named) named_ = synced_;
+  check_invariants();
   return Done{};
 }
 
-/// What a statement changes in memory.
-void EntryLog::take(const LogStatement& statement, LogOffset offset) {
-  const LogEntry& entry = statement.entry;
-  switch (statement.what) {
-    case What::begin:
-      break;
-    case What::entry:
-      entries_.resize(entry.index - first_);
-      entries_.push_back(
-          {offset, static_cast<std::uint32_t>(entry.data.size()), entry.type, entry.term});
-      break;
-    case What::truncate:
-      entries_.resize(std::min<std::size_t>(entries_.size(), entry.index - first_));
-      break;
-    case What::restart:
-      entries_.clear();
-      first_ = entry.index + 1;
-      term_before_ = entry.term;
-      break;
-  }
+void EntryLog::check_invariants() const noexcept {
+  SEMEL_ASSERT(named_ <= synced_);
+  SEMEL_ASSERT(synced_ <= end_);
 }
 
 Status EntryLog::forget(LogIndex index) {
   if (failed_) return failed_before();
-  if (index < first_) return Done{};
+  if (index < first()) return Done{};
   if (index > last()) {
     return Error{ErrorCode::bad_option, "entry " + std::to_string(index) + " is not in the log"};
   }
-  const Term term = term_of(index);
-  entries_.erase(entries_.begin(),
-                 entries_.begin() + static_cast<std::ptrdiff_t>(index + 1 - first_));
-  first_ = index + 1;
-  term_before_ = term;
-  // Oldest first, so that those that stay are without gaps.
-  const LogOffset needed = entries_.empty() ? synced_ : std::min(synced_, entries_.front().offset);
-  while (segments_.size() > 1 &&
-         (segments_.front().number + 1) * options_.segment_bytes <= needed) {
-    SEMEL_CHECK(options_.disk->remove(segments_.front().path));
-    segments_.erase(segments_.begin());
-  }
-  return Done{};
+  const LogOffset needed = std::min(synced_, places_.forget(index).value_or(synced_));
+  return segments_.remove_before(needed, *options_.disk);
 }
 
 // --- opened again --------------------------------------------------------------------------------
 
 /// The segments' files, without one that the power has left half made.
 Result<std::vector<std::string>> EntryLog::find_segments() const {
-  SEMEL_TRY(names, storage::list_directory(log_directory()));
-  std::sort(names.begin(), names.end());
+  SEMEL_TRY(names, segments_.list());
   if (!names.empty()) {
-    const std::string path = log_directory() + "/" + names.back();
+    const std::string path = segments_.directory() + "/" + names.back();
     if (is_half_made(path)) {
       // Of one that was begun and synced the header was on the disk.
-      if (names.back() == name_of(number_before(named_))) return lost_end(number_before(named_), 0);
+      const std::uint64_t newest = segments_.number_before(named_);
+      if (names.back() == segments_.name_of(newest)) return lost_end(newest, 0);
       if (!options_.only_reads) SEMEL_CHECK(options_.disk->remove(path));
       names.pop_back();
     }
@@ -311,28 +282,13 @@ Result<std::vector<std::string>> EntryLog::find_segments() const {
   return names;
 }
 
-Result<storage::SegmentFile> EntryLog::open_segment(const std::string& name) const {
-  const std::string path = log_directory() + "/" + name;
-  SEMEL_TRY(file, storage::SegmentFile::open(path));
-  const storage::SegmentHeader& header = file.header();
-  const std::uint64_t number = segments_.empty() ? header.number : segments_.back().number + 1;
-  if (const auto wrong = file.check_header(number, options_.log_id)) return wrong->error();
-  if (header.bytes != options_.segment_bytes || header.is_old() ||
-      name != storage::segment_name(header.number * header.bytes)) {
-    return storage::damage_at(path, 0,
-                              "is not segment " + std::to_string(number) + " of segments of " +
-                                  std::to_string(options_.segment_bytes) + " bytes");
-  }
-  return file;
-}
-
 /// What the tail names is gone, from this place in this segment on.
 Error EntryLog::lost_end(std::uint64_t number, LogOffset within) const {
-  const std::uint64_t newest = number_before(named_);
+  const std::uint64_t newest = segments_.number_before(named_);
   return storage::damage_at(
-      log_directory() + "/" + name_of(number), within,
+      segments_.directory() + "/" + segments_.name_of(number), within,
       "the end of the log is gone, up to offset " +
-          std::to_string(named_ - newest * options_.segment_bytes) + " of " + name_of(newest) +
+          std::to_string(named_ - segments_.begin_of(newest)) + " of " + segments_.name_of(newest) +
           ": this node has forgotten what it has acknowledged, and must join anew with an empty "
           "directory (docs/replication.md, A node is replaced)");
 }
@@ -344,59 +300,52 @@ Status EntryLog::recover() {
   std::optional<storage::SegmentFile> file;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i == 0) {
-      SEMEL_TRY(first, open_segment(names[0]));
+      SEMEL_TRY(first, segments_.open_next(names[0]));
       file.emplace(std::move(first));
     }
-    segments_.push_back({file->header().number, file->path(), file->header()});
+    segments_.add({file->header().number, file->path(), file->header()});
     std::optional<storage::SegmentFile> next;
     LogOffset end = 0;
     if (i + 1 < names.size()) {
-      SEMEL_TRY(opened, open_segment(names[i + 1]));
+      SEMEL_TRY(opened, segments_.open_next(names[i + 1]));
       end = end_before(opened);
       next.emplace(std::move(opened));
     }
-    starts_known_ = starts_known_ || segments_.front().number == 1;
+    starts_known_ = starts_known_ || segments_.all().front().number == 1;
     SEMEL_CHECK(read_segment(*file, end));
     file.reset();
     if (next) file.emplace(std::move(*next));
   }
   SEMEL_CHECK(drop_empty_segment());
   if (end_ < named_) {
-    const std::uint64_t number = std::max(number_before(end_), std::uint64_t{1});
-    const bool is_there = number == number_before(named_);
-    return is_there ? lost_end(number, end_ - number * options_.segment_bytes)
-                    : lost_end(number_before(named_), 0);
+    const std::uint64_t number = std::max(segments_.number_before(end_), std::uint64_t{1});
+    const std::uint64_t newest = segments_.number_before(named_);
+    return number == newest ? lost_end(number, end_ - segments_.begin_of(number))
+                            : lost_end(newest, 0);
   }
   if (options_.only_reads) return Done{};
   // A process that was killed may have left what is not on the disk yet.
-  for (std::size_t i = segments_.size() - std::min<std::size_t>(segments_.size(), 2);
-       i < segments_.size(); ++i) {
-    SEMEL_CHECK(options_.disk->sync_file(segments_[i].path));
+  const std::vector<LogSegments::Segment>& all = segments_.all();
+  for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), 2); i < all.size(); ++i) {
+    SEMEL_CHECK(options_.disk->sync_file(all[i].path));
   }
   synced_ = end_;
   SEMEL_TRY(tail, TailFile::open(*options_.disk, options_.directory, options_.log_id));
   tail_ = std::move(tail);
   if (end_ != 0) SEMEL_CHECK(tail_->synced(end_, true));
   named_ = end_;
+  check_invariants();
   return Done{};
-}
-
-/// Where a segment says that the one before ends; 0: it was made and not begun.
-LogOffset EntryLog::end_before(const storage::SegmentFile& file) {
-  const auto record =
-      storage::record_at(file.bytes(), file.header(), storage::segment_header_bytes);
-  if (record.is != storage::FoundRecord::Is::whole) return 0;
-  const auto said = read_statement(record.payload);
-  return said && said->what == What::begin ? said->offset : 0;
 }
 
 /// The last one may have been made and not begun. Without it the one before ends as it was found.
 Status EntryLog::drop_empty_segment() {
-  if (segments_.empty()) return Done{};
-  const LogOffset begin = segments_.back().number * options_.segment_bytes;
+  if (segments_.all().empty()) return Done{};
+  const LogSegments::Segment& last = segments_.all().back();
+  const LogOffset begin = segments_.begin_of(last.number);
   if (end_ != begin + storage::segment_header_bytes) return Done{};
-  if (!options_.only_reads) SEMEL_CHECK(options_.disk->remove(segments_.back().path));
-  segments_.pop_back();
+  if (!options_.only_reads) SEMEL_CHECK(options_.disk->remove(last.path));
+  segments_.drop_last();
   end_ = end_before_last_;
   return Done{};
 }
@@ -409,17 +358,15 @@ Status EntryLog::take_again(const LogStatement& statement, LogOffset offset,
   if (statement.what == What::restart) starts_known_ = true;
   if (statement.what == What::entry || statement.what == What::truncate) {
     // What came before was forgotten with its segments, or it is replaced from an earlier entry on.
-    if (!starts_known_ && (entries_.empty() || index < first_)) {
-      entries_.clear();
-      first_ = index;
-    }
-    if (index < first_ || index > last() + 1) {
+    const bool has_entries = first() <= last();
+    if (!starts_known_ && (!has_entries || index < first())) places_.begin(index);
+    if (!places_.continues(index)) {
       return storage::damage_at(
           path, within,
           "entry " + std::to_string(index) + " does not follow " + std::to_string(last()));
     }
   }
-  take(statement, offset);
+  places_.take(statement, offset);
   return Done{};
 }
 
@@ -427,7 +374,7 @@ Status EntryLog::take_again(const LogStatement& statement, LogOffset offset,
 Status EntryLog::read_segment(const storage::SegmentFile& file, LogOffset end) {
   using Is = storage::FoundRecord::Is;
   const std::string_view bytes = file.bytes();
-  const LogOffset begin = file.header().number * options_.segment_bytes;
+  const LogOffset begin = segments_.begin_of(file.header().number);
   std::size_t at = storage::segment_header_bytes;
   if (end != 0 && (end < begin + at || end > begin + bytes.size())) {
     return storage::damage_at(file.path(), 0, "the next segment says that it ends elsewhere");

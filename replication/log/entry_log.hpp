@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,7 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "replication/log/entry_places.hpp"
 #include "replication/log/log_entry.hpp"
+#include "replication/log/log_segments.hpp"
 #include "replication/log/tail_file.hpp"
 #include "semel/result.hpp"
 #include "storage/log/directory.hpp"
@@ -55,10 +56,10 @@ class EntryLog {
   EntryLog& operator=(const EntryLog&) = delete;
 
   /// Entries first()..last() are there; none: last() is first() - 1.
-  [[nodiscard]] LogIndex first() const noexcept { return first_; }
-  [[nodiscard]] LogIndex last() const noexcept { return first_ + entries_.size() - 1; }
+  [[nodiscard]] LogIndex first() const noexcept { return places_.first(); }
+  [[nodiscard]] LogIndex last() const noexcept { return places_.last(); }
   /// Of an entry that is there, or of the one before the first, if it is known; else 0.
-  [[nodiscard]] Term term_of(LogIndex index) const noexcept;
+  [[nodiscard]] Term term_of(LogIndex index) const noexcept { return places_.term_of(index); }
   /// Of an entry that is there.
   [[nodiscard]] std::uint8_t type_of(LogIndex index) const noexcept;
   [[nodiscard]] std::size_t data_bytes_max() const noexcept;
@@ -91,49 +92,26 @@ class EntryLog {
   [[nodiscard]] Status forget(LogIndex index);
 
  private:
-  struct Place {
-    storage::LogOffset offset;
-    std::uint32_t bytes;  // of the data
-    std::uint8_t type;
-    Term term;
-  };
-  struct Kept {
-    std::uint64_t number = 0;
-    std::string path{};
-    storage::SegmentHeader header{};
-  };
-
-  explicit EntryLog(const EntryLogOptions& options) : options_(options) {}
+  explicit EntryLog(const EntryLogOptions& options)
+      : options_(options),
+        segments_(options.directory + "/log", options.segment_bytes, options.log_id) {}
   [[nodiscard]] Status take_directory();
-  [[nodiscard]] Status check_identity();
   [[nodiscard]] Status recover();
   [[nodiscard]] Result<std::vector<std::string>> find_segments() const;
-  /// The number of the segment whose end, or what is before it, is at `end`; 0: none.
-  [[nodiscard]] std::uint64_t number_before(storage::LogOffset end) const noexcept {
-    return end == 0 ? 0 : (end - 1) / options_.segment_bytes;
-  }
-  [[nodiscard]] std::string name_of(std::uint64_t number) const {
-    return storage::segment_name(number * options_.segment_bytes);
-  }
   [[nodiscard]] Error lost_end(std::uint64_t number, storage::LogOffset within) const;
-  [[nodiscard]] Result<storage::SegmentFile> open_segment(const std::string& name) const;
-  [[nodiscard]] static storage::LogOffset end_before(const storage::SegmentFile& file);
   [[nodiscard]] Status drop_empty_segment();
   [[nodiscard]] Status read_segment(const storage::SegmentFile& file, storage::LogOffset end);
   [[nodiscard]] Status take_again(const LogStatement& statement, storage::LogOffset offset,
                                   const std::string& path);
-  void take(const LogStatement& statement, storage::LogOffset offset);
   [[nodiscard]] Status write(const LogStatement& statement);
   [[nodiscard]] Status begin_segment();
-  [[nodiscard]] const Kept* segment_of(storage::LogOffset offset) const noexcept;
-  [[nodiscard]] std::string log_directory() const { return options_.directory + "/log"; }
+  /// Invariant: named_ <= synced_ <= end_.
+  void check_invariants() const noexcept;
 
   const EntryLogOptions options_;
   std::optional<storage::DirectoryLock> lock_;  // none: it only reads
-  std::vector<Kept> segments_;                  // ascending, without gaps
-  LogIndex first_ = 1;
-  Term term_before_ = 0;  // of the entry before the first; 0: not known
-  std::deque<Place> entries_;
+  LogSegments segments_;
+  EntryPlaces places_;
   std::unique_ptr<storage::Segment> writing_;  // null: this process has written nothing
   storage::LogOffset end_ = 0;                 // of all that is written
   storage::LogOffset end_before_last_ = 0;     // of the segment before, when it is read
