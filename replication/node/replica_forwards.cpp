@@ -66,7 +66,7 @@ Result<Proposal> ReplicaLoop::read_proposal(NodeId from, Bytes bytes) const {
 }
 
 void ReplicaLoop::on_forward(NodeId from, Forward forward) {
-  if (!is_ended_) run_part([&] { take_forward(from, std::move(forward)); });
+  if (!is_ended_) thread_.run_part([&] { take_forward(from, std::move(forward)); });
 }
 
 void ReplicaLoop::take_forward(NodeId from, Forward forward) {
@@ -92,7 +92,7 @@ void ReplicaLoop::take_forward(NodeId from, Forward forward) {
 }
 
 void ReplicaLoop::on_forward_reply(NodeId from, ForwardReply reply) {
-  if (!is_ended_) run_part([&] { take_forward_reply(from, std::move(reply)); });
+  if (!is_ended_) thread_.run_part([&] { take_forward_reply(from, std::move(reply)); });
 }
 
 void ReplicaLoop::take_forward_reply(NodeId from, ForwardReply reply) {

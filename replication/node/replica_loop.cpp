@@ -22,7 +22,8 @@ ReplicaLoop::ReplicaLoop(const ReplicaOptions& options, storage::Disk& disk, Rep
       owner_{options.node_id, base::random_number()},
       disk_(disk),
       wall_(options.clock == nullptr ? static_cast<const Clock&>(system_clock_) : *options.clock),
-      timer_(context_),
+      thread_({[this] { begin(); }, [this] { tick(); }, [this] { return tick_after(); },
+               [this] { memory_ended(); }}),
       group_time_(wall_),
       state_(std::move(found.state)),
       votes_(std::move(found.votes)),
@@ -51,15 +52,10 @@ std::int64_t ReplicaLoop::unix_ms() const noexcept {
 Status ReplicaLoop::start(RequestRunner* runner) {
   SEMEL_ASSERT(log_ != nullptr);
   SEMEL_CHECK(start_parts(runner));
-  guard_.emplace(context_.get_executor());
   calls_.open();
-  try {
-    thread_ = std::thread{[this] { run(); }};
-  } catch (const std::system_error&) {
-    calls_.close();
-    return Error{ErrorCode::no_thread, "the replica's thread"};
-  }
-  return semel::Done{};
+  const Status started = thread_.start();
+  if (!started) calls_.close();
+  return started;
 }
 
 Status ReplicaLoop::start_parts(RequestRunner* runner) {
@@ -84,7 +80,7 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   transport.address = options_.address;
   transport.tls = options_.tls;
   transport.snapshot_bytes_per_s = options_.snapshot_bytes_per_s;
-  SEMEL_TRY(opened, PeerTransport::open(context_, transport, *this));
+  SEMEL_TRY(opened, PeerTransport::open(thread_.context(), transport, *this));
   transport_ = std::move(opened);
   port_ = transport_->port();
   ConsensusOptions consensus;
@@ -96,7 +92,7 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
   SEMEL_TRY(core, ConsensusCore::make(consensus, *this));
   core_ = std::move(core);
   writer_ = std::make_unique<LogWriter>(std::move(log_), [this](const LogWriter::Written& written) {
-    post_surely([this, written] {
+    thread_.post_surely([this, written] {
       if (is_ended_) return;
       if (!written.status) return stop_with(written.status.error().detail);
       core_->persisted(now(), written.last, written.term);
@@ -115,7 +111,7 @@ Status ReplicaLoop::start_parts(RequestRunner* runner) {
 void ReplicaLoop::begin_snapshots(LogIndex newest) {
   Snapshots::Hooks hooks;
   hooks.work_done = [this] {
-    post_surely([this] {
+    thread_.post_surely([this] {
       if (is_ended_) return;
       snapshots_->finish(now());
       if (!is_ended_) show();
@@ -130,20 +126,9 @@ void ReplicaLoop::begin_snapshots(LogIndex newest) {
   snapshots_ = std::make_unique<Snapshots>(parts, std::move(hooks), newest, snapshot_bytes_);
 }
 
-void ReplicaLoop::run() {
-  storage::name_thread("semel-replica");
-  run_part([this] { proposals_.begin_life(now()); });
+void ReplicaLoop::begin() {
+  proposals_.begin_life(now());
   wake_soon();
-  for (;;) {
-    try {
-      if (!is_armed_ && !is_ended_) arm();
-      context_.run();
-      return;
-    } catch (const std::bad_alloc&) {
-      memory_ended();
-      poll(nullptr, 0, 1);
-    }
-  }
 }
 
 void ReplicaLoop::memory_ended() noexcept {
@@ -155,17 +140,10 @@ void ReplicaLoop::memory_ended() noexcept {
 
 void ReplicaLoop::stop() {
   calls_.close();
-  if (thread_.joinable()) {
-    post_surely([this] {
-      end();
-      guard_.reset();
-    });
-    thread_.join();
-  }
+  thread_.join([this] { end(); });
   snapshots_.reset();
   while (calls_.is_waking()) poll(nullptr, 0, 1);
-  context_.restart();
-  context_.poll();  // what was posted meanwhile is let go
+  thread_.drain();
   transport_.reset();
   writer_.reset();
 }
@@ -176,7 +154,7 @@ void ReplicaLoop::end() noexcept {
   if (std::exchange(is_ended_, true)) return;
   calls_.close();
   status_.set_leads(false);
-  timer_.cancel();
+  thread_.stop_ticking();
   for (auto& [id, each] : forwards_.take_all()) {
     // The destructor of a Reply answers the reader.
     if (Proposal* const proposal = each.proposal()) {
@@ -268,13 +246,8 @@ std::string ReplicaLoop::what_waits() const {
 /// Not under the queue's mutex: the loop runs at once where a processor is free, and would wait for
 /// it. Meanwhile a tick may take what was submitted, and answer it, and this replica may be ended.
 void ReplicaLoop::post_turn() {
-  bool is_woken = true;
-  try {
-    asio::post(context_, [this] { run_part([this] { turn(); }); });
-  } catch (const std::bad_alloc&) {
-    is_woken = false;  // the next tick takes the calls
-  }
-  calls_.end_wake(is_woken);
+  // Without memory the next tick takes the calls.
+  calls_.end_wake(thread_.post([this] { turn(); }));
 }
 
 void ReplicaLoop::wake_soon() {
@@ -306,34 +279,20 @@ void ReplicaLoop::check_invariants() const noexcept {
 /// Messages and timers come between two parts. One post at a time: each turn would add another.
 void ReplicaLoop::apply_soon() {
   if (is_applying_ || is_ended_ || !core_->must_apply_more()) return;
-  is_applying_ = true;
-  try {
-    asio::post(context_, [this] {
-      run_part([this] {
-        is_applying_ = false;
-        if (is_ended_) return;
-        core_->apply_more(now());
-        turn();
-      });
-    });
-  } catch (const std::bad_alloc&) {
-    is_applying_ = false;  // the next turn does it
-  }
+  // Without memory the next turn does it.
+  is_applying_ = thread_.post([this] {
+    is_applying_ = false;
+    if (is_ended_) return;
+    core_->apply_more(now());
+    turn();
+  });
 }
 
-void ReplicaLoop::arm() {
+std::uint64_t ReplicaLoop::tick_after() const {
   const std::uint64_t at = core_->next_timeout();
   const std::uint64_t here = now();
   const auto most = static_cast<std::uint64_t>(options_.heartbeat.count());
-  const std::uint64_t wait = at <= here ? 1 : std::min(at - here, most);
-  timer_.expires_after(Millis{static_cast<std::int64_t>(std::max<std::uint64_t>(wait, 1))});
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    is_armed_ = false;
-    if (error || is_ended_) return;
-    run_part([this] { tick(); });
-    if (!is_ended_) arm();
-  });
-  is_armed_ = true;
+  return at <= here ? 1 : std::clamp<std::uint64_t>(at - here, 1, std::max<std::uint64_t>(most, 1));
 }
 
 void ReplicaLoop::tick() {
@@ -488,7 +447,7 @@ void ReplicaLoop::failed(const Error& error) {
 
 void ReplicaLoop::on_message(RaftMessage message) {
   // Its caller is a connection, which would take it for its own trouble.
-  if (!is_ended_) run_part([&] { take_message(std::move(message)); });
+  if (!is_ended_) thread_.run_part([&] { take_message(std::move(message)); });
 }
 
 void ReplicaLoop::take_message(RaftMessage message) {
@@ -516,7 +475,7 @@ void ReplicaLoop::take_message(RaftMessage message) {
 
 void ReplicaLoop::on_peer(NodeId id, const std::string& address) {
   if (is_ended_) return;
-  run_part([&] {
+  thread_.run_part([&] {
     if (members_->meet(id, address)) turn();
   });
 }
@@ -527,9 +486,9 @@ Status ReplicaLoop::call(const std::function<Status(ConsensusCore&, std::uint64_
   std::promise<Status> promise;
   auto result = promise.get_future();
   const bool is_posted = calls_.run_if_open([&] {
-    asio::post(context_, [&] {
+    asio::post(thread_.context(), [&] {
       Status done = Error{ErrorCode::closing, {}};
-      run_part([&] {
+      thread_.run_part([&] {
         if (is_ended_) return;
         done = what(*core_, now());
         turn();

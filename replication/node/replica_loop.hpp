@@ -1,21 +1,13 @@
 // The one thread of a replica, and what it has. Others leave their calls here.
 #pragma once
 
-#include <poll.h>
-
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,9 +16,9 @@
 #include "replication/core/log_identity.hpp"
 #include "replication/log/log_writer.hpp"
 #include "replication/node/group_clock.hpp"
+#include "replication/node/loop_thread.hpp"
 #include "replication/node/members.hpp"
-#include "replication/node/published_status.hpp"
-#include "replication/node/published_time.hpp"
+#include "replication/node/published.hpp"
 #include "replication/node/replica_disk.hpp"
 #include "replication/node/replica_options.hpp"
 #include "replication/node/replica_reports.hpp"
@@ -53,9 +45,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void propose(PreparedCommand command, ProposalDone done, const ProposalTerms& terms);
   void read(ProposalDone done, const ProposalTerms& terms);
   [[nodiscard]] const engine::GroupTime& group_time() const noexcept { return group_time_; }
-  [[nodiscard]] bool is_own_thread() const noexcept {
-    return std::this_thread::get_id() == thread_.get_id();
-  }
+  [[nodiscard]] bool is_own_thread() const noexcept { return thread_.is_own(); }
   [[nodiscard]] const PublishedStatus& status() const noexcept { return status_; }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] std::size_t bytes_besides() const noexcept { return state_->bytes_besides(); }
@@ -100,7 +90,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
 
   // --- the loop, replica_loop.cpp ---------------------------------------------------------------
   [[nodiscard]] Status start_parts(RequestRunner* runner);
-  void run();
+  void begin();
   /// Behind CallQueue::begin_wake(). Until it returns stop() does not.
   void post_turn();
   /// After whatever has happened.
@@ -109,15 +99,8 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   void apply_soon();
   void tick();
   void wake_soon();
-  /// Runs a part of this thread's work. Where memory ends in it, what the core, the state and the
-  /// log have may differ: this node takes part no longer.
-  template <class Part>
-  void run_part(Part&& part) noexcept;
   void memory_ended() noexcept;
-  /// From other threads: `what` must not get lost. Waits while there is no memory.
-  template <class What>
-  void post_surely(const What& what);
-  void arm();
+  [[nodiscard]] std::uint64_t tick_after() const;
   void begin_snapshots(LogIndex newest);
   void show();
   void stop_with(const std::string& why);
@@ -181,9 +164,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   storage::Disk& disk_;
   const SystemClock system_clock_;
   const Clock& wall_;
-  boost::asio::io_context context_{1};
-  std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guard_;
-  boost::asio::steady_timer timer_;
+  LoopThread thread_;
   PublishedTime group_time_;  // outlives the engine, whose waits look at it
   std::unique_ptr<StateMachine> state_;
   RequestRunner* runner_ = nullptr;  // of state_
@@ -212,32 +193,10 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   const LogIdentity log_identity_;
   const std::uint64_t snapshot_bytes_;  // found on the disk
   bool is_ended_ = false;
-  bool is_armed_ = false;     // the timer
   bool is_applying_ = false;  // apply_soon() has posted
 
   CallQueue calls_;
   PublishedStatus status_;
-  std::thread thread_;
 };
-
-template <class Part>
-void ReplicaLoop::run_part(Part&& part) noexcept {
-  try {
-    part();
-  } catch (const std::bad_alloc&) {
-    memory_ended();
-  }
-}
-
-template <class What>
-void ReplicaLoop::post_surely(const What& what) {
-  for (;;) {
-    try {
-      return boost::asio::post(context_, [this, what] { run_part(what); });
-    } catch (const std::bad_alloc&) {
-      poll(nullptr, 0, 1);
-    }
-  }
-}
 
 }  // namespace semel::replication
