@@ -11,6 +11,7 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <new>
 #include <utility>
 
 #include "base/random.hpp"
@@ -103,7 +104,12 @@ void TransportInside::stop() {
   acceptor.close(ignored);
   for (const auto& [id, peer] : peers) disconnect(*peer);
   for (const Stream& stream : streams) stream->close();
-  for (const auto& each : connecting) each->give_up();
+  for (const auto& each : connecting) {
+    try {
+      each->give_up();
+    } catch (const std::bad_alloc&) {  // the replica ends for want of memory: nothing follows
+    }
+  }
   cancel_fetch();
 }
 

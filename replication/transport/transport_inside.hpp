@@ -65,11 +65,12 @@ class TransportInside : public std::enable_shared_from_this<TransportInside> {
   /// A connection that is being made, so that it can be given up.
   struct Connecting {
     explicit Connecting(boost::asio::io_context& io) : socket(io), resolver(io), deadline(io) {}
+    /// std::bad_alloc, of the resolver alone: the rest is closed.
     void give_up() {
       boost::system::error_code ignored;
-      resolver.cancel();
       socket.close(ignored);
       deadline.cancel();
+      resolver.cancel();
     }
     Tcp::socket socket;
     Tcp::resolver resolver;
