@@ -16,21 +16,22 @@ often it shall have the leader killed.
 """
 
 import re
-import signal
 import socket
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'support'))
-from group import Failed, Group, NoLeader  # noqa: E402
-from target import CannotStart  # noqa: E402
+from group import Group, NoLeader  # noqa: E402
+from resp import Failed  # noqa: E402
+from servers import CannotStart  # noqa: E402
+from target import Target  # noqa: E402
 
 NODES = 3
 SECONDS = 60
 
 
-class GroupTarget:
+class GroupTarget(Target):
     host = '127.0.0.1'
 
     def __init__(self, program, options, kills):
@@ -64,7 +65,7 @@ class GroupTarget:
     def port(self):
         return self.group.ports[self.replicas()[0].number]
 
-    def environment(self):
+    def variables(self):
         return {'SEMEL_TEST_NODES': ' '.join(str(port) for port in self.group.ports),
                 'SEMEL_TEST_DEAD_PORT': str(self.dead.getsockname()[1]),
                 'SEMEL_TEST_KILLS': str(self.kills)}
@@ -73,19 +74,12 @@ class GroupTarget:
         leader = self.group.wait_leader()
         return [node for node in self.group.nodes if node is not leader]
 
-    def call(self, *words):
+    def ask(self, *words):
         return self.group.wait_leader().ask(*words)
-
-    def knows(self, *words):
-        try:
-            self.call(*words)
-        except Failed as error:
-            return not str(error).startswith('ERR unknown command')
-        return True
 
     def is_alive(self):
         """Whether no node ended but those that were killed."""
-        return all(node.process is None or node.is_up() for node in self.group.nodes)
+        return all(node.process is None or node.is_alive() for node in self.group.nodes)
 
     def log_tail(self):
         return self.group.said() if self.group is not None else ''
@@ -114,13 +108,13 @@ class GroupTarget:
 
     def stop_leader(self):
         leader = self.group.wait_leader()
-        leader.process.send_signal(signal.SIGSTOP)
+        leader.pause()
         return self.group.ports[leader.number]
 
     def restart(self):
         for node in self.group.nodes:
-            if node.is_up():
-                node.process.send_signal(signal.SIGCONT)
+            if node.is_alive():
+                node.resume()
             else:
                 node.start()
         self.catch_up()
@@ -128,7 +122,8 @@ class GroupTarget:
 
     def catch_up(self):
         """Waits until all nodes have what was acknowledged before this call."""
-        assert all(node.is_up() for node in self.group.nodes), 'a node that was killed is not back'
+        is_back = all(node.is_alive() for node in self.group.nodes)
+        assert is_back, 'a node that was killed is not back'
         self.marks += 1
         self.insist('SET', 'mark', self.marks)
         for node in self.group.nodes:

@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import group_target  # noqa: E402
 import suites  # noqa: E402
 import target  # noqa: E402
+import servers  # noqa: E402  (target has found the folder)
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE_SECONDS = 240
@@ -78,7 +79,7 @@ def converse(command, environment, folder, answer):
     with (tempfile.TemporaryFile('w+', errors='replace') as errors,
           subprocess.Popen(command, env=environment, cwd=folder, text=True, errors='replace',
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                           start_new_session=True, preexec_fn=target.end_with_parent) as process):
+                           start_new_session=True, preexec_fn=servers.end_with_parent) as process):
         clock = threading.Timer(SUITE_SECONDS, lambda: (late.set(), end_all(process)))
         clock.start()
         try:
@@ -105,10 +106,10 @@ def run_suite(suite, server, build):
         return 'skipped', str(missing), []
     except suites.Broken as broken:
         return 'failed', 'cannot be built', str(broken).splitlines()[-30:]
-    server.call('FLUSHALL')
+    server.ask('FLUSHALL')
     environment = dict(os.environ, SEMEL_TEST_HOST=server.host, SEMEL_TEST_PORT=str(server.port),
                        SEMEL_TEST_SCRIPTS='yes' if server.knows('EVAL', 'return 1', 0) else 'no',
-                       PYTHONDONTWRITEBYTECODE='1', **server.environment())
+                       PYTHONDONTWRITEBYTECODE='1', **server.variables())
     output, errors, code, in_time = converse(command, environment, build / suite.folder,
                                              server.answer)
     if not in_time:
@@ -152,8 +153,8 @@ def main():
                      + ', '.join(s.name for s in known))
     if arguments.against.startswith('redis'):
         try:
-            target.redis_program()
-        except target.NoPeer as reason:
+            servers.redis_program()
+        except servers.NoPeer as reason:
             print(f'clients: skipped, {reason}')
             return 77
     verdicts = {'ok': 0, 'failed': 0, 'skipped': 0}
@@ -167,7 +168,7 @@ def main():
         try:
             with open_server(suite, arguments) as server:
                 verdict, text, lines = run_suite(suite, server, arguments.build.resolve())
-        except target.CannotStart as error:
+        except servers.CannotStart as error:
             print(f'clients: {error}')
             verdict, text, lines = 'failed', 'the server does not start', []
         verdicts[verdict] += 1

@@ -21,13 +21,13 @@ class Server:
     def __init__(self, alive=True):
         self.alive = alive
 
-    def call(self, *_):
+    def ask(self, *_):
         return b'OK'
 
     def knows(self, *_):
         return False
 
-    def environment(self):
+    def variables(self):
         return {'SEMEL_TEST_MORE': 'more'}
 
     def answer(self, words):

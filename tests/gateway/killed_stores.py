@@ -80,7 +80,7 @@ class ThreeNodes:
     def victims(self):
         kinds, weights = zip(*self.VICTIMS)
         kind = 'all' if self.forgets else self.random.choices(kinds, weights)[0]
-        alive = [node for node in self.group.nodes if node.is_up()]
+        alive = [node for node in self.group.nodes if node.is_alive()]
         if kind == 'leader':
             leader = self.group.leader()
             return [] if leader is None else [leader]

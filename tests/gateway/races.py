@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from features_test import signed  # noqa: E402
 from harness import WITHIN, Client, Gateway, Upstream, new_directory  # noqa: E402
 from stores import Node  # noqa: E402
-from group import Connection  # noqa: E402  (stores has found the folder)
+import resp  # noqa: E402  (stores has found the folder)
 
 ROUTES = '''
 [[key]]
@@ -139,7 +139,7 @@ class Run:
                 continue
 
     def ask_node(self, known, *words):
-        with Connection(self.node.port, WITHIN) as client:
+        with resp.Client(self.node.port, WITHIN) as client:
             client.ask('AUTH', known)
             client.ask(*words)
 

@@ -21,6 +21,7 @@ from features_test import signed  # noqa: E402
 from harness import WITHIN  # noqa: E402
 from stores import Relay, seconds_of, wait_until  # noqa: E402
 import group  # noqa: E402  (stores has found the folder)
+import resp  # noqa: E402
 
 
 class Case(store_test.Case):
@@ -107,7 +108,7 @@ class Passwords(Case):
 
     def operator(self, *words, password):
         """As the default user, whose password is the gateway's."""
-        with group.Connection(self.node.port, WITHIN) as client:
+        with resp.Client(self.node.port, WITHIN) as client:
             client.ask('AUTH', password)
             return client.ask(*words)
 

@@ -10,9 +10,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
-from group import free_ports  # noqa: E402
 from servers import Client as Redis  # noqa: E402
-from servers import end_with_parent, ready_facts, until  # noqa: E402
+from servers import end_with_parent, free_ports, ready_facts, until  # noqa: E402
 
 WITHIN = 20
 

@@ -19,6 +19,8 @@ sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests/clients'))
 import target  # noqa: E402
+from resp import SIGNED  # noqa: E402  (target has found the folder)
+from servers import CannotStart  # noqa: E402
 
 TOLERANCE_MS = 20_000
 KEYS = ('a', 'b', 'c')
@@ -61,31 +63,12 @@ def respelled(dice, text):
                    re.sub(' ', lambda _: dice.choice(breaks), part) for part in parts)
 
 
-class Server:
-    """One of the two: replies as they are, an error as its text."""
-
-    def __init__(self, client):
-        self.client = client
-
-    def send(self, *requests):
-        self.client.raw(b''.join(target.encode(*words) for words in requests))
-        return [self.read() for _ in requests]
-
-    def call(self, *words):
-        return self.send(words)[0]
-
-    def read(self):
-        try:
-            return self.client.reply()
-        except target.ServerError as error:
-            return f'-{error}'
-
-    def view(self):
-        asked = []
-        for key in KEYS:
-            asked += [('TYPE', key), ('GET', key), ('HLEN', key), ('PTTL', key)]
-            asked += [('HGET', key, field) for field in sorted(set(USUAL))]
-        return self.send(*asked)
+def view(client):
+    asked = []
+    for key in KEYS:
+        asked += [('TYPE', key), ('GET', key), ('HLEN', key), ('PTTL', key)]
+        asked += [('HGET', key, field) for field in sorted(set(USUAL))]
+    return client.all(asked)
 
 
 def is_close(left, right):
@@ -123,10 +106,10 @@ def requests_of(dice, text, sha, keys, arguments):
     return [('EVALSHA', sha, *operands(dice, keys, arguments)) for _ in range(count)]
 
 
-def run(dice, servers, text, keys, arguments):
+def run(dice, clients, text, keys, arguments):
     """How many scripts were compared; none: they differ, and it has been said how."""
     def both(*requests):
-        return [server.send(*requests) for server in servers]
+        return [client.all(requests) for client in clients]
     spelled = respelled(dice, text)
     both(('FLUSHALL',), *[state_command(dice) for _ in range(4)])
     shas = both(('SCRIPT', 'LOAD', spelled))
@@ -138,10 +121,10 @@ def run(dice, servers, text, keys, arguments):
     for _ in range(4):
         changes = [state_command(dice) for _ in range(dice.randrange(3))]
         requests = requests_of(dice, spelled, shas[0][0], keys, arguments)
-        before = servers[0].view()
+        before = view(clients[0])
         both(*changes)
         left, right = both(*requests)
-        views = [server.view() for server in servers]
+        views = [view(client) for client in clients]
         story += [*changes, *requests]
         if not is_close(left, right) or not is_close(*views):
             print('differs:', *story, f'before {before}', f'redis-server {left}', f'other {right}',
@@ -164,16 +147,15 @@ def main():
     try:
         with target.open_target('redis') as redis, \
                 target.open_target(arguments.against, arguments.program) as other, \
-                redis.connect() as left, other.connect() as right:
-            servers = [Server(left), Server(right)]
+                redis.client(SIGNED) as left, other.client(SIGNED) as right:
             for _ in range(arguments.rounds):
                 for text in texts:
-                    done = run(dice, servers, *text)
+                    done = run(dice, (left, right), *text)
                     if done is None:
                         print(f'known: differs, seed {arguments.seed}')
                         return 1
                     compared += done
-    except target.CannotStart as reason:
+    except CannotStart as reason:
         print(f'known: skipped, {reason}')
         return 77
     print(f'known: {len(texts)} texts, {compared} runs, the same; seed {arguments.seed}')

@@ -15,6 +15,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from cases import target  # noqa: E402
+from resp import TEXTS, ErrorReply  # noqa: E402  (target has found the folder)
+from servers import CannotStart  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT_BYTES = 2 << 20
@@ -144,35 +146,23 @@ CONSTRUCTS = {
 }
 
 
-class Node:
-    def __init__(self, program):
-        self.target = target.open_target('semel', program, ('--script-memory-max', '1gb'))
-
-    def __enter__(self):
-        self.target.__enter__()
-        self.client = self.target.connect()
-        self.client.plug.settimeout(600)
+class Compiler(target.SemelTarget):
+    def start(self, ready=True):
+        super().start(ready)
+        self.loader = self.client(TEXTS, 600)
         return self
 
-    def __exit__(self, *rest):
-        self.client.__exit__()
-        self.target.__exit__(*rest)
-
     def cpu_seconds(self):
-        tasks = Path(f'/proc/{self.target.process.pid}/task').glob('*/schedstat')
+        tasks = Path(f'/proc/{self.pid}/task').glob('*/schedstat')
         return sum(int(each.read_text().split()[0]) for each in tasks) / 1e9
 
     def load(self, text):
         """(seconds of the processor, the error or None)"""
         before = self.cpu_seconds()
-        self.client.raw(target.encode('SCRIPT', 'LOAD', text))
-        line = self.client.lines.readline()
-        if line[:1] == b'$':
-            self.client.lines.readline()
+        reply = self.loader.ask('SCRIPT', 'LOAD', text)
         seconds = self.cpu_seconds() - before
-        self.client.raw(target.encode('SCRIPT', 'FLUSH'))
-        self.client.lines.readline()
-        return seconds, None if line[:1] == b'$' else line.decode('latin1').strip()
+        self.loader.ask('SCRIPT', 'FLUSH')
+        return seconds, reply if isinstance(reply, ErrorReply) else None
 
 
 def measure(node, name, make):
@@ -211,7 +201,7 @@ def main():
     arguments = parser.parse_args()
     chosen = [name for name in CONSTRUCTS
               if not arguments.parts or any(part in name for part in arguments.parts)]
-    with Node(arguments.program) as node:
+    with Compiler(arguments.program, '--script-memory-max', '1gb') as node:
         bad = [name for name in chosen if not measure(node, name, CONSTRUCTS[name])]
     print(f'compile-growth: {len(chosen)} constructs, {len(bad)} cost more than {BYTE_US_MAX} us '
           f'a byte{": " if bad else ""}{", ".join(bad)}')
@@ -221,5 +211,5 @@ def main():
 if __name__ == '__main__':
     try:
         sys.exit(main())
-    except target.CannotStart as problem:
+    except CannotStart as problem:
         sys.exit(f'compile-growth: {problem}')

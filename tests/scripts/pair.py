@@ -4,7 +4,8 @@ import copy
 import re
 import sys
 
-from cases import Script, sha_of, target
+from cases import Script, sha_of
+from resp import RAW, encode  # cases has found the folder
 
 REPLY_SECONDS = 60
 TTL_SKEW_MS = 3000
@@ -39,39 +40,16 @@ class Silent(Exception):
     """A server that does not answer, or has closed."""
 
 
-class Wire:
+def wire(server, dialect, seconds=REPLY_SECONDS):
     """One connection; replies are bytes, as they came."""
+    client = server.client(RAW, seconds)
+    if dialect == 3:
+        client.ask('HELLO', 3)
+    return client
 
-    def __init__(self, server, dialect):
-        self.client = server.connect()
-        self.client.plug.settimeout(REPLY_SECONDS)
-        self.input = self.client.lines
-        if dialect == 3:
-            self.client.raw(target.encode('HELLO', 3))
-            self.take()
 
-    def send(self, requests):
-        self.client.raw(b''.join(target.encode(*words) for words in requests))
-
-    def take(self):
-        """One reply; those of scripts may have any depth."""
-        parts = []
-        pending = 1
-        while pending:
-            pending -= 1
-            line = self.input.readline()
-            if not line.endswith(b'\n'):
-                raise Silent('the connection was closed')
-            parts.append(line)
-            kind = line[:1]
-            if kind in b'$=!':
-                parts.append(self.input.read(int(line[1:]) + 2) if int(line[1:]) >= 0 else b'')
-            elif kind in b'*~>%':
-                pending += max(int(line[1:]), 0) * (2 if kind == b'%' else 1)
-        return b''.join(parts)
-
-    def close(self):
-        self.client.__exit__()
+def send(client, requests):
+    client.raw(b''.join(encode(*words) for words in requests))
 
 
 def parsed(data, at=0):
@@ -188,25 +166,24 @@ class Pair:
     def __init__(self, servers):
         self.servers = servers
         self.deviations = 0  # replies that differed as DEVIATIONS say
-        self.wires = {dialect: [Wire(server, dialect) for server in servers] for dialect in (2, 3)}
+        self.wires = {dialect: [wire(server, dialect) for server in servers] for dialect in (2, 3)}
 
     def close(self):
-        for wires in self.wires.values():
-            for wire in wires:
-                wire.close()
+        for clients in self.wires.values():
+            for client in clients:
+                client.close()
 
     def ask(self, dialect, requests):
         """[(reply of one, reply of the other)]"""
-        wires = self.wires[dialect]
-        for wire in wires:
-            wire.send(requests)
+        for client in self.wires[dialect]:
+            send(client, requests)
         found = []
-        for number, wire in enumerate(wires):
+        for number, client in enumerate(self.wires[dialect]):
             replies = []
             for words in requests:
                 try:
-                    replies.append(wire.take())
-                except (OSError, Silent) as error:
+                    replies.append(client.reply())
+                except OSError as error:
                     raise Silent(f'{self.servers[number].name} to {str(words)[:300]}: {error}') \
                         from error
             found.append(replies)

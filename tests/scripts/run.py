@@ -18,6 +18,7 @@ import cases  # noqa: E402
 import generator  # noqa: E402
 from cases import target  # noqa: E402
 from pair import Difference, Pair, Silent, without_causes  # noqa: E402
+from servers import CannotStart, NoPeer  # noqa: E402  (cases has found the folder)
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = 2000
@@ -43,8 +44,7 @@ class Run:
                 target.open_target(self.arguments.against, self.arguments.program,
                                    NODE_SETTINGS)]
         for each in both:
-            each.__enter__()
-            self.targets.append(each)
+            self.targets.append(each.start())
         self.pair = Pair(both)
         return self
 
@@ -54,7 +54,7 @@ class Run:
             self.pair.close()
             self.pair = None
         while self.targets:
-            self.targets.pop().__exit__()
+            self.targets.pop().end()
 
     def knows(self, command):
         if command not in self.lacks:
@@ -182,8 +182,8 @@ def main():
 if __name__ == '__main__':
     try:
         sys.exit(main())
-    except target.NoPeer as reason:
+    except NoPeer as reason:
         print(f'scripts: skipped, {reason}')
         sys.exit(77)
-    except (target.CannotStart, cases.BadCase) as problem:
+    except (CannotStart, cases.BadCase) as problem:
         sys.exit(f'scripts: {problem}')

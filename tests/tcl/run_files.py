@@ -15,6 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'clients'))
 import target  # noqa: E402
+from servers import CannotStart  # noqa: E402  (target has found the folder)
 
 FILE_SECONDS = 300
 TAGS = '-slow -needs:debug -needs:repl -cluster:only'
@@ -101,5 +102,5 @@ def main():
 if __name__ == '__main__':
     try:
         sys.exit(main())
-    except target.CannotStart as problem:
+    except CannotStart as problem:
         sys.exit(f'tcl: {problem}')

@@ -46,14 +46,14 @@ def record(path, dialect):
             if not step:
                 continue
             if step.client not in clients:
-                clients[step.client] = server.connect()
+                clients[step.client] = server.client()
                 transcript.greet(clients[step.client], dialect)
-            clients[step.client].plug.sendall(target.encode(*step.words))
+            clients[step.client].send(*step.words)
             for name, data in sorted(heard_by(clients, step.client).items()):
                 if data:
                     lines.append(f'{name}< {transcript.escape(data)}')
         for client in clients.values():
-            client.plug.close()
+            client.close()
     out = transcript.GOLDEN / f'{path.stem}.{dialect}.txt'
     out.write_text('\n'.join(lines) + '\n', encoding='ascii')
     print(f'{out.name}: {len(steps)} requests')

@@ -12,6 +12,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import transcript  # noqa: E402
 from transcript import target  # noqa: E402
+from resp import encode  # noqa: E402  (target has found the folder)
+from servers import CannotStart  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 REPLY_SECONDS = 10
@@ -41,7 +43,7 @@ def receive(client, count):
 
 def rest(client):
     """What lies there beyond what was expected: all that has come when a last call is answered."""
-    end = target.encode('PING', 'end of transcript')
+    end = encode('PING', 'end of transcript')
     found = b''
     client.plug.settimeout(REPLY_SECONDS)
     try:
@@ -67,12 +69,12 @@ def replay(path, server):
     try:
         for step in steps:
             if step.client not in clients:
-                clients[step.client] = server.connect()
+                clients[step.client] = server.client()
                 transcript.greet(clients[step.client], dialect)
             client = clients[step.client]
             if step.words is not None:
                 asked = step
-                client.plug.sendall(target.encode(*step.words))
+                client.send(*step.words)
                 continue
             found = receive(client, len(step.reply))
             if found != step.reply:
@@ -89,7 +91,7 @@ def replay(path, server):
                 raise Different(f'{path.name}: {name} receives more: {transcript.escape(more)}')
     finally:
         for client in clients.values():
-            client.plug.close()
+            client.close()
     return compared
 
 
@@ -124,5 +126,5 @@ def main():
 if __name__ == '__main__':
     try:
         sys.exit(main())
-    except target.CannotStart as problem:
+    except CannotStart as problem:
         sys.exit(f'transcripts: {problem}')

@@ -6,6 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'clients'))
 import target  # noqa: E402,F401
+from resp import encode  # noqa: E402  (target has found the folder)
 
 HERE = Path(__file__).resolve().parent
 DIALOGUES = HERE / 'dialogues'
@@ -90,7 +91,7 @@ def read(path):
 def greet(client, dialect):
     """HELLO, whose reply is not compared; an ECHO shows where it ends."""
     end = b'$3\r\nend\r\n'
-    client.plug.sendall(target.encode('HELLO', dialect) + target.encode('ECHO', 'end'))
+    client.plug.sendall(encode('HELLO', dialect) + encode('ECHO', 'end'))
     heard = b''
     while not heard.endswith(end):
         piece = client.plug.recv(4096)

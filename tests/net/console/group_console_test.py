@@ -40,7 +40,7 @@ class GroupConsole(unittest.TestCase):
 
     def test_a_follower_shows_and_the_leader_changes(self):
         follower = next(node for node in self.group.nodes if node is not self.leader)
-        with self.leader.connect(PATIENCE) as client:
+        with self.leader.client(seconds=PATIENCE) as client:
             client.ask('SEMEL.NAMESPACE', 'payments', 'AS', 'payment')
             client.ask('SEMEL.CLAIM', 'payments', 'p-1', 'OWNER', 'worker-1')
             client.ask('SET', 'seen', '1')
@@ -66,7 +66,7 @@ class GroupConsole(unittest.TestCase):
         claim = session.key('payments', 'p-1').json()['claim']
         answer = session.act('resolve', 'payments', 'p-1', claim, **{'as': 'done', 'result': 'r'})
         self.assertEqual(answer.status, 200, answer.body)
-        with self.leader.connect(PATIENCE) as client:
+        with self.leader.client(seconds=PATIENCE) as client:
             self.assertEqual(client.ask('SEMEL.CLAIM', 'payments', 'p-1')[1], b'replay')
 
 

@@ -4,7 +4,8 @@ import random
 import threading
 import time
 
-from group import PATIENCE, Connection, Failed
+from group import PATIENCE
+from resp import Client, Failed
 from histories import Recorded
 
 LEASE_MS = 600_000
@@ -37,7 +38,7 @@ class Caller(threading.Thread):
         self.world.may_ask.wait(PATIENCE)
         try:
             if self.connection is None:
-                self.connection = Connection(self.place[1], 1, self.place[0])
+                self.connection = Client(self.place, 1)
         except OSError:
             self.leave()
             return 'no', None

@@ -5,7 +5,8 @@ import shutil
 import signal
 import time
 
-from group import ELECTION_MS, PATIENCE, Failed
+from group import ELECTION_MS, PATIENCE
+from resp import Failed
 
 HOUR_NS = 3600 * 10**9
 TURNS = 16
@@ -68,9 +69,9 @@ def stop(situation):
     """A node stands still, and goes on as if nothing had been."""
     node = situation.any_node()
     longest = 30 if situation.is_long and situation.chance.random() < 0.1 else 2
-    node.process.send_signal(signal.SIGSTOP)
+    node.pause()
     situation.pause(0.2, longest)
-    node.process.send_signal(signal.SIGCONT)
+    node.resume()
 
 
 def transfer(situation):
@@ -102,13 +103,13 @@ def await_lead(node):
 def be_late(former, leader):
     """The leader's first entry with a time comes late to the former one."""
     try:
-        with leader.connect(2) as connection:
-            former.process.send_signal(signal.SIGSTOP)
+        with leader.client(seconds=2) as connection:
+            former.pause()
             try:
                 connection.send('SET', 'late', former.number)
                 time.sleep(LATE_S)
             finally:
-                former.process.send_signal(signal.SIGCONT)
+                former.resume()
             connection.reply()
     except (OSError, Failed):
         pass  # it leads no longer
@@ -144,12 +145,11 @@ def hand_to_and_fro(situation):
 def end_leader(situation):
     """It is asked to end: it hands over, and ends by itself."""
     node = situation.leader
-    node.process.send_signal(signal.SIGTERM)
+    node.signal(signal.SIGTERM)
     code = situation.await_end_of(node, PATIENCE)
     if code != 0:
         situation.world.find(f'a node that was asked to end ended with {code}')
-        node.process.kill()
-        node.process.wait()
+        node.kill()
     situation.pause(0, 0.5)
     node.start()
 
@@ -204,7 +204,7 @@ def write_much(situation):
     end = time.monotonic() + 2 * PATIENCE  # a machine that is busy elects leaders all the time
     while left > 0 and time.monotonic() < end:
         try:
-            with situation.group.wait_leader().connect(5) as connection:
+            with situation.group.wait_leader().client(seconds=5) as connection:
                 while left > 0:
                     connection.all([('SET', f'much:{number}', value) for number in range(8)])
                     left -= 8
@@ -231,15 +231,14 @@ def disk_full(situation):
     try:
         write_much(situation)
         if situation.chance.random() < 0.5:
-            node.process.kill()
-            node.process.wait()
+            node.kill()
             node.start()
             situation.await_end_of(node, 0.5)  # it may not begin without space
             write_much(situation)
     finally:
         is_behind(situation, node)
         group.size_disk()
-    if node.is_up():
+    if node.is_alive():
         return
     if node.process.returncode < 0:
         situation.world.find(f'with a full disk a node ended by signal {-node.process.returncode}')
@@ -283,7 +282,7 @@ def failed_start(situation):
         return
     situation.await_end_of(node, 0.5)
     node.faults.fail_fsyncs(0)
-    if not node.is_up():
+    if not node.is_alive():
         if node.process.returncode <= 0:
             situation.world.find(f'a node that cannot start ended with {node.process.returncode}')
         node.start()

@@ -81,7 +81,7 @@ class FaultyGroup(Group):
     def connect_node(self, node):
         node.host = f'10.77.1.{node.number + 1}'
         node.peer_host = f'10.77.0.{node.number + 1}'
-        node.prefix = self.network.prefix(node.number)
+        node.under = self.network.prefix(node.number)
         node.options = ('--bind', node.host, '--protected-mode', 'no')
 
     def grow(self):
@@ -94,7 +94,7 @@ class FaultyGroup(Group):
         node = self.nodes.pop()
         self.ports.pop()
         self.peers.pop()
-        if node.is_up():
+        if node.is_alive():
             node.kill()
         shutil.rmtree(node.directory, ignore_errors=True)
 

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import group_scripts_test  # noqa: E402
-from group import Connection, Failed  # noqa: E402
+from resp import Failed  # noqa: E402
 
 program = None
 
@@ -154,7 +154,7 @@ class AtTheLeader(FunctionTest):
             self.assertEqual(len(self.lead('EXEC')), 1)
 
     def test_replies_come_in_order_and_as_asked_for(self):
-        with self.leader.connect(20) as connection:
+        with self.leader.client(seconds=20) as connection:
             self.assertEqual(connection.all([
                 ('SET', 'n', 1), ('FUNCTION', 'LOAD', library('one', 'f')), ('INCR', 'n'),
                 ('FCALL', 'f', 1, 'n'), ('FUNCTION', 'DELETE', 'one'), ('GET', 'n')]),
@@ -168,7 +168,7 @@ class AtTheLeader(FunctionTest):
         self.lead('ACL', 'SETUSER', 'few', 'on', '>p', '+@all', '-function|load', '-function|flush',
                   '~few:*')
         self.lead('FUNCTION', 'LOAD', library('one', 'f'))
-        with self.leader.connect(20) as connection:
+        with self.leader.client(seconds=20) as connection:
             connection.ask('AUTH', 'few', 'p')
             for words in (('FUNCTION', 'LOAD', library('two', 'g')), ('FUNCTION', 'FLUSH'),
                           ('FCALL', 'f', 1, 'n')):
@@ -215,7 +215,7 @@ class AtTheLeader(FunctionTest):
                          'at most 8388608|ERR')
         self.assertEqual(self.names(self.leader), [])
         self.assertEqual(self.term(), term)
-        self.assertTrue(all(node.is_up() for node in self.group.nodes))
+        self.assertTrue(all(node.is_alive() for node in self.group.nodes))
 
     def term(self):
         status = self.lead('SEMEL.GROUP', 'STATUS')
@@ -236,7 +236,7 @@ class AtTheLeader(FunctionTest):
         self.lead('CONFIG', 'SET', 'busy-reply-threshold', 20)
         self.lead('FUNCTION', 'LOAD', "#!lua name=long\nredis.register_function('forever', "
                                       "function() redis.call('SET', 'a', 1) while true do end end)")
-        with self.leader.connect(30) as connection:
+        with self.leader.client(seconds=30) as connection:
             connection.send('FCALL', 'forever', 0)
             end = time.monotonic() + 20
             while not str(self.lead('GET', 'x')).startswith('BUSY'):
@@ -249,7 +249,7 @@ class AtTheLeader(FunctionTest):
             self.assertTrue(self.ask(self.others[0], 'FUNCTION', 'KILL').startswith('NOTBUSY'))
             self.assertEqual(self.lead('FUNCTION', 'KILL'), b'OK')
             with self.assertRaisesRegex(Failed, 'FUNCTION KILL; nothing of it was carried out'):
-                connection.next()
+                connection.reply()
         self.assertEqual(self.lead('EXISTS', 'a'), 0)
 
 
@@ -312,7 +312,7 @@ class Everywhere(FunctionTest):
         other = self.others[1]
         for words, kill in ((('FCALL_RO', 'forever', 0), 'FUNCTION'),
                             (('EVAL_RO', 'while true do end', 0), 'SCRIPT')):
-            with node.connect(30) as connection:
+            with node.client(seconds=30) as connection:
                 connection.send(*words)
                 end = time.monotonic() + 20
                 while not str(self.ask(node, 'GET', 'x')).startswith('BUSY'):
@@ -320,13 +320,13 @@ class Everywhere(FunctionTest):
                 self.assertEqual(self.ask(other, 'SET', 'n', 'others go on'), b'OK')
                 self.assertEqual(self.ask(node, kill, 'KILL'), b'OK')
                 with self.assertRaisesRegex(Failed, 'KILL'):
-                    connection.next()
+                    connection.reply()
             for words in (('EVAL_RO', 'while true do end', 0), ('FCALL_RO', 'forever', 0)):
                 self.ask(node, 'MULTI')
                 self.ask(node, 'SET', 'n', 1)
                 self.ask(node, *words)
                 self.assertTrue(self.ask(node, 'EXEC').startswith('ERR in a group a transaction'))
-        self.assertTrue(all(each.is_up() for each in self.group.nodes))
+        self.assertTrue(all(each.is_alive() for each in self.group.nodes))
 
     def runs(self):
         """How often each node has carried these commands out."""
@@ -340,7 +340,7 @@ class Everywhere(FunctionTest):
 
         def work(number):
             chance = random.Random(number)
-            with self.group.nodes[number % 3].connect(60) as connection:
+            with self.group.nodes[number % 3].client(seconds=60) as connection:
                 for i in range(40):
                     name = f'lib{chance.randrange(5)}'
                     own = f'own{number}_{i}'
@@ -388,7 +388,7 @@ class Everywhere(FunctionTest):
 
         def work(number):
             node = self.others[number % 2]
-            with node.connect(60) as connection:
+            with node.client(seconds=60) as connection:
                 for i in range(10_000):
                     if over.is_set():
                         return
@@ -441,7 +441,7 @@ class Large(FunctionTest):
         self.assertIn('at most 8388608',
                       self.lead('FUNCTION', 'RESTORE', self.lead('FUNCTION', 'DUMP'), 'REPLACE'))
         self.check_alike()
-        self.assertTrue(all(node.is_up() for node in self.group.nodes))
+        self.assertTrue(all(node.is_alive() for node in self.group.nodes))
 
 
 class Beginning(unittest.TestCase):

@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import group_test  # noqa: E402
-from group import Connection, Failed  # noqa: E402
+from resp import Client, Failed  # noqa: E402
 
 COUNT = ("local n = tonumber(redis.call('GET', KEYS[1]) or '0') + 1 "
          "redis.call('SET', KEYS[1], n) return n")
@@ -60,7 +60,7 @@ class ScriptTest(group_test.GroupTest):
     def state(self, node):
         """What this node has itself: every key with its value and its end."""
         found = {}
-        with node.connect(20) as connection:
+        with node.client(seconds=20) as connection:
             connection.ask('READONLY')
             for db in (0, 3):
                 connection.ask('SELECT', db)
@@ -226,31 +226,31 @@ class Effects(ScriptTest):
         node = self.others[0]
         self.ask(node, 'SUBSCRIBE', 'news')
         self.lead('SUBSCRIBE', 'news')
-        connection = Connection(self.group.ports[self.leader.number], 10)
+        connection = Client(self.group.ports[self.leader.number], 10)
         self.addCleanup(connection.close)
         script = ("redis.call('SET', 'a', 1) redis.call('PUBLISH', 'news', 'one') "
                   "return redis.call('PUBLISH', 'news', 'two')")
         self.assertEqual(connection.ask('EVAL', script, 0), 1)
         for each in (node, self.leader):
-            self.assertEqual([self.connections[each].next()[2] for _ in range(2)],
+            self.assertEqual([self.connections[each].reply()[2] for _ in range(2)],
                              [b'one', b'two'])
 
     def test_watchers_see_an_effect_and_listeners_hear_of_it(self):
         self.lead('CONFIG', 'SET', 'notify-keyspace-events', 'KEA')
         self.lead('WATCH', 'n')
-        listener = Connection(self.group.ports[self.leader.number], 10)
+        listener = Client(self.group.ports[self.leader.number], 10)
         self.addCleanup(listener.close)
         listener.ask('SUBSCRIBE', '__keyevent@0__:set')
-        with self.leader.connect(10) as other:
+        with self.leader.client(seconds=10) as other:
             other.ask('EVAL', COUNT, 1, 'n')
-        self.assertEqual(listener.next()[2], b'n')
+        self.assertEqual(listener.reply()[2], b'n')
         self.lead('MULTI')
         self.lead('SET', 'n', 5)
         self.assertIsNone(self.lead('EXEC'))
         self.assertEqual(self.lead('GET', 'n'), b'1')
 
     def test_replies_come_in_order_and_as_asked_for(self):
-        with self.leader.connect(20) as connection:
+        with self.leader.client(seconds=20) as connection:
             self.assertEqual(connection.all([
                 ('SET', 'n', 5), ('EVAL', COUNT, 1, 'n'), ('GET', 'n'), ('EVAL', COUNT, 1, 'n'),
                 ('INCR', 'n'), ('EVAL', 'return ARGV[1]', 0, 'x'), ('PING',)]),
@@ -261,7 +261,7 @@ class Effects(ScriptTest):
 
     def test_rights_hold_inside(self):
         self.lead('ACL', 'SETUSER', 'few', 'on', '>p', '+@all', '-@dangerous', '~few:*')
-        with self.leader.connect(20) as connection:
+        with self.leader.client(seconds=20) as connection:
             connection.ask('AUTH', 'few', 'p')
             self.assertEqual(connection.ask('EVAL', COUNT, 1, 'few:n'), 1)
             with self.assertRaisesRegex(Failed, 'NOPERM'):
@@ -281,7 +281,7 @@ class Effects(ScriptTest):
     def test_one_that_takes_long_stops_no_group_and_can_be_killed(self):
         self.lead('CONFIG', 'SET', 'busy-reply-threshold', 20)
         term = self.term()
-        with self.leader.connect(30) as connection:
+        with self.leader.client(seconds=30) as connection:
             connection.send('EVAL', "redis.call('SET', 'a', 1) while true do end", 0)
             end = time.monotonic() + 20
             while not str(self.lead('GET', 'x')).startswith('BUSY'):
@@ -291,7 +291,7 @@ class Effects(ScriptTest):
                 self.assertTrue(str(self.lead('GET', 'x')).startswith('BUSY'))
             self.assertEqual(self.lead('SCRIPT', 'KILL'), b'OK')  # it has not written yet
             with self.assertRaisesRegex(Failed, 'SCRIPT KILL; nothing of it was carried out'):
-                connection.next()
+                connection.reply()
             self.assertEqual(self.lead('EXISTS', 'a'), 0)
             self.assertEqual(connection.ask('EVAL', COUNT, 1, 'n'), 1)
             # One that ends by itself has its effect.
@@ -310,7 +310,7 @@ class Effects(ScriptTest):
 
     def test_a_client_that_goes_leaves_its_turn_to_others(self):
         for _ in range(30):
-            gone = [Connection(self.group.ports[self.leader.number], 10) for _ in range(5)]
+            gone = [Client(self.group.ports[self.leader.number], 10) for _ in range(5)]
             for each in gone:
                 each.send('EVAL', COUNT, 1, 'n')
             for each in gone:
@@ -320,7 +320,7 @@ class Effects(ScriptTest):
 
     def test_writes_by_others_come_between_and_nothing_is_lost(self):
         def work(number):
-            with self.leader.connect(60) as connection:
+            with self.leader.client(seconds=60) as connection:
                 for _ in range(100):
                     if number % 2 == 0:
                         connection.ask('INCR', 'n')
@@ -356,7 +356,7 @@ class Everywhere(ScriptTest):
         sha = self.lead('EVAL', COUNT, 1, 'n') and self.lead('SCRIPT', 'LOAD', COUNT)
 
         def work(number):
-            with self.group.nodes[number % 3].connect(60) as connection:
+            with self.group.nodes[number % 3].client(seconds=60) as connection:
                 for i in range(30):
                     self.count(connection, sha)
                     connection.ask('EVAL', BUCKET, 1, f'b{i % 3}', 5, 10, 1)
@@ -392,7 +392,7 @@ class Everywhere(ScriptTest):
                 node = self.group.nodes[(number + done) % 3]
                 done += 1
                 try:
-                    with node.connect(10) as connection:
+                    with node.client(seconds=10) as connection:
                         for _ in range(50):
                             if over.is_set():
                                 return

@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
-from group import Connection, Failed, Group  # noqa: E402
+from group import Group  # noqa: E402
+from resp import Client, Failed  # noqa: E402
 
 program = None
 
@@ -30,7 +31,7 @@ class GroupTest(unittest.TestCase):
     def ask(self, node, *words):
         """The reply, or the text of the error."""
         if node not in self.connections:
-            self.connections[node] = Connection(self.group.ports[node.number], 10)
+            self.connections[node] = Client(self.group.ports[node.number], 10)
             self.addCleanup(self.connections[node].close)
         try:
             return self.connections[node].ask(*words)
@@ -99,7 +100,7 @@ class Commands(GroupTest):
             self.assertTrue(self.ask(node, 'GET', 'foo').startswith('MOVED'))
 
     def test_pipelines_are_answered_in_order(self):
-        connection = Connection(self.group.ports[self.leader.number], 10)
+        connection = Client(self.group.ports[self.leader.number], 10)
         self.addCleanup(connection.close)
         words = []
         for i in range(500):
@@ -143,7 +144,7 @@ class Commands(GroupTest):
         self.lead('SELECT', 1)
         self.lead('GET', 'a')
         self.assertEqual(self.lead('EXEC'), [b'OK', None])
-        self.assertTrue(all(node.is_up() for node in self.group.nodes))
+        self.assertTrue(all(node.is_alive() for node in self.group.nodes))
 
     def test_known_scripts_run_everywhere(self):
         unlock = ("if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) "
@@ -190,7 +191,7 @@ class Commands(GroupTest):
         self.assertEqual(self.lead('SET', 'big', b'x' * (1 << 20)), b'OK')
         many = [word for i in range(40000) for word in (f'k{i}', 'v')]
         self.assertTrue(self.lead('MSET', *many).startswith('ERR too many keys'))
-        self.assertTrue(all(node.is_up() for node in self.group.nodes))
+        self.assertTrue(all(node.is_alive() for node in self.group.nodes))
         self.assertEqual(self.lead('DEL', 'big'), 1)
 
     def test_messages_reach_subscribers_of_all_nodes(self):
@@ -198,16 +199,15 @@ class Commands(GroupTest):
         self.ask(node, 'SUBSCRIBE', 'news')
         self.lead('PUBLISH', 'news', 'hello')
         connection = self.connections[node]
-        self.assertEqual(connection.next(), [b'message', b'news', b'hello'])
+        self.assertEqual(connection.reply(), [b'message', b'news', b'hello'])
 
     def test_a_leader_that_is_asked_to_end_hands_over(self):
         self.lead('SET', 'a', 1)
-        self.leader.process.send_signal(signal.SIGTERM)
+        self.leader.signal(signal.SIGTERM)
         began = time.monotonic()
         self.group.wait_leader()
         self.assertLess(time.monotonic() - began, 20)
-        self.leader.process.wait()
-        self.leader.process = None
+        self.assertEqual(self.leader.wait(), 0)
         self.assertEqual(self.group.wait_leader().ask('GET', 'a'), b'1')
 
 
@@ -219,7 +219,7 @@ class Waiting(GroupTest):
         self.lead('SEMEL.NAMESPACE', 'DECLARE', 'pay')
 
     def connect(self, node=None):
-        made = Connection(self.group.ports[(node or self.leader).number], 30)
+        made = Client(self.group.ports[(node or self.leader).number], 30)
         self.addCleanup(made.close)
         return made
 
@@ -241,7 +241,7 @@ class Waiting(GroupTest):
         for turn in range(5):
             self.assertEqual(self.lead('SEMEL.RELEASE', 'pay', 'a', epochs[-1])[1], b'ok')
             ready = self.ready(waiters)
-            reply = ready.next()
+            reply = ready.reply()
             self.assertEqual(reply[1], b'granted')
             epochs.append(int(reply[3]))
             waiters.remove(ready)
@@ -252,7 +252,7 @@ class Waiting(GroupTest):
         self.waits(3)
         self.lead('SEMEL.COMPLETE', 'pay', 'a', epochs[-1], 'paid')
         for each in last:
-            self.assertIn(b'paid', each.next())
+            self.assertIn(b'paid', each.reply())
 
     def ready(self, connections):
         found, _, _ = select.select([each.plug for each in connections], [], [], 20)
@@ -295,7 +295,7 @@ class Waiting(GroupTest):
             self.assertLess(time.monotonic(), end)
         new.ask('SEMEL.FORGET', 'pay', 'e')
         with self.assertRaisesRegex(Failed, 'MOVED'):
-            waiter.next()
+            waiter.reply()
 
     def test_a_bound_claim_ends_with_its_connection(self):
         owner = self.connect()
@@ -306,7 +306,7 @@ class Waiting(GroupTest):
         waiter.send('SEMEL.WAIT', 0, 'pay', 'f')
         self.waits(1)
         owner.close()
-        self.assertEqual(waiter.next()[1], b'granted')
+        self.assertEqual(waiter.reply()[1], b'granted')
         self.lead('MULTI')
         self.lead('SEMEL.CLAIM', 'pay', 'g', 'LEASE', 600000, 'BIND')
         self.assertEqual(self.lead('EXEC')[0][1], b'granted')
@@ -363,7 +363,7 @@ class LeaseReads(GroupTest):
             self.assertEqual(self.lead('SET', 'k', i), b'OK')
             self.assertEqual(self.lead('GET', 'k'), str(i).encode())
         for node in self.others:
-            node.process.send_signal(signal.SIGSTOP)
+            node.pause()
         try:
             # Its lease is over within an election timeout; then it does not know whether it leads.
             end = time.monotonic() + 20
@@ -375,7 +375,7 @@ class LeaseReads(GroupTest):
                 self.assertLess(time.monotonic(), end)
         finally:
             for node in self.others:
-                node.process.send_signal(signal.SIGCONT)
+                node.resume()
         self.assertEqual(self.group.wait_leader().ask('GET', 'k'), b'199')
 
 
@@ -435,7 +435,7 @@ class FullMemory(GroupTest):
             self.assertTrue(str(self.lead('SEMEL.CLAIM', 'ns', 'a')).startswith('OOM'))
             self.assertEqual(self.lead('DEL', *[f'k{i}' for i in range(count)]), count)
             self.soon(self.leader, b'OK', 'SET', 'small', 'x')
-        self.assertTrue(all(node.is_up() for node in self.group.nodes))
+        self.assertTrue(all(node.is_alive() for node in self.group.nodes))
 
 
 class Forwarding(GroupTest):
@@ -467,7 +467,7 @@ class Forwarding(GroupTest):
 
     def count_through(self, node, name, ends, replies):
         """INCR, a transaction and SET NX in pipelines, until it is told to end."""
-        connection = Connection(self.group.ports[node.number], 30)
+        connection = Client(self.group.ports[node.number], 30)
         for i in range(1_000_000):
             if ends.is_set():
                 break

@@ -16,7 +16,9 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
-from group import ELECTION_MS, LOOPBACK, Failed, Group, free_ports  # noqa: E402
+from group import ELECTION_MS, Group  # noqa: E402
+from resp import LOOPBACK, Failed  # noqa: E402
+from servers import free_ports  # noqa: E402
 
 program = None
 LIMIT = 10 * ELECTION_MS / 1000  # s, of a repeat after a forget
@@ -198,7 +200,7 @@ class OldLeader(Case):
 
     def send(self, what, nodes):
         for node in nodes:
-            node.process.send_signal(what)
+            node.signal(what)
 
     def is_forgotten(self, node):
         """Now, or by an earlier call that was not answered."""

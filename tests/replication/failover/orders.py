@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
-from group import free_ports  # noqa: E402
+from servers import free_ports  # noqa: E402
 
 SECONDS = 240  # for all of it
 MEANWHILE = 20  # orders that the other two must answer before a killed one is started again

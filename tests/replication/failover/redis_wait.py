@@ -13,56 +13,31 @@ Semel loses it. redis_wait.py --program semel. 77: there is no redis-server.
 """
 import argparse
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
-from group import Connection, Failed, Group, free_ports  # noqa: E402
-from servers import end_with_parent, until  # noqa: E402
+from group import Group  # noqa: E402
+from resp import Failed  # noqa: E402
+from servers import NoPeer, Redis, free_ports, redis_program, until  # noqa: E402
 
 SECONDS = 15
 CLAIM = ('SET', 'job:1', 'first', 'NX')
 AGAIN = ('SET', 'job:1', 'second', 'NX')
 
 
-class Server:
-    """One redis-server."""
+class Copy(Redis):
+    """A redis-server that may be the replica of another one."""
 
-    def __init__(self, place, port, options):
-        self.place, self.port, self.options = place, port, options
-        self.process = None
-
-    def start(self):
-        self.place.mkdir(exist_ok=True)
-        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-            ['redis-server', '--bind', '127.0.0.1', '--port', str(self.port), '--dir', self.place,
-             '--save', '', '--repl-diskless-sync-delay', '0', *self.options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
-        until(self.answers, 'redis-server answers', SECONDS)
-
-    def answers(self):
-        try:
-            return self.ask('PING') == b'PONG'
-        except (OSError, Failed):
-            return False
-
-    def ask(self, *words):
-        with Connection(self.port, SECONDS) as connection:
-            return connection.ask(*words)
+    reply_seconds = SECONDS
 
     def all(self, *requests):
         """The replies on one connection: WAIT is about what the same client has written."""
-        with Connection(self.port, SECONDS) as connection:
-            return [connection.ask(*words) for words in requests]
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+        with self.client() as client:
+            return [client.ask(*words) for words in requests]
 
     def follow(self, other):
         self.ask('REPLICAOF', '127.0.0.1', other.port)
@@ -74,9 +49,8 @@ class Server:
 
 class Servers:
     def __init__(self, *options):
-        self.place = Path(tempfile.mkdtemp(prefix='semel_redis_'))
-        self.all = [Server(self.place / str(number), port, options)
-                    for number, port in enumerate(free_ports(3))]
+        self.all = [Copy('--repl-diskless-sync-delay', '0', *options, port=port)
+                    for port in free_ports(3)]
 
     def __enter__(self):
         for server in self.all:
@@ -87,9 +61,7 @@ class Servers:
 
     def __exit__(self, *_):
         for server in self.all:
-            if server.process is not None:
-                server.kill()
-        shutil.rmtree(self.place, ignore_errors=True)
+            server.end()
 
 
 def redis_two_cut_off():
@@ -99,7 +71,7 @@ def redis_two_cut_off():
         granted, copies = primary.all(CLAIM, ('WAIT', 1, 1000 * SECONDS))
         assert (granted, copies) == (b'OK', 1), (granted, copies)
         for cut in (primary, second):
-            cut.process.send_signal(signal.SIGSTOP)
+            cut.pause()
         third.start()
         third.ask('REPLICAOF', 'NO', 'ONE')
         return third.ask(*AGAIN) == b'OK'
@@ -151,14 +123,14 @@ def semel_two_cut_off(program):
         third.kill()
         assert leader.ask(*CLAIM) == b'OK'
         for cut in (leader, second):
-            cut.process.send_signal(signal.SIGSTOP)
+            cut.pause()
         third.start()
         end = time.monotonic() + 2  # many times its election timeout
         while time.monotonic() < end:
             if refuses(third) is not None:
                 return True
         for cut in (leader, second):
-            cut.process.send_signal(signal.SIGCONT)
+            cut.resume()
         return not is_kept(group)
     finally:
         group.end()
@@ -184,8 +156,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--program', required=True)
     program = parser.parse_args().program
-    if shutil.which('redis-server') is None:
-        print('wait_loses: skipped, there is no redis-server')
+    try:
+        redis_program()
+    except NoPeer as why:
+        print(f'wait_loses: skipped, {why}')
         return 77
     wrong = 0
     for name, of_redis, of_semel in (

@@ -22,7 +22,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'support'))
 import group as groups  # noqa: E402
-from group import Connection, Failed, Group  # noqa: E402
+from group import Group  # noqa: E402
+from resp import Client, Failed  # noqa: E402
 
 program = None
 PATIENCE = 40
@@ -111,7 +112,7 @@ class Runbook(unittest.TestCase):
             try:
                 if self.connection is None:
                     leader = self.group.wait_leader()
-                    self.connection = Connection(self.group.ports[leader.number], 10)
+                    self.connection = Client(self.group.ports[leader.number], 10)
                 return self.connection.ask(*words)
             except Failed as error:
                 if not str(error).startswith(('MOVED', 'TRYAGAIN', 'CLUSTERDOWN')):
@@ -208,7 +209,7 @@ class Members(Runbook):
             ports, at = self.group.ports[:3], 0
             while not ends.is_set():
                 try:
-                    with contextlib.closing(Connection(ports[at % 3], 2)) as connection:
+                    with contextlib.closing(Client(ports[at % 3], 2)) as connection:
                         connection.ask('SET', f'k{counts["answered"]}', 'v')
                     counts['answered'] += 1
                 except (OSError, Failed, ConnectionError):
@@ -220,8 +221,7 @@ class Members(Runbook):
         self.addCleanup(worker.join)
         self.addCleanup(ends.set)
         for node in self.group.nodes:
-            node.process.send_signal(signal.SIGTERM)
-            self.assertEqual(node.process.wait(PATIENCE), 0)
+            self.assertEqual(node.stop(PATIENCE), 0)
             before = self.log(node).count('event=serving')
             node.start()
             self.until(lambda: self.log(node).count('event=serving') > before, 'it serves')
@@ -339,8 +339,7 @@ class QuorumLost(Runbook):
     def lose(self, kept):
         """Two of three nodes with their directories; that of one is put aside."""
         for node in self.group.nodes:
-            if node.process is not None:
-                node.kill()
+            node.end()
         lost = [node for node in self.group.nodes if node is not kept]
         shutil.move(self.directory(lost[0]), self.group.place / 'aside')
         shutil.rmtree(self.directory(lost[1]))
@@ -477,7 +476,7 @@ class DiskFull(Runbook):
         self.until(lambda: self.metric(node, 'semel_group_disk_full') == 1, 'the disk is full')
         self.until(lambda: 'event=group_disk_full' in self.log(node), 'the log says so')
         self.assertEqual(self.insist('SET', 'while', 'full'), b'OK')
-        Path(f'/proc/{node.process.pid}/root{small}/ballast').unlink()
+        Path(f'/proc/{node.pid}/root{small}/ballast').unlink()
         self.until(lambda: self.metric(node, 'semel_group_disk_full') == 0, 'there is space')
         self.until(lambda: 'event=group_disk_has_space' in self.log(node), 'the log says so')
         match = self.metric(self.group.wait_leader(), 'semel_group_commit_index')
@@ -600,14 +599,14 @@ class Certificates(Runbook):
         # What cannot be used stays out.
         (self.place / '1.pem').write_text('nonsense')
         first = self.group.nodes[0]
-        first.process.send_signal(signal.SIGHUP)
+        first.signal(signal.SIGHUP)
         self.until(lambda: 'event=group_tls_not_loaded' in self.log(first), 'it is refused')
         self.ready(first)
 
     def reload(self):
         before = {node: self.log(node).count('event=group_tls_loaded') for node in self.group.nodes}
         for node in self.group.nodes:
-            node.process.send_signal(signal.SIGHUP)
+            node.signal(signal.SIGHUP)
         for node, count in before.items():
             self.until(lambda: self.log(node).count('event=group_tls_loaded') > count, 'loaded')
 

@@ -3,7 +3,8 @@ import threading
 import time
 
 from clients import SHORT_MS, Keys, Owner, Writer, as_map, as_map_of, plain
-from group import PATIENCE, Failed
+from group import PATIENCE
+from resp import Failed
 from holders import SPACE, Holder
 
 OWNERS = 3
@@ -114,7 +115,7 @@ class World:
         # What is held for seconds ends meanwhile.
         names = sorted(name for name in self.group.keys(node, '*')
                        if not name.startswith(SPACE.encode()))
-        with node.connect(20) as connection:
+        with node.client(seconds=20) as connection:
             connection.ask('READONLY')
             for first in range(0, len(names), 500):
                 some = names[first:first + 500]
@@ -124,7 +125,7 @@ class World:
 
     def read_all(self):
         """Reads of the end, as the last calls of each history."""
-        with self.group.wait_leader().connect(20) as connection:
+        with self.group.wait_leader().client(seconds=20) as connection:
             for history in self.keys.all:
                 is_claim = history.kind in ('claim', 'lease', 'token')
                 called = time.monotonic_ns()

@@ -23,7 +23,9 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cases import target  # noqa: E402
-from pair import Silent, Wire  # noqa: E402
+from pair import Silent, send, wire  # noqa: E402
+from resp import Failed  # noqa: E402  (cases has found the folder)
+from servers import CannotStart  # noqa: E402
 from transcript import unescape  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -111,8 +113,8 @@ class Bystander(threading.Thread):
         while not self.stopping.wait(0.02):
             began = time.monotonic()
             try:
-                self.server.call('PING')
-            except target.ServerError:
+                self.server.ask('PING')
+            except Failed:
                 pass  # BUSY is an answer
             except OSError:
                 return
@@ -124,32 +126,22 @@ class Bystander(threading.Thread):
         return self.longest
 
 
-def rss_of(process):
-    text = Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
-    return int(re.search(r'VmRSS:\s+(\d+)', text).group(1)) * 1024
-
-
-def send(server, hostile, seconds):
+def answer(server, hostile, seconds):
     """The reply, and after how many seconds it came."""
-    wire = Wire(server, 2)
-    wire.client.plug.settimeout(seconds)
     began = time.monotonic()
-    try:
-        wire.send(hostile.requests())
+    with wire(server, 2, seconds) as client:
+        send(client, hostile.requests())
         for _ in hostile.requests():
-            reply = wire.take()
+            reply = client.reply()
         seconds_taken = time.monotonic() - began
-        wire.send([['ECHO', 'behind the reply']])
-        if wire.take() != b'$16\r\nbehind the reply\r\n':
+        if client.ask('ECHO', 'behind the reply') != b'$16\r\nbehind the reply\r\n':
             raise Silent('there is more behind the reply')
         return reply, seconds_taken
-    finally:
-        wire.close()
 
 
 def wrong_afterwards(server, process, before):
     """What does not work any more; None if all does."""
-    if server.process.pid != process or not server.is_alive():
+    if server.pid != process or not server.is_alive():
         return f'the node has ended: {server.log_tail()[-600:]}'
     asked = [(('PING',), b'PONG'), (('SET', 'plain', 'v'), b'OK'), (('GET', 'plain'), b'v'),
              (('EVAL', 'return 1 + 1', '0'), 2),
@@ -157,25 +149,25 @@ def wrong_afterwards(server, process, before):
              (('EVAL', "return ('x'):rep(2) .. #KEYS .. type(rawget(_G, 'left'))", '0'), b'xx0nil')]
     for words, expected in asked:
         try:
-            found = server.call(*words)
-        except (OSError, target.ServerError) as error:
+            found = server.ask(*words)
+        except (OSError, Failed) as error:
             return f'{words}: {error}'
         if found != expected:
             return f'{words}: {found!r} instead of {expected!r}'
     for words in (('FLUSHALL',), ('FUNCTION', 'FLUSH')):
-        server.call(*words)
-    grown = rss_of(server.process) - before
+        server.ask(*words)
+    grown = server.rss() - before
     return f'grown by {grown >> 20} MiB' if grown > RSS_GROWTH_MAX else None
 
 
 def try_one(server, hostile, before):
     """(what is wrong or None, seconds, longest silence)"""
-    process = server.process.pid
+    process = server.pid
     bystander = Bystander(server)
     bystander.start()
     seconds = 0.0
     try:
-        reply, seconds = send(server, hostile, DEADLINE_SECONDS)
+        reply, seconds = answer(server, hostile, DEADLINE_SECONDS)
         problem = hostile.judge(reply)
     except (OSError, Silent) as error:
         problem = f'no reply: {error}'
@@ -196,9 +188,8 @@ def against_semel(chosen, program):
     try:
         for hostile in chosen:
             if not server:
-                server = target.SemelTarget(program, options)
-                server.__enter__()
-                before = rss_of(server.process)
+                server = target.SemelTarget(program, *options).start()
+                before = server.rss()
             problem, seconds, silence = try_one(server, hostile, before)
             slowest = max(slowest, (hostile.name, seconds), key=lambda found: found[1])
             quietest = max(quietest, (hostile.name, silence), key=lambda found: found[1])
@@ -206,11 +197,11 @@ def against_semel(chosen, program):
                 failed += 1
                 print(f'failed {hostile.name}: tries {hostile.head["Tries"]}\n    {problem}',
                       flush=True)
-                server.__exit__()
+                server.end()
                 server = None
     finally:
         if server:
-            server.__exit__()
+            server.end()
     print(f'hostile: {len(chosen)} scripts, {failed} failed; slowest {slowest[1]:.1f} s '
           f'({slowest[0]}), longest silence for others {quietest[1]:.2f} s ({quietest[0]})')
     return 1 if failed else 0
@@ -221,22 +212,20 @@ def against_redis(chosen):
     counts = {'answers': 0, 'hangs': 0, 'ends': 0, 'grows': 0}
     for hostile in chosen:
         with target.RedisTarget() as server:
-            before = rss_of(server.process)
+            before = server.rss()
             text = ''
             try:
-                reply, _ = send(server, hostile, REDIS_SECONDS)
+                reply, _ = answer(server, hostile, REDIS_SECONDS)
                 verdict = 'answers'
                 text = reply[:100].decode(errors='replace').replace('\r\n', ' ')
                 if hostile.judge(reply):
                     text += '  -- OTHERWISE THAN EXPECTED'
             except (OSError, Silent) as error:
                 verdict = 'hangs' if 'timed out' in str(error) else 'ends'
-            if verdict == 'answers' and rss_of(server.process) - before > RSS_GROWTH_MAX:
+            if verdict == 'answers' and server.rss() - before > RSS_GROWTH_MAX:
                 verdict = 'grows'
             counts[verdict] += 1
             print(f'{verdict:8} {hostile.name:32} {text}', flush=True)
-            if verdict == 'hangs':
-                server.process.kill()
     print('hostile: redis-server', ', '.join(f'{word} {count}' for word, count in counts.items()))
     return 0
 
@@ -259,5 +248,5 @@ def main():
 if __name__ == '__main__':
     try:
         sys.exit(main())
-    except target.CannotStart as problem:
+    except CannotStart as problem:
         sys.exit(f'hostile: {problem}')
