@@ -6,13 +6,11 @@ where CLIENT REPLY says that nothing is to be answered.
 
 import contextlib
 import pathlib
-import shutil
 import socket
-import subprocess
 import sys
 import threading
 
-from node import PATIENCE, Node, prove, until
+from node import PATIENCE, Node, prove, servers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gateway"))
 import harness  # noqa: E402
@@ -150,27 +148,9 @@ def protocol_errors_are_answered_as_by_redis(program):
     for (prefix, broken), answer in found.items():
         is_told = b"-ERR Protocol error" in answer
         assert is_told == (prefix not in SILENT), (prefix, broken, answer)
-    program = shutil.which("redis-server")
-    if program is None:
-        return
-    with harness.new_directory() as folder, socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-        free.close()
-        redis = subprocess.Popen([program, "--port", str(port), "--save", "", "--dir", folder],
-                                 stdout=subprocess.DEVNULL)
-        try:
-            until(lambda: is_up(port), "redis-server")
-            for (prefix, broken), answer in found.items():
-                assert said(port, prefix + broken, False) == answer, (prefix, broken)
-        finally:
-            redis.terminate()
-            redis.wait()
-
-
-def is_up(port):
-    with contextlib.suppress(OSError):
-        return said(port, b"PING\r\n", False) == b"+PONG\r\n"
-    return False
+    with contextlib.suppress(servers.NoPeer), servers.Redis() as redis:
+        for (prefix, broken), answer in found.items():
+            assert said(redis.port, prefix + broken, False) == answer, (prefix, broken)
 
 
 def test(program):

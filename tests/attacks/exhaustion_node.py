@@ -34,14 +34,14 @@ class Watch(threading.Thread):
     def __init__(self, node):
         super().__init__(daemon=True)
         self.node = node
-        self.before = node.resident_bytes()
+        self.before = node.rss()
         self.most = self.before
         self.ends = threading.Event()
 
     def run(self):
         while not self.ends.wait(0.01):
             try:
-                self.most = max(self.most, self.node.resident_bytes())
+                self.most = max(self.most, self.node.rss())
             except (OSError, IndexError):
                 return
 

@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import tempfile
 
-from node import Client, Node, Skip, prove, until
+from node import TEXTS, Client, Node, Skip, prove, until
 
 BODY = (b"\r\nEVAL \"return redis.call('SET','owned','1')\" 0\r\nSET owned 1\r\n"
         b"CONFIG SET requirepass hijacked\r\n")
@@ -26,14 +26,14 @@ def make_certificate(folder):
 
 def doors(node):
     yield lambda: node.client()
-    yield lambda: node.unix_client()
+    yield lambda: Client(node.facts["unix"], form=TEXTS)
 
     def over_tls():
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         plain = socket.create_connection(("127.0.0.1", int(node.facts["tls_port"])), timeout=15)
-        return Client(context.wrap_socket(plain))
+        return Client(context.wrap_socket(plain), form=TEXTS)
 
     yield over_tls
 

@@ -4,10 +4,12 @@ Needs an address of this machine that is not loopback; a network namespace of it
 where it is allowed, otherwise an address that the machine has.
 """
 
+import pathlib
 import re
 import shutil
 import socket
 import subprocess
+import tempfile
 
 from node import ErrorReply, Node, Skip, prove, until
 
@@ -52,8 +54,8 @@ def opened_later(program, address, *change):
 
 
 def by_aclfile(program, address):
-    with Node(program, ready=False) as other:  # for a folder
-        rules = other.folder / "users"
+    with tempfile.TemporaryDirectory() as folder:
+        rules = pathlib.Path(folder) / "users"
         rules.write_text("user default off\nuser x on nopass ~* +@all\n")
         with Node(program, "--bind", "0.0.0.0", "--aclfile", rules) as node:
             guest = node.client(host=address)

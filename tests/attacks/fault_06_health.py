@@ -5,7 +5,9 @@ The call is ACL LOAD of a file that has become a pipe without a writer; a byte i
 
 import http.client
 import os
+import pathlib
 import socket
+import tempfile
 import time
 
 from node import Node, prove, until
@@ -36,12 +38,13 @@ def fed(notices, seconds):
 
 
 def test(program):
-    with Node(program, ready=False, port=None) as home:  # for a folder
-        rules = home.folder / "users"
+    with tempfile.TemporaryDirectory() as folder:
+        home = pathlib.Path(folder)
+        rules = home / "users"
         rules.write_text("user default on nopass ~* &* +@all\n")
         notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        notices.bind(str(home.folder / "notify"))
-        environment = {"NOTIFY_SOCKET": str(home.folder / "notify"),
+        notices.bind(str(home / "notify"))
+        environment = {"NOTIFY_SOCKET": str(home / "notify"),
                        "WATCHDOG_USEC": str(WATCHDOG_SECONDS * 1_000_000)}
         with Node(program, "--io-threads", "2", "--admin-port", "0", "--aclfile", rules,
                   environment=environment) as node:

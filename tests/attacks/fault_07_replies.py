@@ -14,7 +14,7 @@ def resident_most(node, before, condition):
 
     def look():
         nonlocal most
-        most = max(most, node.resident_bytes())
+        most = max(most, node.rss())
         return condition()
 
     until(look, "the reply is under way")
@@ -31,7 +31,7 @@ def test(program):
               "--io-threads", "2") as node:
         admin = node.client()
         assert admin("SET", "big", b"v" * VALUE) == "OK"
-        before = node.resident_bytes()
+        before = node.rss()
 
         # 2.4 GB of unread replies: they wait as 8 MiB and a list.
         reader = node.client()
@@ -62,17 +62,17 @@ def test(program):
         most = 0
         for each in readers:
             each.raw(encode("GET", "big") * 8)
-            most = max(most, node.resident_bytes() - before)
+            most = max(most, node.rss() - before)
         until(lambda: int(dict(line.split(":", 1) for line in admin("INFO", "stats").decode()
                                .splitlines() if ":" in line)["evicted_clients"]) > 0,
               "the largest are closed")
-        most = max(most, node.resident_bytes() - before)
+        most = max(most, node.rss() - before)
         assert most < LIMIT + SLACK, f"slow readers: {most} bytes"
         for each in readers:
             each.close()
         assert admin("GET", "big") == b"v" * VALUE
         until(lambda: "omem=0 " in admin("CLIENT", "INFO").decode() and
-              node.resident_bytes() - before < SLACK, "what was held goes back to the system")
+              node.rss() - before < SLACK, "what was held goes back to the system")
 
 
 prove(7, "replies by reference: 300 times 8 MB hold 8 MB, slow readers stay under the limit", test)

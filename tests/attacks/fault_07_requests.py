@@ -25,13 +25,13 @@ def test(program):
     with Node(program, "--maxmemory", "64mb", "--maxmemory-clients", "48mb",
               "--io-threads", "2") as node:
         admin = node.client()
-        before = node.resident_bytes()
+        before = node.rss()
 
         # What can never be stored is not kept at all.
         clients = [node.client() for _ in range(4)]
         for each in clients:
             half(each, 300_000_000, 100_000_000)
-        grown = node.resident_bytes() - before
+        grown = node.rss() - before
         assert grown < SLACK, f"four half values of 300 MB: {grown} bytes"
         assert field(admin, "memory", "mem_clients_normal") < MIB
         for each in clients:
@@ -48,7 +48,7 @@ def test(program):
         most = 0
         for each in clients:
             half(each, 16_000_000, 4_000_000)
-            most = max(most, node.resident_bytes() - before)
+            most = max(most, node.rss() - before)
         until(lambda: field(admin, "stats", "evicted_clients") > 0, "the largest are closed")
         assert most < LIMIT + SLACK, f"half requests: {most} bytes"
         assert field(admin, "memory", "mem_clients_normal") <= LIMIT + MIB

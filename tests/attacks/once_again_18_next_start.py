@@ -98,8 +98,7 @@ def group(program, folder):
     for flag, value in GROUP.items():
         code, text = check(program, flag, value)
         assert code == 1 and "node-id" in text and flag[2:] in text, (flag, code, text)
-        node = Node(program, flag, value, ready=False)
-        with node:
+        with Node(program, flag, value, ready=False) as node:
             assert node.wait() == 1 and flag[2:] in node.log(), node.log()
     # What is missing beside node-id is found without a start, too.
     whole = {"--node-id": "1", "--dir": folder / "member", **GROUP}

@@ -2,7 +2,7 @@
 
 import socket
 
-from node import Node, prove, until
+from node import TEXTS, Client, Node, prove, servers, until
 
 
 def refused(port, host="127.0.0.1"):
@@ -13,22 +13,15 @@ def refused(port, host="127.0.0.1"):
     return False
 
 
-def free_port():
-    """Of a socket that is gone: nothing listens there for now."""
-    with socket.socket() as plug:
-        plug.bind(("127.0.0.1", 0))
-        return plug.getsockname()[1]
-
-
 def change_port(node, client):
     before = node.port
-    wanted = free_port()
+    wanted = servers.free_ports(1)[0]
     assert client("CONFIG", "SET", "port", str(wanted)) == "OK"
     assert client("PING") == "PONG", "the connection must stay"
     assert node.client(port=wanted)("PING") == "PONG"
     until(lambda: refused(before), "the old port to be closed")
     assert f"tcp_port:{wanted}" in client("INFO", "server").decode()
-    until(lambda: f"port={wanted}\n" in node.ready_file.read_text(), "the ready file")
+    until(lambda: f"port={wanted}\n" in node.ready.read_text(), "the ready file")
     return wanted
 
 
@@ -61,7 +54,7 @@ def change_bind(node, client, port):
     assert client("PING") == "PONG"
     assert node.client(port=port)("PING") == "PONG"
     # All or nothing: the port is taken back with the name that fails.
-    answer = client("CONFIG", "SET", "port", str(free_port()), "bind", "192.0.2.1")
+    answer = client("CONFIG", "SET", "port", str(servers.free_ports(1)[0]), "bind", "192.0.2.1")
     assert "192.0.2.1" in answer, answer
     assert node.client(port=port)("PING") == "PONG"
 
@@ -75,11 +68,11 @@ def test(program):
         assert "nothing to listen on" in client("CONFIG", "SET", "port", "-1")
         assert node.stop() == 0
     with Node(program, "--unix-socket", "{dir}/s") as node:
-        client = node.unix_client()
+        client = Client(node.facts["unix"], form=TEXTS)
         assert client("CONFIG", "SET", "port", "-1") == "OK"
         until(lambda: refused(node.port), "the port to be closed")
         assert client("CONFIG", "SET", "port", "0") == "OK"
-        assert node.unix_client()("PING") == "PONG"
+        assert Client(node.facts["unix"], form=TEXTS)("PING") == "PONG"
     memory(program)
     databases(program)
 

@@ -185,8 +185,8 @@ class Server:
         if self.owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def client(self, form=None, seconds=None):
-        return resp.Client((self.host, self.port), seconds or self.reply_seconds,
+    def client(self, form=None, seconds=None, host=None, port=None):
+        return resp.Client((host or self.host, port or self.port), seconds or self.reply_seconds,
                            form or self.form)
 
     def ask(self, *words, seconds=None):
