@@ -23,14 +23,10 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import servers  # noqa: E402
-from servers import encode, ready_facts  # noqa: E402
+from resp import PATIENCE, SIGNED, Client  # noqa: E402
+from servers import until  # noqa: E402
 
 SEMEL = ""
-PATIENCE = 20  # seconds until something that must happen counts as missing
-
-
-def until(condition, what):
-    return servers.until(condition, what, PATIENCE)
 
 
 def is_alive(process):
@@ -42,79 +38,41 @@ def is_alive(process):
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
-class Client(servers.Client):
-    """Simple strings and errors are texts with their sign."""
-
-    status = staticmethod(lambda text: "+" + text.decode())
-    error = staticmethod(lambda text: "-" + text.decode())
-
-    def __init__(self, plug):
-        super().__init__(plug, PATIENCE)
-
-
 def claim(client, *words):
     """The answer of SEMEL.CLAIM or SEMEL.COMPLETE, its fields by their names."""
     reply = client(*words)
     return dict(zip(reply[::2], reply[1::2])) if isinstance(reply, list) else reply
 
 
-class Node:
-    def __init__(self, case, *arguments, under=()):
+class Node(servers.Node):
+    """Simple strings and errors are texts with their sign. It ends with its test case."""
+
+    form = SIGNED
+
+    def __init__(self, case, *flags, **options):
+        super().__init__(SEMEL, *flags, folder=tempfile.mkdtemp(dir=case.folder), **options)
         self.case = case
-        self.folder = pathlib.Path(tempfile.mkdtemp(dir=case.folder))
-        self.ready = self.folder / "ready"
-        self.errors = self.folder / "stderr"
-        with self.errors.open("wb") as errors:
-            self.process = subprocess.Popen(
-                [*under, SEMEL, "node", "--port", "0", "--ready-file", str(self.ready),
-                 *map(str, arguments)], stdout=subprocess.PIPE, stderr=errors)
-        case.addCleanup(self.clean)
+        case.addCleanup(self.end)
 
-    def clean(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
+    def client(self, **options):
+        client = super().client(**options)
+        self.case.addCleanup(client.close)
+        return client
 
-    def read_facts(self):
-        if self.process.poll() is not None:
-            raise AssertionError(f"ended with {self.process.returncode}: {self.log()}")
-        return ready_facts(self.ready)
-
-    def started(self):
-        self.facts = until(self.read_facts, "the ready file")
-        return self
-
-    def log(self):
-        return self.errors.read_text()
-
-    def port(self, name="port"):
-        return int(self.facts[name])
-
-    def client(self):
-        plug = socket.create_connection(("127.0.0.1", self.port()))
-        self.case.addCleanup(plug.close)
-        return Client(plug)
+    def greeting(self):
+        """The lines of its standard output."""
+        return self.out.read_text().splitlines()
 
     def get(self, path):
         """Status and text of the port for health and metrics."""
-        web = http.client.HTTPConnection("127.0.0.1", self.port("admin_port"), timeout=PATIENCE)
+        port = int(self.facts["admin_port"])
+        web = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         try:
             web.request("GET", path)
             answer = web.getresponse()
             return answer.status, answer.read().decode()
         finally:
             web.close()
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def ended(self):
-        return self.process.wait(timeout=PATIENCE)
-
-    def stop(self):
-        self.signal(signal.SIGTERM)
-        return self.ended()
 
 
 class Case(unittest.TestCase):
@@ -124,7 +82,7 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def node(self, *arguments, **options):
-        return Node(self, *arguments, **options).started()
+        return Node(self, *arguments, **options).start()
 
     def keep(self, *arguments, **options):
         return self.node("--storage-enabled", "yes", "--dir", self.folder / "kept", *arguments,
@@ -132,9 +90,9 @@ class Case(unittest.TestCase):
 
     def refusal(self, *arguments, code):
         """The error text of a node that must not start."""
-        node = Node(self, *arguments)
-        self.assertEqual(node.ended(), code, node.log())
-        self.assertEqual(node.process.stdout.read(), b"")
+        node = Node(self, *arguments).start(ready=False)
+        self.assertEqual(node.wait(), code, node.log())
+        self.assertEqual(node.greeting(), [])
         self.assertFalse(node.ready.exists())
         return node.log()
 
@@ -142,10 +100,10 @@ class Case(unittest.TestCase):
 class Lifecycle(Case):
     def test_it_greets_in_three_lines_and_serves(self):
         node = self.node()
-        lines = [node.process.stdout.readline().decode() for _ in range(3)]
-        self.assertRegex(lines[0], rf"^semel \d+\.\d+\.\d+ serves .* port {node.port()}, process "
-                                   rf"{node.process.pid}\n$")
-        self.assertRegex(lines[1], rf"^try: redis-cli -p {node.port()} ")
+        lines = until(lambda: len(node.greeting()) == 3 and node.greeting(), "the greeting")
+        self.assertRegex(lines[0], rf"^semel \d+\.\d+\.\d+ serves .* port {node.port}, process "
+                                   rf"{node.pid}$")
+        self.assertRegex(lines[1], rf"^try: redis-cli -p {node.port} ")
         self.assertIn("SIGTERM", lines[2])
         client = node.client()
         self.assertEqual(client("PING"), "+PONG")
@@ -156,7 +114,7 @@ class Lifecycle(Case):
         client("SEMEL.COMPLETE", "orders", "4711", granted[b"epoch"], "paid")
         self.assertEqual(claim(client, "SEMEL.CLAIM", "orders", "4711")[b"result"], b"paid")
         self.assertEqual(node.stop(), 0)
-        self.assertEqual(node.process.stdout.read(), b"")
+        self.assertEqual(node.greeting(), lines)
 
     def test_sigterm_ends_it_within_a_second_and_its_log_tells_the_story(self):
         node = self.node()
@@ -170,7 +128,7 @@ class Lifecycle(Case):
         kept = [event for event in events if event in
                 ("starting", "listening", "serving", "draining", "ended")]
         self.assertEqual([kept[0], *kept[-3:]], ["starting", "serving", "draining", "ended"])
-        self.assertIn(f"127.0.0.1:{node.port()}", node.log())
+        self.assertIn(f"127.0.0.1:{node.port}", node.log())
 
     def test_a_client_that_waits_does_not_hold_up_the_end(self):
         node = self.node()
@@ -192,7 +150,7 @@ class Lifecycle(Case):
             node = self.node("--admin-port", 0)
             client = node.client()
             client("PING")
-            client.plug.sendall(b"*2\r\n$4\r\nECHO\r\n")
+            client.raw(b"*2\r\n$4\r\nECHO\r\n")
             # The part of a request is there when its bytes are counted.
             until(lambda: "semel_network_received_bytes_total 28\n" in node.get("/metrics")[1],
                   "the bytes")
@@ -202,9 +160,9 @@ class Lifecycle(Case):
             if again:
                 self.assertEqual(node.stop(), -signal.SIGTERM)
             else:
-                client.plug.sendall(b"$2\r\nhi\r\n")
+                client.raw(b"$2\r\nhi\r\n")
                 self.assertEqual(client.reply(), b"hi")
-                self.assertEqual(node.ended(), 0)
+                self.assertEqual(node.wait(), 0)
 
     def test_shutdown_ends_it_and_may_be_said_twice(self):
         node = self.node()
@@ -213,16 +171,16 @@ class Lifecycle(Case):
         second.send("SHUTDOWN")
         self.assertTrue(first.is_closed())
         self.assertTrue(second.is_closed())
-        self.assertEqual(node.ended(), 0)
+        self.assertEqual(node.wait(), 0)
 
     def test_it_goes_with_its_parent(self):
         # The shell is the parent; it prints the child's number and waits to be killed.
         node = Node(self, "--exit-with-parent", "yes",
-                    under=("/bin/sh", "-c", '"$@" & echo "$!" >&2; wait', "sh")).started()
-        child = node.port("pid")
-        self.assertNotEqual(child, node.process.pid)
+                    under=("/bin/sh", "-c", '"$@" & echo "$!" >&2; wait', "sh")).start()
+        child = int(node.facts["pid"])
+        self.assertNotEqual(child, node.pid)
         self.assertTrue(is_alive(child))
-        node.process.kill()
+        node.kill()
         until(lambda: not is_alive(child), "the end of the child")
         self.assertIn("event=ended code=0", node.log())
 
@@ -278,7 +236,7 @@ class Scripts(Case):
         self.assertRegex(other("SCRIPT", "KILL"), "^-UNKILLABLE ")
         self.assertEqual(other("SHUTDOWN"), self.BUSY)
         other.send("SHUTDOWN", "NOSAVE")
-        self.assertEqual(node.ended(), 0, node.log())
+        self.assertEqual(node.wait(), 0, node.log())
 
     def test_a_client_that_hangs_up_leaves_its_script_to_its_end(self):
         for threads in (1, 2):
@@ -342,11 +300,9 @@ class Settings(Case):
         node = self.node("--port", "-1", "--unix-socket", path)
         self.assertEqual(node.facts["unix"], path)
         self.assertNotIn("port", node.facts)
-        self.assertIn(path.encode(), node.process.stdout.readline())
-        plug = socket.socket(socket.AF_UNIX)
-        self.addCleanup(plug.close)
-        plug.connect(path)
-        self.assertEqual(Client(plug)("PING"), "+PONG")
+        until(lambda: path in "".join(node.greeting()[:1]), "the greeting")
+        with Client(path, form=SIGNED) as client:
+            self.assertEqual(client("PING"), "+PONG")
         self.assertEqual(node.stop(), 0)
 
     def test_the_log_is_a_file_that_can_be_moved_away_and_its_level_changes(self):
@@ -388,8 +344,7 @@ class Storage(Case):
         self.assertRegex(node.log(), r"event=recovered mutations=1 ")
         self.assertEqual(node.client()("GET", "calm"), b"1")
         self.assertEqual(node.client()("SET", "rude", "2"), "+OK")
-        node.process.kill()
-        node.ended()
+        node.kill()
         node = self.keep("--durability", "synced")
         client = node.client()
         self.assertEqual(client("MGET", "calm", "rude"), [b"1", b"2"])
@@ -411,8 +366,7 @@ class Storage(Case):
         client("SEMEL.CLAIM", "used-first", "key")
         names = ("payments", "mails", "used-first")
         before = [client("SEMEL.NAMESPACE", name) for name in names]
-        node.process.kill()
-        node.ended()
+        node.kill()
         node = self.keep()
         client = node.client()
         self.assertEqual([client("SEMEL.NAMESPACE", name) for name in names], before)
@@ -427,7 +381,8 @@ class Storage(Case):
         lines = "mails 0 LEASE 7\npayments 3 LEASE 5000 STRICT\n"
         kept.write_text(lines + "broken 99 LEASE 1\n")
         node = Node(self, "--storage-enabled", "yes", "--dir", self.folder / "kept")
-        self.assertNotEqual(node.ended(), 0)
+        node.start(ready=False)
+        self.assertNotEqual(node.wait(), 0)
         self.assertIn("namespaces, line 3: ", node.log())
         kept.write_text(lines)
         node = self.keep()
@@ -436,8 +391,7 @@ class Storage(Case):
         self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"db"], b"3")
         self.assertFalse(kept.exists())
         self.assertEqual(client("SEMEL.NAMESPACE", "DROP", "mails"), b"0")
-        node.process.kill()
-        node.ended()
+        node.kill()
         client = self.keep().client()
         self.assertIsNone(client("SEMEL.NAMESPACE", "mails"))
         self.assertEqual(claim(client, "SEMEL.NAMESPACE", "payments")[b"lease_ms"], b"5000")
@@ -474,7 +428,7 @@ class Storage(Case):
         room = fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
         filling = os.write(reader, b"-" * (room - 600))
         node = Node(self, "--storage-enabled", "yes", "--dir", folder, "--admin-port", 0,
-                    "--log-file", pipe, "--log-format", "json")
+                    "--log-file", pipe, "--log-format", "json").start(ready=False)
 
         def holds():
             return struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4))[0]
@@ -498,7 +452,7 @@ class Storage(Case):
         text = b""
         while b'"event":"serving"' not in text:
             text += read()
-        self.assertEqual(node.started().get("/readyz"), (200, "ok\n"))
+        self.assertEqual(node.wait_ready().get("/readyz"), (200, "ok\n"))
         self.assertEqual(node.stop(), 0)
 
     def test_a_recovery_can_be_ended(self):
@@ -523,7 +477,7 @@ class Storage(Case):
             self.assertLess(states.index("READY=1"), states.index("WATCHDOG=1"))
             node.signal(signal.SIGTERM)
             until(lambda: next_state() == "STOPPING=1", "the end")
-        self.assertEqual(node.ended(), 0)
+        self.assertEqual(node.wait(), 0)
 
     def test_a_second_node_on_the_directory_is_refused_and_harms_nothing(self):
         node = self.keep()
@@ -561,7 +515,7 @@ class Tls(Case):
         return (self.folder / "cert.pem").read_text()
 
     def shown(self, node):
-        return ssl.get_server_certificate(("127.0.0.1", node.port("tls_port")))
+        return ssl.get_server_certificate(("127.0.0.1", int(node.facts["tls_port"])))
 
     def test_tls_is_served_and_new_certificates_are_taken(self):
         first = self.make_certificate("first")
@@ -569,10 +523,10 @@ class Tls(Case):
                          "--tls-cert-file", self.folder / "cert.pem",
                          "--tls-key-file", self.folder / "key.pem")
         trust = ssl.create_default_context(cadata=first)
-        plug = socket.create_connection(("127.0.0.1", node.port("tls_port")))
+        plug = socket.create_connection(("127.0.0.1", int(node.facts["tls_port"])))
         plug = trust.wrap_socket(plug, server_hostname="127.0.0.1")
         self.addCleanup(plug.close)
-        old = Client(plug)
+        old = Client(plug, form=SIGNED)
         self.assertEqual(old("PING"), "+PONG")
 
         second = self.make_certificate("second")
