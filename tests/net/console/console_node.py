@@ -3,17 +3,12 @@
 import http.client
 import json
 import pathlib
-import shutil
-import signal
 import socket
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'support'))
 import servers  # noqa: E402
-
-PATIENCE = 20  # seconds until something that must happen counts as missing
+from resp import PATIENCE, PLAIN  # noqa: E402
 
 
 class Answer:
@@ -28,47 +23,11 @@ class Answer:
         return self.status, self.json().get('error')
 
 
-class ConsoleNode:
-    """Ends when the test case does."""
+class Console:
+    """What a browser sends to an admin port."""
 
-    def __init__(self, case, semel, *arguments):
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        case.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.ready, self.errors = self.folder / 'ready', self.folder / 'stderr'
-        with self.errors.open('wb') as errors:
-            self.process = subprocess.Popen(
-                [semel, 'node', '--port', '0', '--admin-port', '0', '--console', 'yes',
-                 '--shards', '4', '--ready-file', str(self.ready), *map(str, arguments)],
-                stdout=subprocess.DEVNULL, stderr=errors)
-        case.addCleanup(self.kill)
-        self.facts = servers.until(self.read_facts, 'the ready file', PATIENCE)
-        self.admin = int(self.facts['admin_port'])
-        self.case = case
-
-    def read_facts(self):
-        if self.process.poll() is not None:
-            raise AssertionError(f'ended with {self.process.returncode}: {self.log()}')
-        return servers.ready_facts(self.ready)
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=PATIENCE)
-
-    def log(self):
-        return self.errors.read_text()
-
-    def logged(self, text):
-        return servers.until(lambda: text in self.log(), f'{text!r} in the log', PATIENCE)
-
-    def client(self):
-        plug = socket.create_connection(('127.0.0.1', int(self.facts['port'])))
-        self.case.addCleanup(plug.close)
-        return servers.Client(plug, PATIENCE)
+    def __init__(self, case, admin):
+        self.case, self.admin = case, admin
 
     def plug(self):
         """A bare connection to the admin port."""
@@ -80,13 +39,14 @@ class ConsoleNode:
         return f'http://127.0.0.1:{self.admin}'
 
     def get(self, path, **headers):
-        return self.ask('GET', path, None, headers)
+        return self.exchange('GET', path, None, headers)
 
     def post(self, path, body, **headers):
-        return self.ask('POST', f'/console/api/{path}', body,
-                        {'Origin': self.origin(), 'Content-Type': 'application/json', **headers})
+        return self.exchange('POST', f'/console/api/{path}', body,
+                             {'Origin': self.origin(), 'Content-Type': 'application/json',
+                              **headers})
 
-    def ask(self, method, path, body, headers):
+    def exchange(self, method, path, body, headers):
         """A header that is None is left out; '_' in names stands for '-'."""
         web = http.client.HTTPConnection('127.0.0.1', self.admin, timeout=PATIENCE)
         try:
@@ -104,6 +64,27 @@ class ConsoleNode:
         """A session; of a login that is refused the answer."""
         answer = self.post('login', {'user': user, 'password': password}, **headers)
         return Session(self, answer) if answer.status == 200 else answer
+
+
+class ConsoleNode(Console, servers.Node):
+    """Ends when the test case does. Errors are values: bytes, as other strings."""
+
+    form = PLAIN
+
+    def __init__(self, case, semel, *flags):
+        servers.Node.__init__(self, semel, '--admin-port', 0, '--console', 'yes', '--shards', 4,
+                              *flags)
+        case.addCleanup(self.end)
+        self.start()
+        Console.__init__(self, case, int(self.facts['admin_port']))
+
+    def logged(self, text):
+        return servers.until(lambda: text in self.log(), f'{text!r} in the log')
+
+    def client(self, **options):
+        client = super().client(**options)
+        self.case.addCleanup(client.close)
+        return client
 
 
 class Session:

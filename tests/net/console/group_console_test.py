@@ -7,23 +7,20 @@ import re
 import sys
 import unittest
 
-from console_node import PATIENCE, ConsoleNode, servers
+from console_node import PATIENCE, Console, servers
 
 import group as groups  # of tests/support, whose path console_node has added
 
 SEMEL = ''
 
 
-class GroupNode(ConsoleNode):
+class GroupNode(Console):
     """The console of a node that a group has started."""
 
-    def __init__(self, node):  # pylint: disable=super-init-not-called
-        log = node.group.place / f'{node.number}.log'
-
+    def __init__(self, case, node):
         def address():
-            return re.search(r'for="health and metrics" address=127\.0\.0\.1:(\d+)',
-                             log.read_text())
-        self.admin = int(servers.until(address, 'the admin port', PATIENCE)[1])
+            return re.search(r'for="health and metrics" address=127\.0\.0\.1:(\d+)', node.log())
+        super().__init__(case, int(servers.until(address, 'the admin port', PATIENCE)[1]))
 
     def status(self):
         answer = self.get('/console/api/status')
@@ -46,7 +43,7 @@ class GroupConsole(unittest.TestCase):
             client.ask('SET', 'seen', '1')
         self.assertTrue(self.group.has_seen(follower, 'seen', '1'))
 
-        console = GroupNode(follower)
+        console = GroupNode(self, follower)
         status = servers.until(console.status, 'the status', PATIENCE)
         self.assertFalse(status['group']['leads'])
         port = self.group.ports[self.leader.number]
@@ -60,7 +57,7 @@ class GroupConsole(unittest.TestCase):
         self.assertEqual(refused.word(), (409, 'not_leader'))
         self.assertEqual(refused.json()['leader'], f'127.0.0.1:{port}')
 
-        console = GroupNode(self.leader)
+        console = GroupNode(self, self.leader)
         self.assertTrue(console.status()['group']['leads'])
         session = console.login()
         claim = session.key('payments', 'p-1').json()['claim']
