@@ -149,7 +149,7 @@ def main():
                         gets[name].append(load(port, '/small', 32, seconds))
                     posts['nginx passed'].append(load(proxy.port, '/x', 1, seconds, script))
             finally:
-                gateway.stop()
+                gateway.end()
             # The same requests on a gateway without a guard, and with each kind of store.
             for name, flags in (('passed', None), ('guarded, in memory', []),
                                 ('guarded, logged', ['--durability', 'logged']),
@@ -171,15 +171,9 @@ def main():
 def start(semel, upstream, directory, name, flags, routes=ROUTES):
     own = os.path.join(directory, name)
     os.mkdir(own)
-    gateway = Gateway.__new__(Gateway)
     settings = 'threads = 1\nmemory = "1gb"\nupstream-connections = 64\n'
-    gateway.__init__(semel, upstream, routes, own, flags, settings)
     # No log: nginx writes none, either.
-    gateway.stop()
-    at = gateway.command.index('--access-log')
-    gateway.command = [*pinned(0), *gateway.command[:at], *gateway.command[at + 2:]]
-    gateway.start()
-    return gateway
+    return Gateway(semel, upstream, routes, own, flags, settings, has_log=False, under=pinned(0))
 
 
 def guarded(semel, upstream, directory, name, flags, seconds, script):
@@ -196,7 +190,7 @@ def guarded(semel, upstream, directory, name, flags, seconds, script):
             if granted < run['requests']:
                 sys.exit(f'bench: {run["requests"]} requests, but {granted:.0f} keys granted')
     finally:
-        gateway.stop()
+        gateway.end()
     shutil.rmtree(os.path.join(directory, name))
     return run
 

@@ -29,11 +29,6 @@ HELD = "semel_gateway_memory_held_bytes"
 BIG = f"/pay?do=big&bytes={REPLY}"
 
 
-def resident_bytes(gateway):
-    status = pathlib.Path(f"/proc/{gateway.process.pid}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) * 1024
-
-
 @contextlib.contextmanager
 def served(program, settings=SETTINGS):
     upstream = harness.Upstream()
@@ -42,7 +37,7 @@ def served(program, settings=SETTINGS):
         try:
             yield gateway, upstream
         finally:
-            gateway.stop()
+            gateway.end()
             upstream.stop()
 
 
@@ -72,14 +67,14 @@ def wait_for_nothing_held(gateway):
 
 
 def grown(gateway, base):
-    return (resident_bytes(gateway) - base) / MIB
+    return (gateway.rss() - base) / MIB
 
 
 def replays_of_one_key_are_held_once(program):
     with served(program) as (gateway, _):
         for _ in range(3):
             assert len(gateway.request(target=BIG, key="one").body) == REPLY
-        base = resident_bytes(gateway)
+        base = gateway.rss()
         with readers(gateway, [harness.message(target=BIG, key="one")] * READERS) as plugs:
             assert {status_of(plug) for plug in plugs} == {201}
             assert grown(gateway, base) < 100, grown(gateway, base)
@@ -94,7 +89,7 @@ def replays_of_many_keys_have_a_budget(program):
         for key in keys:
             gateway.request(target=BIG, key=key)
         assert gateway.request(target=BIG, key=keys[0]).is_replay
-        base = resident_bytes(gateway)
+        base = gateway.rss()
         with readers(gateway, [harness.message(target=BIG, key=key) for key in keys]) as plugs:
             found = [status_of(plug) for plug in plugs]
             assert 4 <= found.count(201) <= BUDGET // REPLY, found
@@ -116,7 +111,7 @@ def who_waits_shares_the_reply(program):
             again = harness.message(target=target, key="w")
             with readers(gateway, [again] * 20) as plugs:
                 until(lambda: gateway.metric("semel_gateway_requests_open") > 20, "waiters")
-                base = resident_bytes(gateway)
+                base = gateway.rss()
                 upstream.release("h")
                 assert first.receive().status == 201
                 assert {status_of(plug) for plug in plugs} == {201}
@@ -129,7 +124,7 @@ def who_waits_shares_the_reply(program):
 def bodies_are_held_once(program):
     with served(program) as (gateway, upstream):
         gateway.request(target="/pay", body=b"x", key="warm")
-        base = resident_bytes(gateway)
+        base = gateway.rss()
         statuses = []
 
         def send(number):
@@ -159,7 +154,7 @@ def heads_are_counted(program):
     with served(program, settings) as (gateway, _):
         start = b"GET /a HTTP/1.1\r\nHost: a\r\n"
         large = start + b"".join(b"X-%d: %s\r\n" % (i, b"x" * 8000) for i in range(31))
-        base = resident_bytes(gateway)
+        base = gateway.rss()
         with readers(gateway, [large] * 200) as plugs:
             until(lambda: gateway.metric(HELD) > BUDGET // 2, "large heads")
             assert gateway.metric(HELD) <= BUDGET

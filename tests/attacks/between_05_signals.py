@@ -28,27 +28,26 @@ SHUT = '\n[[route]]\nname = "shut"\npath = "/shut/**"\nguard = "refuse"\n'
 
 
 class Served:
-    """A gateway whose standard error goes to a file, and its upstream."""
+    """A gateway and its upstream."""
 
     def __init__(self, program, routes=PAY, settings="threads = 2\n"):
         self.folder = harness.new_directory()
         self.path = pathlib.Path(self.folder.name)
         self.upstream = harness.Upstream()
-        self.errors = self.path / "stderr"
         self.gateway = harness.Gateway(program, self.upstream.port, routes, self.folder.name,
-                                       settings=settings, errors=self.errors)
+                                       settings=settings)
 
     def configure(self, routes, settings="threads = 2\n"):
         text = f'[gateway]\ndefault = "pass"\n{settings}\n{routes}'
         (self.path / "gateway.toml").write_text(text)
 
     def text(self):
-        return self.errors.read_text(errors="replace")
+        return self.gateway.log()
 
     def hang_up(self, words):
         """Sends SIGHUP and waits for a new line with these words."""
         seen = len(self.text())
-        self.gateway.process.send_signal(signal.SIGHUP)
+        self.gateway.signal(signal.SIGHUP)
         return until(lambda: next((line for line in self.text()[seen:].splitlines()
                                    if words in line), None), f"a line with {words!r}")
 
@@ -56,7 +55,7 @@ class Served:
         return self
 
     def __exit__(self, *unused):
-        self.gateway.stop()
+        self.gateway.end()
         self.upstream.stop()
         self.folder.cleanup()
 
@@ -68,12 +67,12 @@ def harmless_signals_end_nothing(program):
             client.send(harness.message(target="/pay?do=hold&name=h", key="k"))
             assert served.upstream.arrived["h"].wait(harness.WITHIN)
             for name in HARMLESS:
-                gateway.process.send_signal(getattr(signal, name))
+                gateway.signal(getattr(signal, name))
                 assert gateway.request("GET", "/a").status == 200, name
             until(lambda: served.text().count(" is ignored") >= 9, "lines about signals")
             served.upstream.release("h")
             assert client.receive().status == 201
-        assert gateway.terminate() == 0
+        assert gateway.stop() == 0
     with Node(program) as node:
         client = node.client()
         for name in HARMLESS:
@@ -128,7 +127,7 @@ def a_wrong_file_changes_nothing(program):
 
 def the_log_is_opened_again(program):
     with Served(program) as served:
-        log, rotated = pathlib.Path(served.gateway.log), served.path / "access.log.1"
+        log, rotated = pathlib.Path(served.gateway.access_log), served.path / "access.log.1"
         assert served.gateway.request("GET", "/first").status == 200
         until(lambda: "/first" in log.read_text(), "a line")
         log.rename(rotated)
@@ -222,7 +221,7 @@ def many_reloads_under_load(program):
                 thread.join()
         assert not failures, failures
         assert served.upstream.effects and set(served.upstream.effects.values()) == {1}
-        assert gateway.terminate() == 0
+        assert gateway.stop() == 0
 
 
 def a_node_as_the_store(program):

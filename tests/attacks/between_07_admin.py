@@ -27,7 +27,7 @@ def served(program, routes=PAY, settings="threads = 1\n", flags=()):
         try:
             yield gateway
         finally:
-            gateway.stop()
+            gateway.end()
             upstream.stop()
 
 

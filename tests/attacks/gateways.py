@@ -40,7 +40,7 @@ class Case(unittest.TestCase):
         self.addCleanup(upstream.stop)
         self.gateway = Gateway(Case.program, upstream.port, self.routes, directory.name,
                                settings=self.settings)
-        self.addCleanup(self.gateway.stop)
+        self.addCleanup(self.gateway.end)
 
     def ask(self, line, fields=(), body=b"{}"):
         """One request, its lines as they are."""

@@ -4,14 +4,13 @@ SEMEL_TEST_PORT. Prints a line a story: its name, a tab, its outcome."""
 
 import os
 import pathlib
-import socket
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'gateway'))
 from harness import Gateway, Upstream, new_directory  # noqa: E402
 from stores import wait_until  # noqa: E402
-import servers  # noqa: E402  (stores has found the folder)
+import resp  # noqa: E402  (stores has found the folder)
 
 ROUTE = os.environ['SEMEL_TEST_NAMESPACE']
 ROUTES = f'''
@@ -67,9 +66,8 @@ class Door:
 
 def nothing_is_held():
     """The gateway lives until it has given back what came too late."""
-    plug = socket.create_connection(('127.0.0.1', int(os.environ['SEMEL_TEST_DIRECT_PORT'])), 10)
-    with plug:
-        return servers.Client(plug, 10)('SEMEL.INFLIGHT', f'gw.{ROUTE}') == []
+    with resp.Client(int(os.environ['SEMEL_TEST_DIRECT_PORT']), 10) as client:
+        return client.ask('SEMEL.INFLIGHT', f'gw.{ROUTE}') == []
 
 
 def main():
@@ -92,7 +90,7 @@ def main():
         door.wire('late-claim', 'unavailable')
         wait_until(nothing_is_held, 'the late grant is given back')
     finally:
-        gateway.stop()
+        gateway.end()
         upstream.stop()
         directory.cleanup()
 

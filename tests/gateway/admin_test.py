@@ -10,6 +10,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import WITHIN, Client, Gateway, Upstream, new_directory  # noqa: E402
+from servers import CannotStart  # noqa: E402  (harness has found the folder)
 
 PROGRAM = ''
 ROUTES = '[[route]]\nname = "pay"\npath = "/pay"\nguard = "idempotency-key"\n'
@@ -32,11 +33,11 @@ class Case(unittest.TestCase):
     def start(self, settings='', flags=(), has_log=True):
         gateway = Gateway(PROGRAM, self.upstream.port, ROUTES, self.directory.name,
                           ['--threads', '1', *flags], settings, has_log)
-        self.addCleanup(gateway.stop)
+        self.addCleanup(gateway.end)
         return gateway
 
     def refused(self, settings, flags=()):
-        with self.assertRaises(RuntimeError) as failed:
+        with self.assertRaises(CannotStart) as failed:
             self.start(settings, flags)
         return str(failed.exception)
 
@@ -51,8 +52,8 @@ class Case(unittest.TestCase):
 
     def audit_lines(self, gateway):
         """Of the admin port in the access log, which a thread of its own writes."""
-        gateway.terminate()
-        with open(gateway.log, encoding='utf-8') as file:
+        gateway.stop()
+        with open(gateway.access_log, encoding='utf-8') as file:
             lines = [json.loads(line) for line in file]
         return [line for line in lines if 'admin' in line]
 
@@ -89,7 +90,7 @@ class WithToken(Case):
                          {('/resolve', 'POST')})
         done = lines[10]
         self.assertEqual((done['route'], done['as'], len(done['key'])), ('pay', 'released', 16))
-        with open(self.gateway.log, encoding='utf-8') as file:
+        with open(self.gateway.access_log, encoding='utf-8') as file:
             text = file.read()
         self.assertNotIn(TOKEN, text)
         self.assertIn(f'"key":"{done["key"]}"', text.splitlines()[0])  # that of its request
@@ -129,7 +130,7 @@ class Addresses(Case):
             with socket.create_connection(('127.0.0.2', gateway.admin_port), WITHIN) as plug:
                 plug.sendall(b'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
                 self.assertIn(b' 401 ', plug.makefile('rb').readline())
-            gateway.terminate()
+            gateway.stop()
 
     def test_a_token_that_cannot_be_used_is_named_and_not_shown(self):
         for text, word in (('', 'can be read'), ('\n', 'no characters'), ('short-secret', '16'),
@@ -144,9 +145,8 @@ class Addresses(Case):
         target = self.doubt(gateway)
         self.assertEqual(gateway.admin('POST', target).status, 403)
         self.assertEqual(gateway.admin('POST', target, {'Semel-Admin': 'yes'}).status, 200)
-        gateway.process.terminate()
-        text = gateway.process.communicate(timeout=WITHIN)[1].decode()
-        lines = [json.loads(line) for line in text.splitlines() if line.startswith('{')]
+        gateway.stop()
+        lines = [json.loads(line) for line in gateway.log().splitlines() if line.startswith('{')]
         self.assertEqual([(line['admin'], line['status']) for line in lines],
                          [('/resolve', 403), ('/resolve', 200)])
 

@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
     def start(self, port, flags=()):
         self.gateway = Gateway(PROGRAM, port, self.routes, self.directory.name, flags,
                                self.settings)
-        self.addCleanup(self.gateway.stop)
+        self.addCleanup(self.gateway.end)
 
 
 class Signatures(Case):
@@ -190,7 +190,7 @@ class Tls(Case):
             return client.request('POST', path, b'1', key=key)
 
     def test_clients_by_tls(self):
-        self.gateway.stop()
+        self.gateway.end()
         self.start(self.upstream.port, ['--tls-cert', self.cert, '--tls-key', self.key])
         self.assertEqual(self.request_tls().status, 201)
         self.assertTrue(self.request_tls().is_replay)
@@ -207,10 +207,10 @@ class Tls(Case):
         secure.server.socket = context.wrap_socket(secure.server.socket, server_side=True)
         url = f'https://localhost:{secure.port}'
         for flags, status in ((['--upstream-ca', self.cert], 201), ([], 502)):
-            self.gateway.stop()
+            self.gateway.end()
             self.start(1, ['--upstream', url, *flags])
             self.assertEqual(self.gateway.request(key='k', body=b'1').status, status)
-        self.gateway.stop()
+        self.gateway.end()
         other_name = f'https://127.0.0.1:{secure.port}'
         self.start(1, ['--upstream', other_name, '--upstream-ca', self.cert])
         reply = self.gateway.request(key='k', body=b'1')
@@ -274,7 +274,7 @@ class Others(Case):
         thread.start()
         self.addCleanup(thread.join)
         self.addCleanup(server.shutdown)
-        self.gateway.stop()
+        self.gateway.end()
         self.start(server.server_port)
         fields = {'Content-Type': 'application/json'}
         for is_replay in (False, True, True):
@@ -292,7 +292,7 @@ class Others(Case):
         self.addCleanup(shop.stdout.close)
         self.addCleanup(shop.wait, WITHIN)
         self.addCleanup(shop.terminate)
-        self.gateway.stop()
+        self.gateway.end()
         self.start(int(shop.stdout.readline()))
         fields = {'Content-Type': 'application/json'}
         for is_replay in (False, True, True):

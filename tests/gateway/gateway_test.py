@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import (WITHIN, Client, Gateway, Upstream, handshake, message,  # noqa: E402
                      new_directory)
 from stores import wait_until  # noqa: E402
+from servers import CannotStart  # noqa: E402  (stores has found the folder)
 
 PROGRAM = ''
 PAY = '''
@@ -46,7 +47,7 @@ class GatewayCase(unittest.TestCase):
         flags = ['--store', os.path.join(self.directory.name, 'store')] if self.stores else []
         self.gateway = Gateway(PROGRAM, self.upstream.port, self.routes, self.directory.name, flags,
                                self.settings)
-        self.addCleanup(self.gateway.stop)
+        self.addCleanup(self.gateway.end)
 
     def pay(self, body=b'1', key='k', target='/pay', **more):
         return self.gateway.request('POST', target, body, key=key, **more)
@@ -286,7 +287,7 @@ class Stored(GatewayCase):
             client.send(message('POST', '/pay?do=hold&name=x', b'1', key='k'))
             self.assertTrue(self.upstream.arrived['x'].wait(WITHIN))
             ended = []
-            thread = threading.Thread(target=lambda: ended.append(self.gateway.terminate()))
+            thread = threading.Thread(target=lambda: ended.append(self.gateway.stop()))
             thread.start()
             self.assertIsNone(idle.receive())
             self.upstream.release('x')
@@ -298,7 +299,7 @@ class Stored(GatewayCase):
         self.assertTrue(self.pay(target='/pay?do=hold&name=x').is_replay)
 
     def test_one_process_at_a_time(self):
-        with new_directory() as other, self.assertRaisesRegex(RuntimeError, 'store'):
+        with new_directory() as other, self.assertRaisesRegex(CannotStart, 'store'):
             Gateway(PROGRAM, 1, PAY, other, ['--store', self.directory.name + '/store'])
 
 
@@ -320,7 +321,7 @@ class FullDisk(unittest.TestCase):
         self.addCleanup(upstream.stop)
         gateway = Gateway(PROGRAM, upstream.port, PAY.replace('2000', '1000000'), directory.name,
                           ['--store', os.path.join(volume, 'store')])
-        self.addCleanup(gateway.stop)
+        self.addCleanup(gateway.end)
 
         def ask(number):
             body = b'%d' % number
@@ -409,9 +410,9 @@ class Passed(GatewayCase):
         self.pay()
         self.assertEqual(self.gateway.wait_for_metric(
             'semel_gateway_requests_total{route="pay",outcome="granted"}', 1), 1)
-        self.gateway.terminate()
+        self.gateway.stop()
         import json
-        with open(self.gateway.log, encoding='utf-8') as file:
+        with open(self.gateway.access_log, encoding='utf-8') as file:
             lines = [json.loads(line) for line in file]
         self.assertEqual([line['status'] for line in lines], [200, 201])
         self.assertEqual(lines[0]['path'], '/a"')
@@ -493,7 +494,7 @@ queue-timeout = "200ms"
         self.assertEqual(self.pay(b'x' * 1000, key='c').status, 201)
 
     def test_a_port_is_of_one_gateway(self):
-        with new_directory() as other, self.assertRaisesRegex(RuntimeError, 'cannot listen'):
+        with new_directory() as other, self.assertRaisesRegex(CannotStart, 'cannot listen'):
             Gateway(PROGRAM, 1, PAY, other, settings=f'listen = "127.0.0.1:{self.gateway.port}"')
 
     def test_the_queue_for_the_upstream_has_a_bound(self):

@@ -7,14 +7,16 @@ do=chunked, do=garbage, do=interim, do=early, do=hold&name=X (until release(X)).
 
 import collections
 import os
-import signal
 import socket
 import socketserver
-import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+import servers  # noqa: E402
 
 WITHIN = 20  # seconds for anything that must happen
 
@@ -177,18 +179,20 @@ class Upstream:
         self.cut()
 
 
-class Gateway:
+class Gateway(servers.Server):
     """A process of `semel gateway`. `routes` is TOML behind [gateway]. Requests without a route
-    pass, unless `settings` say otherwise.
+    pass, unless `settings` say otherwise. It is started at once.
     """
 
+    name = 'gateway'
+    must_live = True
+
     def __init__(self, program, upstream_port, routes, directory, flags=(), settings='',
-                 has_log=True, errors=None):
-        self.directory = directory
-        self.errors = errors  # a file for its standard error; None: a pipe
-        self.program = program
-        self.ready = os.path.join(directory, 'ready')
-        self.log = os.path.join(directory, 'access.log')
+                 has_log=True, under=()):
+        super().__init__(directory)
+        self.program = os.path.abspath(program)
+        self.under = under
+        self.access_log = os.path.join(directory, 'access.log')
         config = os.path.join(directory, 'gateway.toml')
         with open(config, 'w', encoding='utf-8') as file:
             default = '' if 'default = ' in settings else 'default = "pass"\n'
@@ -197,55 +201,26 @@ class Gateway:
             flags = ['--upstream', f'http://127.0.0.1:{upstream_port}', *flags]
         if 'listen' not in settings:
             flags = ['--listen', '127.0.0.1:0', *flags]
-        self.command = [program, 'gateway', '--config', config, '--ready-file', self.ready,
-                        *flags]
+        self.flags = ['--config', config, *flags]
         if '--admin' not in flags:
-            self.command += ['--admin', '127.0.0.1:0']
+            self.flags += ['--admin', '127.0.0.1:0']
         if has_log:
-            self.command += ['--access-log', self.log]
+            self.flags += ['--access-log', self.access_log]
         self.start()
 
-    def start(self):
-        if os.path.exists(self.ready):
-            os.remove(self.ready)
-        if self.errors is None:
-            self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE)
-        else:
-            with open(self.errors, 'wb') as errors:
-                self.process = subprocess.Popen(self.command, stderr=errors)
-            self.process.stderr = open(self.errors, 'rb')  # pylint: disable=consider-using-with
-        deadline = time.monotonic() + WITHIN
-        while not os.path.exists(self.ready):
-            if self.process.poll() is not None:
-                raise RuntimeError(self.process.stderr.read().decode())
-            if time.monotonic() > deadline:
-                raise RuntimeError('the gateway did not start')
-            time.sleep(0.01)  # a poll interval; the condition is the file
-        with open(self.ready, encoding='utf-8') as file:
-            facts = dict(line.strip().split('=') for line in file)
-        self.port = int(facts['port'])
-        self.admin_port = int(facts['admin-port'])
+    def words(self):
+        return [self.program, 'gateway', '--ready-file', self.ready, *self.flags]
 
-    def kill(self):
-        ended = self.process.poll()
-        self.process.kill()
-        self.process.wait(WITHIN)
-        text = b'' if ended is None else self.process.stderr.read()
-        self.process.stderr.close()
-        if ended is not None:
-            raise RuntimeError(f'the gateway had ended with {ended}: {text.decode()}')
+    @property
+    def admin_port(self):
+        return int(self.facts['admin-port'])
 
-    def terminate(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(WITHIN)
-        self.process.stderr.close()
-        return code
-
-    def stop(self):
-        if not self.process.stderr.closed:
-            self.kill()
-        elif self.process.returncode not in (0, -signal.SIGKILL):
-            raise RuntimeError(f'the gateway ended with {self.process.returncode}')
+    def end(self):
+        """Raises also if a stop() before has not ended it well."""
+        code = self.process.poll() if self.process is not None else None
+        super().end()
+        if code not in (None, 0):
+            raise AssertionError(f'the gateway ended with {code}')
 
     def request(self, method='POST', target='/pay', body=b'', fields=None, key=None, who='alice',
                 timeout=WITHIN):

@@ -1,7 +1,7 @@
 """Stores of a gateway whose processes proof_gateway.py kills (-9) and starts again.
 
 Each has `flags` for the gateway; `disturb(ended)`, which kills until the event is set, and then has
-all processes up; `forget()`, which deletes what is stored; `stop()`; `kills` and `leader_kills`.
+all processes up; `forget()`, which deletes what is stored; `end()`; `kills` and `leader_kills`.
 Processes end with the thread that starts them: disturb() is for the main thread.
 """
 
@@ -26,7 +26,7 @@ class Directory:
     def forget(self):
         shutil.rmtree(self.path)
 
-    def stop(self):
+    def end(self):
         pass
 
 
@@ -52,8 +52,8 @@ class OneNode:
     def forget(self):
         self.forgets = True
 
-    def stop(self):
-        self.node.stop()
+    def end(self):
+        self.node.end()
 
 
 class ThreeNodes:
@@ -104,5 +104,5 @@ class ThreeNodes:
     def forget(self):
         self.forgets = True
 
-    def stop(self):
+    def end(self):
         self.group.end()

@@ -22,6 +22,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Client, Gateway, Upstream, message, new_directory  # noqa: E402
+from servers import CannotStart  # noqa: E402  (harness has found the folder)
 from killed_stores import Directory, OneNode, ThreeNodes  # noqa: E402
 
 ROUTES = '''
@@ -154,7 +155,7 @@ class Run:
             try:
                 gateway.start()
                 return
-            except RuntimeError as failed:
+            except CannotStart as failed:
                 if last or 'store-node: ' not in str(failed):
                     raise
 
@@ -175,7 +176,7 @@ class Run:
                 if self.plant == 'forgotten' and isinstance(self.store, Directory):
                     self.store.forget()
                 self.start(gateway)
-            except RuntimeError as failed:
+            except AssertionError as failed:
                 self.fail(str(failed))
                 return
 
@@ -221,10 +222,11 @@ class Run:
             for thread in (waiting, trouble):
                 thread.join()
         doubled, lost = self.check()
-        for each in (*self.gateways, self.store, self.upstream):
+        self.upstream.stop()
+        for each in (*self.gateways, self.store):
             try:
-                each.stop()
-            except RuntimeError as ended:
+                each.end()
+            except AssertionError as ended:
                 self.fail(str(ended))
         self.directory.cleanup()
         return doubled, lost

@@ -177,7 +177,7 @@ class Shop:
             os.mkdir(own)
             gateway = Gateway(program, port, ROUTES, own, has_log=False,
                               settings=f'threads = {2 - at}\n')
-            stack.callback(gateway.stop)
+            stack.callback(gateway.end)
             self.gateways.append(gateway)
         self.checkers = [Checker(name), Checker(f'{name}, broken', is_broken=True)]
 
@@ -200,7 +200,7 @@ class Shop:
     def check(self):
         """The counts and the differences."""
         for gateway in self.gateways:
-            gateway.terminate()  # finishes what it has begun
+            gateway.stop()  # finishes what it has begun
         self.server.stop()
         plain, broken = self.checkers
         records = ([], [])

@@ -169,7 +169,7 @@ class Run:
                 self.upstream.cut()
             else:
                 gateway = self.random.choice(self.gateways)
-                code = gateway.terminate()
+                code = gateway.stop()
                 if code != 0:
                     self.errors.append(f'a gateway ended with {code}')
                 gateway.start()
@@ -188,10 +188,10 @@ class Run:
             for thread in threads:
                 thread.join()
         for gateway in self.gateways:
-            code = gateway.terminate()
+            code = gateway.stop()
             if code != 0:
                 self.errors.append(f'a gateway ended with {code}')
-        self.node.stop()
+        self.node.end()
         self.upstream.stop()
         texts = []
         for name in sorted(os.listdir(self.directory.name)):

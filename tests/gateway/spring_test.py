@@ -67,7 +67,7 @@ class Spring(unittest.TestCase):
         self.addCleanup(lambda: self.shop.stop())
         self.gateway = Gateway(PROGRAM, self.shop.port, ROUTES, self.directory.name,
                                settings='threads = 2\n')
-        self.addCleanup(self.gateway.stop)
+        self.addCleanup(self.gateway.end)
 
     def pay(self, order, then='', key=None):
         body = json.dumps({'id': order, 'then': then}).encode()

@@ -16,6 +16,7 @@ from harness import WITHIN, Client, Gateway, Upstream, message, new_directory  #
 from stores import (Node, Pretender, Relay, always, in_threads, once, seconds_of,  # noqa: E402
                     wait_until)
 from group import Group  # noqa: E402  (stores has found the folder)
+from servers import CannotStart  # noqa: E402
 
 PROGRAM = ''
 ROUTES = '''
@@ -80,7 +81,7 @@ class Case(unittest.TestCase):
 
     def start_node(self, *flags, **how):
         node = Node(PROGRAM, self.place('store'), *flags, **how)
-        self.addCleanup(node.stop)
+        self.addCleanup(node.end)
         return node
 
     def start_gateway(self, *addresses, settings='', routes=ROUTES):
@@ -88,12 +89,12 @@ class Case(unittest.TestCase):
         flags = ['--store-node', ','.join(addresses)] if addresses else []
         gateway = Gateway(PROGRAM, self.upstream.port, routes, self.place(f'gw{self.count}'),
                           flags, self.settings + settings)
-        self.addCleanup(gateway.stop)
+        self.addCleanup(gateway.end)
         return gateway
 
     def refused(self, *addresses, **how):
         """Why the gateway does not start."""
-        with self.assertRaises(RuntimeError) as failed:
+        with self.assertRaises(CannotStart) as failed:
             self.start_gateway(*addresses, **how)
         return str(failed.exception)
 
@@ -222,7 +223,7 @@ class OneNode(Case):
 
     def test_a_full_node_is_503_and_nothing_is_sent(self):
         full = Node(PROGRAM, self.place('full'), '--maxmemory', '33554432', storage=False)
-        self.addCleanup(full.stop)
+        self.addCleanup(full.end)
         gateway = self.start_gateway(full.address)
         big = '/pay/1?do=big&bytes=900000'
         self.assertEqual(gateway.request(target=big, body=b'0', key='0').status, 201)
@@ -241,7 +242,7 @@ class OneNode(Case):
 
     def test_a_node_without_a_storage_that_starts_again_gets_the_routes_terms_anew(self):
         node = Node(PROGRAM, self.place('memory'), storage=False)
-        self.addCleanup(node.stop)
+        self.addCleanup(node.end)
         gateway = self.start_gateway(node.address)
         gateway.request(target='/pay/1', body=b'1', key='1')
         node.kill()
@@ -268,7 +269,7 @@ class Refusals(Case):
     def test_two_nodes_by_themselves_are_no_group(self):
         nodes = [Node(PROGRAM, self.place(name), storage=False) for name in ('a', 'b')]
         for node in nodes:
-            self.addCleanup(node.stop)
+            self.addCleanup(node.end)
         self.assertIn('of one group', self.refused(*(node.address for node in nodes)))
 
 
@@ -438,7 +439,7 @@ class Pretended(Case):
         self.store.answer = lambda request: None
         with Client(self.gateway.port) as client:
             client.send(message(target='/pay/1', body=b'x', key='k'))
-            self.assertEqual(self.gateway.terminate(), 0)
+            self.assertEqual(self.gateway.stop(), 0)
 
 
 class ThreeNodes(Case):
@@ -506,7 +507,7 @@ class ThreeNodes(Case):
         addresses = (alone.address, self.addresses[0])
         try:
             gateway = self.start_gateway(*addresses)
-        except RuntimeError as refused:  # by the one that was asked first
+        except CannotStart as refused:  # by the one that was asked first
             self.assertIn('of one group', str(refused))
             gateway = self.start_gateway(*self.addresses[:2])
         self.assertEqual(gateway.request(target='/pay/1', body=b'1', key='1').status, 201)

@@ -2,91 +2,37 @@
 holds or answers for, and one that only pretends."""
 
 import os
-import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
-from servers import Client as Redis  # noqa: E402
-from servers import end_with_parent, free_ports, ready_facts, until  # noqa: E402
+import servers  # noqa: E402
+from resp import Failed, read_raw  # noqa: E402
+from servers import free_ports, until  # noqa: E402
 
 WITHIN = 20
 
 
-class RefusedByNode(Exception):
-    pass
-
-
-def raise_refused(text):
-    raise RefusedByNode(text.decode())
-
-
-class Operator(Redis):
-    error = staticmethod(raise_refused)
-
-
-class Node:
-    """A process of `semel node` on one port, whose storage it finds again."""
+class Node(servers.Node):
+    """On one port each time, with a storage that it finds again. It is started at once."""
 
     def __init__(self, program, directory, *flags, storage=True):
-        self.port = free_ports(1)[0]
-        self.ready = os.path.join(directory, 'node-ready')
-        self.command = [program, 'node', '--port', str(self.port), '--ready-file', self.ready,
-                        '--io-threads', '1', '--maxmemory', '268435456', *flags]
+        flags = ('--io-threads', 1, '--maxmemory', 268435456, *flags)
         if storage:
-            self.command += ['--storage-enabled', 'yes', '--durability', 'synced',
-                             '--dir', os.path.join(directory, 'node')]
-        self.process = None
+            flags += ('--storage-enabled', 'yes', '--durability', 'synced',
+                      '--dir', os.path.join(directory, 'node'))
+        super().__init__(program, *flags, folder=directory, port=free_ports(1)[0])
         self.start()
-
-    @property
-    def address(self):
-        return f'127.0.0.1:{self.port}'
-
-    def start(self):
-        if os.path.exists(self.ready):
-            os.remove(self.ready)
-        # It would end with the thread that starts it.
-        is_main = threading.current_thread() is threading.main_thread()
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL,
-                                        preexec_fn=end_with_parent if is_main else None)
-        until(lambda: ready_facts(self.ready) or self.process.poll() is not None,
-              'the node is ready', WITHIN)
-        if self.process.poll() is not None:
-            raise RuntimeError(f'the node ended with {self.process.returncode}')
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(WITHIN)
-
-    def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.resume()
-            self.kill()
-
-    def ask(self, *words):
-        plug = socket.create_connection(('127.0.0.1', self.port), WITHIN)
-        with Operator(plug, WITHIN) as client:
-            return client(*words)
 
     def fill(self, size):
         """Takes memory in pieces of `size`, until there is none for one more."""
-        plug = socket.create_connection(('127.0.0.1', self.port), WITHIN)
-        with Operator(plug, WITHIN) as client:
+        with self.client() as client:
             for number in range(10_000_000):
                 try:
                     client('SET', f'fill-{size}-{number}', 'x' * size)
-                except RefusedByNode:
+                except Failed:
                     return
 
     def claim(self, route, key):
@@ -147,14 +93,14 @@ class Relay(Listener):
         answers = far.makefile('rb')
         try:
             while True:
-                request = self.receive_request(stream)
+                request = read_raw(stream)
                 how = self.drop(request)
                 with self.lock:
                     self.commands.append(request)
                 if how == 'request':
                     break
                 far.sendall(request)
-                reply = self.receive_reply(answers)
+                reply = read_raw(answers)
                 if how == 'reply':
                     break
                 if how != 'mute':
@@ -166,27 +112,6 @@ class Relay(Listener):
                 plug.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-
-    @staticmethod
-    def receive_request(stream):
-        head = stream.readline()
-        if not head:
-            raise ConnectionError
-        data = head
-        for _ in range(int(head[1:])):
-            size = stream.readline()
-            data += size + stream.read(int(size[1:]) + 2)
-        return data
-
-    def receive_reply(self, stream):
-        line = stream.readline()
-        if not line:
-            raise ConnectionError
-        if line[:1] == b'$' and int(line[1:]) >= 0:
-            return line + stream.read(int(line[1:]) + 2)
-        if line[:1] == b'*':
-            return line + b''.join(self.receive_reply(stream) for _ in range(int(line[1:])))
-        return line
 
     def stop(self):
         self.listener.close()
@@ -217,7 +142,7 @@ class Pretender(Listener):
         stream = plug.makefile('rb')
         try:
             while True:
-                request = Relay.receive_request(stream)
+                request = read_raw(stream)
                 if b'MYID' in request:
                     plug.sendall(self.GREETING[0])
                 elif b'SEMEL.NAMESPACE' in request:

@@ -83,9 +83,10 @@ def free_ports(count):
 
 class Server:
     """A process that serves on this machine, in a folder of its own or in the one that is given.
-    A subclass has its command in words(), and in is_ready() whether it may be used."""
+    A subclass has its command in words(); it may be used when its ready file is there."""
 
     name = 'server'
+    must_live = False  # True: kill() and end() raise if it had ended by itself, unnoticed
     host = LOOPBACK
     form = RAISED  # of the replies to a client()
     start_seconds = 30
@@ -98,7 +99,10 @@ class Server:
         self.environment = environment or {}
         self.under = ()  # words in front of the command, as of a tool that runs it
         self.out, self.errors = self.folder / 'stdout', self.folder / 'stderr'
+        self.ready = self.folder / 'ready'
+        self.facts = {}  # what is in that file
         self.process = None
+        self.is_expected = False  # that the process ends
         self.port = None
 
     def __enter__(self):
@@ -114,11 +118,13 @@ class Server:
             if ready:
                 self.wait_ready()
         except BaseException:
-            self.end()
+            self.clean()
             raise
         return self
 
     def spawn(self):
+        self.ready.unlink(missing_ok=True)
+        self.is_expected = False
         # A child would end with the thread that starts it, and threads end before their tests.
         is_main = threading.current_thread() is threading.main_thread()
         with open(self.out, 'ab') as out, open(self.errors, 'ab') as errors:
@@ -140,11 +146,13 @@ class Server:
         return self
 
     def is_ready(self):
-        """Whether it answers."""
-        try:
-            return self.ask('PING') == b'PONG' and self.is_alive()
-        except (OSError, Failed):
-            return False
+        self.facts = ready_facts(self.ready)
+        self.port = int(self.facts['port']) if 'port' in self.facts else self.port
+        return bool(self.facts)
+
+    @property
+    def address(self):
+        return f'{self.host}:{self.port}'
 
     @property
     def pid(self):
@@ -164,6 +172,7 @@ class Server:
 
     def wait(self, seconds=PATIENCE):
         """Its exit code; negative: the signal that ended it."""
+        self.is_expected = True
         return self.process.wait(seconds)
 
     def stop(self, seconds=PATIENCE):
@@ -174,12 +183,24 @@ class Server:
 
     def kill(self):
         """kill -9, as a crash."""
+        code = self.process.poll()
         self.process.kill()
         self.process.wait()
         self.process = None
+        if self.must_live and code is not None and not self.is_expected:
+            raise AssertionError(f'{self.name} had ended with {code}: {self.log_tail()}')
 
     def end(self):
         """Behind it nothing is left of the process, nor of a folder of its own."""
+        try:
+            if self.process is not None:
+                self.kill()
+        finally:
+            self.clean()
+
+    def clean(self):
+        """end(), whatever the process has done."""
+        self.is_expected = True
         if self.process is not None:
             self.kill()
         if self.owns_folder:
@@ -222,6 +243,7 @@ class Node(Server):
     "{dir}" in a flag is the folder. `under`: words in front of the program."""
 
     name = 'semel'
+    must_live = True
 
     def __init__(self, program, *flags, folder=None, port=0, under=(), environment=None):
         super().__init__(folder, environment)
@@ -230,8 +252,6 @@ class Node(Server):
         if port is not None:
             self.flags = ['--port', port, *self.flags]
         self.under = under
-        self.ready = self.folder / 'ready'
-        self.facts = {}
 
     def words(self):
         return [self.program, 'node', '--ready-file', self.ready, *self.flags]
@@ -239,17 +259,7 @@ class Node(Server):
     def spawn(self):
         if not os.access(self.program, os.X_OK):
             raise CannotStart(f'no program {self.program}')
-        self.ready.unlink(missing_ok=True)
         super().spawn()
-
-    def is_ready(self):
-        self.facts = ready_facts(self.ready)
-        self.port = int(self.facts['port']) if 'port' in self.facts else None
-        return bool(self.facts)
-
-    @property
-    def address(self):
-        return f'{self.host}:{self.port}'
 
 
 def redis_program():
@@ -284,6 +294,13 @@ class Redis(Server):
         if not self.has_own_port:
             self.port = free_ports(1)[0]
         super().spawn()
+
+    def is_ready(self):
+        """Whether it answers."""
+        try:
+            return self.ask('PING') == b'PONG' and self.is_alive()
+        except (OSError, Failed):
+            return False
 
     def wait_ready(self):
         for _ in range(5):  # another process may take the port in between
