@@ -27,7 +27,6 @@ import random
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -36,7 +35,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 import servers  # noqa: E402
-from servers import encode, read_reply, ready_facts  # noqa: E402
+from resp import SIGNED  # noqa: E402
 from volumes import MIB, Unavailable, Volume, drop_cache, fill, run  # noqa: E402
 
 SKIPPED = 77
@@ -464,7 +463,7 @@ class Proof:
                               f"a full disk is answered with {refusal}"):
                 return
             self.full_node(client, held, claim)
-            self.code_of(node.end(signal.SIGKILL), (-signal.SIGKILL,), "the node")
+            self.code_of(node.ended_by(signal.SIGKILL), (-signal.SIGKILL,), "the node")
         with Node(self, directory) as node:
             client = node.client()
             self.same(client, held, "on the full disk")
@@ -474,10 +473,10 @@ class Proof:
                 time.sleep(0.01)  # between two attempts
             self.check(told == "+OK", f"with space again SET is answered with {told}")
             held["later"] = b"1"
-            self.code_of(node.end(signal.SIGTERM), (0,), "the node")
+            self.code_of(node.ended_by(signal.SIGTERM), (0,), "the node")
         with Node(self, directory) as node:
             self.same(node.client(), held, "in the last life")
-            self.code_of(node.end(signal.SIGTERM), (0,), "the node")
+            self.code_of(node.ended_by(signal.SIGTERM), (0,), "the node")
         self.tool((0,), "verify", directory)
 
     def fill_node(self, client, held, ballast):
@@ -486,7 +485,7 @@ class Proof:
                 fill(ballast)
             pairs = [(f"k{batch}.{number}", b"v" * self.random.randrange(4_000))
                      for number in range(100)]
-            told = client.together([("SET", *pair) for pair in pairs])
+            told = client.all([("SET", *pair) for pair in pairs])
             held.update(pair for pair, each in zip(pairs, told) if each == "+OK")
             refused = [each for each in told if each != "+OK"]
             if refused:
@@ -542,7 +541,7 @@ class Proof:
             self.check(all(str(each).startswith(("-TRYAGAIN", "-MISCONF")) for each in told),
                        f"answers on a stopped disk: {set(told)}")
             try:
-                self.code_of(node.process.wait(timeout=PATIENCE), (2,), "a node on a stopped disk")
+                self.code_of(node.wait(PATIENCE), (2,), "a node on a stopped disk")
             except subprocess.TimeoutExpired:
                 self.fail("a node on a stopped disk does not end")
         volume.mount_again()
@@ -550,11 +549,11 @@ class Proof:
             self.tool((0,), "repair", directory, "--accept-loss")
         with Node(self, directory) as node:
             self.stored(node.client(), held, "mounted again")
-            self.code_of(node.end(signal.SIGTERM), (0,), "the node")
+            self.code_of(node.ended_by(signal.SIGTERM), (0,), "the node")
         self.tool((0,), "verify", directory)
 
     def stored(self, client, held, what):
-        told = client.together([("GET", key) for key in held])
+        told = client.all([("GET", key) for key in held])
         wrong = [key for key, value in zip(held, told) if value != held[key]]
         self.check(not wrong, f"{what}: {len(wrong)} keys wrong: {wrong[:3]}")
 
@@ -585,70 +584,19 @@ class Proof:
             shutil.rmtree(here, ignore_errors=True)
 
 
-class Client:
-    def __init__(self, plug):
-        self.plug, self.lines = plug, plug.makefile("rb")
+class Node(servers.Node):
+    """Simple strings and errors are texts with their sign."""
 
-    def reply(self):
-        return read_reply(self.lines, status=lambda text: "+" + text.decode(),
-                          error=lambda text: "-" + text.decode())
+    form = SIGNED
+    start_seconds = reply_seconds = 2 * PATIENCE
 
-    def __call__(self, *words):
-        return self.together([words])[0]
-
-    def together(self, calls):
-        """Sends all of them, then reads the replies."""
-        data = b"".join(encode(*words) for words in calls)
-        if len(data) < 1 << 16:
-            self.plug.sendall(data)
-            return [self.reply() for _ in calls]
-        sender = threading.Thread(target=self.plug.sendall, args=(data,))
-        sender.start()
-        try:
-            return [self.reply() for _ in calls]
-        finally:
-            sender.join()
-
-
-class Node:
     def __init__(self, proof, directory):
-        self.ready = proof.scratch / "ready"
-        self.ready.unlink(missing_ok=True)
-        self.errors = proof.scratch / "errors"
-        with self.errors.open("wb") as errors:
-            self.process = subprocess.Popen(
-                [proof.options.semel, "node", "--port", "0", "--ready-file", str(self.ready),
-                 "--storage-enabled", "yes", "--durability", "synced", "--dir", str(directory),
-                ],
-                stdout=subprocess.DEVNULL, stderr=errors)
-        self.plugs = []
+        super().__init__(proof.options.semel, "--storage-enabled", "yes", "--durability", "synced",
+                         "--dir", directory, folder=proof.scratch)
 
-    def __enter__(self):
-        def is_ready():
-            if self.process.poll() is not None:
-                raise AssertionError(f"the node ended with {self.process.returncode}: "
-                                     f"{self.errors.read_text()[-400:]}")
-            return ready_facts(self.ready)
-
-        self.facts = servers.until(is_ready, "the ready file", 2 * PATIENCE)
-        return self
-
-    def __exit__(self, *_):
-        for plug in self.plugs:
-            plug.close()
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-
-    def client(self):
-        plug = socket.create_connection(("127.0.0.1", int(self.facts["port"])))
-        plug.settimeout(2 * PATIENCE)
-        self.plugs.append(plug)
-        return Client(plug)
-
-    def end(self, number):
-        self.process.send_signal(number)
-        return self.process.wait(timeout=2 * PATIENCE)
+    def ended_by(self, number):
+        self.signal(number)
+        return self.wait(2 * PATIENCE)
 
 
 def may_mount():
