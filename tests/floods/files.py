@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from good import Flood, in_turns, rate_with
-from server import Client, start_node, until
+from server import Client, Node, until
 
 LIMIT = 256
 WAITING = 600  # more than fit into the backlog of the listener
@@ -50,7 +50,7 @@ def try_often(port, flood, count):
 
 
 def beyond_maxclients(judge, program, place, seconds, rounds):
-    with start_node(program, place, files=LIMIT) as node:
+    with Node(program, place, files=LIMIT) as node:
         held = []
         for _ in range(LIMIT):
             client = node.client()
@@ -75,7 +75,7 @@ def beyond_maxclients(judge, program, place, seconds, rounds):
 
 
 def without_descriptors(judge, program, place, seconds, rounds):
-    with start_node(program, place, files=LIMIT) as node:
+    with Node(program, place, files=LIMIT) as node:
         inside = [node.client() for _ in range(8)]
         for client in inside:
             client.ask('PING')
@@ -114,7 +114,7 @@ def without_descriptors(judge, program, place, seconds, rounds):
 
 def storage_goes_on(judge, program, place, megabytes):
     """All that may come in is in; the storage still opens files of its log and of RocksDB."""
-    with start_node(program, place, '--storage-enabled', 'yes', '--durability', 'logged',
+    with Node(program, place, '--storage-enabled', 'yes', '--durability', 'logged',
                     '--dir', tempfile.mkdtemp(dir=place), files=LIMIT) as node:
         inside = []
         while True:

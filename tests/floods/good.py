@@ -70,8 +70,8 @@ def p99_of(port, seconds, password=''):
         if wait > 0:
             time.sleep(wait / 1e9)
         began = clock()
-        client.socket.sendall(request)
-        reply = client.socket.recv(64)
+        client.plug.sendall(request)
+        reply = client.plug.recv(64)
         times.append(clock() - began)
         if reply != b'+OK\r\n':
             raise SystemExit(f'the good client was answered {reply!r}')
@@ -87,9 +87,9 @@ def rate_with(clients, seconds):
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for client in clients[:4]:
-            client.socket.sendall(request)
+            client.plug.sendall(request)
         for client in clients[:4]:
-            if client.socket.recv(64) != b'+OK\r\n':
+            if client.plug.recv(64) != b'+OK\r\n':
                 raise SystemExit('a client that was there before the flood was not answered')
             count += 1
     return count / seconds

@@ -5,7 +5,7 @@ import socket
 import statistics
 
 from good import own_core, p99_of
-from server import start_node, start_redis
+from server import Node, redis_for
 
 MOST = 19_000
 OURS = 200  # descriptors of this process beside those
@@ -38,8 +38,8 @@ def memory(server, count):
 def run(judge, program, place, is_long):
     count = many()
     judge.note(f'{count:,} connections, as the limit of open files allows')
-    with start_node(program, place, '--maxclients', count + 50) as node, \
-            start_node(program, place) as other:
+    with Node(program, place, '--maxclients', count + 50) as node, \
+            Node(program, place) as other:
         before, after, clients = memory(node, count)
         judge.most('R11', f'memory of one of {count:,} before its first command', before, 1536,
                    'bytes')
@@ -54,7 +54,7 @@ def run(judge, program, place, is_long):
                    statistics.median(ratios), 1.2, 'x')
         for client in clients:
             client.close()
-    redis = start_redis(place, '--maxclients', count + 50)
+    redis = redis_for(place, '--maxclients', count + 50)
     if redis is None:
         return
     with redis:

@@ -4,10 +4,11 @@ Protocol errors are in redis-server's words, and compared with a redis-server if
 DIFFERENT holds where we answer otherwise, and why.
 """
 
+import contextlib
 import time
 
 from good import Flood, in_turns, often, own_core, p99_of
-from server import Client, encode, start_node, start_redis, until
+from server import Client, Node, encode, redis_for, until
 
 KIB, MIB = 1 << 10, 1 << 20
 KEY_MAX, VALUE_MAX, ARGUMENTS_MAX = 64 * KIB, 16 * MIB, 1 << 20
@@ -30,22 +31,22 @@ def answer(port, data):
     """What comes to these bytes and whether the connection is closed then."""
     client = Client(port)
     try:
-        client.send(data)
-        client.send(b'*1\r\n$4\r\nPING\r\n')
+        client.raw(data)
+        client.raw(b'*1\r\n$4\r\nPING\r\n')
     except OSError:
         pass  # closed before it was all sent
-    client.socket.settimeout(0.15)
+    client.plug.settimeout(0.15)
     heard = client.to_end()
     if heard is not None:
         return heard, 'closed'
     client.close()
     client = Client(port)
-    client.send(data + b'*1\r\n$4\r\nPING\r\n')
+    client.raw(data + b'*1\r\n$4\r\nPING\r\n')
     text = b''
-    client.socket.settimeout(0.15)
+    client.plug.settimeout(0.15)
     try:
         while True:
-            text += client.socket.recv(65536)
+            text += client.plug.recv(65536)
     except TimeoutError:
         return text, 'open'
 
@@ -82,7 +83,7 @@ def bounds(judge, node):
     judge.holds('R13', 'a value of 16 MiB is taken, one byte more refused with size and limit',
                 right and b'16777217' in text and b'16777216' in text, text[:90].decode())
     judge.holds('R13', 'and the connection goes on', client.ask('PING') == b'+PONG\r\n')
-    client.send(b'*%d\r\n' % ARGUMENTS_MAX + encode('DEL')[4:] +
+    client.raw(b'*%d\r\n' % ARGUMENTS_MAX + encode('DEL')[4:] +
                 b'$1\r\nk\r\n' * (ARGUMENTS_MAX - 1))
     text = client.reply()
     judge.holds('R13', '2^20 arguments are taken', text.startswith(b':') or b'ERR' in text,
@@ -98,7 +99,7 @@ def declared(judge, node, count):
     clients = []
     for _ in range(count):
         client = node.client()
-        client.send(b'*1048576\r\n$536870912\r\nabc')
+        client.raw(b'*1048576\r\n$536870912\r\nabc')
         clients.append(client)
     node.client().ask('PING')
     each = (node.rss() - empty) / count
@@ -114,8 +115,8 @@ def room_is_given_back(judge, node):
     before = node.rss()
     for _ in range(3):
         data = encode('ECHO', b'e' * (64 * MIB))
-        client.send(data[:-1000])
-        client.send(data[-1000:])
+        client.raw(data[:-1000])
+        client.raw(data[-1000:])
         client.reply()
     after = node.rss() - before
     judge.most('R13', 'memory that the allocator keeps after requests and replies of 64 MiB',
@@ -123,7 +124,7 @@ def room_is_given_back(judge, node):
 
 
 def unauthenticated(judge, program, place, count):
-    with start_node(program, place, '--requirepass', PASSWORD, '--request-deadline', '2s') as node:
+    with Node(program, place, '--requirepass', PASSWORD, '--request-deadline', '2s') as node:
         Client(node.port).ask('PING')
         empty = node.rss()
         clients = []
@@ -132,7 +133,7 @@ def unauthenticated(judge, program, place, count):
         for _ in range(count):
             client = node.client()
             for at in range(0, len(data), 7000):
-                client.send(data[at:at + 7000])
+                client.raw(data[at:at + 7000])
             clients.append(client)
         Client(node.port).ask('PING')
         each = (node.rss() - empty) / count
@@ -141,7 +142,7 @@ def unauthenticated(judge, program, place, count):
         cut, took = until(lambda: all(client.is_closed() for client in clients), 8)
         judge.holds('R13', 'they are cut at the deadline of 2 s', cut, f'{took:.1f} s')
         quiet = node.client()
-        quiet.socket.settimeout(5)
+        quiet.plug.settimeout(5)
         text = quiet.to_end()
         judge.holds('R13', 'so is who says nothing and does not log in',
                     bool(text) and b'not authenticated within' in text, repr(text))
@@ -153,16 +154,16 @@ def unauthenticated(judge, program, place, count):
 
 def unread_refusals(judge, program, place):
     """CVE-2025-21605: replies pile up for unauthenticated clients."""
-    with start_node(program, place, '--requirepass', PASSWORD) as node:
+    with Node(program, place, '--requirepass', PASSWORD) as node:
         Client(node.port).ask('PING')
         empty = node.rss()
         client = Client(node.port, receive_buffer=4096)
-        client.socket.settimeout(0.2)
+        client.plug.settimeout(0.2)
         sent, most = 0, 0
         began = time.monotonic()
         while time.monotonic() - began < 10:
             try:
-                sent += client.socket.send(b'PING\r\n' * 10_000)
+                sent += client.plug.send(b'PING\r\n' * 10_000)
             except TimeoutError:
                 pass
             except OSError:
@@ -176,14 +177,14 @@ def unread_refusals(judge, program, place):
 def err(port):
     """CVE-2025-48367: errors of the protocol before AUTH."""
     client = Client(port)
-    client.send(b'*99\r\n')
-    if b'unauthenticated' not in client.socket.recv(128):
+    client.raw(b'*99\r\n')
+    if b'unauthenticated' not in client.plug.recv(128):
         raise SystemExit('a protocol error was not answered')
     client.cut()
 
 
 def starvation(judge, program, place, seconds, rounds):
-    with start_node(program, place, '--requirepass', PASSWORD) as node:
+    with Node(program, place, '--requirepass', PASSWORD) as node:
         own_core()
         node.client()
         lines = node.log().count('\n')
@@ -196,13 +197,11 @@ def starvation(judge, program, place, seconds, rounds):
 
 
 def run(judge, program, place, is_long):
-    redis = start_redis(place)
-    with start_node(program, place) as node:
+    redis = redis_for(place)
+    with Node(program, place) as node, redis or contextlib.nullcontext():
         forms(judge, node, redis)
-        if redis:
-            redis.stop()
         bounds(judge, node)
-    with start_node(program, place) as node:
+    with Node(program, place) as node:
         declared(judge, node, 5_000 if is_long else 1_000)
         room_is_given_back(judge, node)
     unauthenticated(judge, program, place, 5_000 if is_long else 1_000)

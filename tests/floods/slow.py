@@ -3,7 +3,7 @@
 import time
 
 from good import Flood, in_turns, often, own_core, p99_of
-from server import Client, encode, start_node, start_redis, until
+from server import Client, Node, encode, redis_for, until
 
 DEADLINE_MS = 3_000
 SLACK = 2.2  # seconds; the node looks at a deadline once a second, and so do we at a client
@@ -15,12 +15,12 @@ def drip(port, flood, count):
     clients = [Client(port) for _ in range(count)]
     began = [time.monotonic()] * count
     for client in clients:
-        client.send(b'*')
+        client.raw(b'*')
     flood.begin()
     request = encode('SET', 'slow', 'x' * 1000)
     lives, latest, text = set(range(count)), 0, b''
     for client in clients:
-        client.socket.setblocking(False)
+        client.plug.setblocking(False)
     step = 0
     while lives and not flood.over():
         started = time.monotonic()
@@ -29,7 +29,7 @@ def drip(port, flood, count):
             if at not in lives:
                 continue
             try:
-                text = clients[at].socket.recv(256) or text
+                text = clients[at].plug.recv(256) or text
                 lives.discard(at)
                 latest = max(latest, time.monotonic() - began[at])
                 continue
@@ -39,7 +39,7 @@ def drip(port, flood, count):
                 lives.discard(at)
                 continue
             try:
-                clients[at].socket.send(request[step // 50 + 1:step // 50 + 2])
+                clients[at].plug.send(request[step // 50 + 1:step // 50 + 2])
             except OSError:
                 pass
         step += 1
@@ -51,13 +51,13 @@ def drip(port, flood, count):
 
 def knock(port):
     client = Client(port)
-    client.send(b'PING\r\n')
-    client.socket.recv(16)
+    client.raw(b'PING\r\n')
+    client.plug.recv(16)
     client.cut()
 
 
 def slowloris(judge, program, place, count, seconds, rounds):
-    with start_node(program, place, '--request-deadline', f'{DEADLINE_MS}ms') as node:
+    with Node(program, place, '--request-deadline', f'{DEADLINE_MS}ms') as node:
         own_core()
         until_cut = DEADLINE_MS / 1000 + SLACK
         node.client().ask('PING')
@@ -71,14 +71,14 @@ def slowloris(judge, program, place, count, seconds, rounds):
         judge.most('R12', f'of {count:,} slow requests not cut', left, 0)
         judge.most('R12', f'seconds until the last was cut, deadline {DEADLINE_MS / 1000:g}',
                    latest, until_cut, 's')
-    with start_node(program, place) as node:
+    with Node(program, place) as node:
         _, _, quotient, _ = in_turns(lambda: p99_of(node.port, seconds),
                                      lambda: Flood(drip, node.port, count), rounds)
         judge.most('R12', 'p99 of a good client beside them, to alone', quotient, 1.5, 'x')
 
 
 def reconnects(judge, program, place, seconds, rounds):
-    with start_node(program, place) as node:
+    with Node(program, place) as node:
         own_core()
         _, _, quotient, results = in_turns(
             lambda: p99_of(node.port, seconds), lambda: Flood(often, node.port, knock, 1_000),
@@ -93,7 +93,7 @@ def hoard(port, flood, count, requests):
     """Asks for much and reads nothing."""
     clients = [Client(port, receive_buffer=4096) for _ in range(count)]
     for client in clients:
-        client.send(requests)
+        client.raw(requests)
     flood.begin()
     flood.stop.wait()
     for client in clients:
@@ -104,7 +104,7 @@ def unread_replies(judge, program, place, count, seconds, rounds):
     """200 MiB of replies are asked for by each. The node makes 64 at once, and more when those are
     read."""
     value = b'v' * MIB
-    with start_node(program, place) as node:
+    with Node(program, place) as node:
         own_core()
         node.client().ask('SET', 'big', value)
         empty = node.rss()
@@ -118,7 +118,7 @@ def unread_replies(judge, program, place, count, seconds, rounds):
         judge.most('R12', f'memory of one of {count} that ask for 200 MiB and read nothing',
                    each / MIB, 70, 'MiB')
         judge.most('R12', 'p99 of a good client beside them, to alone', quotient, 1.5, 'x')
-    redis = start_redis(place)
+    redis = redis_for(place)
     if redis is not None:
         with redis:
             redis.client().ask('SET', 'big', value)
@@ -129,7 +129,7 @@ def unread_replies(judge, program, place, count, seconds, rounds):
                 judge.note(f'redis-server: {(redis.rss() - empty) / 4 / MIB:,.0f} MiB for each '
                            'of 4')
     limits = 'normal 1048576 524288 1'
-    with start_node(program, place, '--client-output-buffer-limit', limits) as node:
+    with Node(program, place, '--client-output-buffer-limit', limits) as node:
         node.client().ask('SET', 'big', value)
         with Flood(hoard, node.port, count, encode('GET', 'big') * 200):
             cut, took = until(lambda: int(node.info('connected_clients')) <= 2)
@@ -140,14 +140,14 @@ def unread_replies(judge, program, place, count, seconds, rounds):
 def unread_messages(judge, program, place, count):
     limit, message = 2 * MIB, b'm' * 65_536
     limits = f'pubsub {limit} 0 0'
-    with start_node(program, place, '--client-output-buffer-limit', limits) as node:
+    with Node(program, place, '--client-output-buffer-limit', limits) as node:
         deaf = [Client(node.port, receive_buffer=4096) for _ in range(count)]
         for client in deaf:
-            client.send(encode('SUBSCRIBE', 'news'))
-            client.socket.recv(256)
+            client.send('SUBSCRIBE', 'news')
+            client.plug.recv(256)
         listener = node.client()
-        listener.send(encode('SUBSCRIBE', 'news'))
-        listener.socket.recv(256)
+        listener.send('SUBSCRIBE', 'news')
+        listener.plug.recv(256)
         publisher = node.client()
         empty, most, heard, sent = node.rss(), 0, 0, 0
         while sent < 400:
@@ -156,7 +156,7 @@ def unread_messages(judge, program, place, count):
             most = max(most, node.rss() - empty)
             want = len(b'*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$65536\r\n') + len(message) + 2
             while want:
-                want -= len(listener.socket.recv(want))
+                want -= len(listener.plug.recv(want))
             heard += 1
             if receivers == 1:
                 break
