@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from group_bench import GroupBench  # noqa: E402
 from node import SET  # noqa: E402
-from servers import pinned, run_bench  # noqa: E402
+from sides import pinned, run_bench  # noqa: E402
 
 NO_LOG = ('--decision-log-size', '0')
 
@@ -34,10 +34,10 @@ class Bench(GroupBench):
                                         options=options if which == 'semel' else ())
                     try:
                         found[which].append(what(server, count))
-                        if int(server.call('DBSIZE')[1:-2]) == 0:
+                        if server.ask('DBSIZE') == 0:
                             raise SystemExit(f'{which} has no keys after {title}')
                     finally:
-                        server.stop()
+                        server.end()
             rates, times = ([[run[at] for run in found[which]] for which in ('semel', 'before')]
                             for at in (0, 1))
             self.row(title, *rates, self.options.commit, 'op/s', '>= 0.97x')

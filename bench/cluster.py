@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cluster_changes import Changes  # noqa: E402
 from group_bench import ENDLESS  # noqa: E402
 from groups import Etcd, Failed, Redis, ask, ask_all  # noqa: E402
-from servers import pinned, run_bench  # noqa: E402
+from sides import pinned, run_bench  # noqa: E402
 
 GRANTED = '$-1\r\n'
 TAKEN = '$1\r\nv\r\n'
@@ -150,7 +150,7 @@ class Bench(Changes):
             self.prepare(server.port, keys)
             return [self.drive(server.port, **work)['rate'] for work in works]
         finally:
-            server.stop()
+            server.end()
 
     @staticmethod
     def answers_repeats(port):
@@ -163,8 +163,8 @@ class Bench(Changes):
 
     @staticmethod
     def part_processors(group, which):
-        for number, process in enumerate(group.processes):
-            for thread in os.listdir(f'/proc/{process.pid}/task'):
+        for number, member in enumerate(group.members):
+            for thread in os.listdir(f'/proc/{member.pid}/task'):
                 if pinned(0):
                     os.sched_setaffinity(int(thread), {0 if number == which else 1})
 

@@ -24,6 +24,7 @@ sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, 'tests', 'gateway'))
 from harness import Gateway, new_directory  # noqa: E402
+import servers  # noqa: E402  (harness has found the folder)
 
 ROUTES = '''
 [[route]]
@@ -68,13 +69,6 @@ end
 
 def pinned(core):
     return ['taskset', '-c', str(core)] if (os.cpu_count() or 1) > 1 else []
-
-
-def free_port():
-    import socket
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
 
 
 class Nginx:
@@ -135,7 +129,7 @@ def main():
         script = os.path.join(directory, 'keys.lua')
         with open(script, 'w', encoding='utf-8') as file:
             file.write(KEYS)
-        ports = [free_port(), free_port()]
+        ports = servers.free_ports(2)
         upstream = Nginx(directory, 'upstream', UPSTREAM.format(port=ports[0]), last, ports[0])
         between = PROXY.format(port=ports[1], upstream=ports[0])
         proxy = Nginx(directory, 'proxy', between, 0, ports[1])

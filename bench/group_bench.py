@@ -7,7 +7,7 @@ import statistics
 import subprocess
 
 from groups import Semel
-from servers import Sides, pinned
+from sides import Sides, pinned
 
 ENDLESS = 10**12
 

@@ -9,23 +9,16 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tests/support'))
+from resp import Client, Failed  # noqa: E402
+from servers import Server, free_ports  # noqa: E402
+
 PATIENCE = 60
-
-
-def free_ports(count):
-    """Ports that are free now, all different."""
-    held = [socket.socket() for _ in range(count)]
-    for plug in held:
-        plug.bind(('127.0.0.1', 0))
-    ports = [plug.getsockname()[1] for plug in held]
-    for plug in held:
-        plug.close()
-    return ports
 
 
 def until(condition, what, seconds=PATIENCE, pause=0.01):
@@ -42,44 +35,24 @@ def until(condition, what, seconds=PATIENCE, pause=0.01):
     raise SystemExit(f'not within {seconds} s: {what}')
 
 
-class Failed(Exception):
-    """An error reply."""
-
-
-def read_reply(lines):
-    line = lines.readline()
-    if not line.endswith(b'\r\n'):
-        raise ConnectionError('the connection was closed')
-    kind, text = line[:1], line[1:-2]
-    if kind == b'-':
-        raise Failed(text.decode())
-    if kind == b'+':
-        return text
-    if kind == b':':
-        return int(text)
-    count = int(text)
-    if count < 0:
-        return None
-    if kind == b'$':
-        return lines.read(count + 2)[:-2]
-    return [read_reply(lines) for _ in range(count)]
-
-
 def ask_all(port, requests, seconds=2):
     """The replies to requests of one connection, one after the other. Errors raise Failed."""
-    with socket.create_connection(('127.0.0.1', port), timeout=seconds) as plug, \
-            plug.makefile('rb') as lines:
-        replies = []
-        for words in requests:
-            words = [str(word).encode() for word in words]
-            plug.sendall(b'*%d\r\n' % len(words) + b''.join(
-                b'$%d\r\n%s\r\n' % (len(word), word) for word in words))
-            replies.append(read_reply(lines))
-        return replies
+    with Client(port, seconds) as client:
+        return [client.ask(*words) for words in requests]
 
 
 def ask(port, *words, seconds=2):
     return ask_all(port, [words], seconds)[0]
+
+
+class Member(Server):
+    def __init__(self, place, number, command):
+        super().__init__(place)
+        self.out = self.errors = self.folder / f'{number}.log'
+        self.command = command
+
+    def words(self):
+        return self.command
 
 
 class Group:
@@ -89,13 +62,13 @@ class Group:
 
     def __init__(self, directory, count=3):
         self.place = tempfile.mkdtemp(prefix=self.name + '_', dir=directory)
-        self.processes = [None] * count
+        self.members = [None] * count
         self.ports = free_ports(2 * count)
         self.ports, self.peers = self.ports[:count], self.ports[count:]
 
     def __enter__(self):
         try:
-            for number in range(len(self.processes)):
+            for number in range(len(self.members)):
                 self.start(number)
             until(self.is_ready, f'{self.name} is ready\n{self.said()}')
         except BaseException:
@@ -104,27 +77,22 @@ class Group:
         return self
 
     def __exit__(self, *_):
-        for number in range(len(self.processes)):
+        for number in range(len(self.members)):
             self.kill(number)
         shutil.rmtree(self.place, ignore_errors=True)
 
     def spawn(self, number, args):
-        with open(os.path.join(self.place, f'{number}.log'), 'ab') as log:
-            self.processes[number] = subprocess.Popen(
-                ['setpriv', '--pdeathsig', 'KILL', *map(str, args)], stdout=log, stderr=log,
-                cwd=self.place)
+        self.members[number] = Member(self.place, number, args).start(ready=False)
 
     def kill(self, number):
-        process = self.processes[number]
-        if process is not None:
-            process.kill()
-            process.wait()
-        self.processes[number] = None
+        if self.members[number] is not None:
+            self.members[number].kill()
+        self.members[number] = None
 
     def said(self):
         """The ends of the logs."""
         text = ''
-        for number in range(len(self.processes)):
+        for number in range(len(self.members)):
             path = os.path.join(self.place, f'{number}.log')
             if os.path.exists(path):
                 with open(path, encoding='utf-8', errors='replace') as file:
@@ -148,9 +116,9 @@ class Semel(Group):
         ports = free_ports(2)
         self.ports.append(ports[0])
         self.peers.append(ports[1])
-        self.processes.append(None)
-        self.start(len(self.processes) - 1)
-        return len(self.processes) - 1
+        self.members.append(None)
+        self.start(len(self.members) - 1)
+        return len(self.members) - 1
 
     def address(self, number):
         return f'127.0.0.1:{self.peers[number]},127.0.0.1:{self.ports[number]}'
@@ -175,9 +143,9 @@ class Semel(Group):
 
     def find_leader(self):
         """The number of the node that leads and answers; None while there is none."""
-        for number, process in enumerate(self.processes):
+        for number, member in enumerate(self.members):
             try:
-                if process is not None and ask(self.ports[number], 'ROLE')[0] == b'master':
+                if member is not None and ask(self.ports[number], 'ROLE')[0] == b'master':
                     ask(self.ports[number], 'GET', 'x')
                     return number
             except (OSError, ConnectionError, Failed):
@@ -196,7 +164,7 @@ class Semel(Group):
     def catch_up(self):
         """Waits until every node has applied what the leader has."""
         wanted = self.status(self.leader())['commit']
-        for number in range(len(self.processes)):
+        for number in range(len(self.members)):
             until(lambda: self.status(number)['applied'] >= wanted,
                   f'node {number + 1} has caught up\n{self.said()}')
 

@@ -15,7 +15,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from servers import Sides, middle, run_bench  # noqa: E402
+from sides import Sides, middle, run_bench  # noqa: E402
 
 # The seed of it all, as it stands in a thousand programs.
 SEED = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])"
@@ -43,16 +43,16 @@ class Bench(Sides):
         try:
             sha = ''
             if script:
-                sha = server.call('SCRIPT', 'LOAD', script).split(b'\r\n')[1].decode()
+                sha = server.ask('SCRIPT', 'LOAD', script).decode()
             found = self.load(server, core=1 if threads == 1 else None, work='call', pipeline=16,
                               operations=count, keys=count // 2,
                               request=call.replace('{sha}', sha), **expected)
-            size = int(server.call('DBSIZE')[1:-2])
+            size = server.ask('DBSIZE')
             if size != keys:
                 raise SystemExit(f'{which} has {size} keys instead of {keys} after {call}')
             return found
         finally:
-            server.stop()
+            server.end()
 
     def compare(self, title, sides, count, keys, expected, goals):
         """`sides`: {name: (server, script, call, threads)}, ours first."""

@@ -17,7 +17,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from servers import Sides, middle, run_bench  # noqa: E402
+from sides import Sides, middle, run_bench  # noqa: E402
 
 SET = ['SET', 'key:__rand_int__', 'v', 'NX', 'GET', 'PX', '3600000']
 CLAIM = "return redis.call('SET',KEYS[1],ARGV[1],'NX','GET','PX',ARGV[2])"
@@ -34,11 +34,11 @@ class Bench(Sides):
                     if prepare:
                         prepare(server)
                     found[which].append(self.redis_benchmark(server, count, pipeline, command))
-                    size = int(server.call('DBSIZE')[1:-2])
+                    size = server.ask('DBSIZE')
                     if size == 0:
                         raise SystemExit(f'{which} has no keys after {title}')
                 finally:
-                    server.stop()
+                    server.end()
         ours, theirs = found['semel'], found['redis']
         self.add(title, middle(ours, 0), middle(theirs, 0), 'op/s', goals[0])
         self.add(title + ', CPU', middle(ours, 1), middle(theirs, 1), 'us/op', goals[1])
@@ -48,13 +48,13 @@ class Bench(Sides):
         for _ in range(self.options.rounds):
             server = self.start('semel')
             ours.append(self.load(server, work='claim', operations=count, pipeline=16))
-            server.stop()
+            server.end()
             server = self.start('redis')
-            shas = [server.call('SCRIPT', 'LOAD', text).split(b'\r\n')[1].decode()
+            shas = [server.ask('SCRIPT', 'LOAD', text).decode()
                     for text in (CLAIM, COMPLETE)]
             theirs.append(self.load(server, work='script', operations=count, pipeline=16,
                                     claim_sha=shas[0], complete_sha=shas[1]))
-            server.stop()
+            server.end()
         self.add('claim and complete, pairs, pipeline 16', middle(ours, 'rate'),
                  middle(theirs, 'rate'), 'pair/s', '>= 2x')
         self.add('claim and complete, pairs, CPU', middle(ours, 'cpu_us'),
@@ -67,7 +67,7 @@ class Bench(Sides):
             empty = server.rss()
             self.load(server, work='fill', operations=count, pipeline=64)
             bytes_a_key[which] = (server.rss() - empty) / count
-            server.stop()
+            server.end()
         self.add(f'memory a key, {count:,} keys', bytes_a_key['semel'], bytes_a_key['redis'],
                  'bytes', '<= 0.5x')
 
@@ -77,7 +77,7 @@ class Bench(Sides):
         self.load(server, work='fill', operations=100_000, pipeline=16)
         rate = self.load(server, work='get', operations=300_000, keys=100_000,
                          pipeline=1)['rate'] / 2
-        server.stop()
+        server.end()
         found = {}
         for which in ('semel', 'redis'):
             server = self.start(which)
@@ -88,10 +88,10 @@ class Bench(Sides):
             time.sleep(max(0, began + ttl / 1000 - 2 - time.time()))
             run = self.load(server, work='get', keys=1000, pipeline=1, rate=rate,
                             operations=int(rate * (2 if self.options.quick else 20)))
-            left = int(server.call('DBSIZE')[1:-2])
+            left = server.ask('DBSIZE')
             print(f'  {which}: {left} keys left', flush=True)
             found[which] = run
-            server.stop()
+            server.end()
         self.add(f'p99.9 while {count:,} keys end, {rate:,.0f} GET/s', found['semel']['p999_us'],
                  found['redis']['p999_us'], 'us', '<= 0.5x')
         self.add('p99 of the same', found['semel']['p99_us'], found['redis']['p99_us'], 'us')
@@ -104,7 +104,7 @@ class Bench(Sides):
                 server = self.start(which)
                 times.append(server.ready_ms)
                 rss[which] = server.rss()
-                server.stop()
+                server.end()
         self.add('spawn to PONG, median of 15', statistics.median(found['semel']),
                  statistics.median(found['redis']), 'ms', '<= 10 ms')
         self.add('idle memory', rss['semel'] / 1e6, rss['redis'] / 1e6, 'MB', '<= 20 MB')
@@ -114,7 +114,7 @@ class Bench(Sides):
         for which in ('semel', 'redis'):
             server = self.start(which)
             if which == 'redis':
-                server.call('CONFIG', 'SET', 'maxclients', '19500')
+                server.ask('CONFIG', 'SET', 'maxclients', '19500')
             alone = self.load(server, work='fill', operations=200_000, pipeline=1, connections=1)
             before = server.rss()
             clients = []
@@ -127,7 +127,7 @@ class Bench(Sides):
             p99[which] = beside['p99_us'] / alone['p99_us']
             for client in clients:
                 client.close()
-            server.stop()
+            server.end()
         self.add(f'memory of an idle connection, {count:,}', each['semel'], each['redis'], 'bytes',
                  '<= 4096')
         self.add('p99 beside them, to alone', p99['semel'], p99['redis'], 'ratio', '<= 1.2')

@@ -20,8 +20,7 @@ import threading
 import time
 from pathlib import Path
 
-import resp
-from resp import LOOPBACK, PATIENCE, RAISED, Failed, encode  # noqa: F401
+from resp import LOOPBACK, PATIENCE, RAISED, Client, Failed
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)  # here, since a child that was just forked should load nothing
@@ -90,6 +89,7 @@ class Server:
     host = LOOPBACK
     form = RAISED  # of the replies to a client()
     start_seconds = 30
+    poll_seconds = 0.005  # between two looks whether it is ready
     reply_seconds = PATIENCE
 
     def __init__(self, folder=None, environment=None):
@@ -142,13 +142,19 @@ class Server:
             if time.monotonic() > end:
                 raise CannotStart(
                     f'{self.name} not ready in {self.start_seconds} s: {self.log_tail()}')
-            time.sleep(0.005)  # between two looks
+            time.sleep(self.poll_seconds)
         return self
 
     def is_ready(self):
         self.facts = ready_facts(self.ready)
         self.port = int(self.facts['port']) if 'port' in self.facts else self.port
         return bool(self.facts)
+
+    def answers(self):
+        try:
+            return self.ask('PING') == b'PONG' and self.is_alive()
+        except (OSError, Failed):
+            return False
 
     @property
     def address(self):
@@ -207,7 +213,7 @@ class Server:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def client(self, form=None, seconds=None, host=None, port=None):
-        return resp.Client((host or self.host, port or self.port), seconds or self.reply_seconds,
+        return Client((host or self.host, port or self.port), seconds or self.reply_seconds,
                            form or self.form)
 
     def ask(self, *words, seconds=None):
@@ -296,11 +302,7 @@ class Redis(Server):
         super().spawn()
 
     def is_ready(self):
-        """Whether it answers."""
-        try:
-            return self.ask('PING') == b'PONG' and self.is_alive()
-        except (OSError, Failed):
-            return False
+        return self.answers()
 
     def wait_ready(self):
         for _ in range(5):  # another process may take the port in between
@@ -311,93 +313,3 @@ class Redis(Server):
                     raise
                 self.spawn()
         return super().wait_ready()
-
-
-def read_reply(lines, status=bytes, error=bytes):
-    """One reply, RESP2 or RESP3, of a binary file. Bulk strings are bytes, arrays lists and maps
-    dicts; `status` and `error` make values of the other strings, whose bytes have no sign."""
-    line = lines.readline()
-    if not line.endswith(b'\r\n'):
-        raise ConnectionError('the connection was closed')
-    kind, text = line[:1], line[1:-2]
-    if kind == b'+':
-        return status(text)
-    if kind == b'-':
-        return error(text)
-    if kind in b':(':
-        return int(text)
-    if kind == b',':
-        return float(text)
-    if kind == b'#':
-        return text == b't'
-    if kind == b'_':
-        return None
-    if kind not in b'$=!*~>%|':
-        raise ConnectionError(f'not a reply: {line!r}')
-    count = int(text)
-    if count < 0:
-        return None
-    if kind in b'$=!':
-        return lines.read(count + 2)[:-2]
-    pairs = 2 if kind in b'%|' else 1
-    items = [read_reply(lines, status, error) for _ in range(pairs * count)]
-    if pairs == 1:
-        return items
-    keys = [tuple(key) if isinstance(key, list) else key for key in items[::2]]
-    return dict(zip(keys, items[1::2]))
-
-
-class Client:
-    """One connection. Calling it sends a request and returns its reply, RESP2 or RESP3. A subclass
-    chooses what simple strings and errors become."""
-
-    status = staticmethod(bytes)
-    error = staticmethod(bytes)
-
-    def __init__(self, plug, seconds):
-        plug.settimeout(seconds)
-        self.plug = plug
-        self.lines = plug.makefile('rb')
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __call__(self, *words):
-        self.send(*words)
-        return self.reply()
-
-    def send(self, *words):
-        self.raw(encode(*words))
-
-    def raw(self, data):
-        self.plug.sendall(data)
-
-    def reply(self):
-        return read_reply(self.lines, self.status, self.error)
-
-    def rest(self):
-        """Everything up to the end of the connection."""
-        try:
-            return self.lines.read()
-        except ConnectionError:
-            return b''
-
-    def is_closed(self):
-        try:
-            return self.lines.readline() == b''
-        except ConnectionError:
-            return True
-
-    def close(self):
-        self.lines.close()
-        self.plug.close()
-
-
-def free_port():
-    """A port of 127.0.0.1 that is free now; another process may take it before its server does."""
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]

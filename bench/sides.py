@@ -5,14 +5,14 @@ import json
 import os
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-TICKS = os.sysconf('SC_CLK_TCK')
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tests/support'))
+import servers  # noqa: E402
 
 
 def pinned(core):
@@ -25,51 +25,28 @@ def middle(runs, at):
     return statistics.median(run[at] for run in runs)
 
 
-class Server:
-    """One server on a free port, with what of it is measured."""
+class Side(servers.Server):
+    """One server on a free port, and how long it took from its start to its first PONG."""
 
-    def __init__(self, name, args, port, directory, core=0):
-        self.name, self.port = name, port
-        self.log = open(os.path.join(directory, f'{name}.log'), 'wb')
-        self.started = time.perf_counter()
-        self.process = subprocess.Popen(pinned(core) + args, stdout=self.log,
-                                        stderr=self.log, cwd=directory)
-        for _ in range(20000):
-            try:
-                if self.call('PING') == b'+PONG\r\n':
-                    break
-            except OSError:
-                time.sleep(0.0005)
-        else:
-            raise SystemExit(f'{name} does not answer')
-        self.ready_ms = (time.perf_counter() - self.started) * 1000
+    must_live = True
+    poll_seconds = 0.0005
 
-    def call(self, *words):
-        request = b'*%d\r\n' % len(words)
-        for word in words:
-            word = str(word).encode()
-            request += b'$%d\r\n%s\r\n' % (len(word), word)
-        with socket.create_connection(('127.0.0.1', self.port), timeout=30) as client:
-            client.sendall(request)
-            return client.recv(65536)
+    def __init__(self, name, command, port, folder, core=0):
+        super().__init__(folder)
+        self.name, self.command, self.port = name, command, port
+        self.under = pinned(core)
 
-    def cpu(self):
-        with open(f'/proc/{self.process.pid}/stat', encoding='ascii') as file:
-            fields = file.read().rsplit(')', 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+    def words(self):
+        return self.command
 
-    def rss(self):
-        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as file:
-            return int(re.search(r'VmRSS:\s+(\d+)', file.read()).group(1)) * 1024
+    def start(self, ready=True):
+        began = time.perf_counter()
+        super().start(ready)
+        self.ready_ms = (time.perf_counter() - began) * 1000
+        return self
 
-    def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
+    def is_ready(self):
+        return self.answers()
 
 
 def touch_memory(count):
@@ -124,12 +101,6 @@ def write_rows(name, rows, options):
         file.write(before + text + rest.split(end)[1])
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
-
-
 class Sides:
     """Our node and redis-server, and the rows of what was found."""
 
@@ -139,7 +110,7 @@ class Sides:
 
     def start(self, which, durable=False, threads=1, options=()):
         """`which`: redis, semel, or before: an earlier build of semel, in options.before."""
-        port = free_port()
+        port = servers.free_ports(1)[0]
         place = tempfile.mkdtemp(dir=self.directory)
         if which == 'redis':
             args = ['redis-server', '--port', str(port), '--save', '', '--dir', place,
@@ -152,7 +123,7 @@ class Sides:
                 # The log of the server is in `place`, and a storage wants a directory of its own.
                 args += ['--storage-enabled', 'yes', '--dir', os.path.join(place, 'data'),
                          '--durability', 'logged']
-        return Server(which, args, port, place, core=0 if threads == 1 else None)
+        return Side(which, args, port, place, core=0 if threads == 1 else None).start()
 
     def redis_benchmark(self, server, count, pipeline, command):
         before = server.cpu()
