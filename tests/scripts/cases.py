@@ -38,6 +38,7 @@ class Case:
         self.needs = [w.decode() for w in options.get('needs', [])]
         self.fresh = 'fresh' in options
         self.differs = options.get('differs')
+        self.has_times = 'times' in options  # replies may differ by what passes between the two
 
     def text(self):
         return '\n'.join(s.text if isinstance(s, Script) else '> ' + repr(s) for s in self.steps)

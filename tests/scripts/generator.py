@@ -429,7 +429,7 @@ def state(source):
     return found
 
 
-def case(source, name):
+def case(source, name, _):
     text = Writer(source).script()
     keys = [key.encode() for key in source.sample(KEYS, source.choice((3, 3, 3, 3, 0, 1, 2)))]
     args = [source.choice((b'', b'1', b'-7', b'2.5', b'abc', b'\x00\xff', b'100000'))

@@ -2,8 +2,9 @@
 """Scripts beside redis-server: tests/scripts/run.py [--against redis] [--long] [--seed N] [AREA]..
 
 Runs every case of corpus/ and random scripts on a redis-server and on our node: replies must be the
-same bytes, and then all keys, their values and ttls. With --against redis both are redis-servers:
-what differs there is wrong with a case.
+same bytes, and then all keys, their values and ttls. With --profile known the scripts that the node
+knows, on random states: there times may differ by what passes between the two. With --against redis
+both are redis-servers: what differs there is wrong with a case.
 """
 
 import argparse
@@ -16,13 +17,15 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cases  # noqa: E402
 import generator  # noqa: E402
+import known  # noqa: E402
 from cases import target  # noqa: E402
 from pair import Difference, Pair, Silent, without_causes  # noqa: E402
 from servers import CannotStart, NoPeer  # noqa: E402  (cases has found the folder)
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATED = 2000
-GENERATED_LONG = 200_000
+# What makes the cases that are generated, how many, and with --long.
+PROFILES = {'random': (generator.case, 2000, 200_000),
+            'known': (known.case, 5 * len(known.TEXTS), 100 * len(known.TEXTS))}
 # A script that ends there and not here shall not take a minute to say so. Random ones name commands
 # that neither has; where such a text stops is compared, not that it is refused.
 NODE_SETTINGS = ('--script-time-max', '5000', '--script-unknown-commands', 'run')
@@ -119,14 +122,14 @@ class Run:
         elif errors:
             self.show(case, errors)
 
-    def generated(self, count, seed):
+    def generated(self, make, count, seed):
         for number in range(count):
             source = random.Random(f'{seed}:{number}')
-            case = generator.case(source, f'generated {seed}:{number}')
+            case = make(source, f'generated {seed}:{number}', number)
             self.counts['scripts'] += 1
             if number % FLUSH_EVERY == 0:
                 self.pair.ask(2, [['SCRIPT', 'FLUSH']])
-            way = source.choice(cases.WAYS)
+            way = source.choice(case.ways or cases.WAYS)
             error = self.run_one(case, way)
             if error and self.is_listed_cause(case, way):
                 self.counts['deviations'] += 1
@@ -143,16 +146,19 @@ def main():
     parser = argparse.ArgumentParser(description='Scripts beside redis-server.')
     parser.add_argument('--against', choices=('semel', 'redis'), default='semel')
     parser.add_argument('--program', default=ROOT / 'build/release/tools/semel/semel')
-    parser.add_argument('--long', action='store_true', help=f'{GENERATED_LONG} random scripts')
-    parser.add_argument('--generated', type=int, help='how many random scripts')
-    parser.add_argument('--seed', type=int, help='of the random scripts')
+    parser.add_argument('--long', action='store_true', help='100 times as many, or 20')
+    parser.add_argument('--profile', choices=PROFILES, default='random',
+                        help='of what is generated; known: without corpus/')
+    parser.add_argument('--generated', type=int, help='how many cases')
+    parser.add_argument('--seed', type=int, help='of what is generated')
     parser.add_argument('--only-generated', action='store_true', help='no case of corpus/')
-    parser.add_argument('--number', type=int, help='only this one of the random scripts')
+    parser.add_argument('--number', type=int, help='only this one of those generated')
     parser.add_argument('--show', type=int, default=60, help='how many differences are shown')
     parser.add_argument('areas', nargs='*', metavar='AREA', help='only these files of corpus/')
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.randrange(1 << 32)
-    count = GENERATED_LONG if arguments.long else GENERATED
+    make, usual, most = PROFILES[arguments.profile]
+    count = most if arguments.long else usual
     if arguments.generated is not None:
         count = arguments.generated
     print(f'scripts: seed {seed}', flush=True)
@@ -161,15 +167,15 @@ def main():
     try:
         run.open()
         if arguments.number is not None:
-            case = generator.case(random.Random(f'{seed}:{arguments.number}'), 'one')
+            case = make(random.Random(f'{seed}:{arguments.number}'), 'one', arguments.number)
             print(case.text())
-            for way in cases.WAYS:
+            for way in case.ways or cases.WAYS:
                 print(way, run.run_one(case, way) or 'the same')
             return 0
-        if not arguments.only_generated:
+        if not arguments.only_generated and arguments.profile == 'random':
             run.corpus(arguments.areas)
         if not arguments.areas:
-            run.generated(count, seed)
+            run.generated(make, count, seed)
     finally:
         run.close()
     found = run.counts

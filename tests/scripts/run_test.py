@@ -44,7 +44,7 @@ class CasesTest(unittest.TestCase):
             cases.parse('x:1', ['> GET k'])
 
     def test_a_seed_makes_the_same_script_again(self):
-        one, other = (generator.case(random.Random('4:2'), 'x').text() for _ in range(2))
+        one, other = (generator.case(random.Random('4:2'), 'x', 2).text() for _ in range(2))
         self.assertEqual(one, other)
 
 
@@ -64,6 +64,18 @@ class SameTest(unittest.TestCase):
         self.assertFalse(pair.same_ttl(b':100000\r\n', b':90000\r\n'))
         self.assertFalse(pair.same_ttl(b':1000\r\n', b':-1\r\n'))
         self.assertFalse(pair.same_ttl(b':-2\r\n', b':-1\r\n'))
+
+    def test_known_scripts_may_answer_other_times_and_nothing_else(self):
+        for one, other, right in ((b':100000\r\n', b':99000\r\n', True),
+                                  (b':100000\r\n', b':70000\r\n', False),
+                                  (b'*1\r\n:500\r\n', b'*1\r\n:499\r\n', True),
+                                  (b':500\r\n', b':479\r\n', False),
+                                  (b':41\r\n', b':42\r\n', False),
+                                  (b':9007199254740992\r\n', b':9007199254740993\r\n', False),
+                                  (b'$6\r\n100000\r\n', b'$5\r\n99000\r\n', False),
+                                  (b'+OK\r\n', b'$2\r\nOK\r\n', False),
+                                  (b'*1\r\n:1\r\n', b'*2\r\n:1\r\n:1\r\n', False)):
+            self.assertEqual(pair.about_same(one, other), right, one)
 
 
 class ExpectedTest(unittest.TestCase):
