@@ -8,9 +8,13 @@ The fault is found by the key alone, so doors need no line of their own for it: 
 of any namespace meets `lost claim`.
 """
 
-import socket
-import threading
+import pathlib
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'support'))
+from relay import Relay  # noqa: E402
+from resp import words_of  # noqa: E402
 
 LATE_SECONDS = 2.5  # a door of the stories has a patience of 1 s
 DOWN_SECONDS = 0.4
@@ -21,113 +25,37 @@ ERRORS = {'busy': b'-BUSY Redis is busy running a script. You can only call SCRI
           'oom': b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"}
 MARK_BYTES = 1  # of a result that is not kept
 KINDS = {b'SEMEL.CLAIM': 'claim', b'SEMEL.WAIT': 'claim', b'SEMEL.COMPLETE': 'complete'}
-LINES = b'+-:_,#('
-BLOBS = b'$=!'
-LISTS = {ord('*'): 1, ord('~'): 1, ord('>'): 1, ord('%'): 2}
 
 
-class Cut(Exception):
-    """The connection is to end."""
-
-
-def read_whole(file):
-    """The bytes of one value, of a request or a reply. b'': the end."""
-    line = file.readline()
-    if not line:
-        return b''
-    kind, size = line[0], line[1:].strip()
-    if kind in BLOBS and size not in (b'-1', b'?'):
-        return line + file.read(int(size) + 2)
-    if kind in LISTS and size != b'-1':
-        return line + b''.join(read_whole(file) for _ in range(int(size) * LISTS[kind]))
-    return line
-
-
-def words_of(request):
-    """The words of an array of bulk strings."""
-    words, rest = [], request.split(b'\r\n', 1)[1] if request.startswith(b'*') else b''
-    while rest.startswith(b'$'):
-        size, rest = rest[1:].split(b'\r\n', 1)
-        words.append(rest[:int(size)])
-        rest = rest[int(size) + 2:]
-    return words
-
-
-class Proxy:
+class Proxy(Relay):
     """Listens on a port of 127.0.0.1; `with Proxy(port_of_node, stories) as proxy: proxy.port`."""
 
     def __init__(self, node_port, stories):
-        self.node_port = node_port
         self.faults = {story['name'].encode(): story['wire'].split()
                        for story in stories if 'wire' in story}
         self.counts = {}
         self.down_until = 0.0
-        self.lock = threading.Lock()
-        self.listener = None
-        self.port = None
-        self.links = set()
+        super().__init__(node_port)
+        self.fault = self.fault_of
 
-    def __enter__(self):
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-        return self
+    def welcome(self, near):
+        if time.monotonic() < self.down_until:
+            near.close()
+        else:
+            super().welcome(near)
 
-    def __exit__(self, *_):
-        self.listener.close()
-        with self.lock:
-            links, self.links = self.links, set()
-        for link in links:
-            end(link)
-
-    def accept(self):
-        while True:
-            try:
-                plug, _ = self.listener.accept()
-            except OSError:
-                return
-            if time.monotonic() < self.down_until:
-                plug.close()
-                continue
-            plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self.serve, args=(plug,), daemon=True).start()
-
-    def serve(self, plug):
-        node = socket.create_connection(('127.0.0.1', self.node_port))
-        node.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with self.lock:
-            self.links |= {plug, node}
-        try:
-            with plug.makefile('rb') as requests, node.makefile('rb') as replies:
-                while request := read_whole(requests):
-                    self.pass_on(request, plug, node, replies)
-        except (OSError, ValueError, Cut):
-            pass
-        finally:
-            end(plug)
-            end(node)
-
-    def pass_on(self, request, plug, node, replies):
-        what = self.fault_of(words_of(request))
-        if what in ERRORS:
-            plug.sendall(ERRORS[what])
-            return
+    def fault_of(self, request):
+        what = self.story_of(words_of(request))
         if what == 'down':
             self.down_until = time.monotonic() + DOWN_SECONDS
-            raise Cut
-        node.sendall(request)
-        reply = read_whole(replies)
-        if what == 'lost' or not reply:
-            raise Cut
-        if what == 'late':
-            time.sleep(LATE_SECONDS)
-        plug.sendall(reply)
+            return 'request'
+        return {'lost': 'reply', 'late': LATE_SECONDS, **ERRORS}.get(what)
 
     def has_met(self, namespace, name):
         """Whether a request of the namespace met the fault of the story."""
         return (namespace.encode(), name.encode()) in self.counts
 
-    def fault_of(self, words):
+    def story_of(self, words):
         """What happens to the request, or none. Each namespace, a door's, meets a fault anew."""
         kind = KINDS.get(words[0].upper()) if words else None
         for name, (what, when) in self.faults.items():
@@ -141,11 +69,3 @@ class Proxy:
             if what == 'oom' or count <= (TIMES if what in ERRORS else 1):
                 return what
         return None
-
-
-def end(plug):
-    try:
-        plug.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
-    plug.close()

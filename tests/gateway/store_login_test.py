@@ -352,7 +352,7 @@ class Certificates(Case):
         self.start_tls()
         relay = Relay(self.tls_port)
         self.addCleanup(relay.stop)
-        relay.receive_request = lambda stream: stream.read()  # takes all, and passes nothing on
+        relay.receive = lambda stream: stream.read()  # takes all, and passes nothing on
         settings = self.settings_of(self.ours.cert, self.client) + 'connect-timeout = "300ms"\n'
         seconds, text = seconds_of(lambda: self.refused(relay.address, settings=settings))
         self.assertIn('TLS with 127.0.0.1', text)

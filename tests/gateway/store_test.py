@@ -291,9 +291,9 @@ class EachStep(Case):
             for how in ('request', 'reply', 'mute'):
                 with self.subTest(verb=verb, how=how):
                     body = verb[6:] + b'-' + how.encode()
-                    self.relay.drop = once(verb, how)
+                    self.relay.fault = once(verb, how)
                     reply = self.pay(body)
-                    self.relay.drop = lambda request: None
+                    self.relay.fault = lambda request: None
                     self.assertEqual((reply.status, reply.is_replay), (201, False))
                     self.assertNotIn('semel-recorded', reply.fields)
                     self.assertTrue(self.pay(body).is_replay)
@@ -303,7 +303,7 @@ class EachStep(Case):
         for target, problem in (('/pay/1?do=close', 'in-doubt'), ('/free?do=close', None)):
             for how in ('request', 'reply'):
                 body = target.encode() + how.encode()
-                self.relay.drop = once(b'SEMEL.FAIL', how)
+                self.relay.fault = once(b'SEMEL.FAIL', how)
                 self.assertEqual(self.pay(body, target, 'k' + how).status, 502)
                 again = self.pay(body, target, 'k' + how)
                 if problem:
@@ -311,33 +311,33 @@ class EachStep(Case):
                 self.assertEqual(self.effects(body), 1 if problem else 2)
 
     def test_a_claim_that_nobody_knows_is_503_and_given_back(self):
-        self.relay.drop = always(b'SEMEL.CLAIM', 'reply')
+        self.relay.fault = always(b'SEMEL.CLAIM', 'reply')
         seconds, reply = seconds_of(lambda: self.pay(b'u'))
         self.assertEqual((reply.status, reply.problem), (503, 'store-unavailable'))
         self.assertIn('retry-after', reply.fields)
         self.assertLess(seconds, 6)
         self.assertEqual(self.effects(b'u'), 0)
         self.assertEqual(self.node.claim('pay', self.node.keys()[0])['state'], b'held')
-        self.relay.drop = lambda request: None
+        self.relay.fault = lambda request: None
         # Its lease is 6 s: within it the claim is given back, and is no doubt afterwards.
         wait_until(lambda: self.pay(b'u').status == 201, 'the key is free again', 3)
         self.assertEqual(self.effects(b'u'), 1)
 
     def test_a_reply_that_cannot_be_recorded_says_so_when_the_lease_is_over(self):
-        self.relay.drop = always(b'SEMEL.COMPLETE', 'request')
+        self.relay.fault = always(b'SEMEL.COMPLETE', 'request')
         seconds, reply = seconds_of(lambda: self.pay(b'r'))
         self.assertEqual((reply.status, reply.fields['semel-recorded']), (201, ['no']))
         self.assertTrue(4 < seconds < 9, seconds)
-        self.relay.drop = lambda request: None
+        self.relay.fault = lambda request: None
         wait_until(lambda: self.pay(b'r').problem == 'in-doubt', 'the claim is in doubt', 4)
         self.assertEqual(self.effects(b'r'), 1)
         self.assertEqual(self.gateway.metric('semel_gateway_replies_unrecorded_total'), 1)
 
     def test_a_nonce_that_nobody_knows_is_given_back(self):
         fields = signed('POST', '/hook', '', b'1', 'n')
-        self.relay.drop = always(b'SEMEL.CLAIM', 'reply')
+        self.relay.fault = always(b'SEMEL.CLAIM', 'reply')
         self.assertEqual(self.gateway.request('POST', '/hook', b'1', fields).status, 503)
-        self.relay.drop = lambda request: None
+        self.relay.fault = lambda request: None
         wait_until(lambda: self.gateway.request('POST', '/hook', b'1', fields).status == 201,
                    'the same signed request is taken', 5)
         self.assertEqual(self.gateway.request('POST', '/hook', b'1', fields).problem,
@@ -354,7 +354,7 @@ class EachStep(Case):
                     self.node.kill()
                     killed.set()
                 return None
-            self.relay.drop = drop
+            self.relay.fault = drop
             replies = []
             payer = threading.Thread(target=lambda body=body, replies=replies: replies.extend(
                 self.pay(body) for _ in range(3)))

@@ -2,13 +2,13 @@
 holds or answers for, and one that only pretends."""
 
 import os
-import socket
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import servers  # noqa: E402
+from relay import Listener, Relay  # noqa: E402,F401  (a test has Relay from here)
 from resp import Failed, read_raw  # noqa: E402
 from servers import free_ports, until  # noqa: E402
 
@@ -44,85 +44,6 @@ class Node(servers.Node):
         return [key.decode().split(':', 1)[1] for key in self.ask('KEYS', 'gw.*')]
 
 
-class Listener:
-    """Takes connections on a port of its own: welcome(plug)."""
-
-    def __init__(self):
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    @property
-    def address(self):
-        return f'127.0.0.1:{self.port}'
-
-    def accept(self):
-        while True:
-            try:
-                plug = self.listener.accept()[0]
-            except OSError:
-                return
-            self.welcome(plug)
-
-
-class Relay(Listener):
-    """Between gateway and node. `drop(request)` says of each command's bytes what becomes of it:
-    None: passed on; 'request': the connection ends before the node has it; 'reply': after the node
-    has carried it out, before its answer; 'mute': it is passed on, and no answer ever comes."""
-
-    def __init__(self, port):
-        self.target = port
-        self.drop = lambda request: None
-        self.lock = threading.Lock()
-        self.commands = []
-        self.open = []
-        super().__init__()
-
-    def welcome(self, near):
-        try:
-            far = socket.create_connection(('127.0.0.1', self.target), WITHIN)
-        except OSError:
-            near.close()
-            return
-        with self.lock:
-            self.open += [near, far]
-        threading.Thread(target=self.serve, args=(near, far), daemon=True).start()
-
-    def serve(self, near, far):
-        stream = near.makefile('rb')
-        answers = far.makefile('rb')
-        try:
-            while True:
-                request = read_raw(stream)
-                how = self.drop(request)
-                with self.lock:
-                    self.commands.append(request)
-                if how == 'request':
-                    break
-                far.sendall(request)
-                reply = read_raw(answers)
-                if how == 'reply':
-                    break
-                if how != 'mute':
-                    near.sendall(reply)
-        except (OSError, ValueError):
-            pass
-        for plug in (near, far):
-            try:
-                plug.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def stop(self):
-        self.listener.close()
-        with self.lock:
-            for plug in self.open:
-                try:
-                    plug.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
-
-
 class Pretender(Listener):
     """Greets as a node does, and answers what comes then with `answer(request)`'s bytes; None:
     never."""
@@ -154,20 +75,17 @@ class Pretender(Listener):
         except (OSError, ValueError):
             plug.close()
 
-    def stop(self):
-        self.listener.close()
-
 
 def once(which, how):
-    """For Relay.drop: `how` for the first command that has `which` in it."""
+    """For Relay.fault: `how` for the first command that has `which` in it."""
     left = [1]
 
-    def drop(request):
+    def fault(request):
         if which in request and left[0]:
             left[0] -= 1
             return how
         return None
-    return drop
+    return fault
 
 
 def always(which, how):

@@ -1,6 +1,7 @@
 """Redis' protocol for tests and benches: requests, replies in several forms, and one client."""
 
 import collections
+import io
 import socket
 import threading
 
@@ -90,6 +91,11 @@ def read_raw(lines):
         elif kind in b'*~>%|':
             pending += max(int(line[1:]), 0) * (2 if kind in b'%|' else 1)
     return b''.join(parts)
+
+
+def words_of(request):
+    """The words of a request's bytes. None are those of an inline one."""
+    return read_reply(io.BytesIO(request)) if request.startswith(b'*') else []
 
 
 def connected(address, seconds=PATIENCE):
