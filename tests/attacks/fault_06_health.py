@@ -3,7 +3,6 @@
 The call is ACL LOAD of a file that has become a pipe without a writer; a byte into it ends it.
 """
 
-import http.client
 import os
 import pathlib
 import socket
@@ -13,15 +12,6 @@ import time
 from node import Node, prove, until
 
 WATCHDOG_SECONDS = 3
-
-
-def health(node):
-    link = http.client.HTTPConnection("127.0.0.1", int(node.facts["admin_port"]), timeout=10)
-    link.request("GET", "/readyz")
-    answer = link.getresponse()
-    text = answer.read().decode()
-    link.close()
-    return answer.status, text
 
 
 def fed(notices, seconds):
@@ -48,7 +38,7 @@ def test(program):
                        "WATCHDOG_USEC": str(WATCHDOG_SECONDS * 1_000_000)}
         with Node(program, "--io-threads", "2", "--admin-port", "0", "--aclfile", rules,
                   environment=environment) as node:
-            until(lambda: health(node)[0] == 200, "readiness")
+            until(lambda: node.page("/readyz")[0] == 200, "readiness")
             assert fed(notices, WATCHDOG_SECONDS) >= 1
             rules.unlink()
             os.mkfifo(rules)
@@ -58,13 +48,13 @@ def test(program):
             time.sleep(WATCHDOG_SECONDS / 2 + 0.3)
             fed(notices, 0.05)
             assert fed(notices, WATCHDOG_SECONDS) == 0
-            status, text = until(lambda: (found := health(node))[0] == 503 and found, "a 503")
+            status, text = until(lambda: (page := node.page("/readyz"))[0] == 503 and page, "a 503")
             assert status == 503 and "io thread" in text and "has not answered for" in text, text
             until(lambda: "event=thread_silent" in node.log(), "a line in the log")
             with rules.open("w") as pipe:
                 pipe.write("user default on nopass ~* &* +@all\n")
             assert stuck.reply() == "OK"
-            until(lambda: health(node)[0] == 200, "readiness again")
+            until(lambda: node.page("/readyz")[0] == 200, "readiness again")
             assert fed(notices, WATCHDOG_SECONDS) >= 1
 
 

@@ -1,16 +1,6 @@
 """Scripts make up error words without end: INFO and the metrics stay small and keep our own."""
 
-import http.client
-
 from node import Node, prove
-
-
-def page(node):
-    link = http.client.HTTPConnection("127.0.0.1", int(node.facts["admin_port"]), timeout=10)
-    link.request("GET", "/metrics")
-    text = link.getresponse().read().decode()
-    link.close()
-    return text
 
 
 def test(program):
@@ -25,7 +15,7 @@ def test(program):
         assert info.count("errorstat_") < 100, info
         assert "errorstat_other" in info and "errorstat_WRONGTYPE" in info, info
         assert "errorstat_ERR" in info, info
-        metrics = page(node)
+        metrics = node.page("/metrics")[1]
         assert metrics.count("semel_errors_total{") < 100
         assert 'code="other"' in metrics and 'code="WRONGTYPE"' in metrics
 

@@ -7,7 +7,9 @@ A server ends with its `with`, also when its start fails, and when the process t
 killed. Nothing sleeps for a guessed time: until() looks again and again, with a bound.
 """
 
+import contextlib
 import ctypes
+import http.client
 import os
 import random
 import re
@@ -214,7 +216,7 @@ class Server:
 
     def client(self, form=None, seconds=None, host=None, port=None):
         return Client((host or self.host, port or self.port), seconds or self.reply_seconds,
-                           form or self.form)
+                      form or self.form)
 
     def ask(self, *words, seconds=None):
         """One request on a connection of its own. An error reply raises Failed."""
@@ -266,6 +268,15 @@ class Node(Server):
         if not os.access(self.program, os.X_OK):
             raise CannotStart(f'no program {self.program}')
         super().spawn()
+
+    def page(self, path):
+        """Status and text of the port for health and metrics."""
+        port = int(self.facts['admin_port'])
+        web = http.client.HTTPConnection(self.host, port, timeout=PATIENCE)
+        with contextlib.closing(web):
+            web.request('GET', path)
+            answer = web.getresponse()
+            return answer.status, answer.read().decode()
 
 
 def redis_program():

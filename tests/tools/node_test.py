@@ -5,7 +5,6 @@ time: `until` looks again and again, with a bound.
 """
 
 import fcntl
-import http.client
 import os
 import pathlib
 import re
@@ -62,17 +61,6 @@ class Node(servers.Node):
     def greeting(self):
         """The lines of its standard output."""
         return self.out.read_text().splitlines()
-
-    def get(self, path):
-        """Status and text of the port for health and metrics."""
-        port = int(self.facts["admin_port"])
-        web = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        try:
-            web.request("GET", path)
-            answer = web.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            web.close()
 
 
 class Case(unittest.TestCase):
@@ -152,11 +140,11 @@ class Lifecycle(Case):
             client("PING")
             client.raw(b"*2\r\n$4\r\nECHO\r\n")
             # The part of a request is there when its bytes are counted.
-            until(lambda: "semel_network_received_bytes_total 28\n" in node.get("/metrics")[1],
+            until(lambda: "semel_network_received_bytes_total 28\n" in node.page("/metrics")[1],
                   "the bytes")
             node.signal(signal.SIGTERM)
-            until(lambda: node.get("/readyz") == (503, "draining\n"), "the drain")
-            self.assertEqual(node.get("/livez")[0], 200)
+            until(lambda: node.page("/readyz") == (503, "draining\n"), "the drain")
+            self.assertEqual(node.page("/livez")[0], 200)
             if again:
                 self.assertEqual(node.stop(), -signal.SIGTERM)
             else:
@@ -323,9 +311,9 @@ class Settings(Case):
         client = node.client()
         client("SET", "k", "v")
         client("NOSUCH")
-        self.assertEqual(node.get("/livez")[0], 200)
-        self.assertEqual(node.get("/readyz")[0], 200)
-        status, text = node.get("/metrics")
+        self.assertEqual(node.page("/livez")[0], 200)
+        self.assertEqual(node.page("/readyz")[0], 200)
+        status, text = node.page("/metrics")
         self.assertEqual(status, 200)
         for line in ("semel_ready 1", "semel_connections 1", "semel_records 1", "redis_up 1",
                      'semel_database_records{db="0"} 1',
@@ -338,7 +326,7 @@ class Storage(Case):
     def test_keys_are_back_after_a_restart_and_after_a_kill(self):
         node = self.keep("--durability", "logged", "--admin-port", 0)
         self.assertEqual(node.client()("SET", "calm", "1"), "+OK")
-        self.assertIn("\nsemel_storage_accepting 1\n", node.get("/metrics")[1])
+        self.assertIn("\nsemel_storage_accepting 1\n", node.page("/metrics")[1])
         self.assertEqual(node.stop(), 0)
         node = self.keep("--durability", "logged")
         self.assertRegex(node.log(), r"event=recovered mutations=1 ")
@@ -441,18 +429,18 @@ class Storage(Case):
             until(lambda: holds() > 1, "the second line")
             text += os.read(reader, 1)
         node.facts = {"admin_port": port[1]}
-        until(lambda: node.get("/readyz") == (503, "recovering\n"), "the recovery")
+        until(lambda: node.page("/readyz") == (503, "recovering\n"), "the recovery")
         return node, lambda: os.read(reader, room)
 
     def test_while_it_recovers_it_lives_and_is_not_ready(self):
         node, read = self.stand_at_recovery()
-        self.assertEqual(node.get("/livez"), (200, "ok\n"))
-        self.assertIn("\nsemel_ready 0\n", node.get("/metrics")[1])
+        self.assertEqual(node.page("/livez"), (200, "ok\n"))
+        self.assertIn("\nsemel_ready 0\n", node.page("/metrics")[1])
         self.assertFalse(node.ready.exists())
         text = b""
         while b'"event":"serving"' not in text:
             text += read()
-        self.assertEqual(node.wait_ready().get("/readyz"), (200, "ok\n"))
+        self.assertEqual(node.wait_ready().page("/readyz"), (200, "ok\n"))
         self.assertEqual(node.stop(), 0)
 
     def test_a_recovery_can_be_ended(self):

@@ -68,12 +68,9 @@ class Runbook(unittest.TestCase):
         # That another node could not be asked stands beside it.
         return json.loads(self.run_semel(('status', '--at', self.at(node), '--json'), 0).stdout)
 
-    def log(self, node):
-        return (self.group.place / f'{node.number}.log').read_text(errors='replace')
-
     def get(self, node, path):
         """(code, text) of a page of the port for health and metrics; (0, ''): it is not open."""
-        found = re.findall(r'for="health and metrics" address=(\S+)', self.log(node))
+        found = re.findall(r'for="health and metrics" address=(\S+)', node.log())
         try:
             with urllib.request.urlopen(f'http://{found[-1]}{path}', timeout=5) as page:
                 return page.status, page.read().decode()
@@ -101,7 +98,7 @@ class Runbook(unittest.TestCase):
         self.group.grow()
         node = self.group.nodes[-1]
         node.start()
-        self.until(lambda: 'event=serving' in self.log(node), 'a new node')
+        self.until(lambda: 'event=serving' in node.log(), 'a new node')
         return node
 
     def insist(self, *words):
@@ -171,8 +168,8 @@ class Members(Runbook):
         self.assertIn('node 4 leads', said[-1])
         self.until(lambda: self.group.leader() is new, 'node 4 leads')
         self.assertEqual(self.owners(claimed), claimed)
-        self.assertIn('event=group_members', self.log(new))
-        self.assertIn('event=group_role', self.log(new))
+        self.assertIn('event=group_members', new.log())
+        self.assertIn('event=group_role', new.log())
         self.assertIn('done', self.semel('demote', *at, self.leader.number + 1))
         text = self.semel('status', *at)
         self.assertRegex(text, r'node 4 leads')
@@ -191,7 +188,7 @@ class Members(Runbook):
         shutil.rmtree(self.directory(lost))
         lost.start()
         told = 'the log of node 4 is not the one that the group knows'
-        self.until(lambda: told in self.log(self.leader) or told in self.log(lost), 'it is refused')
+        self.until(lambda: told in self.leader.log() or told in lost.log(), 'it is refused')
         self.assertEqual(self.get(lost, '/readyz')[0], 503)
         self.assertIn('done', self.semel('remove', *at, 4))
         lost.kill()
@@ -222,9 +219,9 @@ class Members(Runbook):
         self.addCleanup(ends.set)
         for node in self.group.nodes:
             self.assertEqual(node.stop(PATIENCE), 0)
-            before = self.log(node).count('event=serving')
+            before = node.log().count('event=serving')
             node.start()
-            self.until(lambda: self.log(node).count('event=serving') > before, 'it serves')
+            self.until(lambda: node.log().count('event=serving') > before, 'it serves')
             self.ready(node)
         answered = counts['answered']
         self.until(lambda: counts['answered'] > answered, 'it is answered on')
@@ -371,8 +368,8 @@ class QuorumLost(Runbook):
         # A node of the old group comes back, with its directory.
         shutil.move(self.group.place / 'aside', self.directory(aside))
         aside.start()
-        self.until(lambda: 'event=group_peer_refused' in self.log(kept), 'it is refused')
-        self.assertIn('of another cluster', self.log(kept))
+        self.until(lambda: 'event=group_peer_refused' in kept.log(), 'it is refused')
+        self.assertIn('of another cluster', kept.log())
         code, why = self.get(aside, '/readyz')
         self.assertEqual((code, 'leader' in why), (503, True), why)
         aside.kill()
@@ -381,7 +378,7 @@ class QuorumLost(Runbook):
             self.group.grow()
             node = self.group.nodes[-1]
             self.restart(node)
-            self.until(lambda: 'event=serving' in self.log(node), 'a new node')
+            self.until(lambda: 'event=serving' in node.log(), 'a new node')
             at = ('--at', self.at(kept))
             self.semel('add', *at, node.number + 1, self.both_addresses(node))
             self.semel('promote', *at, node.number + 1)
@@ -464,7 +461,7 @@ class DiskFull(Runbook):
         self.group.program = str(wrapper)
         node.start()
         self.group.program = program
-        self.until(lambda: 'event=serving' in self.log(node), 'a new node')
+        self.until(lambda: 'event=serving' in node.log(), 'a new node')
         at = ('--at', self.at(self.leader))
         self.semel('add', *at, 4, self.both_addresses(node))
         self.semel('promote', *at, 4)
@@ -474,11 +471,11 @@ class DiskFull(Runbook):
         for i in range(300):
             self.assertEqual(self.insist('SET', f'k{i % 10}', value), b'OK')
         self.until(lambda: self.metric(node, 'semel_group_disk_full') == 1, 'the disk is full')
-        self.until(lambda: 'event=group_disk_full' in self.log(node), 'the log says so')
+        self.until(lambda: 'event=group_disk_full' in node.log(), 'the log says so')
         self.assertEqual(self.insist('SET', 'while', 'full'), b'OK')
         Path(f'/proc/{node.pid}/root{small}/ballast').unlink()
         self.until(lambda: self.metric(node, 'semel_group_disk_full') == 0, 'there is space')
-        self.until(lambda: 'event=group_disk_has_space' in self.log(node), 'the log says so')
+        self.until(lambda: 'event=group_disk_has_space' in node.log(), 'the log says so')
         match = self.metric(self.group.wait_leader(), 'semel_group_commit_index')
         self.until(lambda: self.metric(node, 'semel_group_applied_index') >= match, 'it follows')
         self.assertLess(abs(self.metric(node, 'semel_group_clock_off_seconds')), 60)
@@ -594,21 +591,21 @@ class Certificates(Runbook):
         node = next(node for node in self.group.nodes if node is not self.leader)
         node.kill()
         node.start()
-        self.until(lambda: self.log(node).count('event=serving') == 2, 'it serves')
+        self.until(lambda: node.log().count('event=serving') == 2, 'it serves')
         self.ready(node)
         # What cannot be used stays out.
         (self.place / '1.pem').write_text('nonsense')
         first = self.group.nodes[0]
         first.signal(signal.SIGHUP)
-        self.until(lambda: 'event=group_tls_not_loaded' in self.log(first), 'it is refused')
+        self.until(lambda: 'event=group_tls_not_loaded' in first.log(), 'it is refused')
         self.ready(first)
 
     def reload(self):
-        before = {node: self.log(node).count('event=group_tls_loaded') for node in self.group.nodes}
+        before = {node: node.log().count('event=group_tls_loaded') for node in self.group.nodes}
         for node in self.group.nodes:
             node.signal(signal.SIGHUP)
         for node, count in before.items():
-            self.until(lambda: self.log(node).count('event=group_tls_loaded') > count, 'loaded')
+            self.until(lambda: node.log().count('event=group_tls_loaded') > count, 'loaded')
 
 
 class Founding(unittest.TestCase):
