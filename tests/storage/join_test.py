@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from kill_test import read_lines
+from victims import Talking
 
 LIVES_MAX = 25  # of one storage: each life looks at everything
 
@@ -59,10 +59,10 @@ class Killer:
         shutil.rmtree(self.directory)
         self.asked, self.told = set(), set()
 
-    def read(self, lines, stop):
-        """Takes lines until one is `stop` or time is up. The first part of a life is what it found,
+    def read(self, victim, seconds, stop):
+        """Takes lines until stop() or time is up. The first part of a life is what it found,
         which counts if the life got to its end."""
-        for line in lines:
+        for line in victim.lines(time.monotonic() + seconds):
             if self.found is None:
                 self.take(line)
             elif line == "ready":
@@ -79,25 +79,24 @@ class Killer:
 
     def one_life(self, number, looks_only=False):
         level = self.random.choice(["logged", "synced"])
-        process = subprocess.Popen([self.victim, self.directory, self.way, level, str(number)],
-                                   stdout=subprocess.PIPE)
+        victim = Talking([self.victim, self.directory, self.way, level, number])
+        process = victim.process
         self.found = (set(), {})
-        lines = read_lines(process.stdout, time.monotonic() + 60)
         if not looks_only and self.random.random() < 0.1:  # while it opens and recovers, perhaps
             try:
                 process.wait(self.random.uniform(0, 0.05))
             except subprocess.TimeoutExpired:
                 pass
         else:
-            self.read(lines, lambda: self.found is None)
+            self.read(victim, 60, lambda: self.found is None)
             if self.found is not None:
                 process.kill()
                 sys.exit(f"join: life {number} did not come up, exit code {process.wait()}")
             end = time.monotonic() + self.random.uniform(0.001, 0.08)
-            self.read(lines, lambda: time.monotonic() >= end)
+            self.read(victim, end - time.monotonic(), lambda: time.monotonic() >= end)
         process.send_signal(signal.SIGKILL)
         self.kills += not looks_only
-        self.read(lines, lambda: False)
+        self.read(victim, 60, lambda: False)
         code = process.wait()
         if code != -signal.SIGKILL:
             sys.exit(f"join: life {number} ended by itself, exit code {code}")

@@ -6,41 +6,12 @@ A key may hold what was acknowledged last, or what was asked after that and not 
 import argparse
 import os
 import random
-import select
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
-import time
 
-
-class Kept:
-    """What a key may hold."""
-
-    def __init__(self):
-        self.acknowledged = "-"
-        self.asked = None  # after that
-
-    def allows(self, value):
-        return value == self.acknowledged or value == self.asked
-
-
-def read_lines(pipe, until):
-    """Lines that come before the time `until` (none: before the end)."""
-    rest = b""
-    descriptor = pipe.fileno()
-    while True:
-        if until is not None:
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-                break
-        part = os.read(descriptor, 1 << 16)
-        if not part:
-            break
-        *lines, rest = (rest + part).split(b"\n")
-        yield from (line.decode() for line in lines)
-    # A line without its end was cut by the kill: nobody was told.
+from victims import Ledger, Victim
 
 
 class Killer:
@@ -48,57 +19,25 @@ class Killer:
         self.more = more
         self.victim, self.directory, self.levels = victim, directory, levels
         self.random = random.Random(seed)
-        self.kept = {}
-        self.acknowledged = self.lost = self.strange = 0
-
-    def take(self, line):
-        word, key, value = line.split(" ")
-        kept = self.kept.setdefault(key, Kept())
-        if word == "t":
-            kept.asked = value
-        elif word == "a":
-            kept.acknowledged, kept.asked = value, None
-            self.acknowledged += 1
+        self.ledger = Ledger()
+        self.wrong = 0
 
     def compare(self, found):
-        for key, kept in self.kept.items():
-            value = found.get(key, "-")
-            if not kept.allows(value):
-                self.lost += 1
-                if self.lost <= 5:
-                    print(f"kill: {key} holds {value}, acknowledged {kept.acknowledged}, "
-                          f"asked {kept.asked}")
-            kept.acknowledged, kept.asked = value, None
-        for key in found.keys() - self.kept.keys():
-            self.strange += 1
-            print(f"kill: {key} was never asked for")
+        for text in self.ledger.missing(found):
+            self.wrong += 1
+            if self.wrong <= 5:
+                print(f"kill: {text}")
 
     def one_life(self, number):
         level = self.levels[number % len(self.levels)]
-        process = subprocess.Popen([self.victim, self.directory, level, str(number), *self.more],
-                                   stdout=subprocess.PIPE)
-        found, ready = {}, False
-        lines = read_lines(process.stdout, time.monotonic() + 60)
-        for line in lines:
-            if line == "ready":
-                ready = True
-                break
-            _, key, value = line.split(" ")
-            found[key] = value
-        if not ready:
-            process.kill()
-            sys.exit(f"kill: life {number} did not come up, exit code {process.wait()}")
-        self.compare(found)
-        # The generator may hold lines it has read already, so it goes on to be used.
-        end = time.monotonic() + self.random.uniform(0.001, 0.08)
-        for line in lines:
-            self.take(line)
-            if time.monotonic() >= end:
-                break
-        process.send_signal(signal.SIGKILL)
-        for line in lines:
-            self.take(line)
-        process.wait()
+        victim = Victim([self.victim, self.directory, level, number, *self.more], self.ledger)
+        if not victim.is_ready:
+            sys.exit(f"kill: life {number} did not come up, exit code {victim.finish(kill=True)}")
+        self.compare(victim.found)
+        victim.work(self.random.uniform(0.001, 0.08))
+        code = victim.finish(kill=True)
+        if code != -signal.SIGKILL:
+            sys.exit(f"kill: life {number} ended by itself, exit code {code}")
 
 
 def main():
@@ -120,13 +59,13 @@ def main():
             killer.one_life(number)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    print(f"kill: {options.kills} kills, {killer.acknowledged} acknowledged, {killer.lost} wrong, "
-          f"{killer.strange} never asked for")
-    if killer.acknowledged < options.kills:
+    print(f"kill: {options.kills} kills, {killer.ledger.acknowledged} acknowledged, "
+          f"{killer.wrong} wrong")
+    if killer.ledger.acknowledged < options.kills:
         sys.exit("kill: the victim did next to nothing")
     if options.self_test:
-        return 0 if killer.lost else 1
-    return 1 if killer.lost or killer.strange else 0
+        return 0 if killer.wrong else 1
+    return 1 if killer.wrong else 0
 
 
 if __name__ == "__main__":

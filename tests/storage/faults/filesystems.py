@@ -24,7 +24,6 @@ import ctypes
 import os
 import pathlib
 import random
-import select
 import shutil
 import signal
 import subprocess
@@ -33,9 +32,11 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "support")]
 import servers  # noqa: E402
 from resp import SIGNED  # noqa: E402
+from victims import Ledger, Victim  # noqa: E402
 from volumes import MIB, Unavailable, Volume, drop_cache, fill, run  # noqa: E402
 
 SKIPPED = 77
@@ -44,130 +45,6 @@ KINDS = ("ext4", "xfs", "btrfs", "overlay", "tmpfs")
 SCENES = ("full", "shared", "flutter", "unreadable", "readonly", "backing", "node",
           "node_stops")
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-class Ledger:
-    """What each key may hold: what was acknowledged last, and what was asked since."""
-
-    def __init__(self):
-        self.keys = {}
-        self.acknowledged = self.refused = self.unknown = self.erased_when_full = 0
-        self.wrong = []
-
-    def take(self, line):
-        word, _, rest = line.partition(" ")
-        if word == "w":
-            self.wrong.append(rest)
-            return
-        if word not in "taru":
-            return
-        key, value = rest.split(" ")
-        may = self.keys.setdefault(key, ["-"])
-        if word == "t":
-            may.append(value)
-        elif word == "a":
-            may[:] = [value]
-            self.acknowledged += 1
-            self.erased_when_full += value == "-"  # the victim erases only what was refused
-        elif word == "r":
-            if value in may[1:]:
-                may.remove(value)
-            self.refused += 1
-        else:
-            self.unknown += 1
-
-    def missing(self, found):
-        lost = []
-        for key, may in self.keys.items():
-            value = found.get(key, "-")
-            if value not in may:
-                lost.append(f"{key} holds {value}, may hold {' or '.join(may[:4])}")
-            may[:] = [value]
-        lost += [f"{key} was never asked for" for key in found.keys() - self.keys.keys()]
-        return lost
-
-
-class Victim:
-    def __init__(self, program, directory, level, seed, ledger):
-        self.ledger, self.directory = ledger, directory
-        self.process = subprocess.Popen([program, str(directory), level, str(seed)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.found, self.refusal = {}, None
-        self.failed = self.closed = False
-        self.rest = b""
-        self.early = []  # lines of its work that came with "ready": not before it was compared
-        self.is_ready = self.wait_ready()
-
-    def lines(self, until):
-        """Lines up to the time `until`."""
-        if self.early:
-            early, self.early = self.early, []
-            yield early
-        out = self.process.stdout.fileno()
-        while True:
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([out], [], [], left)[0]:
-                return
-            part = os.read(out, 1 << 16)
-            if not part:
-                return
-            *lines, self.rest = (self.rest + part).split(b"\n")
-            yield [line.decode() for line in lines]
-
-    def wait_ready(self):
-        for some in self.lines(time.monotonic() + 120):
-            for at, line in enumerate(some):
-                if line == "ready":
-                    self.early = some[at + 1:]
-                    return True
-                if line.startswith("s "):
-                    _, key, value = line.split(" ")
-                    self.found[key] = value
-                elif line.startswith("x "):
-                    self.refusal = line[2:]
-        return False
-
-    def ledger_line(self, line):
-        if line == "d":
-            self.failed = True
-        elif line == "closed":
-            self.closed = True
-        else:
-            self.ledger.take(line)
-
-    def work(self, seconds, until=lambda: False):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            for some in self.lines(min(end, time.monotonic() + 0.05)):
-                for line in some:
-                    self.ledger_line(line)
-                if until():
-                    return True
-            if self.process.poll() is not None or until():
-                break
-        return until()
-
-    def finish(self, kill):
-        """Ends it, and returns its exit code."""
-        if kill:
-            self.process.kill()
-        else:
-            try:
-                self.process.stdin.close()
-            except OSError:
-                pass
-        end = time.monotonic() + 2 * PATIENCE
-        for some in self.lines(end):
-            for line in some:
-                self.ledger_line(line)
-        try:
-            code = self.process.wait(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            return "it does not end"
-        self.process.stdout.close()
-        return code
 
 
 class Proof:
@@ -208,7 +85,7 @@ class Proof:
     def start(self, directory, level, ledger):
         self.lives += 1
         seed = self.random.randrange(1 << 30)
-        victim = Victim(self.options.victim, directory, level, seed, ledger)
+        victim = Victim([self.options.victim, directory, level, seed], ledger)
         if self.options.verbose:
             told = f"{len(victim.found)} records" if victim.is_ready else victim.refusal
             print(f"filesystems: {self.name}: life {seed} at {level}: {told}", flush=True)
