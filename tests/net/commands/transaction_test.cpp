@@ -1,6 +1,5 @@
 // MULTI, EXEC, DISCARD, WATCH: beside a redis-server, and where there is none to compare with.
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "net/node/connection.hpp"
 #include "semel/memory_journal.hpp"
 #include "semel/semel.hpp"
+#include "tests/net/random_requests.hpp"
 #include "tests/support/raw_client.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -74,6 +74,8 @@ const std::vector<Words> steps{{"MULTI"},
                                {"nothing"},
                                {"PING"}};
 
+const RandomRequests::Profile profile{.forms = steps, .kinds = {{'K', {"k0", "k1", "k2"}}}};
+
 }  // namespace
 
 TEST_CASE("transactions: a redis-server answers three clients the same", "[net][redis]") {
@@ -82,7 +84,7 @@ TEST_CASE("transactions: a redis-server answers three clients the same", "[net][
     WARN("skipped: redis-server cannot be started");
     return;
   }
-  std::mt19937_64 random{Catch::rngSeed()};
+  RandomRequests requests{Catch::rngSeed(), profile};
   constexpr std::size_t clients = 3;
   for (int round = 0; round < 40; ++round) {
     TransactionFixture ours{clients};
@@ -93,11 +95,8 @@ TEST_CASE("transactions: a redis-server answers three clients the same", "[net][
     static_cast<void>(theirs[0]->call({"FLUSHALL"}));
     std::string story;
     for (int i = 0; i < 300; ++i) {
-      const std::size_t client = random() % clients;
-      Words words = steps[random() % steps.size()];
-      for (std::string& word : words) {
-        if (word == "K") word = std::string{"k"} + std::to_string(random() % 3);
-      }
+      const std::size_t client = requests.below(clients);
+      const Words words = requests.next();
       story += std::to_string(client) + ":";
       for (const std::string& word : words) story += " " + word;
       story += "\n";

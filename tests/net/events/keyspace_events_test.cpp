@@ -3,11 +3,11 @@
 // Words: a *client* is a connection; the *listener* is the one that subscribes to events.
 #include "net/events/keyspace_events.hpp"
 
-#include <random>
 #include "tests/support/catch.hpp"
 
 #include "net/resp/text.hpp"
 #include "tests/net/dialogue.hpp"
+#include "tests/net/random_requests.hpp"
 
 namespace semel::tests {
 namespace {
@@ -221,7 +221,6 @@ TEST_CASE("events: unpublished ends are kept up to a limit, and then counted",
 
 namespace {
 
-/// A single letter stands for any word of a kind.
 const std::vector<Words> forms{{"SET", "K", "V"},
                                {"SET", "K", "V", "O"},
                                {"SET", "K", "V", "O", "O"},
@@ -291,36 +290,15 @@ const std::vector<Words> forms{{"SET", "K", "V"},
                                {"MULTI"},
                                {"EXEC"}};
 
-class Generator {
- public:
-  explicit Generator(std::uint64_t seed) : random_(seed) {}
-  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
-  Words next() {
-    Words words = forms[below(forms.size())];
-    for (std::size_t i = 1; i < words.size(); ++i) words[i] = filled(words[i]);
-    return words;
-  }
-  std::string flags() {
-    static const Words some{"KEA", "KEAnm", "K$gxe", "E", "Eg", "K$n", "Em", "", "KAmn", "Ex"};
-    return some[below(some.size())];
-  }
+const RandomRequests::Profile profile{
+    .forms = forms,
+    .kinds = {{'K', {"a", "b", "c", "d"}},
+              {'V', {"", "1", "-5", "1.5", "abc"}},
+              {'O', {"NX", "XX", "GET", "KEEPTTL"}},
+              {'D', {"0", "0", "1", "16"}},
+              {'T', {"1000000", "2000000", "1000000", "2000000", "1000000", "2000000", "0", "x"}}}};
 
- private:
-  std::string filled(const std::string& word) {
-    static const Words keys{"a", "b", "c", "d"};
-    static const Words values{"", "1", "-5", "1.5", "abc"};
-    static const Words options{"NX", "XX", "GET", "KEEPTTL"};
-    static const Words dbs{"0", "0", "1", "16"};
-    static const Words times{"1000000", "2000000", "0", "x"};
-    if (word == "K") return keys[below(keys.size())];
-    if (word == "V") return values[below(values.size())];
-    if (word == "O") return options[below(options.size())];
-    if (word == "D") return dbs[below(dbs.size())];
-    if (word == "T") return times[below(8) < 6 ? below(2) : 2 + below(2)];
-    return word;
-  }
-  std::mt19937_64 random_;
-};
+const Words some_flags{"KEA", "KEAnm", "K$gxe", "E", "Eg", "K$n", "Em", "", "KAmn", "Ex"};
 
 bool is_push(const std::string& value) {
   return value.starts_with('>') || value.find("pmessage\r\n") < 10;
@@ -355,7 +333,7 @@ TEST_CASE("events: three clients of a redis-server receive the same", "[net][eve
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
   constexpr std::size_t count = 3;
-  Generator generator{seed};
+  RandomRequests generator{seed, profile};
   ClientPairs sides{*server, count};
   LocalNode& local = sides.local;
   auto& ours = sides.ours;
@@ -372,7 +350,7 @@ TEST_CASE("events: three clients of a redis-server receive the same", "[net][eve
   int published = 0;
   for (int step = 0; step < steps_wanted(20'000); ++step) {
     if (generator.below(200) == 0) {
-      const std::string flags = generator.flags();
+      const std::string& flags = generator.pick(some_flags);
       REQUIRE(local.node.events.set_flags(flags).ok());
       static_cast<void>(setter.say({"CONFIG", "SET", "notify-keyspace-events", flags}, false));
     }

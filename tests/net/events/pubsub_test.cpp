@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <random>
 #include <thread>
 #include "tests/support/catch.hpp"
 
 #include "net/resp/text.hpp"
 #include "tests/net/dialogue.hpp"
+#include "tests/net/random_requests.hpp"
 
 namespace semel::tests {
 namespace {
@@ -303,30 +303,12 @@ const std::vector<Words> forms{{"SUBSCRIBE", "C"},
                                {"GET", "k"},
                                {"HELLO", "D"}};
 
-class Generator {
- public:
-  explicit Generator(std::uint64_t seed) : random_(seed) {}
-  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
-  Words next() {
-    Words words = forms[below(forms.size())];
-    for (std::size_t i = 1; i < words.size(); ++i) words[i] = filled(words[i]);
-    if (below(6) == 0) words[0] = base::lower_of(words[0]);
-    return words;
-  }
-
- private:
-  std::string filled(const std::string& word) {
-    static const Words channels{"a", "b", "ab", "", "c\r\n"};
-    static const Words patterns{"*", "a*", "?", "[ab]", "nothing"};
-    static const Words texts{"", "x", "message", std::string(300, 'y')};
-    if (word == "C") return channels[below(channels.size())];
-    if (word == "P") return patterns[below(patterns.size())];
-    if (word == "V") return texts[below(texts.size())];
-    if (word == "D") return below(3) == 0 ? "2" : "3";
-    return word;
-  }
-  std::mt19937_64 random_;
-};
+const RandomRequests::Profile profile{.forms = forms,
+                                      .kinds = {{'C', {"a", "b", "ab", "", "c\r\n"}},
+                                                {'P', {"*", "a*", "?", "[ab]", "nothing"}},
+                                                {'V', {"", "x", "message", std::string(300, 'y')}},
+                                                {'D', {"2", "3", "3"}}},
+                                      .lower_one_in = 6};
 
 bool is_message(const std::string& value) {
   for (const char* const name : {"$7\r\nmessage\r\n", "$8\r\npmessage\r\n", "$8\r\nsmessage\r\n"}) {
@@ -384,7 +366,7 @@ TEST_CASE("pubsub: three clients of a redis-server receive the same", "[net][pub
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
   constexpr std::size_t count = 3;
-  Generator generator{seed};
+  RandomRequests generator{seed, profile};
   ClientPairs sides{*server, count};
   auto& ours = sides.ours;
   auto& theirs = sides.theirs;

@@ -15,12 +15,12 @@
 #include "semel/clock.hpp"
 #include "semel/semel.hpp"
 #include "tests/net/dialogue.hpp"
+#include "tests/net/random_requests.hpp"
 #include "tests/support/raw_client.hpp"
 
 namespace semel::tests {
 namespace {
 
-/// A single letter stands for any word of a kind: Generator::filled().
 const std::vector<Words> forms{{"SET", "K", "V"},
                                {"SET", "K", "V", "O"},
                                {"SET", "K", "V", "O", "O"},
@@ -138,108 +138,64 @@ const std::vector<Words> forms{{"SET", "K", "V"},
                                {"GET", "H"},
                                {"SET", "H", "V", "GET"}};
 
-class Generator {
- public:
-  explicit Generator(std::uint64_t seed) : random_(seed) {}
+const Words values{"",
+                   "0",
+                   "10",
+                   "-5",
+                   "007",
+                   "1.5",
+                   "abc",
+                   "9223372036854775807",
+                   "-9223372036854775808",
+                   "v\r\n",
+                   std::string(70, 'x'),
+                   "3.0e3"};
 
-  Words next() {
-    Words words = forms[below(forms.size())];
-    if (below(40) == 0) words.resize(1 + below(words.size()));
-    for (std::size_t i = 1; i < words.size(); ++i) words[i] = filled(words[i]);
-    if (below(6) == 0) words[0] = base::lower_of(words[0]);
-    return words;
-  }
+const RandomRequests::Profile profile{
+    .forms = forms,
+    .kinds = {{'K', {"a1", "a2", "b1", "c"}},
+              {'V', values},
+              {'N',
+               {"0", "1", "-1", "5", "-100", "9223372036854775807", "-9223372036854775808",
+                "9223372036854775808", "1x", "", "+1", "01"}},
+              {'F', {"1", "0.5", "-2.25", "3e2", "abc", "", " 1", "1e5000"}},
+              {'O',
+               {"NX", "XX", "GET", "KEEPTTL", "nx", "EX", "PX", "1000000", "PERSIST", "async",
+                "O"}},
+              {'R', {"NX", "XX", "GT", "LT", "gt", "ZZ"}},
+              {'D', {"0", "1", "0", "1", "15", "16", "-1", "x", "4294967296"}},
+              {'H', {"h1", "h1", "h1", "h2", "h3"}},
+              {'I', {"single"}},  // has one field at most, so that it is known which is taken
+              {'M',
+               {"0", "1000", "9223372036854775807", "-9223372036854775808", "-0", "x",
+                "4611686018427387904", "-9223372036854775807x"}},
+              {'C', {"0", "0", "0", "7", "", "-1", "+1", " 1", "1x", "99999999999999999999"}}},
+    .lower_one_in = 6,
+    .cut_one_in = 40};
+
+class Generator : public RandomRequests {
+ public:
+  explicit Generator(std::uint64_t seed) : RandomRequests(seed, profile) {}
 
  private:
-  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
-  template <class List>
-  const auto& pick(const List& list) {
-    return list[below(std::size(list))];
-  }
-
-  std::string filled(const std::string& word) {
-    static const Words keys{"a1", "a2", "b1", "c"};
-    static const Words values{"",
-                              "0",
-                              "10",
-                              "-5",
-                              "007",
-                              "1.5",
-                              "abc",
-                              "9223372036854775807",
-                              "-9223372036854775808",
-                              "v\r\n",
-                              std::string(70, 'x'),
-                              "3.0e3"};
-    static const Words numbers{"0",
-                               "1",
-                               "-1",
-                               "5",
-                               "-100",
-                               "9223372036854775807",
-                               "-9223372036854775808",
-                               "9223372036854775808",
-                               "1x",
-                               "",
-                               "+1",
-                               "01"};
+  std::string filled(char letter) override {
     static const Words times{"0", "-1", "x", "9223372036854775807"};
     static const Words ends{"1", "0", "-5", "x"};
-    static const Words floats{"1", "0.5", "-2.25", "3e2", "abc", "", " 1", "1e5000"};
-    static const Words options{"NX", "XX",      "GET",     "KEEPTTL", "nx", "EX",
-                               "PX", "1000000", "PERSIST", "async",   "O"};
-    static const Words rules{"NX", "XX", "GT", "LT", "gt", "ZZ"};
-    static const Words dbs{"0", "1", "0", "1", "15", "16", "-1", "x", "4294967296"};
-    if (word.size() != 1) return word;
-    switch (word[0]) {
-      case 'K':
-        return pick(keys);
-      case 'V':
-        return pick(values);
-      case 'N':
-        return pick(numbers);
+    switch (letter) {
       case 'S':
         return std::to_string(below(40)) + (below(20) == 0 ? "x" : "");
       case 'T':
         return below(3) != 0 ? std::to_string(1'000'000 + unlike()) : pick(times);
       case 'A':
         return below(3) != 0 ? std::to_string(4'000'000'000'000 + unlike()) : pick(ends);
-      case 'F':
-        return pick(floats);
-      case 'O':
-        return pick(options);
-      case 'R':
-        return pick(rules);
       case 'W':  // not too long for the order that a hash keeps
         return pick(values).substr(0, 60);
-      case 'D':
-        return pick(dbs);
-      default:
-        return filled_for_hash(word);
-    }
-  }
-
-  std::string filled_for_hash(const std::string& word) {
-    static const Words hashes{"h1", "h1", "h1", "h2", "h3"};
-    static const Words picks{"0",  "1000", "9223372036854775807", "-9223372036854775808",
-                             "-0", "x",    "4611686018427387904", "-9223372036854775807x"};
-    static const Words cursors{"0",  "0",  "0",  "7",  "",
-                               "-1", "+1", " 1", "1x", "99999999999999999999"};
-    switch (word[0]) {
-      case 'H':
-        return pick(hashes);
-      case 'I':
-        return "single";  // has one field at most, so that it is known which is taken
       case 'E':
         return "f" + std::to_string(below(12));
       case 'L':
-        return std::to_string(random_());
-      case 'M':
-        return pick(picks);
-      case 'C':
-        return pick(cursors);
+        return std::to_string(draw());
       default:
-        return word;
+        return RandomRequests::filled(letter);
     }
   }
 
@@ -247,7 +203,6 @@ class Generator {
   /// would depend on whose clock is read when.
   std::uint64_t unlike() { return ++drawn_ * 7'919 % 100'003 * 1'000; }
 
-  std::mt19937_64 random_;
   std::uint64_t drawn_ = 0;
 };
 
