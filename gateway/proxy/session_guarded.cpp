@@ -55,8 +55,8 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, Counted
                           "this route takes bodies of up to " + std::to_string(limit) + " bytes"};
   const auto length = in.parser.content_length();
   if (length && *length > limit) co_return too_large;
-  if (in.expects_continue && !in.parser.is_done() && buffer_.size() == 0) {
-    const bool is_sent = co_await send(in, "HTTP/1.1 100 Continue\r\n\r\n");
+  if (in.expects_continue && !in.parser.is_done() && client_.unread().empty()) {
+    const bool is_sent = co_await client_.send("HTTP/1.1 100 Continue\r\n\r\n");
     if (!is_sent) co_return Refusal{Outcome::bad_request, "the client has gone"};
   }
   std::string room(step_bytes, '\0');
@@ -66,7 +66,7 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, Counted
     if (!body.make_room(step_bytes, size_max)) co_return busy(context_.memory);
     const Millis left = context_.settings.transfer_timeout - since.passed();
     const Millis within = std::clamp(left, Millis{0}, context_.settings.body_timeout);
-    const BodyStep step = co_await read_body_step(in, room, within);
+    const BodyStep step = co_await client_.read_body(in.parser, room, within);
     if (step.error == beast::error::timeout) {
       co_return Refusal{Outcome::request_timeout, "the body did not arrive in time"};
     }
@@ -76,7 +76,7 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, Counted
     if (body.view().size() + step.bytes > limit) co_return too_large;
     body.append(std::string_view{room}.substr(0, step.bytes));
   }
-  buffer_.shrink_to_fit();  // it waits for the upstream now
+  client_.shrink();  // it waits for the upstream now
   co_return std::nullopt;
 }
 
@@ -124,7 +124,7 @@ asio::awaitable<bool> Session::send_recorded(Incoming& in, const RecordedReply& 
                                   .extra = extra});
   const bool has_body = framing.kind != Framing::Kind::none && !in.is_head;
   const std::string_view body = has_body ? reply.body : std::string_view{};
-  const bool is_sent = co_await send(in, head, body);
+  const bool is_sent = co_await client_.send(head, body);
   const bool goes_on = is_sent && stays;
   co_return goes_on;
 }
@@ -149,7 +149,8 @@ asio::awaitable<bool> Session::forward(Incoming& in, Work& work, CountedText& bo
   const std::string token = work.epoch == 0 ? std::string{} : std::to_string(work.epoch);
   const OutgoingRequest request{.head = head_for_upstream(in, framing, token, false),
                                 .body = in.request.body};
-  UpstreamReply reply = co_await exchange(in, request);
+  UpstreamReply reply =
+      co_await exchange(*context_.pool, client_.wait(), request, in.route->timeout);
   in.request.body = {};
   body.clear();  // it is not sent again
   if (reply.how == UpstreamReply::How::replied) co_await read_reply_head(in, reply);

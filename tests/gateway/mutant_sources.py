@@ -12,7 +12,7 @@ import sys
 FAULTS = ('a request with a body is repeated with its head alone',
           'so it is, and the connection that owes the body is pooled')
 EDITS = (
-    ('gateway/proxy/session_relay.cpp', 'return !has_body(framing_of_request(in)) &&',
+    ('gateway/proxy/incoming.cpp', 'return !has_body(framing_of_request(in)) &&',
      'return (mutant() >= 1 ? in.parser.is_done() : !has_body(framing_of_request(in))) &&'),
     ('gateway/proxy/upstream_pool.cpp', 'return account.is_settled() && buffer.size() == 0',
      'return (mutant() >= 2 || account.is_settled()) && buffer.size() == 0'),
