@@ -125,7 +125,7 @@ PARTS_OF_FILES = {
 }
 OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
                        r'(unistd|fcntl|netdb|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|'
-                       r'execinfo|'
+                       r'dirent|execinfo|'
                        r'[a-z]?mmintrin|x86intrin|ucontext|locale|malloc|stdlib|time)\.h$')
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 

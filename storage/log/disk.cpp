@@ -1,5 +1,6 @@
 #include "storage/log/disk.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -19,6 +20,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -209,14 +212,20 @@ Status make_new_directory(const std::string& path) {
   return mkdir(path.c_str(), 0700) == 0 ? directory_made(path) : system_error(path);
 }
 
+/// By the system's call: std::filesystem's iterator ends the process where memory ends, as it
+/// allocates in a function that may not throw.
 Result<std::vector<std::string>> list_directory(const std::string& path) {
-  std::error_code code;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory{opendir(path.c_str()), closedir};
+  if (directory == nullptr) return system_error(path);
   std::vector<std::string> names;
-  for (std::filesystem::directory_iterator it{path, code}, end; !code && it != end;
-       it.increment(code)) {
-    names.push_back(it->path().filename().string());
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = readdir(directory.get());
+    if (entry == nullptr) break;
+    const std::string_view name{entry->d_name};
+    if (name != "." && name != "..") names.emplace_back(name);
   }
-  if (code) return Error{ErrorCode::storage_failed, path + ": " + code.message()};
+  if (errno != 0) return system_error(path);
   std::sort(names.begin(), names.end());
   return names;
 }
