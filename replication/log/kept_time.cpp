@@ -1,6 +1,8 @@
 #include "replication/log/kept_time.hpp"
 
 #include <unistd.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace semel::replication {
@@ -35,7 +37,8 @@ KeptTime KeptTime::open(const std::string& directory, std::uint64_t cluster_id,
     // A slot that was left by another cluster must not count as the newer one.
     made.next_.sequence = content.sequence;
     if (content.cluster_id == cluster_id) made.found_ = content;
-    made.synced_behind_ = made.found_ ? content.behind : 0;  // opening it has synced it
+    made.synced_behind_ =
+        made.found_ ? std::max<std::int64_t>(content.behind, 0) : 0;  // opening it has synced it
   }
   made.next_.cluster_id = cluster_id;
   made.next_.boot = boot;
@@ -50,6 +53,8 @@ void KeptTime::write(const TimeContent& known) {
   next_.term = known.term;
   next_.behind = known.behind;
   if (known.behind < synced_behind_ + synced_step_ms) {
+    // A power cut may leave this one, so a later growth counts from it.
+    synced_behind_ = std::clamp<std::int64_t>(known.behind, 0, synced_behind_);
     static_cast<void>(file_->write(next_));
   } else if (file_->write_and_sync(next_).ok()) {
     synced_behind_ = known.behind;

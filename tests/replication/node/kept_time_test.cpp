@@ -85,6 +85,8 @@ TEST_CASE("kept time: what the group fell behind is synced", "[group_clock][betw
     CHECK(syncs_of(time, 19) == 0);
     CHECK(syncs_of(time, 2'020) == 1);
     CHECK(syncs_of(time, 100) == 0);  // it comes up
+    CHECK(syncs_of(time, 110) == 1);  // and falls again, behind what a power cut may have left
+    CHECK(syncs_of(time, 100) == 0);
   }
   KeptTime time = KeptTime::open(directory.path(), own_cluster, disk);
   CHECK(time.found()->behind == 100);
