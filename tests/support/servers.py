@@ -173,7 +173,10 @@ class Server:
         self.process.send_signal(number)
 
     def pause(self):
+        """Returns when each of its threads stands still: one that runs on another processor may
+        answer a request that comes after the signal was sent."""
         self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self):
         self.signal(signal.SIGCONT)

@@ -23,11 +23,10 @@ int main(int argument_count, char** argument_texts) {
     LinearRound round{seed};
     const RoundResult result = round.run();
     if (!result.right) {
-      std::printf("linearizability: seed %llu: %s\n", static_cast<unsigned long long>(seed),
-                  result.report.c_str());
-      std::printf("linearizability: FAILED with seed %llu after %llu operations\n",
+      // The first line of the report says whether it was wrong or the checker gave up.
+      std::printf("linearizability: FAILED with seed %llu after %llu operations: %s\n",
                   static_cast<unsigned long long>(seed),
-                  static_cast<unsigned long long>(all.operations));
+                  static_cast<unsigned long long>(all.operations), result.report.c_str());
       return 1;
     }
     all.operations += result.operations;

@@ -6,7 +6,6 @@ The other nodes reach each node by a gate, which forwards their bytes or keeps t
 """
 import argparse
 import selectors
-import signal
 import socket
 import sys
 import threading
@@ -198,10 +197,6 @@ class HeldMessages(Case):
 class OldLeader(Case):
     nodes = 5
 
-    def send(self, what, nodes):
-        for node in nodes:
-            node.signal(what)
-
     def is_forgotten(self, node):
         """Now, or by an earlier call that was not answered."""
         try:
@@ -215,22 +210,26 @@ class OldLeader(Case):
         self.finish('order')
         here = [self.leader, self.behind]
         others = [node for node in self.group.nodes if node not in here]
-        self.send(signal.SIGSTOP, here)
+        for node in here:
+            node.pause()
         for node in here:
             self.group.gates[node.number].hold()
         end = time.monotonic() + 20
         while not self.is_forgotten(others[0]):
             self.assertLess(time.monotonic(), end)
         forgotten = time.monotonic()
-        self.send(signal.SIGSTOP, others)  # they say no more of it
+        for node in others:
+            node.pause()  # they say no more of it
         for node in here:
             self.group.gates[node.number].lose()
         self.pass_time(max(0, forgotten + LIMIT + 0.2 - time.monotonic()))
-        self.send(signal.SIGCONT, here)
+        for node in here:
+            node.resume()
         end = time.monotonic() + LIMIT
         while time.monotonic() < end:
             self.assertFalse(self.is_repeated('order'))
-        self.send(signal.SIGCONT, others)
+        for node in others:
+            node.resume()
 
 
 if __name__ == '__main__':
