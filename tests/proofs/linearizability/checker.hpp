@@ -22,7 +22,7 @@ namespace semel::proofs {
 
 struct Verdict {
   bool linearizable = true;
-  bool gave_up = false;  ///< more than configurations_max explanations at once
+  bool gave_up = false;  ///< more explanations or calls at once than the limits below
   std::size_t configurations_most = 0;
   std::string report;  ///< of a failure: the call that cannot be explained, and its neighbours
 };

@@ -243,6 +243,7 @@ void LinearRound::check_all(RoundResult& result) {
     result.configurations_most = std::max(result.configurations_most, verdict.configurations_most);
     if (verdict.linearizable) continue;
     result.right = false;
+    result.gave_up = verdict.gave_up;
     result.report =
         "object " + std::to_string(i) + " (" + objects_[i].keys[0] + "): " + verdict.report;
   }

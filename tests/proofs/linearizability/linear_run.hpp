@@ -79,6 +79,7 @@ class Worker {
 
 struct RoundResult {
   bool right = true;
+  bool gave_up = false;  ///< neither right nor wrong: the checker could not follow a history
   std::uint64_t operations = 0;
   std::uint64_t histories = 0;
   std::size_t configurations_most = 0;
