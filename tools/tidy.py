@@ -134,7 +134,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTIL
 # rooms. Which part may see which at all is the table above.
 ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
-    'engine/rules', 'engine/table', 'engine/memory', 'engine/time', 'engine/logged',
+    'engine/rules', 'engine/table', 'engine/objects', 'engine/memory', 'engine/time',
+    'engine/logged',
     'engine/decisions', 'engine/core',
     'engine/api',
     'engine/claims', 'engine/replica',

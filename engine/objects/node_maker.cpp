@@ -1,0 +1,148 @@
+#include "engine/objects/node_maker.hpp"
+
+#include <utility>
+
+namespace semel::engine {
+
+namespace {
+
+struct Stretch {
+  std::uint32_t begin = 0;
+  std::uint32_t bytes = 0;
+};
+
+}  // namespace
+
+Piece NodeMaker::piece(const TreePart& key, const TreePart& value, const TreeSize& size) noexcept {
+  SEMEL_ASSERT(raw_count_ < raws_.size());
+  const Bytes raw = raws_[raw_count_++].write(key, value);
+  const std::size_t stored = value.stored_bytes();
+  // The value may be one of the caller's, which ends before this step.
+  const TreePart kept = value.run != 0 ? value : TreePart{raw.substr(raw.size() - stored), 0};
+  return {raw, key, kept, size};
+}
+
+Piece NodeMaker::child_piece(const TreePart& bound, const Made& made) noexcept {
+  const TreeChild child{made.node, made.size};
+  return piece(bound, {{reinterpret_cast<const char*>(&child), sizeof child}, 0}, made.size);
+}
+
+/// A node without entries that has room for some.
+Handle NodeMaker::make_empty(std::uint8_t height, unsigned entries, std::size_t bytes,
+                             bool with_room) {
+  const std::size_t places = with_room ? tree_entries_max : entries;
+  const std::size_t begin = sizeof(TreeNodeHead) + places * place_bytes;
+  std::size_t room = begin + bytes;
+  if (with_room) room += std::min(bytes, tree_node_bytes) + raw_bytes_max / 4;
+  room = (room + 7) / 8 * 8;
+  const Handle handle = make(room);
+  if (handle == 0) return 0;
+  const TreeNodeHead head{.stamp = stamp_,
+                          .size = {},
+                          .room = static_cast<std::uint32_t>(room),
+                          .used = static_cast<std::uint32_t>(begin),
+                          .entries = 0,
+                          .places = static_cast<std::uint16_t>(places),
+                          .dead = 0,
+                          .level = height,
+                          .unused = 0};
+  std::memcpy(memory_.writable(handle), &head, sizeof head);
+  return handle;
+}
+
+void NodeMaker::append(char* node, unsigned index, Bytes raw) noexcept {
+  auto& head = *reinterpret_cast<TreeNodeHead*>(node);
+  const auto place = static_cast<std::uint16_t>(head.used);
+  std::memcpy(node + sizeof head + index * place_bytes, &place, place_bytes);
+  std::memcpy(node + head.used, raw.data(), raw.size());
+  head.used += static_cast<std::uint32_t>(raw.size());
+  SEMEL_ASSERT(head.used <= head.room && index < head.places);
+}
+
+NodeMaker::Made NodeMaker::node(std::uint8_t height, std::span<const Piece> pieces,
+                                bool with_room) {
+  std::size_t bytes = 0;
+  TreeSize size;
+  for (const Piece& each : pieces) {
+    bytes += each.raw.size();
+    size += each.size;
+  }
+  const auto entries = static_cast<unsigned>(pieces.size());
+  const Handle handle = make_empty(height, entries, bytes, with_room);
+  if (handle == 0) return {};
+  char* const to = memory_.writable(handle);
+  for (unsigned i = 0; i < entries; ++i) append(to, i, pieces[i].raw);
+  auto& head = *reinterpret_cast<TreeNodeHead*>(to);
+  head.entries = static_cast<std::uint16_t>(entries);
+  head.size = size;
+  return {handle, size};
+}
+
+TreePart NodeMaker::part(Bytes bytes) {
+  if (bytes.size() < tree_apart_min) return {bytes, 0};
+  const Handle handle = make(sizeof(TreeRun) + (bytes.size() + 7) / 8 * 8);
+  if (handle == 0) return {};
+  const TreeRun run{stamp_, bytes.size()};
+  char* const to = memory_.writable(handle);
+  std::memcpy(to, &run, sizeof run);
+  std::memcpy(to + sizeof run, bytes.data(), bytes.size());
+  return {{to + sizeof run, bytes.size()}, handle};
+}
+
+Handle NodeMaker::make(std::size_t bytes) {
+  const Handle handle = failed_ ? 0 : memory_.allocate(bytes);
+  failed_ = handle == 0;
+  if (failed_) return 0;
+  SEMEL_ASSERT(made_count_ < made_.size());
+  return made_[made_count_++] = handle;
+}
+
+/// Copies the node with the change, without a look at the entries that stay: they lie in at most
+/// three stretches around those that go.
+NodeMaker::Made NodeMaker::copy(Handle from, const NodeChange& change, bool with_room) {
+  const TreeNode node{memory_, from};
+  const TreeNodeHead& old = node.head();
+  const char* const at = memory_.at(from);
+  SEMEL_ASSERT(old.dead == 0);
+  std::array<Stretch, 2> gone{};  // in the order of the entries, and then of their places
+  for (unsigned i = 0; i < change.removed; ++i) {
+    const Bytes raw = node.entry(change.index + i).raw;
+    gone[i] = {static_cast<std::uint32_t>(raw.data() - at), static_cast<std::uint32_t>(raw.size())};
+  }
+  if (change.removed == 2 && gone[0].begin > gone[1].begin) std::swap(gone[0], gone[1]);
+  const unsigned entries = change.entries_of(old);
+  const std::size_t begin = sizeof(TreeNodeHead) + old.places * place_bytes;
+  const std::size_t bytes = old.used - begin - gone[0].bytes - gone[1].bytes + change.added_bytes();
+  const Handle made = make_empty(old.level, entries, bytes, with_room);
+  if (made == 0) return {};
+  char* const to = memory_.writable(made);
+  auto& head = *reinterpret_cast<TreeNodeHead*>(to);
+  const auto shift = static_cast<std::uint16_t>(head.used - begin);  // may wrap around
+  for (std::size_t next = begin, i = 0; i <= change.removed; ++i) {
+    const std::size_t end = i < change.removed ? gone[i].begin : old.used;
+    std::memcpy(to + head.used, at + next, end - next);
+    head.used += static_cast<std::uint32_t>(end - next);
+    if (i < change.removed) next = end + gone[i].bytes;
+  }
+  const auto move = [&](unsigned first, unsigned end, unsigned to_index) {
+    for (unsigned i = first; i < end; ++i) {
+      std::uint16_t place;
+      std::memcpy(&place, at + sizeof head + i * place_bytes, place_bytes);
+      const unsigned left =
+          (place > gone[0].begin ? gone[0].bytes : 0) + (place > gone[1].begin ? gone[1].bytes : 0);
+      place = static_cast<std::uint16_t>(place + shift - left);
+      std::memcpy(to + sizeof head + (to_index + i - first) * place_bytes, &place, place_bytes);
+    }
+  };
+  move(0, change.index, 0);
+  move(change.index + change.removed, old.entries, change.index + change.added);
+  for (unsigned i = 0; i < change.added; ++i) {
+    append(to, change.index + i, change.pieces[i].raw);
+  }
+  head.entries = static_cast<std::uint16_t>(entries);
+  head.size = old.size;
+  head.size += change.delta;
+  return {made, head.size};
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,38 @@
+// Where the nodes of a tree lie. The engine's is the arena: a node is charged to the limit as a
+// record is, and is given back by epochs. A test's is the heap.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/table/slot.hpp"
+
+namespace semel::engine {
+
+/// Used by one thread at a time, but for at(), which any thread calls for a node it may read.
+class NodeMemory {
+ public:
+  /// Handles count 8 bytes from `base`.
+  explicit NodeMemory(const void* base) noexcept : base_(static_cast<const char*>(base)) {}
+  virtual ~NodeMemory() = default;
+  NodeMemory(const NodeMemory&) = delete;
+  NodeMemory& operator=(const NodeMemory&) = delete;
+
+  /// Aligned to 8 bytes. 0: the memory limit is reached.
+  [[nodiscard]] virtual Handle allocate(std::size_t bytes) noexcept = 0;
+  /// Of one that no other thread has seen.
+  virtual void free(Handle handle) noexcept = 0;
+  /// Makes room for so many more calls of retire(). False: there is no memory.
+  [[nodiscard]] virtual bool reserve_retired(std::size_t count) noexcept = 0;
+  /// Of one that others may still read. Freed when all of them have left.
+  virtual void retire(Handle handle) noexcept = 0;
+
+  [[nodiscard]] const char* at(Handle handle) const noexcept { return base_ + handle * 8; }
+  [[nodiscard]] char* writable(Handle handle) const noexcept {
+    return const_cast<char*>(at(handle));
+  }
+
+ private:
+  const char* base_;
+};
+
+}  // namespace semel::engine

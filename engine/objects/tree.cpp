@@ -1,0 +1,157 @@
+#include "engine/objects/tree.hpp"
+
+namespace semel::engine {
+
+TreeElement TreeCursor::element() const noexcept {
+  SEMEL_ASSERT(has_element());
+  const TreeEntry entry = node(depth_ - 1).entry(steps_[depth_ - 1].index);
+  return {entry.key.bytes, entry.value.bytes};
+}
+
+void TreeCursor::descend(bool to_last) noexcept {
+  for (TreeNode at = node(depth_ - 1); !at.is_leaf(); at = node(depth_ - 1)) {
+    const Handle child = at.child(steps_[depth_ - 1].index).node;
+    SEMEL_ASSERT(depth_ < tree_levels_max);
+    const unsigned last = TreeNode{*memory_, child}.entries() - 1;
+    steps_[depth_++] = {child, to_last ? last : 0};
+  }
+}
+
+void TreeCursor::next() noexcept {
+  SEMEL_ASSERT(has_element());
+  while (depth_ > 0) {
+    Step& step = steps_[depth_ - 1];
+    if (++step.index < TreeNode{*memory_, step.node}.entries()) return descend(false);
+    --depth_;
+  }
+}
+
+bool TreeCursor::previous() noexcept {
+  if (root_ == 0) return false;
+  if (depth_ == 0) {
+    steps_[depth_++] = {root_, TreeNode{*memory_, root_}.entries() - 1};
+    descend(true);
+    return true;
+  }
+  for (unsigned depth = depth_; depth > 0; --depth) {
+    if (steps_[depth - 1].index == 0) continue;
+    --steps_[depth - 1].index;
+    depth_ = depth;
+    descend(true);
+    return true;
+  }
+  return false;
+}
+
+std::optional<Bytes> Tree::find(Bytes key) const noexcept {
+  if (root_ == 0) return std::nullopt;
+  TreeNode node{*memory_, root_};
+  while (!node.is_leaf()) node = {*memory_, node.child(node.child_for(key)).node};
+  const unsigned index = node.lower_bound(key);
+  if (index == node.entries()) return std::nullopt;
+  const TreeEntry found = node.entry(index);
+  if (found.key.bytes != key) return std::nullopt;
+  return found.value.bytes;
+}
+
+std::uint64_t Tree::rank(Bytes key) const noexcept {
+  if (root_ == 0) return 0;
+  std::uint64_t before = 0;
+  TreeNode node{*memory_, root_};
+  while (!node.is_leaf()) {
+    const unsigned index = node.child_for(key);
+    for (unsigned i = 0; i < index; ++i) before += node.child(i).size.elements;
+    node = {*memory_, node.child(index).node};
+  }
+  return before + node.lower_bound(key);
+}
+
+TreeCursor Tree::at(std::uint64_t rank) const noexcept {
+  TreeCursor cursor = end();
+  if (rank >= size().elements) return cursor;
+  for (Handle handle = root_;;) {
+    const TreeNode node{*memory_, handle};
+    SEMEL_ASSERT(cursor.depth_ < tree_levels_max);
+    if (node.is_leaf()) {
+      cursor.steps_[cursor.depth_++] = {handle, static_cast<unsigned>(rank)};
+      return cursor;
+    }
+    unsigned index = 0;
+    TreeChild child = node.child(0);
+    for (; rank >= child.size.elements; child = node.child(++index)) rank -= child.size.elements;
+    cursor.steps_[cursor.depth_++] = {handle, index};
+    handle = child.node;
+  }
+}
+
+TreeCursor Tree::lower_bound(Bytes key) const noexcept {
+  TreeCursor cursor = end();
+  if (root_ == 0) return cursor;
+  for (Handle handle = root_;;) {
+    const TreeNode node{*memory_, handle};
+    SEMEL_ASSERT(cursor.depth_ < tree_levels_max);
+    const unsigned index = node.is_leaf() ? node.lower_bound(key) : node.child_for(key);
+    cursor.steps_[cursor.depth_++] = {handle, index};
+    if (!node.is_leaf()) {
+      handle = node.child(index).node;
+      continue;
+    }
+    if (index < node.entries()) return cursor;
+    --cursor.steps_[cursor.depth_ - 1].index;  // behind its last entry: the next leaf's first
+    cursor.next();
+    return cursor;
+  }
+}
+
+TreeCursor Tree::end() const noexcept {
+  TreeCursor cursor;
+  cursor.memory_ = memory_;
+  cursor.root_ = root_;
+  return cursor;
+}
+
+namespace {
+
+struct Subtree {
+  Handle node;
+  Bytes from;  // not above any key of it
+  Bytes to;    // above all of them
+  bool has_to;
+};
+
+const char* check(const NodeMemory& memory, const Subtree& subtree) {
+  const TreeNode node{memory, subtree.node};
+  const TreeNodeHead& head = node.head();
+  if (head.entries == 0 || head.entries > tree_entries_max) return "a node's count of entries";
+  if (head.used > head.room || head.entries > head.places) return "a node's room";
+  TreeSize size;
+  for (unsigned i = 0; i < head.entries; ++i) {
+    const TreeEntry entry = node.entry(i);
+    const Bytes key = entry.key.bytes;
+    if (i > 0 && node.key(i - 1) >= key) return "the order of keys";
+    if (key < subtree.from && (node.is_leaf() || i > 0)) return "a key below its bound";
+    if (subtree.has_to && key >= subtree.to) return "a key above its bound";
+    if (node.is_leaf()) {
+      size += {1, key.size() + entry.value.bytes.size()};
+      continue;
+    }
+    if (i == 0 && !key.empty()) return "a first child with a bound";
+    const TreeChild child = node.child(i);
+    const TreeNode below{memory, child.node};
+    if (below.head().level + 1 != head.level) return "a level";
+    if (below.head().size != child.size) return "the size of a child";
+    size += child.size;
+    Subtree next{child.node, i == 0 ? subtree.from : key, subtree.to, subtree.has_to};
+    if (i + 1 < head.entries) next = {next.node, next.from, node.key(i + 1), true};
+    if (const char* const wrong = check(memory, next)) return wrong;
+  }
+  return size == head.size ? nullptr : "the size of a node";
+}
+
+}  // namespace
+
+const char* Tree::check_invariants() const {
+  return root_ == 0 ? nullptr : check(*memory_, {root_, {}, {}, false});
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,80 @@
+// The elements of a large object: a map of bytes to bytes in the order of the keys, that also
+// counts. It is persistent: a change makes new nodes and a new root (tree_edit.hpp), and whoever
+// holds a root reads one version of the whole object, without a lock.
+//
+// find, at, rank: O(log n). docs/decisions/0080-objects.md has the choice and its figures.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "engine/objects/tree_node.hpp"
+
+namespace semel::engine {
+
+struct TreeElement {
+  Bytes key;
+  Bytes value;
+};
+
+/// A place between two elements, or at the end. Valid as long as the tree's root is.
+class TreeCursor {
+ public:
+  /// False: it is behind the last element.
+  [[nodiscard]] bool has_element() const noexcept { return depth_ != 0; }
+  [[nodiscard]] TreeElement element() const noexcept;
+  /// To the next element, or behind the last.
+  void next() noexcept;
+  /// To the element before. False: there is none, and it stays.
+  [[nodiscard]] bool previous() noexcept;
+
+ private:
+  friend class Tree;
+  struct Step {
+    Handle node;
+    unsigned index;
+  };
+  [[nodiscard]] TreeNode node(unsigned level) const noexcept {
+    return {*memory_, steps_[level].node};
+  }
+  /// From the child at step `depth_ - 1` down to its first or last leaf entry.
+  void descend(bool to_last) noexcept;
+
+  const NodeMemory* memory_ = nullptr;
+  Handle root_ = 0;
+  unsigned depth_ = 0;                         // steps; 0: at the end
+  std::array<Step, tree_levels_max> steps_{};  // from the root to a leaf
+};
+
+/// A version of a tree. Thread-safe: nothing in it changes.
+class Tree {
+ public:
+  /// `root` 0: without elements.
+  Tree(const NodeMemory& memory, Handle root) noexcept : memory_(&memory), root_(root) {}
+
+  [[nodiscard]] Handle root() const noexcept { return root_; }
+  [[nodiscard]] TreeSize size() const noexcept {
+    return root_ == 0 ? TreeSize{} : TreeNode{*memory_, root_}.head().size;
+  }
+  /// The value of `key`.
+  [[nodiscard]] std::optional<Bytes> find(Bytes key) const noexcept;
+  /// How many keys are below `key`.
+  [[nodiscard]] std::uint64_t rank(Bytes key) const noexcept;
+  /// At the element of rank `rank`, or behind the last.
+  [[nodiscard]] TreeCursor at(std::uint64_t rank) const noexcept;
+  /// At the first element whose key is not below `key`, or behind the last.
+  [[nodiscard]] TreeCursor lower_bound(Bytes key) const noexcept;
+  /// Behind the last element.
+  [[nodiscard]] TreeCursor end() const noexcept;
+
+  /// Looks at order, bounds, counts, levels and room of all nodes. Returns the name of an invariant
+  /// that is broken, or null.
+  [[nodiscard]] const char* check_invariants() const;
+
+ private:
+  const NodeMemory* memory_;
+  Handle root_;
+};
+
+}  // namespace semel::engine

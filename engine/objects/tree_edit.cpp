@@ -1,0 +1,70 @@
+#include "engine/objects/tree_edit.hpp"
+
+#include <new>
+
+#include "engine/objects/tree_step.hpp"
+
+namespace semel::engine {
+
+TreeEdit::~TreeEdit() {
+  if (!committed_ && draft_.root != 0) free_fresh(draft_.root);
+}
+
+TreeChange TreeEdit::put(Bytes key, Bytes value) {
+  SEMEL_ASSERT(!committed_);
+  return TreeStep{draft_}.put(key, value);
+}
+
+TreeChange TreeEdit::erase(Bytes key) {
+  SEMEL_ASSERT(!committed_);
+  return TreeStep{draft_}.erase(key);
+}
+
+bool TreeEdit::clear() {
+  if (draft_.root == 0) return true;
+  try {
+    std::vector<Handle> all;
+    collect(draft_.root, all);
+    if (!draft_.reserve(all.size())) return false;
+    for (const Handle handle : all) draft_.drop(handle);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  free_fresh(draft_.root);
+  draft_.root = 0;
+  return true;
+}
+
+void TreeEdit::commit() noexcept {
+  SEMEL_ASSERT(!committed_);
+  committed_ = true;
+  draft_.retire_dropped();
+}
+
+/// Those that are not fresh. A node that is not fresh has no fresh ones below it.
+void TreeEdit::collect(Handle handle, std::vector<Handle>& to) const {
+  const TreeNode node{draft_.memory, handle};
+  if (!draft_.is_fresh(handle)) to.push_back(handle);
+  for (unsigned i = 0; i < node.entries(); ++i) {
+    const TreeEntry entry = node.entry(i);
+    for (const Handle run : {entry.key.run, entry.value.run}) {
+      if (run != 0 && !draft_.is_fresh(run)) to.push_back(run);
+    }
+    if (!node.is_leaf()) collect(node.child(i).node, to);
+  }
+}
+
+void TreeEdit::free_fresh(Handle handle) noexcept {
+  if (!draft_.is_fresh(handle)) return;
+  const TreeNode node{draft_.memory, handle};
+  for (unsigned i = 0; i < node.entries(); ++i) {
+    const TreeEntry entry = node.entry(i);
+    for (const Handle run : {entry.key.run, entry.value.run}) {
+      if (run != 0 && draft_.is_fresh(run)) draft_.memory.free(run);
+    }
+    if (!node.is_leaf()) free_fresh(node.child(i).node);
+  }
+  draft_.memory.free(handle);
+}
+
+}  // namespace semel::engine

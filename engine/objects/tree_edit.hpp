@@ -1,0 +1,54 @@
+// A change of a tree: several puts and erases that become visible as one new root.
+//
+//   TreeEdit edit{memory, root, stamp};
+//   edit.put(key, value), edit.erase(key), ..
+//   .. publish edit.root() in the object's record ..
+//   edit.commit();    or nothing: the tree stays as it was
+//
+// A change copies the path from the root to a leaf. Nodes that the edit has made it changes in
+// place, so a thousand puts do not copy a thousand paths.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/objects/tree.hpp"
+#include "engine/objects/tree_draft.hpp"
+
+namespace semel::engine {
+
+/// Belongs to one thread. Each call is done or, with no_memory, has changed nothing.
+class TreeEdit {
+ public:
+  /// `stamp`: of no other edit whose nodes this tree may have.
+  TreeEdit(NodeMemory& memory, Handle root, std::uint64_t stamp) noexcept
+      : draft_(memory, root, stamp) {}
+  /// Without commit(), frees what it has made.
+  ~TreeEdit();
+  TreeEdit(const TreeEdit&) = delete;
+  TreeEdit& operator=(const TreeEdit&) = delete;
+
+  /// added, replaced, nothing (it has this value) or no_memory.
+  [[nodiscard]] TreeChange put(Bytes key, Bytes value);
+  /// erased, nothing (there is no such key) or no_memory.
+  [[nodiscard]] TreeChange erase(Bytes key);
+  /// Everything goes, at commit(). False: no memory, and nothing was changed.
+  [[nodiscard]] bool clear();
+
+  /// With the changes so far.
+  [[nodiscard]] Tree tree() const noexcept { return {draft_.memory, draft_.root}; }
+  [[nodiscard]] Handle root() const noexcept { return draft_.root; }
+  /// After the root was published: retires the nodes that it took the place of.
+  void commit() noexcept;
+
+ private:
+  /// Frees the fresh nodes of a subtree; the others belong to the tree as it was.
+  void free_fresh(Handle node) noexcept;
+  /// The nodes and runs of a subtree that are not fresh.
+  void collect(Handle node, std::vector<Handle>& to) const;
+
+  TreeDraft draft_;
+  bool committed_ = false;
+};
+
+}  // namespace semel::engine

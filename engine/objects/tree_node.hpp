@@ -1,0 +1,194 @@
+// A node of an object's tree: sorted entries, each a key and a value.
+//
+//   u64 stamp | u64 elements | u64 payload | u32 room | u32 used | u16 entries | u16 places
+//   | u16 dead | u8 level
+//   u16 place of each entry, from the node's begin; in the order of the keys
+//   entries   varint key bytes | varint value bytes | key | value
+//
+// A key or value longer than 256 bytes lies in a run (u64 stamp | u64 bytes | bytes), and the entry
+// has the run's handle, 8 bytes, instead. A run belongs to one entry of the newest tree.
+//
+// Level 0 is a leaf: its entries are the elements. Above it an entry is a child: the key is a bound
+// (not above any key of the child, above all keys of the child before) and the value says which
+// node it is and what lies below it. The first entry's key is empty: it has no lower bound.
+//
+// A node is immutable once its tree is published. Until then the edit whose stamp it has may write
+// behind `used` and move the places.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/coding.hpp"
+#include "engine/objects/node_memory.hpp"
+#include "semel/types.hpp"
+
+namespace semel::engine {
+
+inline constexpr unsigned tree_entries_max = 32;
+/// A node with more bytes than this is split, if it has two entries.
+inline constexpr std::size_t tree_node_bytes = 4096;
+inline constexpr std::size_t tree_apart_min = 257;
+inline constexpr unsigned tree_levels_max = 16;
+
+/// What lies below a node or an entry.
+struct TreeSize {
+  std::uint64_t elements = 0;
+  std::uint64_t payload = 0;  ///< bytes of keys and values
+
+  constexpr TreeSize& operator+=(const TreeSize& other) noexcept {
+    elements += other.elements;
+    payload += other.payload;
+    return *this;
+  }
+  constexpr TreeSize& operator-=(const TreeSize& other) noexcept {
+    elements -= other.elements;
+    payload -= other.payload;
+    return *this;
+  }
+  friend constexpr bool operator==(const TreeSize&, const TreeSize&) noexcept = default;
+};
+
+/// The value of an entry above the leaves.
+struct TreeChild {
+  Handle node = 0;
+  TreeSize size;
+};
+static_assert(sizeof(TreeChild) == 24);
+
+struct TreeNodeHead {
+  std::uint64_t stamp;
+  TreeSize size;
+  std::uint32_t room;  ///< bytes of the node, with this head
+  std::uint32_t used;
+  std::uint16_t entries;
+  std::uint16_t places;  ///< entries that the node has room for, as far as places go
+  std::uint16_t dead;    ///< bytes before `used` that belong to no entry any more
+  std::uint8_t level;
+  std::uint8_t unused;
+};
+static_assert(sizeof(TreeNodeHead) == 40);
+
+struct TreeRun {
+  std::uint64_t stamp;
+  std::uint64_t bytes;
+};
+
+/// A key or value as an entry has it.
+struct TreePart {
+  Bytes bytes;     ///< of the key or value itself, wherever it lies
+  Handle run = 0;  ///< 0: in the entry
+
+  [[nodiscard]] std::size_t stored_bytes() const noexcept {
+    return run != 0 ? sizeof(Handle) : bytes.size();
+  }
+};
+
+struct TreeEntry {
+  TreePart key;
+  TreePart value;
+  Bytes raw;  ///< as it lies in the node
+};
+
+/// Reads a node. Cheap to copy; valid as long as the node is.
+class TreeNode {
+ public:
+  TreeNode(const NodeMemory& memory, Handle handle) noexcept
+      : memory_(&memory), at_(memory.at(handle)) {
+    SEMEL_ASSERT(handle != 0);
+  }
+
+  [[nodiscard]] const TreeNodeHead& head() const noexcept {
+    return *reinterpret_cast<const TreeNodeHead*>(at_);
+  }
+  [[nodiscard]] unsigned entries() const noexcept { return head().entries; }
+  [[nodiscard]] bool is_leaf() const noexcept { return head().level == 0; }
+
+  [[nodiscard]] TreeEntry entry(unsigned index) const noexcept {
+    SEMEL_ASSERT(index < entries());
+    const char* const begin = at_ + place(index);
+    const char* at = begin;
+    TreeEntry entry;
+    const std::uint64_t key_bytes = varint(at);
+    const std::uint64_t value_bytes = varint(at);
+    entry.key = part(at, key_bytes);
+    entry.value = part(at, value_bytes);
+    entry.raw = {begin, static_cast<std::size_t>(at - begin)};
+    return entry;
+  }
+  [[nodiscard]] Bytes key(unsigned index) const noexcept {
+    const char* at = at_ + place(index);
+    const std::uint64_t key_bytes = varint(at);
+    static_cast<void>(varint(at));
+    return part(at, key_bytes).bytes;
+  }
+  [[nodiscard]] TreeChild child(unsigned index) const noexcept {
+    SEMEL_ASSERT(!is_leaf());
+    TreeChild child;
+    std::memcpy(&child, entry(index).value.bytes.data(), sizeof child);
+    return child;
+  }
+  /// The first entry whose key is not below `key`.
+  [[nodiscard]] unsigned lower_bound(Bytes key) const noexcept {
+    unsigned begin = 0;
+    for (unsigned count = entries(); count > 0;) {
+      const unsigned half = count / 2;
+      if (this->key(begin + half) < key) {
+        begin += half + 1;
+        count -= half + 1;
+      } else {
+        count = half;
+      }
+    }
+    return begin;
+  }
+  /// The child in which `key` is, if it is anywhere.
+  [[nodiscard]] unsigned child_for(Bytes key) const noexcept {
+    unsigned begin = 1;  // the first has no lower bound
+    for (unsigned count = entries() - 1; count > 0;) {
+      const unsigned half = count / 2;
+      if (this->key(begin + half) <= key) {
+        begin += half + 1;
+        count -= half + 1;
+      } else {
+        count = half;
+      }
+    }
+    return begin - 1;
+  }
+
+ private:
+  [[nodiscard]] std::uint16_t place(unsigned index) const noexcept {
+    std::uint16_t place;
+    std::memcpy(&place, at_ + sizeof(TreeNodeHead) + index * sizeof place, sizeof place);
+    return place;
+  }
+  [[nodiscard]] static std::uint64_t varint(const char*& at) noexcept {
+    auto byte = static_cast<std::uint8_t>(*at++);
+    std::uint64_t number = byte & 127;
+    for (unsigned shift = 7; byte >= 128; shift += 7) {
+      byte = static_cast<std::uint8_t>(*at++);
+      number |= std::uint64_t{byte & 127U} << shift;
+    }
+    return number;
+  }
+  /// Moves `at` behind it.
+  [[nodiscard]] TreePart part(const char*& at, std::uint64_t bytes) const noexcept {
+    if (bytes < tree_apart_min) {
+      const Bytes inside{at, bytes};
+      at += bytes;
+      return {inside, 0};
+    }
+    Handle run;
+    std::memcpy(&run, at, sizeof run);
+    at += sizeof run;
+    return {{memory_->at(run) + sizeof(TreeRun), bytes}, run};
+  }
+
+  const NodeMemory* memory_;
+  const char* at_;
+};
+
+}  // namespace semel::engine

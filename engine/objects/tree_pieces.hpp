@@ -1,0 +1,82 @@
+// What a node is made of while an edit writes it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "engine/objects/tree_node.hpp"
+
+namespace semel::engine {
+
+inline constexpr unsigned tree_entries_min = 8;
+inline constexpr std::size_t tree_bytes_min =
+    1024;  // a node with fewer entries and bytes joins its neighbour
+inline constexpr std::size_t place_bytes = sizeof(std::uint16_t);
+inline constexpr std::size_t raw_bytes_max =
+    std::size_t{2} * base::varint_bytes_max + (tree_apart_min - 1) * 2;
+static_assert(sizeof(TreeChild) < tree_apart_min);
+static_assert(sizeof(TreeNodeHead) + (tree_entries_max + 1) * (place_bytes + raw_bytes_max) <
+                  (1U << 16),
+              "places have 16 bits");
+
+/// An entry that a node is made of.
+struct Piece {
+  Bytes raw;
+  TreePart key;
+  TreePart value;
+  TreeSize size;  ///< of what lies below it
+};
+
+/// A node's pieces, with those that come and those of a neighbour.
+class Pieces {
+ public:
+  void add(const Piece& piece) noexcept {
+    SEMEL_ASSERT(count_ < all_.size());
+    all_[count_++] = piece;
+    bytes_ += piece.raw.size() + place_bytes;
+  }
+  [[nodiscard]] unsigned count() const noexcept { return count_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] const Piece& operator[](unsigned index) const noexcept { return all_[index]; }
+  void replace(unsigned index, const Piece& piece) noexcept {
+    bytes_ = bytes_ - all_[index].raw.size() + piece.raw.size();
+    all_[index] = piece;
+  }
+  [[nodiscard]] std::span<const Piece> part(unsigned begin, unsigned end) const noexcept {
+    return std::span{all_}.subspan(begin, end - begin);
+  }
+
+ private:
+  std::array<Piece, tree_entries_max * 2 + 2> all_;
+  unsigned count_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+/// What happens to the entries of a node: `removed` from `index` on go, and `pieces` come.
+struct NodeChange {
+  unsigned index = 0;
+  unsigned removed = 0;
+  unsigned added = 0;
+  std::array<Piece, 2> pieces{};
+  TreeSize delta{};  ///< may be below zero: it wraps around
+
+  [[nodiscard]] unsigned entries_of(const TreeNodeHead& head) const noexcept {
+    return head.entries - removed + added;
+  }
+  [[nodiscard]] std::size_t added_bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (unsigned i = 0; i < added; ++i) bytes += pieces[i].raw.size();
+    return bytes;
+  }
+};
+
+[[nodiscard]] inline Piece piece_of(const TreeNode& node, unsigned index) noexcept {
+  const TreeEntry entry = node.entry(index);
+  const TreeSize size = node.is_leaf()
+                            ? TreeSize{1, entry.key.bytes.size() + entry.value.bytes.size()}
+                            : node.child(index).size;
+  return {entry.raw, entry.key, entry.value, size};
+}
+
+}  // namespace semel::engine

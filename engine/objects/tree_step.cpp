@@ -1,0 +1,321 @@
+#include "engine/objects/tree_step.hpp"
+
+#include <algorithm>
+
+namespace semel::engine {
+
+namespace {
+
+TreeSize minus(TreeSize one, const TreeSize& other) noexcept {
+  return one -= other;
+}
+
+/// The shortest prefix of `right` that is above `left`. `left` is below `right`.
+Bytes bound_between(Bytes left, Bytes right) noexcept {
+  const auto at = std::mismatch(left.begin(), left.end(), right.begin(), right.end()).second;
+  return right.substr(0, static_cast<std::size_t>(at - right.begin()) + 1);
+}
+
+}  // namespace
+
+Bytes TreeStep::to_leaf(Bytes key) noexcept {
+  for (Handle handle = draft_.root;;) {
+    const TreeNode node{memory_, handle};
+    SEMEL_ASSERT(depth_ < tree_levels_max);
+    const unsigned index = node.is_leaf() ? node.lower_bound(key) : node.child_for(key);
+    path_[depth_++] = {handle, index};
+    if (node.is_leaf()) return index < node.entries() ? node.key(index) : Bytes{};
+    handle = node.child(index).node;
+  }
+}
+
+TreeChange TreeStep::put(Bytes key, Bytes value) {
+  const TreeSize size{1, key.size() + value.size()};
+  NodeChange change{.added = 1, .delta = size};
+  TreePart old_key;
+  bool found = false;
+  if (draft_.root != 0) {
+    const Bytes at = to_leaf(key);
+    const TreeNode leaf = node(depth_ - 1);
+    change.index = path_[depth_ - 1].index;
+    found = change.index < leaf.entries() && at == key;
+    if (found) {
+      const TreeEntry old = leaf.entry(change.index);
+      if (old.value.bytes == value) return TreeChange::nothing;
+      old_key = old.key;
+      drop(old.value.run);
+      change.removed = 1;
+      change.delta = minus(size, {1, key.size() + old.value.bytes.size()});
+    }
+  }
+  if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
+  const TreePart new_key = found ? old_key : maker_.part(key);
+  const TreePart new_value = maker_.part(value);
+  if (maker_.failed()) return finish(TreeChange::no_memory, false);
+  change.pieces[0] = maker_.piece(new_key, new_value, size);
+  return finish(found ? TreeChange::replaced : TreeChange::added, apply(change));
+}
+
+TreeChange TreeStep::erase(Bytes key) {
+  if (draft_.root == 0) return TreeChange::nothing;
+  const Bytes at = to_leaf(key);
+  const TreeNode leaf = node(depth_ - 1);
+  const unsigned index = path_[depth_ - 1].index;
+  if (index == leaf.entries() || at != key) return TreeChange::nothing;
+  if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
+  const TreeEntry old = leaf.entry(index);
+  drop(old.key.run);
+  drop(old.value.run);
+  const TreeSize size{1, key.size() + old.value.bytes.size()};
+  return finish(TreeChange::erased,
+                apply({.index = index, .removed = 1, .delta = minus({}, size)}));
+}
+
+TreeChange TreeStep::finish(TreeChange change, bool done) {
+  if (!done) {
+    maker_.free_all();
+    return TreeChange::no_memory;
+  }
+  for (unsigned i = 0; i < gone_count_; ++i) draft_.drop(gone_[i]);
+  return change;
+}
+
+bool TreeStep::apply(NodeChange change) {
+  if (depth_ == 0) {
+    draft_.root = maker_.node(0, {change.pieces.data(), 1}, false).node;
+    return !maker_.failed();
+  }
+  for (unsigned level = depth_; level-- > 0;) {
+    if (changes_in_place(level, change)) {
+      change_in_place(level, change);
+      add_to_parents(level, change.delta);
+      return true;
+    }
+    if (!(is_plain(level, change) ? copy(level, change) : rewrite(level, change))) return false;
+  }
+  return true;
+}
+
+// --- in place -------------------------------------------------------------------------------
+
+bool TreeStep::changes_in_place(unsigned level, const NodeChange& change) const noexcept {
+  if (!draft_.is_fresh(path_[level].node)) return false;
+  if (has_same_bytes(level, change)) return true;
+  const TreeNodeHead& head = node(level).head();
+  const unsigned entries = change.entries_of(head);
+  if (entries > head.places || head.used + change.added_bytes() > head.room) return false;
+  // A first child has no bound, and a small node joins its neighbour: rewrite() sees to both.
+  if (head.level > 0 && change.index == 0 && change.added == 0) return false;
+  return change.added >= change.removed || entries >= tree_entries_min;
+}
+
+/// One entry takes the place of another and is as long: above the leaves nearly always.
+bool TreeStep::has_same_bytes(unsigned level, const NodeChange& change) const noexcept {
+  return change.removed == 1 && change.added == 1 &&
+         node(level).entry(change.index).raw.size() == change.pieces[0].raw.size();
+}
+
+void TreeStep::change_in_place(unsigned level, const NodeChange& change) noexcept {
+  char* const to = memory_.writable(path_[level].node);
+  auto& head = *reinterpret_cast<TreeNodeHead*>(to);
+  head.size += change.delta;
+  if (has_same_bytes(level, change)) {
+    const Bytes raw = change.pieces[0].raw;
+    std::memcpy(const_cast<char*>(node(level).entry(change.index).raw.data()), raw.data(),
+                raw.size());
+    return;
+  }
+  for (unsigned i = 0; i < change.removed; ++i) {
+    head.dead += static_cast<std::uint16_t>(node(level).entry(change.index + i).raw.size());
+  }
+  char* const places = to + sizeof(TreeNodeHead);
+  const unsigned behind = change.index + change.removed;
+  SEMEL_ASSERT(behind <= head.entries);
+  std::memmove(places + (change.index + change.added) * place_bytes, places + behind * place_bytes,
+               (head.entries - behind) * place_bytes);
+  head.entries = static_cast<std::uint16_t>(change.entries_of(head));
+  for (unsigned i = 0; i < change.added; ++i) {
+    NodeMaker::append(to, change.index + i, change.pieces[i].raw);
+  }
+}
+
+/// The parents of a fresh node are fresh.
+void TreeStep::add_to_parents(unsigned level, const TreeSize& delta) noexcept {
+  while (level-- > 0) {
+    SEMEL_ASSERT(draft_.is_fresh(path_[level].node));
+    reinterpret_cast<TreeNodeHead*>(memory_.writable(path_[level].node))->size += delta;
+    const TreeEntry entry = node(level).entry(path_[level].index);
+    TreeChild child = node(level).child(path_[level].index);
+    child.size += delta;
+    std::memcpy(const_cast<char*>(entry.value.bytes.data()), &child, sizeof child);
+  }
+}
+
+// --- anew -----------------------------------------------------------------------------------
+
+/// Whether the node with the change is one node, and none of its entries is written otherwise.
+bool TreeStep::is_plain(unsigned level, const NodeChange& change) const noexcept {
+  const TreeNodeHead& head = node(level).head();
+  if (head.dead != 0) return false;
+  const unsigned entries = head.entries - change.removed + change.added;
+  std::size_t bytes = head.used + change.added * place_bytes;
+  for (unsigned i = 0; i < change.added; ++i) bytes += change.pieces[i].raw.size();
+  if (entries > tree_entries_max || bytes > tree_node_bytes) return false;
+  if (change.added >= change.removed) return true;
+  const bool is_first_child = head.level > 0 && change.index == 0;
+  return entries >= tree_entries_min && !is_first_child;
+}
+
+/// With a copy that does not look at the entries that stay.
+bool TreeStep::copy(unsigned level, NodeChange& change) {
+  const Handle from = path_[level].node;
+  const NodeMaker::Made made = maker_.copy(from, change, draft_.is_fresh(from));
+  if (maker_.failed()) return false;
+  drop(from);
+  return to_parent(level, made, change);
+}
+
+/// The parent's change when a node has become another one.
+bool TreeStep::to_parent(unsigned level, const NodeMaker::Made& made, NodeChange& change) {
+  if (level == 0) return set_root(made.node);
+  const unsigned index = path_[level - 1].index;
+  change = {.index = index, .removed = 1, .added = 1, .delta = change.delta};
+  change.pieces[0] = maker_.child_piece(node(level - 1).entry(index).key, made);
+  return true;
+}
+
+/// Writes the node anew, as one or two or none, and makes `change` what its parent has to do.
+bool TreeStep::rewrite(unsigned level, NodeChange& change) {
+  Pieces pieces;
+  collect(level, change, pieces);
+  const bool with_room = draft_.is_fresh(path_[level].node);  // it is changed again and again
+  const std::uint8_t height = node(level).head().level;
+  const bool is_root = level == 0;
+  drop(path_[level].node);
+  NodeChange above{.delta = change.delta};
+  TreePart bound;  // of the first node
+  if (!is_root) {
+    above.index = path_[level - 1].index;
+    above.removed = 1;
+    if (is_too_small(level, pieces, change)) join(level, pieces, above);
+    bound = node(level - 1).entry(above.index).key;
+  }
+  if (pieces.count() == 0) {
+    drop(bound.run);
+    if (is_root) draft_.root = 0;
+    change = above;
+    return true;
+  }
+  if (is_root && height > 0 && pieces.count() == 1) return drop_root(pieces[0]), true;
+
+  const unsigned split = split_at(pieces, change);
+  TreePart second_bound;
+  if (split < pieces.count()) {
+    if (height == 0) {
+      second_bound =
+          maker_.part(bound_between(pieces[split - 1].key.bytes, pieces[split].key.bytes));
+    } else {  // it moves up: a first child has none
+      second_bound = pieces[split].key;
+      pieces.replace(split, maker_.piece({}, pieces[split].value, pieces[split].size));
+    }
+  }
+  const NodeMaker::Made first = maker_.node(height, pieces.part(0, split), with_room);
+  if (is_root && split == pieces.count()) return set_root(first.node);
+  above.pieces[above.added++] = maker_.child_piece(bound, first);
+  if (split < pieces.count()) {
+    const NodeMaker::Made second =
+        maker_.node(height, pieces.part(split, pieces.count()), with_room);
+    above.pieces[above.added++] = maker_.child_piece(second_bound, second);
+  }
+  if (is_root) {
+    const auto higher = static_cast<std::uint8_t>(height + 1);
+    return set_root(maker_.node(higher, {above.pieces.data(), above.added}, with_room).node);
+  }
+  change = above;
+  return !maker_.failed();
+}
+
+bool TreeStep::set_root(Handle root) noexcept {
+  if (!maker_.failed()) draft_.root = root;
+  return !maker_.failed();
+}
+
+/// The node's entries with the change, and without a bound of the first child.
+void TreeStep::collect(unsigned level, const NodeChange& change, Pieces& pieces) noexcept {
+  const TreeNode from = node(level);
+  const auto take = [&](unsigned begin, unsigned end) {
+    for (unsigned i = begin; i < end; ++i) pieces.add(piece_of(from, i));
+  };
+  take(0, change.index);
+  for (unsigned i = 0; i < change.added; ++i) pieces.add(change.pieces[i]);
+  take(change.index + change.removed, from.entries());
+  if (from.is_leaf() || pieces.count() == 0 || pieces[0].key.bytes.empty()) return;
+  drop(pieces[0].key.run);
+  pieces.replace(0, maker_.piece({}, pieces[0].value, pieces[0].size));
+}
+
+bool TreeStep::is_too_small(unsigned level, const Pieces& pieces,
+                            const NodeChange& change) const noexcept {
+  return change.removed > change.added && pieces.count() < tree_entries_min &&
+         pieces.bytes() < tree_bytes_min && node(level - 1).entries() > 1;
+}
+
+/// Takes the entries of a neighbour in, which then goes as well.
+void TreeStep::join(unsigned level, Pieces& pieces, NodeChange& above) noexcept {
+  const TreeNode parent = node(level - 1);
+  const unsigned own = path_[level - 1].index;
+  const bool is_right = own + 1 < parent.entries();  // the neighbour
+  const unsigned right = is_right ? own + 1 : own;
+  const TreePart bound = parent.entry(right).key;
+  const Handle other = parent.child(is_right ? own + 1 : own - 1).node;
+  const TreeNode neighbour{memory_, other};
+  Pieces all;
+  // Above the leaves the bound comes down to the child that was first in the right node, unless
+  // nothing is left before it.
+  bool is_used = false;
+  const auto add = [&](const Piece& from, bool is_right_first) {
+    const bool takes_bound = is_right_first && !neighbour.is_leaf() && all.count() > 0;
+    is_used |= takes_bound;
+    all.add(takes_bound ? maker_.piece(bound, from.value, from.size) : from);
+  };
+  const auto add_neighbour = [&] {
+    for (unsigned i = 0; i < neighbour.entries(); ++i) {
+      add(piece_of(neighbour, i), is_right && i == 0);
+    }
+  };
+  if (!is_right) add_neighbour();
+  for (unsigned i = 0; i < pieces.count(); ++i) add(pieces[i], !is_right && i == 0);
+  if (is_right) add_neighbour();
+  if (!is_used) drop(bound.run);
+  drop(other);
+  pieces = all;
+  above.index = right - 1;
+  above.removed = 2;
+}
+
+/// The entries of the first node; all of them: they fit into one.
+unsigned TreeStep::split_at(const Pieces& pieces, const NodeChange& change) noexcept {
+  const unsigned count = pieces.count();
+  if (count < 2 || (count <= tree_entries_max && pieces.bytes() <= tree_node_bytes)) return count;
+  // Elements in order fill their nodes: a full node begins another one at its end or begin.
+  if (count <= tree_entries_max + 1 && change.added > change.removed) {
+    if (change.index + change.added == count) return count - 1;
+    if (change.index == 0) return 1;
+  }
+  unsigned split = 1;
+  for (std::size_t bytes = pieces[0].raw.size() + place_bytes;
+       split < count - 1 && bytes * 2 < pieces.bytes(); ++split) {
+    bytes += pieces[split].raw.size() + place_bytes;
+  }
+  return std::clamp(split, count > tree_entries_max ? count - tree_entries_max : 1,
+                    tree_entries_max);
+}
+
+/// A root with one child is none.
+void TreeStep::drop_root(const Piece& only) noexcept {
+  TreeChild child;
+  std::memcpy(&child, only.value.bytes.data(), sizeof child);
+  draft_.root = child.node;
+}
+
+}  // namespace semel::engine

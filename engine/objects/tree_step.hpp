@@ -1,0 +1,67 @@
+// One put or erase of an edit.
+#pragma once
+
+#include "engine/objects/node_maker.hpp"
+#include "engine/objects/tree_draft.hpp"
+
+namespace semel::engine {
+
+/// One put or erase. The change of a node leads to the change of its parent. All memory is taken
+/// before anything is changed.
+class TreeStep {
+ public:
+  explicit TreeStep(TreeDraft& draft) noexcept
+      : draft_(draft), memory_(draft.memory), maker_(draft.memory, draft.stamp) {}
+  TreeStep(const TreeStep&) = delete;
+  TreeStep& operator=(const TreeStep&) = delete;
+
+  TreeChange put(Bytes key, Bytes value);
+  TreeChange erase(Bytes key);
+
+ private:
+  struct Place {
+    Handle node;
+    unsigned index;
+  };
+  [[nodiscard]] TreeNode node(unsigned level) const noexcept {
+    return {memory_, path_[level].node};
+  }
+  [[nodiscard]] Bytes to_leaf(Bytes key) noexcept;
+  /// For each level a node, a neighbour and two bounds; and the runs of an element.
+  [[nodiscard]] std::size_t dropped_max() const noexcept { return depth_ * 4 + 2; }
+  TreeChange finish(TreeChange change, bool done);
+
+  /// Applies `change` to the leaf, and to each node above the change that it needs then.
+  [[nodiscard]] bool apply(NodeChange change);
+  [[nodiscard]] bool changes_in_place(unsigned level, const NodeChange& change) const noexcept;
+  [[nodiscard]] bool has_same_bytes(unsigned level, const NodeChange& change) const noexcept;
+  void change_in_place(unsigned level, const NodeChange& change) noexcept;
+  void add_to_parents(unsigned level, const TreeSize& delta) noexcept;
+  [[nodiscard]] bool is_plain(unsigned level, const NodeChange& change) const noexcept;
+  [[nodiscard]] bool copy(unsigned level, NodeChange& change);
+  [[nodiscard]] bool to_parent(unsigned level, const NodeMaker::Made& made, NodeChange& change);
+  [[nodiscard]] bool rewrite(unsigned level, NodeChange& change);
+  void collect(unsigned level, const NodeChange& change, Pieces& pieces) noexcept;
+  [[nodiscard]] bool is_too_small(unsigned level, const Pieces& pieces,
+                                  const NodeChange& change) const noexcept;
+  void join(unsigned level, Pieces& pieces, NodeChange& above) noexcept;
+  [[nodiscard]] static unsigned split_at(const Pieces& pieces, const NodeChange& change) noexcept;
+  void drop_root(const Piece& only) noexcept;
+
+  [[nodiscard]] bool set_root(Handle root) noexcept;
+  void drop(Handle handle) noexcept {
+    if (handle == 0) return;
+    SEMEL_ASSERT(gone_count_ < gone_.size());
+    gone_[gone_count_++] = handle;
+  }
+
+  TreeDraft& draft_;
+  NodeMemory& memory_;
+  NodeMaker maker_;
+  std::array<Place, tree_levels_max> path_;
+  unsigned depth_ = 0;
+  std::array<Handle, tree_levels_max * 4 + 2> gone_;
+  unsigned gone_count_ = 0;
+};
+
+}  // namespace semel::engine
