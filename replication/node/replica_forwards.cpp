@@ -43,21 +43,20 @@ bool ReplicaLoop::is_known(const Command& command) const {
 }
 
 /// Of a member, and yet read as if it were hostile: an entry that no replica can read stops all.
-Result<Proposal> ReplicaLoop::read_proposal(NodeId from, Bytes bytes) const {
+Result<Proposal> ReplicaLoop::read_proposal(NodeId from, std::string bytes) const {
   SEMEL_TRY(content, read_forward(from, bytes));
   if (!is_known(content.command)) return Error{ErrorCode::bad_encoding, {}};
   // Only who leads has looked whether all members know it.
-  if (std::holds_alternative<FeatureLevelCommand>(content.command.what)) {
-    return Error{ErrorCode::not_leader, {}};
-  }
+  const bool raises = std::holds_alternative<FeatureLevelCommand>(content.command.what);
+  if (raises || !core_->is_leader()) return Error{ErrorCode::not_leader, {}};
   // Below it a node of an earlier release would stop at it. What this leader has not applied yet
   // may raise the level: it is asked again.
   if (const FeatureLevel needed = level_of(content.command);
       needed > feature_level_first && state_->level() < needed) {
     return Error{ErrorCode::not_leader, {}};
   }
-  SEMEL_TRY(prepared, prepare(content.command));
-  if (!core_->is_leader()) return Error{ErrorCode::not_leader, {}};
+  bytes.erase(0, content.begin);  // the command is not read any more, but for its size
+  SEMEL_TRY(prepared, prepare(content.command, std::move(bytes)));
   if (prepared.bytes.size() > command_bytes_max(options_)) {
     return Error{ErrorCode::value_too_long, {}};
   }
@@ -85,7 +84,7 @@ void ReplicaLoop::take_forward(NodeId from, Forward forward) {
     if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
     return read(reply, {});
   }
-  Result<Proposal> proposal = read_proposal(from, forward.bytes);
+  Result<Proposal> proposal = read_proposal(from, std::move(forward.bytes));
   if (!proposal.ok()) return reply(proposal.error());
   proposal->done = {reply, ErrorCode::outcome_unknown};
   submit(*std::move(proposal));

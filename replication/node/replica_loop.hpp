@@ -148,7 +148,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   /// Whether every replica can carry it out: else one message of a member would stop them all.
   [[nodiscard]] bool is_known(const Command& command) const;
   /// What a peer has sent, with the peer as its origin. Errors: those of its answer.
-  [[nodiscard]] Result<Proposal> read_proposal(NodeId from, Bytes bytes) const;
+  [[nodiscard]] Result<Proposal> read_proposal(NodeId from, std::string bytes) const;
   void take_proposal_reply(Proposal proposal, ForwardAnswer content);
   void show_when_applied(LogIndex index, AppliedWaits::Wait wait);
   [[nodiscard]] std::uint64_t answer_patience() const noexcept {

@@ -41,9 +41,10 @@ Result<ForwardContent> read_forward(NodeId from, Bytes bytes) {
   }
   Bytes rest = fields.rest();
   if (!fields.is_good()) return Error{ErrorCode::bad_encoding, {}};
+  const std::size_t begin = bytes.size() - rest.size();
   SEMEL_TRY(command, decode(rest));
   if (!rest.empty() || !is_of(from, command)) return Error{ErrorCode::bad_encoding, {}};
-  return ForwardContent{std::move(command), origin};
+  return ForwardContent{std::move(command), begin, origin};
 }
 
 std::string forward_reply_bytes(const Result<Answer>& answer, LogIndex index) {

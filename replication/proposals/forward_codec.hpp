@@ -8,6 +8,7 @@
 // Whose command it is is known by the connection that it comes from, and is not asked.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "replication/core/types.hpp"
@@ -17,7 +18,8 @@
 namespace semel::replication {
 
 struct ForwardContent {
-  Command command;  ///< points into the bytes that were read
+  Command command;    ///< points into the bytes that were read
+  std::size_t begin;  ///< of the command's bytes in them; they end together
   Origin origin;
 };
 struct ForwardAnswer {

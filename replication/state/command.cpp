@@ -80,10 +80,8 @@ void all(Fields& fields, StoreCommand& command) {
   fields.number(op.amount);
   fields.number(op.end);
   perhaps(fields, command.arithmetic, [](auto& f, Arithmetic& a) { arithmetic(f, a); });
-  if constexpr (std::is_same_v<Fields, FieldReader>) {
-    const bool counts = op.verb == Verb::incr_by_float || op.verb == Verb::increx;
-    if (!is_write(op.verb) || counts != command.arithmetic.has_value()) fields.fail();
-  }
+  const bool counts = op.verb == Verb::incr_by_float || op.verb == Verb::increx;
+  if (!is_write(op.verb) || counts != command.arithmetic.has_value()) fields.fail();
 }
 
 template <class Fields>
@@ -134,11 +132,9 @@ void all(Fields& fields, HashCommand& command) {
   keys(fields, command.fields);
   fields.number(command.amount);
   fields.real(command.by_float);
-  if constexpr (std::is_same_v<Fields, FieldReader>) {
-    const bool has_one =
-        command.what != HashCommand::What::set && command.what != HashCommand::What::erase;
-    if (has_one && command.pairs.size() != 1) fields.fail();
-  }
+  const bool has_one =
+      command.what != HashCommand::What::set && command.what != HashCommand::What::erase;
+  if (has_one && command.pairs.size() != 1) fields.fail();
 }
 
 template <class Fields>
@@ -194,6 +190,7 @@ void all(Fields& fields, OperatorCommand& command) {
 }
 
 void policy(FieldWriter& fields, const Policy& value) {
+  if (!engine::check_policy(value)) fields.fail();
   fields.bytes(engine::encode_policy(value));
 }
 void policy(FieldReader& fields, Policy& value) {
@@ -239,21 +236,17 @@ void all(Fields& fields, RequestCommand& command) {
     f.number(item.version);
   });
   list(fields, command.requests, [](auto& f, std::vector<Bytes>& words) { keys(f, words); });
-  if constexpr (std::is_same_v<Fields, FieldReader>) {
-    const auto is_empty = [](const std::vector<Bytes>& words) { return words.empty(); };
-    const std::vector<std::vector<Bytes>>& requests = command.requests;
-    if (command.dialect < 2 || std::any_of(requests.begin(), requests.end(), is_empty)) {
-      fields.fail();
-    }
+  const auto is_empty = [](const std::vector<Bytes>& words) { return words.empty(); };
+  const std::vector<std::vector<Bytes>>& requests = command.requests;
+  if (command.dialect < 2 || std::any_of(requests.begin(), requests.end(), is_empty)) {
+    fields.fail();
   }
 }
 
 template <class Fields>
 void all(Fields& fields, FeatureLevelCommand& command) {
   fields.number(command.level);
-  if constexpr (std::is_same_v<Fields, FieldReader>) {
-    if (command.level == 0) fields.fail();
-  }
+  if (command.level == 0) fields.fail();
 }
 
 template <class Fields>
@@ -263,20 +256,27 @@ void all(Fields& fields, LibraryCommand& command) {
   fields.bytes(command.name);
   list(fields, command.libraries,
        [](auto& f, LibraryCommand::Library& library) { all(f, library); });
-  if constexpr (std::is_same_v<Fields, FieldReader>) {
-    const bool has_one = command.what == What::load || command.what == What::load_and_replace;
-    const bool has_none = command.what == What::remove || command.what == What::flush;
-    const std::size_t count = command.libraries.size();
-    if ((has_one && count != 1) || (has_none && count != 0)) fields.fail();
-  }
+  const bool has_one = command.what == What::load || command.what == What::load_and_replace;
+  const bool has_none = command.what == What::remove || command.what == What::flush;
+  const std::size_t count = command.libraries.size();
+  if ((has_one && count != 1) || (has_none && count != 0)) fields.fail();
 }
 
 void put(FieldWriter& fields, const Command& command);
 bool get(FieldReader& fields, Command& command, bool in_section);
 
+[[nodiscard]] bool may_be_in_section(const Command& command) noexcept {
+  return !std::holds_alternative<SectionCommand>(command.what) &&
+         !std::holds_alternative<FeatureLevelCommand>(command.what) &&
+         !std::holds_alternative<LibraryCommand>(command.what);
+}
+
 void all(FieldWriter& fields, SectionCommand& command) {
   static_cast<void>(fields.count(command.commands.size()));
-  for (const Command& each : command.commands) put(fields, each);
+  for (const Command& each : command.commands) {
+    if (!may_be_in_section(each)) return fields.fail();
+    put(fields, each);
+  }
 }
 
 /// Sets `command` to the alternative of this place in the variant, and reads its fields.
@@ -300,11 +300,6 @@ void get_at(FieldReader& fields, Command& command, std::size_t place, bool in_se
 }
 
 constexpr std::size_t last_place = std::variant_size_v<decltype(Command::what)> - 1;
-
-[[nodiscard]] bool may_be_in_section(const Command& command) noexcept {
-  return !std::holds_alternative<FeatureLevelCommand>(command.what) &&
-         !std::holds_alternative<LibraryCommand>(command.what);
-}
 
 bool get(FieldReader& fields, Command& command, bool in_section) {
   std::uint8_t place = 0;
@@ -371,9 +366,10 @@ std::size_t versions_of(const Command& command) noexcept {
   return std::visit(Versions{}, command.what);
 }
 
-void encode(const Command& command, std::string& to) {
+bool encode(const Command& command, std::string& to) {
   FieldWriter fields{to};
   put(fields, command);
+  return fields.is_good();
 }
 
 Result<Command> decode(Bytes& from) {

@@ -16,8 +16,8 @@ namespace semel::replication {
 /// The first level of features whose releases know it.
 [[nodiscard]] FeatureLevel level_of(const Command& command) noexcept;
 
-/// Appends the command's bytes.
-void encode(const Command& command, std::string& to);
+/// Appends the command's bytes. False: decode() would refuse them, as a value is out of its range.
+[[nodiscard]] bool encode(const Command& command, std::string& to);
 /// Reads a command from the front of `from`, and takes it off. It points into it. Errors:
 /// bad_encoding: an unknown command, a value out of its range, or bytes that end too soon; says
 /// which.

@@ -1,6 +1,7 @@
 #include "replication/state/entry.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -35,6 +36,13 @@ Result<Origin> take_origin(Bytes& from) {
   return origin;
 }
 
+Result<std::size_t> checked_versions(const Command& command) {
+  const std::size_t versions = versions_of(command);
+  if (versions <= entry_versions_max) return versions;
+  return Error{ErrorCode::too_many_keys, std::to_string(versions) + " changes in one command, " +
+                                             std::to_string(entry_versions_max) + " at most"};
+}
+
 }  // namespace
 
 EntryBuilder::EntryBuilder(std::int64_t unix_ms, std::uint64_t secret) {
@@ -45,18 +53,21 @@ EntryBuilder::EntryBuilder(std::int64_t unix_ms, std::uint64_t secret) {
 }
 
 Result<PreparedCommand> prepare(const Command& command) {
-  PreparedCommand made;
-  made.versions = versions_of(command);
-  if (made.versions > entry_versions_max) {
-    return Error{ErrorCode::too_many_keys, std::to_string(made.versions) +
-                                               " changes in one command, " +
-                                               std::to_string(entry_versions_max) + " at most"};
-  }
-  encode(command, made.bytes);
+  SEMEL_TRY(versions, checked_versions(command));
+  constexpr std::size_t usual_bytes = 128;  // one allocation for most commands
+  std::string bytes;
+  bytes.reserve(usual_bytes);
   // Every replica would stop at an entry that it cannot read.
-  Bytes written = made.bytes;
-  SEMEL_CHECK(decode(written));
-  return made;
+  if (!encode(command, bytes)) {
+    return Error{ErrorCode::bad_encoding, "command " + std::to_string(command.what.index()) +
+                                              " of the log: one of its values is out of its range"};
+  }
+  return PreparedCommand{std::move(bytes), versions};
+}
+
+Result<PreparedCommand> prepare(const Command& command, std::string bytes) {
+  SEMEL_TRY(versions, checked_versions(command));
+  return PreparedCommand{std::move(bytes), versions};
 }
 
 bool EntryBuilder::add(const PreparedCommand& command, Origin origin) {

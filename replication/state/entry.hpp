@@ -40,6 +40,8 @@ struct PreparedCommand {
 /// Errors: too_many_keys (it needs more versions than an entry has), bad_encoding (no replica could
 /// read it).
 [[nodiscard]] Result<PreparedCommand> prepare(const Command& command);
+/// The same of a command that was read from `bytes`, all of them.
+[[nodiscard]] Result<PreparedCommand> prepare(const Command& command, std::string bytes);
 
 /// Made by the leader. Belongs to one thread.
 class EntryBuilder {

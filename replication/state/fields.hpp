@@ -24,7 +24,8 @@ inline constexpr std::size_t items_max =
 /// Of a real number as text.
 inline constexpr std::size_t real_bytes_max = 64;
 
-/// Numbers take seven bits a byte, the lowest first; signed ones in zigzag.
+/// Numbers take seven bits a byte, the lowest first; signed ones in zigzag. Remembers whether a
+/// FieldReader would refuse one of the values; the others are written all the same.
 class FieldWriter {
  public:
   explicit FieldWriter(std::string& to) noexcept : to_(to) {}
@@ -36,7 +37,11 @@ class FieldWriter {
   void number(std::int64_t value) {
     number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
   }
-  void small(std::uint8_t value, std::uint8_t) { to_.push_back(static_cast<char>(value)); }
+  /// At most `largest`.
+  void small(std::uint8_t value, std::uint8_t largest) {
+    if (value > largest) fail();
+    to_.push_back(static_cast<char>(value));
+  }
   void flag(bool value) { to_.push_back(value ? 1 : 0); }
   void bytes(Bytes value) {
     number(std::uint64_t{value.size()});
@@ -60,13 +65,18 @@ class FieldWriter {
   void array(const Array& value) {
     to_.append(reinterpret_cast<const char*>(value.data()), value.size());
   }
+  /// At most items_max.
   [[nodiscard]] std::size_t count(std::size_t size) {
+    if (size > items_max) fail();
     number(std::uint64_t{size});
     return size;
   }
+  void fail() noexcept { is_good_ = false; }
+  [[nodiscard]] bool is_good() const noexcept { return is_good_; }
 
  private:
   std::string& to_;
+  bool is_good_ = true;
 };
 
 /// Remembers the first field that cannot be read; those behind it are left as they are.

@@ -4,8 +4,6 @@
 //   function   name | whether it has a description, description | flags
 #pragma once
 
-#include <type_traits>
-
 #include "engine/logged/command.hpp"
 #include "replication/state/fields.hpp"
 
@@ -18,9 +16,7 @@ void all(Fields& fields, LibraryCommand::Function& function) {
   auto flags = static_cast<std::uint8_t>(function.flags);
   fields.small(flags, library_flags_end - 1);
   function.flags = flags;
-  if constexpr (std::is_same_v<Fields, FieldReader>) {
-    if (!is_library_name(function.name)) fields.fail();
-  }
+  if (!is_library_name(function.name)) fields.fail();
 }
 
 template <class Fields>
@@ -30,9 +26,7 @@ void all(Fields& fields, LibraryCommand::Library& library) {
   fields.number(library.body_begin);
   list(fields, library.functions,
        [](auto& f, LibraryCommand::Function& function) { all(f, function); });
-  if constexpr (std::is_same_v<Fields, FieldReader>) {
-    if (!is_library_name(library.name) || library.body_begin > library.code.size()) fields.fail();
-  }
+  if (!is_library_name(library.name) || library.body_begin > library.code.size()) fields.fail();
 }
 
 /// Points into `text`.

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "replication/state/fields.hpp"
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
 #include "semel/store.hpp"
@@ -372,6 +373,65 @@ TEST_CASE("replica: a command that no replica could read is refused before it is
   CHECK(*builder.add(set("k", "v")));
 }
 
+namespace {
+
+/// Commands with one value out of its range, or one more or less than there may be.
+std::vector<Command> unreadable_commands() {
+  std::vector<Command> all;
+  const auto store = [&](Verb verb, auto&& spoil) {
+    StoreCommand command{.op = {.verb = verb, .key = "k"}};
+    spoil(command);
+    all.push_back({command});
+  };
+  const auto one = [&](auto command, auto&& spoil) {
+    spoil(command);
+    all.push_back({std::move(command)});
+  };
+  store(Verb::get, [](StoreCommand&) {});
+  store(Verb::increx, [](StoreCommand&) {});
+  store(Verb::set, [](StoreCommand& c) { c.arithmetic.emplace(); });
+  store(Verb::set, [](StoreCommand& c) { c.op.db = limits::db_count; });
+  store(static_cast<Verb>(200), [](StoreCommand&) {});
+  one(SetManyCommand{}, [](SetManyCommand& c) { c.condition = Condition::if_version; });
+  one(HashCommand{}, [](HashCommand& c) { c.fields.resize(items_max + 1); });
+  one(HashCommand{.what = HashCommand::What::add}, [](HashCommand&) {});
+  one(HashCommand{.what = HashCommand::What::add_float}, [](HashCommand& c) { c.pairs.resize(2); });
+  one(TransferCommand{}, [](TransferCommand& c) { c.to_db = limits::db_count; });
+  one(NamespaceCommand{.name = "n"}, [](NamespaceCommand& c) { c.policy.lease = Millis{-1}; });
+  one(NamespaceCommand{.name = "n"}, [](NamespaceCommand& c) { c.policy.db = limits::db_count; });
+  one(OwnerCommand{}, [](OwnerCommand& c) { c.call.keeping = static_cast<ResultKeeping>(99); });
+  one(RequestCommand{}, [](RequestCommand& c) { c.dialect = 1; });
+  one(RequestCommand{}, [](RequestCommand& c) { c.requests.resize(1); });
+  one(FeatureLevelCommand{}, [](FeatureLevelCommand&) {});
+  using Change = LibraryChange::What;
+  one(LibraryCommand{.what = Change::load}, [](LibraryCommand&) {});
+  one(LibraryCommand{.what = Change::flush}, [](LibraryCommand& c) { c.libraries.resize(1); });
+  one(LibraryCommand{.what = Change::load},
+      [](LibraryCommand& c) { c.libraries = {{.name = "n", .code = "", .body_begin = 1}}; });
+  one(LibraryCommand{.what = Change::load}, [](LibraryCommand& c) {
+    c.libraries = {{.name = "n", .code = ""}};
+    c.libraries[0].functions = {{.name = "a name with blanks"}};
+  });
+  for (const Command& each : {Command{SectionCommand{}}, Command{FeatureLevelCommand{1}},
+                              Command{LibraryCommand{.what = Change::flush}}}) {
+    all.push_back({SectionCommand{{each}}});
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("replica: a command is refused exactly where no replica could read it", "[replica]") {
+  for (const Command& each : unreadable_commands()) {
+    std::string bytes;
+    INFO("command " << each.what.index());
+    CHECK_FALSE(encode(each, bytes));
+    Bytes rest{bytes};
+    CHECK_FALSE(decode(rest).ok());
+    CHECK(prepare(each).error().code == ErrorCode::bad_encoding);
+  }
+}
+
 TEST_CASE("replica: an entry of a later format is named", "[replica]") {
   const auto made = replica();
   std::string entry = entry_of({set("k", "v")});
@@ -384,13 +444,13 @@ TEST_CASE("replica: a command is read as it was written", "[replica]") {
   for (int i = 0; i < 5'000; ++i) {
     const Command command = commands.next();
     std::string bytes;
-    encode(command, bytes);
+    REQUIRE(encode(command, bytes));
     Bytes rest{bytes};
     const auto found = decode(rest);
     REQUIRE(found.ok());
     CHECK(rest.empty());
     std::string again;
-    encode(*found, again);
+    REQUIRE(encode(*found, again));
     CHECK(again == bytes);
     CHECK(versions_of(*found) == versions_of(command));
   }
@@ -399,11 +459,11 @@ TEST_CASE("replica: a command is read as it was written", "[replica]") {
 TEST_CASE("replica: a real number is written and read alike in every locale", "[replica]") {
   const auto written = [](long double value) {
     std::string bytes;
-    encode(Command{HashCommand{.what = HashCommand::What::add_float,
-                               .key = "h",
-                               .pairs = {{"f", ""}},
-                               .by_float = value}},
-           bytes);
+    REQUIRE(encode({HashCommand{.what = HashCommand::What::add_float,
+                                .key = "h",
+                                .pairs = {{"f", ""}},
+                                .by_float = value}},
+                   bytes));
     return bytes;
   };
   const long double value = 0.1L;
