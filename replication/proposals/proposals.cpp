@@ -17,6 +17,16 @@ constexpr std::size_t entries_max = 4;
 /// is full: each costs every node a sync and some ten switches between threads, whatever its size.
 constexpr std::size_t busy_commands = 16;
 
+/// At most entry_bytes_max, however many there are.
+std::size_t bytes_of(const std::deque<Proposal>& proposals) noexcept {
+  std::size_t bytes = 0;
+  for (const Proposal& each : proposals) {
+    bytes += each.command.bytes.size();
+    if (bytes >= entry_bytes_max) return entry_bytes_max;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 // --- before the log -----------------------------------------------------------------------------
@@ -68,25 +78,11 @@ void Proposals::begin_life(std::uint64_t now) {
       begun, {.repeats = true, .patience = always, .forwards = true, .is_numbered = false}, now);
 }
 
-Proposals::Figures Proposals::figures() const noexcept {
-  Figures figures{.ready = ready_.size(),
-                  .held = held_.size(),
-                  .entries = entries_.size(),
-                  .newest_entry = entries_.empty() ? 0 : entries_.back().index,
-                  .entry_at = entry_at_,
-                  .has_life = numbers_.has_life(),
-                  .can_number = !held_.empty() && numbers_.has_life() && numbers_.has_free()};
-  for (const Entry& each : entries_) figures.commands += each.proposals.size();
-  return figures;
-}
-
 bool Proposals::is_full() const noexcept {
   if (entries_.size() >= entries_max) return true;
-  if (figures().commands < busy_commands) return false;
+  if (commands_ < busy_commands) return false;
   if (ready_.size() >= entry_commands_max) return false;
-  std::size_t bytes = 0;
-  for (const Proposal& each : ready_) bytes += each.command.bytes.size();
-  return bytes < entry_bytes_max;
+  return bytes_of(ready_) < entry_bytes_max;
 }
 
 // --- by the leader ------------------------------------------------------------------------------
@@ -94,6 +90,7 @@ bool Proposals::is_full() const noexcept {
 std::string Proposals::begin_entry(LogIndex index, Term term, std::int64_t unix_ms,
                                    std::uint64_t now) {
   EntryBuilder entry{unix_ms, base::random_number()};
+  entry.reserve(ready_.size(), bytes_of(ready_));
   std::vector<Proposal> taken;
   while (!ready_.empty() && entry.add(ready_.front().command, numbers_.stamp(ready_.front()))) {
     taken.push_back(std::move(ready_.front()));
@@ -101,8 +98,9 @@ std::string Proposals::begin_entry(LogIndex index, Term term, std::int64_t unix_
   }
   SEMEL_ASSERT(!taken.empty());
   entry_at_ = now;
+  commands_ += taken.size();
   entries_.push_back({index, term, std::move(taken)});
-  return entry.bytes();
+  return std::move(entry).bytes();
 }
 
 bool Proposals::end_entry(LogIndex index, const Status& taken, std::uint64_t now) {
@@ -117,6 +115,7 @@ bool Proposals::end_entry(LogIndex index, const Status& taken, std::uint64_t now
   }
   std::vector<Proposal> refused = std::move(entries_.back().proposals);
   entries_.pop_back();
+  commands_ -= refused.size();
   for (Proposal& each : refused) put_back(std::move(each), taken.error().code, now);
   return false;
 }
@@ -126,6 +125,7 @@ void Proposals::answer(LogIndex index, Term term, Result<std::vector<Answer>>& a
   if (entries_.empty() || entries_.front().index != index) return;
   Entry mine = std::move(entries_.front());
   entries_.pop_front();
+  commands_ -= mine.proposals.size();
   const bool is_ours = mine.term == term;
   for (std::size_t i = 0; i < mine.proposals.size(); ++i) {
     Proposal& each = mine.proposals[i];
@@ -148,6 +148,7 @@ void Proposals::answer(LogIndex index, Term term, Result<std::vector<Answer>>& a
 }
 
 void Proposals::lose_entries(std::uint64_t now) {
+  commands_ = 0;
   for (Entry& entry : std::exchange(entries_, {})) {
     for (Proposal& each : entry.proposals) lose(std::move(each), now);
   }
@@ -263,12 +264,16 @@ void Proposals::close() noexcept {
     end_all(entry.proposals);
   }
   entries_.clear();
+  commands_ = 0;
   end_all(ready_);
   end_all(held_);
 }
 
 void Proposals::check_invariants() const noexcept {
   SEMEL_ASSERT(entries_.size() <= entries_max);
+  std::size_t commands = 0;
+  for (const Entry& each : entries_) commands += each.proposals.size();
+  SEMEL_ASSERT(commands_ == commands);
   SEMEL_ASSERT(!is_closed_ || (entries_.empty() && ready_.empty() && held_.empty()));
   SEMEL_ASSERT(!is_beginning_ || !numbers_.has_life());
 #if defined(SEMEL_VERIFY)

@@ -52,7 +52,16 @@ class Proposals {
   void begin_life(std::uint64_t now);
   /// Bytes that began and ended to wait here since the last call.
   [[nodiscard]] CallQueue::Change take_change() noexcept { return std::exchange(change_, {}); }
-  [[nodiscard]] Figures figures() const noexcept;
+  [[nodiscard]] Figures figures() const noexcept {
+    return {.ready = ready_.size(),
+            .held = held_.size(),
+            .entries = entries_.size(),
+            .commands = commands_,
+            .newest_entry = entries_.empty() ? 0 : entries_.back().index,
+            .entry_at = entry_at_,
+            .has_life = numbers_.has_life(),
+            .can_number = !held_.empty() && numbers_.has_life() && numbers_.has_free()};
+  }
   /// No further entry begins: enough are under way, or too little is there to fill one.
   [[nodiscard]] bool is_full() const noexcept;
 
@@ -92,6 +101,7 @@ class Proposals {
   /// added afterwards. Takes no memory.
   void close() noexcept;
 
+  /// Invariant: commands_ is the sum of the proposals in entries_.
   void check_invariants() const noexcept;
 
  private:
@@ -117,6 +127,7 @@ class Proposals {
   std::deque<Proposal> held_;
   std::deque<Proposal> ready_;
   std::deque<Entry> entries_;
+  std::size_t commands_ = 0;  // in entries_
 };
 
 }  // namespace semel::replication

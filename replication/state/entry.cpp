@@ -1,5 +1,6 @@
 #include "replication/state/entry.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -68,6 +69,12 @@ Result<PreparedCommand> prepare(const Command& command) {
 Result<PreparedCommand> prepare(const Command& command, std::string bytes) {
   SEMEL_TRY(versions, checked_versions(command));
   return PreparedCommand{std::move(bytes), versions};
+}
+
+void EntryBuilder::reserve(std::size_t commands, std::size_t bytes) {
+  constexpr std::size_t origin_bytes = 16;  // a usual one
+  const std::size_t origins = origin_bytes * std::min(commands, entry_commands_max);
+  bytes_.reserve(header_bytes + origins + std::min(bytes, entry_bytes_max));
 }
 
 bool EntryBuilder::add(const PreparedCommand& command, Origin origin) {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "replication/core/types.hpp"
@@ -53,8 +54,11 @@ class EntryBuilder {
   [[nodiscard]] bool add(const PreparedCommand& command, Origin origin = {});
   /// The same. Errors: those of prepare().
   [[nodiscard]] Result<bool> add(const Command& command, const Origin& origin = {});
+  /// For `commands` of `bytes` together, whose add() takes no memory then.
+  void reserve(std::size_t commands, std::size_t bytes);
   [[nodiscard]] std::size_t size() const noexcept { return commands_; }
-  [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
+  [[nodiscard]] const std::string& bytes() const& noexcept { return bytes_; }
+  [[nodiscard]] std::string bytes() && noexcept { return std::move(bytes_); }
 
  private:
   std::string bytes_;
