@@ -47,8 +47,10 @@ PARTS = {
     'bindings': {'project': ('semel/', 'semel.h', 'bindings/'), 'foreign': ('cxxabi.h',)},
     'lua_compat': {'project': ('semel/', 'lua_compat/', 'net/resp/'),
                    'foreign': ('lua.hpp', 'openssl/')},
-    # The libraries of functions are decided alike by a node by itself and by a group.
-    'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp'),
+    # Libraries of functions are decided alike by a node by itself and by a group; what a group's
+    # clients request is a command of its log.
+    'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp',
+                        'engine/logged/command.hpp'),
             'foreign': ()},
     'net/server': {'project': ('semel/', 'net/'), 'foreign': ('os', 'boost/asio', 'openssl/')},
     'gateway': {'project': ('semel/', 'gateway/', 'net/settings/'), 'foreign': ('openssl/',)},

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/logged/library_table.hpp"
+#include "engine/logged/command.hpp"
 #include "net/cluster/script_turns.hpp"
 #include "net/session/claim_repeats.hpp"
 #include "semel/claims.hpp"
@@ -20,22 +20,12 @@
 
 namespace semel::net {
 
-/// Requests of one client, in order or as a transaction. The views are valid during the call that
-/// receives them.
-struct GroupRequest {
-  struct Watched {
-    std::uint8_t db;
-    std::string_view key;
-    Version version;  ///< 0: it was absent
-  };
-  std::uint8_t db = 0;
-  std::uint8_t dialect = 2;
-  bool is_transaction = false;
-  bool grows = false;     ///< false: all of it only frees memory
-  SessionId session = 0;  ///< of the connection, for BIND; 0: none
-  std::vector<Watched> watched{};
-  std::vector<std::vector<std::string_view>> requests{};
-};
+/// Requests of one client, in order or as a transaction, as they are in the replicated log. The
+/// views are valid during the call that receives them.
+using GroupRequest = replication::RequestCommand;
+
+/// What a request does to the group's memory. One that grows is refused when that is full.
+enum class MemoryUse : std::uint8_t { frees, grows };
 
 struct GroupReply {
   ErrorCode error = ErrorCode::ok;  ///< not_leader, log_busy: nothing was changed; outcome_unknown
@@ -104,9 +94,10 @@ class Group : public ClaimRepeats {
   [[nodiscard]] virtual bool forwards() const noexcept = 0;
   [[nodiscard]] virtual GroupView view() const = 0;
   /// Proposes the request. `done` is called once, on some thread, and must be quick. A request that
-  /// needs memory is refused when the node's memory is full (memory_full): after it is in the
-  /// replicated log it is too late.
-  virtual void submit(GroupRequest request, std::function<void(GroupReply)> done) = 0;
+  /// grows is refused when the node's memory is full (memory_full): after it is in the replicated
+  /// log it is too late.
+  virtual void submit(GroupRequest request, MemoryUse use,
+                      std::function<void(GroupReply)> done) = 0;
   /// The same for a change of function libraries. It is applied here when `done` is called.
   virtual void change_libraries(const replication::LibraryChange& change,
                                 std::function<void(GroupLibraryAnswer)> done) = 0;

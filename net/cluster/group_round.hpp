@@ -23,11 +23,18 @@ struct GroupRound {
   };
 
   GroupRequest gathered{};
+  MemoryUse use = MemoryUse::frees;  ///< of `gathered`
   std::size_t bytes = 0;
   std::size_t fresh = 0;  ///< bytes of input that had arrived before a read was confirmed
   std::shared_ptr<Outcome> outcome{};  ///< of the previous wait; null: none
 
   [[nodiscard]] bool is_empty() const noexcept { return gathered.requests.empty(); }
+  /// Forgets the gathered requests.
+  void clear() noexcept {
+    gathered = {};
+    use = MemoryUse::frees;
+    bytes = 0;
+  }
 };
 
 /// How a node of a group treats a command.

@@ -41,7 +41,7 @@ struct GroupScript {
 
 /// The request for the replicated log. Views into `outcome`.
 [[nodiscard]] inline GroupRequest request_of(const ScriptTrial::Outcome& outcome) {
-  GroupRequest request{.db = outcome.db, .is_transaction = true, .grows = outcome.grows};
+  GroupRequest request{.db = outcome.db, .is_transaction = true};
   for (const ScriptTrial::Read& each : outcome.read) {
     request.watched.push_back({each.db, each.key, each.version});
   }

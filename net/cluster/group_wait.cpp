@@ -56,11 +56,11 @@ GroupWait::GroupWait(const Start& start)
 /// From any thread, also the one that applies entries: it does not block.
 void GroupWait::ask() noexcept {
   try {
-    GroupRequest request{.db = db_, .dialect = dialect_, .grows = true, .session = session_};
+    GroupRequest request{.db = db_, .dialect = dialect_, .session = session_};
     request.requests.emplace_back(words_.begin(), words_.end());
-    group_.submit(std::move(request), [self = shared_from_this()](GroupReply reply) {
-      self->answered(std::move(reply));
-    });
+    group_.submit(
+        std::move(request), MemoryUse::grows,
+        [self = shared_from_this()](GroupReply reply) { self->answered(std::move(reply)); });
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::memory_full);
   }
@@ -139,7 +139,8 @@ void GroupWait::release(const std::string& epoch) noexcept {
   try {
     GroupRequest request{.db = db_, .dialect = 2};
     request.requests.push_back({"SEMEL.RELEASE", words_[2], words_[3], epoch});
-    group_.submit(std::move(request), [self = shared_from_this()](const GroupReply&) {});
+    group_.submit(std::move(request), MemoryUse::frees,
+                  [self = shared_from_this()](const GroupReply&) {});
   } catch (const std::bad_alloc&) {
   }
 }

@@ -147,13 +147,15 @@ GroupScriptRun::Next GroupScriptRun::take_outcome() {
   }
   script.step = GroupScript::Step::judge;
   script.answer = std::make_shared<GroupScript::Answer>();
-  group.submit(request_of(script.outcome), [handle = client_.handle, answer = script.answer,
-                                            wait = begin_work(client_)](GroupReply reply) {
-    answer->error = reply.error;
-    answer->detail = std::move(reply.detail);
-    answer->replies = std::move(reply.replies);
-    handle->reply(wait, {});
-  });
+  const MemoryUse use = script.outcome.grows ? MemoryUse::grows : MemoryUse::frees;
+  group.submit(request_of(script.outcome), use,
+               [handle = client_.handle, answer = script.answer,
+                wait = begin_work(client_)](GroupReply reply) {
+                 answer->error = reply.error;
+                 answer->detail = std::move(reply.detail);
+                 answer->replies = std::move(reply.replies);
+                 handle->reply(wait, {});
+               });
   return Next::wait;
 }
 

@@ -200,7 +200,7 @@ Taken GroupSession::write(const PresentRequest& request, bool may_join, std::str
 void GroupSession::gather(const PresentRequest& request, const SharedScript& script) {
   const CommandRow& row = *request.row;
   GroupRequest& gathered = round_.gathered;
-  gathered.grows = gathered.grows || !row.has(fact_frees);
+  if (!row.has(fact_frees)) round_.use = MemoryUse::grows;
   std::vector<std::string_view>& kept =
       gathered.requests.emplace_back(request.words.begin(), request.words.end());
   for (const std::string_view word : request.words) round_.bytes += word.size();
@@ -261,8 +261,7 @@ bool GroupSession::submit_wait(const PresentRequest& request) {
        .slot = first_slot(*request.row, words),
        .deadline = timeout == Millis{0} ? no_end : deadline_after(group.now(), timeout),
        .is_named = claim.request.claim_id.has_value()});
-  round_.gathered = {};
-  round_.bytes = 0;
+  round_.clear();
   return true;
 }
 
@@ -271,8 +270,7 @@ void GroupSession::gather_transaction() {
   round.gathered.is_transaction = true;
   for (const QueuedCommand& queued : client_.transaction->commands) {
     round.gathered.requests.emplace_back(queued.words.begin(), queued.words.end());
-    round.gathered.grows =
-        round.gathered.grows || (queued.row->is(flag_write) && !queued.row->has(fact_frees));
+    if (queued.row->is(flag_write) && !queued.row->has(fact_frees)) round.use = MemoryUse::grows;
   }
   if (client_.watcher == nullptr) return;
   for (const Watcher::Key& each : client_.watcher->keys) {
@@ -304,7 +302,7 @@ void GroupSession::submit() {
   client_.waits = true;
   client_.discards_wait_reply = client_.replies != Replies::on;
   if (client_.replies == Replies::skip) client_.replies = Replies::on;
-  group.submit(std::move(round.gathered),
+  group.submit(std::move(round.gathered), round.use,
                [&group, handle = client_.handle, wait, replies, slot](GroupReply reply) {
                  if (reply.error != ErrorCode::ok) {
                    reply.replies.clear();
@@ -316,8 +314,7 @@ void GroupSession::submit() {
                  }
                  handle->reply(wait, std::move(reply.replies));
                });
-  round.gathered = {};
-  round.bytes = 0;
+  round.clear();
   if (is_transaction) end_transaction(node_.services(), client_);
 }
 

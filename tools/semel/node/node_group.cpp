@@ -106,19 +106,11 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
     return view;
   }
 
-  void submit(net::GroupRequest request, std::function<void(net::GroupReply)> done) override {
-    if (request.grows && gate_.is_full(replica->bytes_besides()))
+  void submit(net::GroupRequest request, net::MemoryUse use,
+              std::function<void(net::GroupReply)> done) override {
+    if (use == net::MemoryUse::grows && gate_.is_full(replica->bytes_besides()))
       return failed(done, Error{ErrorCode::memory_full, {}});
-    replication::RequestCommand command;
-    command.db = request.db;
-    command.dialect = request.dialect;
-    command.is_transaction = request.is_transaction;
-    command.session = request.session;
-    for (const auto& each : request.watched) {
-      command.watched.push_back({each.db, each.key, each.version});
-    }
-    command.requests = std::move(request.requests);
-    auto prepared = replication::prepare({std::move(command)});
+    auto prepared = replication::prepare({std::move(request)});
     if (!prepared.ok()) return failed(done, prepared.error());
     replica->propose(
         *std::move(prepared),
@@ -233,16 +225,7 @@ class NodeGroup::Inside final : public net::Group, public replication::RequestRu
                        [](const auto& words) { return net::GroupRunner::knows(words); });
   }
   [[nodiscard]] replication::PlainAnswer run(const replication::RequestCommand& command) override {
-    net::GroupRequest request;
-    request.db = command.db;
-    request.dialect = command.dialect;
-    request.is_transaction = command.is_transaction;
-    request.session = command.session;
-    for (const auto& each : command.watched) {
-      request.watched.push_back({each.db, each.key, each.version});
-    }
-    request.requests = command.requests;
-    net::GroupRunner::Result result = runner->run(request);
+    net::GroupRunner::Result result = runner->run(command);
     replication::PlainAnswer answer{.text = std::move(result.replies)};
     for (const ErrorCode each : result.failures) {
       if (replication::local_error({replication::PlainAnswer{.error = each}})) answer.error = each;
