@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "net/config/config_file.hpp"
+#include "net/group/node_group.hpp"
 #include "net/settings/settings.hpp"
 #include "replication/node/recovery.hpp"
 #include "tools/semel/cluster/cluster_command.hpp"
-#include "tools/semel/node/node_group.hpp"
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
 
@@ -42,7 +42,7 @@ class InitAction final : public ClusterAction {
     for (const std::string& line : findings.warnings) print_error("semel cluster init: {}\n", line);
     for (const std::string& line : findings.errors) print_error("semel cluster init: {}\n", line);
     if (!findings.errors.empty()) return Exit::usage;
-    NodeGroup group{settings};
+    net::NodeGroup group{settings};
     if (!group.is_wanted()) return fail(usage_error("--node-id is needed"));
     if (const Status done = group.prepare(); !done) return fail(done.error());
     return write_out(fmt::format("{}: node {} of a new group\n", settings.text(Setting::dir),

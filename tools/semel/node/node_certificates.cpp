@@ -60,7 +60,7 @@ NodeCertificates::Use client_certificates(const net::Settings& settings, net::Se
           .read = [&settings, &server] { return server.reload_tls(tls_files(settings)); }};
 }
 
-NodeCertificates::Use group_certificates(NodeGroup& group) {
+NodeCertificates::Use group_certificates(net::NodeGroup& group) {
   return {.name = "group_tls",
           .files = {Setting::cluster_tls_cert_file, Setting::cluster_tls_key_file,
                     Setting::cluster_tls_ca_cert_file, Setting::cluster_tls_ca_cert_file},

@@ -9,9 +9,9 @@
 
 #include "base/mutex.hpp"
 #include "net/admin/log.hpp"
+#include "net/group/node_group.hpp"
 #include "net/server/server.hpp"
 #include "net/settings/settings.hpp"
-#include "tools/semel/node/node_group.hpp"
 
 namespace semel::tool {
 
@@ -54,6 +54,6 @@ class NodeCertificates {
 [[nodiscard]] NodeCertificates::Use client_certificates(const net::Settings& settings,
                                                         net::Server& server);
 /// For the connections between the nodes of a group, which must outlive it.
-[[nodiscard]] NodeCertificates::Use group_certificates(NodeGroup& group);
+[[nodiscard]] NodeCertificates::Use group_certificates(net::NodeGroup& group);
 
 }  // namespace semel::tool

@@ -7,8 +7,8 @@
 
 #include "net/config/config_text.hpp"
 #include "net/config/flags.hpp"
+#include "net/group/node_group.hpp"
 #include "net/settings/settings.hpp"
-#include "tools/semel/node/node_group.hpp"
 #include "tools/semel/node/node_run.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/shared/output.hpp"
@@ -45,7 +45,7 @@ Exit NodeCommand::run() {
     return write_out("semel node: the configuration is right\n");
   }
   if (prepares_group_) {
-    NodeGroup group{settings};
+    net::NodeGroup group{settings};
     const Status done =
         group.is_wanted() ? group.prepare() : usage_error("cluster-init: node-id is needed");
     if (done) return write_out("semel node: the directory is that of a new group's member\n");

@@ -106,7 +106,7 @@ Status NodeRun::open_engine(bool with_storage) {
     if (level_ > Durability::logged) options.durability = Durability::logged;
   }
   if (with_storage && group_.is_wanted()) {
-    SEMEL_CHECK(group_.open(options, [this](const NodeGroup::Event& event) {
+    SEMEL_CHECK(group_.open(options, [this](const net::NodeGroup::Event& event) {
       watch_.log().add(event.is_warning ? net::LogLevel::warning : net::LogLevel::notice,
                        event.name, {{"term", event.term}, {"text", event.text}});
     }));
@@ -335,11 +335,11 @@ void NodeRun::end_if_storage_failed() {
 void NodeRun::end_if_group_failed() {
   // mo: relaxed: only the ticker sets it
   if (!group_.is_open() || group_ended_.load(std::memory_order_relaxed)) return;
-  const std::string why = group_.failed();
-  if (why.empty()) return;
+  const net::NodeGroup::Ending ending = group_.ending();
+  if (ending.reason.empty()) return;
   // mo: relaxed: ask_for_end() orders it before the end
   group_ended_.store(true, std::memory_order_relaxed);
-  if (!group_.needs_reopen()) watch_.fail("the node ends: " + why);
+  if (!ending.needs_reopen) watch_.fail("the node ends: " + ending.reason);
   ask_for_end();
 }
 
@@ -438,7 +438,7 @@ Exit NodeRun::end() {
   }
   // mo: relaxed: as where it is set
   if (group_ended_.load(std::memory_order_relaxed)) {
-    if (!group_.needs_reopen()) exit = Exit::file;
+    if (!group_.ending().needs_reopen) exit = Exit::file;
     group_.stop();
     watch_.log().info("ended", {{"code", static_cast<int>(exit)}});
     if (exit == Exit::ok) begin_anew();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/config/namespaces.hpp"
+#include "net/group/node_group.hpp"
 #include "net/node/connection.hpp"
 #include "net/node/node.hpp"
 #include "net/server/server.hpp"
@@ -17,7 +18,6 @@
 #include "tools/semel/node/node_backup.hpp"
 #include "tools/semel/node/node_certificates.hpp"
 #include "tools/semel/node/node_console.hpp"
-#include "tools/semel/node/node_group.hpp"
 #include "tools/semel/node/node_storage.hpp"
 #include "tools/semel/node/node_ticker.hpp"
 #include "tools/semel/node/node_watch.hpp"
@@ -92,7 +92,7 @@ class NodeRun {
   std::unique_ptr<net::TestClock> test_clock_;  // null: the system's clock
   std::unique_ptr<NodeStorage> storage_;
   std::unique_ptr<Engine> own_engine_;  // null: the group's
-  NodeGroup group_;
+  net::NodeGroup group_;
   Engine* engine_ = nullptr;
   std::size_t memory_bytes_max_ = 0;  // the largest limit that own_engine_ has addresses for
   Durability level_ = Durability::memory;

@@ -1,4 +1,11 @@
-// The group that a node belongs to, if the program is built with replication.
+// The group that a node belongs to, in a program or a service that embeds it:
+//
+//   net::NodeGroup group{settings};  // node-id, cluster-id, dir, peer, ..
+//   group.open(options, report);     // its engine is the node's
+//   net::Node node{group.engine(), settings};
+//   group.start(node);               // then connections, and ticks of the node
+//
+// Built without replication (SEMEL_REPLICATION) every group is refused: bad_option.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +20,7 @@
 #include "semel/options.hpp"
 #include "semel/result.hpp"
 
-namespace semel::tool {
+namespace semel::net {
 
 class NodeGroup {
  public:
@@ -27,13 +34,14 @@ class NodeGroup {
   /// From any thread.
   using Report = std::function<void(const Event& event)>;
 
-  explicit NodeGroup(const net::Settings& settings);
+  /// `settings` must outlive this.
+  explicit NodeGroup(const Settings& settings);
   ~NodeGroup();
   NodeGroup(const NodeGroup&) = delete;
   NodeGroup& operator=(const NodeGroup&) = delete;
 
   /// Whether the settings make the node a member of one.
-  [[nodiscard]] bool is_wanted() const;
+  [[nodiscard]] bool is_wanted() const { return settings_.integer(Setting::node_id) != 0; }
   /// Checks the settings as open() does before it reads the disk. The detail of an error is the
   /// whole text.
   [[nodiscard]] Status check() const;
@@ -43,29 +51,32 @@ class NodeGroup {
   /// Reads the state on the disk. `options`: of the engine. The detail of an error is the whole
   /// text.
   [[nodiscard]] Status open(const Options& options, Report report);
-  [[nodiscard]] bool is_open() const noexcept;
+  [[nodiscard]] bool is_open() const noexcept { return parts_ != nullptr; }
   [[nodiscard]] Engine& engine() noexcept;
   /// Joins the group. Before the node's first connection; `node` must outlive stop().
-  [[nodiscard]] Status start(net::Node& node);
+  [[nodiscard]] Status start(Node& node);
   /// Hands over the lead, so that another node leads at once, and not after an election timeout.
   /// Waits for that, 300 ms at most.
   void hand_over();
   void stop();
-  /// The reason why it no longer takes part; empty: it does.
-  [[nodiscard]] std::string failed() const;
-  /// It has to be reopened, which only a new process can do.
-  [[nodiscard]] bool needs_reopen() const;
+  struct Ending {
+    std::string reason{};       ///< why it no longer takes part; empty: it does
+    bool needs_reopen = false;  ///< only a new process can do that
+  };
+  [[nodiscard]] Ending ending() const;
   /// Whether the node is ready for work. The detail of an error is the reason.
   [[nodiscard]] Status ready() const;
   /// Its connections to other nodes have certificates.
-  [[nodiscard]] bool uses_tls() const;
+  [[nodiscard]] bool uses_tls() const {
+    return is_open() && !settings_.text(Setting::cluster_tls_cert_file).empty();
+  }
   /// Reads them again, for new connections. After an error those before stay in use.
   [[nodiscard]] Status reload_tls();
 
  private:
-  class Inside;
-  const net::Settings& settings_;
-  std::unique_ptr<Inside> inside_;
+  struct Parts;
+  const Settings& settings_;
+  std::unique_ptr<Parts> parts_;  // null: not open
 };
 
-}  // namespace semel::tool
+}  // namespace semel::net

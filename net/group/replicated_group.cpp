@@ -1,0 +1,208 @@
+#include "net/group/replicated_group.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <variant>
+
+#include "replication/state/library_fields.hpp"
+
+namespace semel::net {
+namespace {
+
+using replication::Answer;
+using replication::PlainAnswer;
+using replication::ReplicaStatus;
+using replication::SessionCommand;
+
+std::string needs_level(replication::FeatureLevel level) {
+  const auto used = std::max(level, replication::feature_level_first);
+  return "functions need feature level " + std::to_string(replication::feature_level_libraries) +
+         ", the group uses " + std::to_string(used) +
+         ": when all of its nodes have this release, `semel cluster upgrade` (a new group does "
+         "it by itself when all of its members have met)";
+}
+
+/// Clients of a forwarding node see nothing of a leader's end. A client that follows MOVED waits
+/// only for requests under way, and briefly: this node may be the one that is cut off.
+replication::ProposalTerms terms_of(const replication::ReplicaOptions& options) {
+  if (options.forwards) {
+    return {.patience = 10 * options.election, .asks_again = 10 * options.election};
+  }
+  return {.asks_again = 3 * options.election};
+}
+
+void fail(const std::function<void(GroupReply)>& done, const Error& error) {
+  done({.error = error.code, .replies = {}, .detail = error.detail});
+}
+
+void fail(const std::function<void(GroupLibraryAnswer)>& done, const Error& error) {
+  done({.error = error.code, .detail = error.detail, .verdict = {}});
+}
+
+GroupMember member_of(const ReplicaStatus& status, const replication::Member& member) {
+  GroupMember made{.id = member.id,
+                   .address = member.address,
+                   .is_voter = member.role == replication::MemberRole::voter};
+  if (const auto found = status.matches.find(member.id); found != status.matches.end()) {
+    made.match = found->second;
+  }
+  const auto peer = status.peers.find(member.id);
+  if (peer == status.peers.end()) return made;
+  made.is_connected = peer->second.is_connected;
+  made.level = peer->second.level;
+  made.bytes_sent = peer->second.bytes_sent;
+  made.frames_received = peer->second.frames_received;
+  return made;
+}
+
+}  // namespace
+
+ReplicatedGroup::ReplicatedGroup(replication::Replica& replica,
+                                 const replication::ReplicaOptions& options,
+                                 std::string client_port)
+    : replica_(replica),
+      cluster_id_(options.cluster_id),
+      node_id_(options.node_id),
+      forwards_(options.forwards),
+      terms_(terms_of(options)),
+      client_port_(std::move(client_port)),
+      gate_(replica.engine()) {}
+
+/// The part behind the comma, or else the host of the other part with this node's own port.
+std::string ReplicatedGroup::client_address(const std::string& address) const {
+  const std::size_t comma = address.find(',');
+  if (comma != std::string::npos) return address.substr(comma + 1);
+  return address.substr(0, address.rfind(':') + 1) + client_port_;
+}
+
+bool ReplicatedGroup::is_full() {
+  return gate_.is_full(replica_.bytes_besides());
+}
+
+GroupView ReplicatedGroup::view() const {
+  const ReplicaStatus status = replica_.status();
+  GroupView view;
+  view.cluster_id = cluster_id_;
+  view.node_id = node_id_;
+  view.leader = status.leader;
+  view.leads = replica_.is_leader();
+  view.term = status.term;
+  view.commit = status.commit;
+  view.applied = status.applied;
+  view.elections = status.elections;
+  view.leader_commit = status.leader_commit;
+  view.level = std::max(status.level, replication::feature_level_first);
+  view.level_newest = status.level_newest;
+  view.is_changing = status.is_changing_members;
+  view.is_fetching = status.is_fetching || status.needs_reopen;
+  view.disk_is_full = status.disk_is_full;
+  view.clock_off_ms = status.clock_off_ms;
+  view.stalled_ms = status.stalled_ms;
+  view.log_bytes = status.log_bytes;
+  view.snapshot_bytes_sent = status.totals.snapshot_bytes_sent;
+  view.snapshot_bytes_received = status.totals.snapshot_bytes_received;
+  view.refused = status.totals.refused;
+  for (const replication::Member& each : status.members) {
+    view.members.push_back(member_of(status, each));
+    view.members.back().client_address = client_address(each.address);
+  }
+  return view;
+}
+
+void ReplicatedGroup::submit(GroupRequest request, MemoryUse use,
+                             std::function<void(GroupReply)> done) {
+  if (use == MemoryUse::grows && is_full()) return fail(done, Error{ErrorCode::memory_full, {}});
+  auto prepared = replication::prepare({std::move(request)});
+  if (!prepared.ok()) return fail(done, prepared.error());
+  replica_.propose(
+      *std::move(prepared),
+      [done = std::move(done)](Result<Answer> answer) {
+        if (!answer.ok()) return fail(done, answer.error());
+        auto* const plain = std::get_if<PlainAnswer>(&answer->what);
+        if (plain == nullptr) return fail(done, Error{ErrorCode::outcome_unknown, {}});
+        done({.error = ErrorCode::ok, .replies = std::move(plain->text), .detail = {}});
+      },
+      terms_);
+}
+
+void ReplicatedGroup::change_libraries(const replication::LibraryChange& change,
+                                       std::function<void(GroupLibraryAnswer)> done) {
+  const replication::FeatureLevel level = replica_.status().level;
+  if (level < replication::feature_level_libraries) {
+    return fail(done, Error{ErrorCode::refused, needs_level(level)});
+  }
+  if (!change.libraries.empty() && is_full()) {
+    return fail(done, Error{ErrorCode::memory_full, {}});
+  }
+  auto prepared = replication::prepare({replication::command_of(change)});
+  if (!prepared.ok()) return fail(done, prepared.error());
+  replica_.propose(
+      *std::move(prepared),
+      [done = std::move(done)](Result<Answer> answer) {
+        if (!answer.ok()) return fail(done, answer.error());
+        auto* const plain = std::get_if<PlainAnswer>(&answer->what);
+        if (plain == nullptr || plain->error != ErrorCode::ok) {
+          return fail(done, Error{ErrorCode::outcome_unknown, {}});
+        }
+        using Fault = replication::LibraryVerdict::Fault;
+        done({.error = ErrorCode::ok,
+              .detail = {},
+              .verdict = {static_cast<Fault>(plain->number), std::move(plain->text)}});
+      },
+      terms_);
+}
+
+void ReplicatedGroup::read(std::function<void(ErrorCode)> done) {
+  replica_.read(
+      [done = std::move(done)](const Result<Answer>& answer) {
+        done(answer.ok() ? ErrorCode::ok : answer.error().code);
+      },
+      terms_);
+}
+
+void ReplicatedGroup::open_session(std::function<void(ErrorCode, SessionId)> done) {
+  const auto& owner = replica_.session_owner();
+  auto prepared = replication::prepare({SessionCommand{.node = owner.node, .life = owner.life}});
+  if (!prepared.ok()) return done(prepared.error().code, 0);
+  replica_.propose(
+      *std::move(prepared),
+      [done = std::move(done)](const Result<Answer>& answer) {
+        if (!answer.ok()) return done(answer.error().code, 0);
+        const auto* const plain = std::get_if<PlainAnswer>(&answer->what);
+        done(ErrorCode::ok, plain == nullptr ? 0 : static_cast<SessionId>(plain->number));
+      },
+      terms_);
+}
+
+void ReplicatedGroup::close_session(SessionId session) noexcept {
+  constexpr Millis day{std::int64_t{24} * 3600 * 1000};
+  try {
+    auto prepared = replication::prepare(
+        {SessionCommand{.what = SessionCommand::What::close, .session = session}});
+    if (!prepared.ok()) return;
+    replica_.propose(*std::move(prepared), [](const Result<Answer>&) {},
+                     {.repeats = true, .patience = day, .forwards = true, .is_numbered = false});
+  } catch (const std::bad_alloc&) {  // the bound claims end by their lease
+  }
+}
+
+Status ReplicatedGroup::change(Change what, std::uint64_t id, const std::string& address) {
+  switch (what) {
+    case Change::add:
+      return replica_.add(id, address);
+    case Change::promote:
+      return replica_.promote(id);
+    case Change::demote:
+      return replica_.demote(id);
+    case Change::remove:
+      return replica_.remove(id);
+    case Change::transfer:
+      return replica_.transfer(id);
+    case Change::upgrade:
+      return replica_.upgrade();
+  }
+  return Error{ErrorCode::bad_option, {}};
+}
+
+}  // namespace semel::net

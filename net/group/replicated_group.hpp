@@ -1,0 +1,56 @@
+// The group of a node, by its replica: requests become proposals, and answers replies.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/cluster/group.hpp"
+#include "replication/node/memory_gate.hpp"
+#include "replication/node/replica.hpp"
+
+namespace semel::net {
+
+class ReplicatedGroup final : public Group {
+ public:
+  /// `options`: those that `replica`, which must outlive this, was opened with. `client_port`: of
+  /// this node, for members that do not announce an address for clients.
+  ReplicatedGroup(replication::Replica& replica, const replication::ReplicaOptions& options,
+                  std::string client_port);
+
+  [[nodiscard]] bool leads() const noexcept override { return replica_.is_leader(); }
+  [[nodiscard]] bool forwards() const noexcept override { return forwards_; }
+  [[nodiscard]] GroupView view() const override;
+  void submit(GroupRequest request, MemoryUse use, std::function<void(GroupReply)> done) override;
+  void change_libraries(const replication::LibraryChange& change,
+                        std::function<void(GroupLibraryAnswer)> done) override;
+  void read(std::function<void(ErrorCode)> done) override;
+  void open_session(std::function<void(ErrorCode, SessionId)> done) override;
+  void close_session(SessionId session) noexcept override;
+  [[nodiscard]] Timestamp now() const noexcept override { return replica_.clock().now(); }
+  [[nodiscard]] bool wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
+                                     WaitTicket& ticket, ClaimOutcome& outcome) override {
+    return replica_.wait_for_change(name, key, deadline, std::move(done), ticket, outcome);
+  }
+  void stop_waiting(WaitTicket ticket) noexcept override { replica_.stop_waiting(ticket); }
+  [[nodiscard]] bool repeat_claim(const Claims& claims, const ClaimRequest& request,
+                                  ClaimOutcome& outcome) override {
+    return replica_.repeat_claim(claims, request, outcome);
+  }
+  [[nodiscard]] Status change(Change what, std::uint64_t id, const std::string& address) override;
+
+ private:
+  [[nodiscard]] std::string client_address(const std::string& address) const;
+  [[nodiscard]] bool is_full();
+
+  replication::Replica& replica_;
+  const std::uint64_t cluster_id_;
+  const std::uint64_t node_id_;
+  const bool forwards_;
+  const replication::ProposalTerms terms_;
+  const std::string client_port_;
+  replication::MemoryGate gate_;
+};
+
+}  // namespace semel::net

@@ -1,0 +1,130 @@
+// Nodes of a group that one process embeds: each has an engine, a node and connections of its own,
+// and reaches the others over loopback.
+#include "net/group/node_group.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tests/net/claims/claims_fixture.hpp"
+#include "tests/replication/node/group.hpp"
+
+namespace semel::tests {
+namespace {
+
+using net::Setting;
+
+class EmbeddedNode {
+ public:
+  EmbeddedNode(unsigned id, const std::string& peers, const std::string& directory) {
+    assign(Setting::node_id, std::to_string(id));
+    assign(Setting::cluster_id, "5e3e1");
+    assign(Setting::peer, peers);
+    assign(Setting::dir, directory);
+    assign(Setting::cluster_forward, "yes");
+    REQUIRE(group_.is_wanted());
+    require(group_.check());
+    require(group_.prepare());
+    Options engine;
+    engine.memory_bytes = std::size_t{16} << 20;
+    require(group_.open(engine, [](const net::NodeGroup::Event&) {}));
+    node_.emplace(group_.engine(), settings_);
+    require(group_.start(*node_));
+  }
+  ~EmbeddedNode() { group_.stop(); }
+  EmbeddedNode(const EmbeddedNode&) = delete;
+  EmbeddedNode& operator=(const EmbeddedNode&) = delete;
+
+  [[nodiscard]] net::Node& node() { return *node_; }
+  [[nodiscard]] net::NodeGroup& group() { return group_; }
+
+ private:
+  void assign(Setting setting, const std::string& text) {
+    require(settings_.assign(setting, text, {}));
+  }
+  static void require(const Status& status) {
+    INFO((status ? std::string{} : status.error().message()));
+    REQUIRE(status);
+  }
+  net::Settings settings_;
+  net::NodeGroup group_{settings_};
+  std::optional<net::Node> node_;
+};
+
+class EmbeddedGroup {
+ public:
+  EmbeddedGroup() {
+    std::filesystem::create_directories(path_);
+    std::string peers;
+    for (unsigned id = 1; id <= count; ++id) {
+      peers +=
+          (id == 1 ? "" : " ") + std::to_string(id) + "=127.0.0.1:" + std::to_string(free_port());
+    }
+    for (unsigned id = 1; id <= count; ++id) {
+      nodes_[id] = std::make_unique<EmbeddedNode>(id, peers, path_ + "/" + std::to_string(id));
+    }
+  }
+  ~EmbeddedGroup() {
+    nodes_.clear();
+    std::filesystem::remove_all(path_);
+  }
+  EmbeddedGroup(const EmbeddedGroup&) = delete;
+  EmbeddedGroup& operator=(const EmbeddedGroup&) = delete;
+
+  static constexpr unsigned count = 3;
+  [[nodiscard]] EmbeddedNode& at(unsigned id) { return *nodes_.at(id); }
+  /// False: not in time.
+  [[nodiscard]] bool wait_ready() {
+    return Group::wait_for([&] {
+      for (auto& [id, node] : nodes_) {
+        if (!node->group().ready()) return false;
+      }
+      return true;
+    });
+  }
+
+ private:
+  const std::string path_ =
+      std::filesystem::temp_directory_path() / ("semel-embedded-" + std::to_string(getpid()));
+  std::map<unsigned, std::unique_ptr<EmbeddedNode>> nodes_;
+};
+
+/// The reply to a line, however long the group takes.
+std::string answer(Client& client, std::string_view line) {
+  std::string reply = client.say(line);
+  while (reply == "(waits)" || reply == "(nothing)") reply = client.hear_when_woken();
+  return reply;
+}
+
+}  // namespace
+
+TEST_CASE("embedded group: a claim that one node grants is in flight and then done at the others",
+          "[net][group]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  Client first{group.at(1).node()};
+  Client second{group.at(2).node()};
+  Client third{group.at(3).node()};
+  CHECK(answer(first, "SEMEL.NAMESPACE DECLARE pay") == "+OK");
+  CHECK(answer(first, "SEMEL.CLAIM pay order:7 LEASE 60000").starts_with("outcome granted"));
+  CHECK(answer(second, "SEMEL.CLAIM pay order:7").starts_with("outcome in_flight"));
+  CHECK(answer(first, "SEMEL.COMPLETE pay order:7 % paid").starts_with("outcome ok"));
+  const std::string repeat = answer(third, "SEMEL.CLAIM pay order:7");
+  CHECK(repeat.starts_with("outcome replay"));
+  CHECK_THAT(repeat, Catch::Contains("paid"));
+}
+
+TEST_CASE("embedded group: a string is read at another node as it was written", "[net][group]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  Client writer{group.at(1).node()};
+  Client reader{group.at(2).node()};
+  CHECK(answer(writer, "SET k v") == "+OK");
+  CHECK(answer(reader, "GET k") == "v");
+}
+
+}  // namespace semel::tests
