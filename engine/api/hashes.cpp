@@ -3,6 +3,7 @@
 
 #include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
+#include "engine/api/store_calls.hpp"
 #include "engine/core/core_update.hpp"
 #include "engine/logged/call_log.hpp"
 #include "engine/rules/hash_rules.hpp"
@@ -54,30 +55,13 @@ std::uint64_t seed_of(Core& core, const engine::ThreadContext& own, KeyRef key) 
 }
 
 replication::HashCommand command_of(KeyRef key, const HashOp& op) {
-  using What = replication::HashCommand::What;
-  replication::HashCommand command{.db = key.db, .key = key.key};
+  replication::HashCommand command{.verb = op.verb, .db = key.db, .key = key.key};
   command.pairs.assign(op.pairs.begin(), op.pairs.end());
   command.fields.assign(op.fields.begin(), op.fields.end());
-  switch (op.verb) {
-    case HashVerb::set_if_absent:
-      command.what = What::set_if_absent;
-      break;
-    case HashVerb::del:
-      command.what = What::erase;
-      break;
-    case HashVerb::incr_by:
-      command.what = What::add;
-      command.amount = op.amount;
-      command.pairs = {{op.field, {}}};
-      break;
-    case HashVerb::incr_by_float:
-      command.what = What::add_float;
-      command.by_float = op.by_float;
-      command.pairs = {{op.field, {}}};
-      break;
-    default:
-      command.what = What::set;
-  }
+  command.amount = op.amount;
+  command.by_float = op.by_float;
+  const bool adds = op.verb == HashVerb::incr_by || op.verb == HashVerb::incr_by_float;
+  if (adds) command.pairs = {{op.field, {}}};
   return command;
 }
 
@@ -96,7 +80,7 @@ void decide_logged(engine::CallLog& log, KeyRef key, const HashOp& op, HashOutco
 /// Applies one operation to one key, in the section of this thread if it is in one; `read` turns
 /// its outcome into the answer.
 template <class Read>
-auto run(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
+auto run_hash(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
     -> Result<decltype(read(std::declval<HashOutcome&>()))> {
   Engine::Impl& impl = engine::impl_of(engine);
   Core& core = impl.core();
@@ -164,7 +148,7 @@ std::uint64_t any_number() noexcept {
 // --- writes ---------------------------------------------------------------------------------
 
 Result<std::int64_t> Hashes::hset(Bytes key, std::span<const FieldValue> pairs) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::set, .pairs = pairs}, number);
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::set, .pairs = pairs}, number);
 }
 
 Result<bool> Hashes::hset(Bytes key, Bytes field, Bytes value) {
@@ -175,53 +159,54 @@ Result<bool> Hashes::hset(Bytes key, Bytes field, Bytes value) {
 
 Result<bool> Hashes::hsetnx(Bytes key, Bytes field, Bytes value) {
   const FieldValue pair{field, value};
-  return run(*engine_, {db_, key}, {.verb = HashVerb::set_if_absent, .pairs = {&pair, 1}},
-             [](HashOutcome& out) { return !out.found_field; });
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::set_if_absent, .pairs = {&pair, 1}},
+                  [](HashOutcome& out) { return !out.found_field; });
 }
 
 Result<std::int64_t> Hashes::hdel(Bytes key, std::span<const Bytes> fields) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::del, .fields = fields}, number);
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::del, .fields = fields}, number);
 }
 
 Result<std::int64_t> Hashes::hincrby(Bytes key, Bytes field, std::int64_t by) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::incr_by, .field = field, .amount = by},
-             number);
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::incr_by, .field = field, .amount = by},
+                  number);
 }
 
 Result<std::string> Hashes::hincrbyfloat(Bytes key, Bytes field, long double by) {
-  return run(*engine_, {db_, key},
-             {.verb = HashVerb::incr_by_float, .field = field, .by_float = by},
-             [](HashOutcome& out) { return std::move(out.value); });
+  return run_hash(*engine_, {db_, key},
+                  {.verb = HashVerb::incr_by_float, .field = field, .by_float = by},
+                  [](HashOutcome& out) { return std::move(out.value); });
 }
 
 // --- reads ----------------------------------------------------------------------------------
 
 Result<std::optional<std::string>> Hashes::hget(Bytes key, Bytes field) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::get, .field = field}, [](HashOutcome& out) {
-    return out.found_field ? std::optional{std::move(out.value)} : std::nullopt;
-  });
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::get, .field = field},
+                  [](HashOutcome& out) {
+                    return out.found_field ? std::optional{std::move(out.value)} : std::nullopt;
+                  });
 }
 
 Result<std::vector<std::optional<std::string>>> Hashes::hmget(Bytes key,
                                                               std::span<const Bytes> fields) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::get_many, .fields = fields},
-             [](HashOutcome& out) { return std::move(out.values); });
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::get_many, .fields = fields},
+                  [](HashOutcome& out) { return std::move(out.values); });
 }
 
 Result<bool> Hashes::hexists(Bytes key, Bytes field) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::strlen, .field = field}, found_field);
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::strlen, .field = field}, found_field);
 }
 
 Result<std::int64_t> Hashes::hlen(Bytes key) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::len}, number);
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::len}, number);
 }
 
 Result<std::int64_t> Hashes::hstrlen(Bytes key, Bytes field) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::strlen, .field = field}, number);
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::strlen, .field = field}, number);
 }
 
 Result<FieldValues> Hashes::hgetall(Bytes key) {
-  return run(*engine_, {db_, key}, {.verb = HashVerb::all}, list);
+  return run_hash(*engine_, {db_, key}, {.verb = HashVerb::all}, list);
 }
 
 Result<std::vector<std::string>> Hashes::hkeys(Bytes key) {
@@ -246,15 +231,37 @@ Result<std::optional<std::string>> Hashes::hrandfield(Bytes key) {
 }
 
 Result<FieldValues> Hashes::hrandfield(Bytes key, std::int64_t count) {
-  return run(*engine_, {db_, key},
-             {.verb = HashVerb::random, .amount = count, .random = any_number()}, list);
+  return run_hash(*engine_, {db_, key},
+                  {.verb = HashVerb::random, .amount = count, .random = any_number()}, list);
 }
 
 Result<HashScan> Hashes::hscan(Bytes key, std::uint64_t cursor, Bytes pattern, std::size_t count) {
-  return run(
+  return run_hash(
       *engine_, {db_, key},
       {.verb = HashVerb::scan, .cursor = cursor, .count = count, .pattern = pattern},
       [](HashOutcome& out) { return HashScan{.cursor = out.next, .items = std::move(out.list)}; });
+}
+
+// --- of an entry ----------------------------------------------------------------------------
+
+replication::PlainAnswer store_calls::apply_hash(Engine& engine,
+                                                 const replication::HashCommand& command) {
+  const HashOp op{.verb = command.verb,
+                  .field = command.pairs.empty() ? Bytes{} : command.pairs.front().field,
+                  .pairs = command.pairs,
+                  .fields = command.fields,
+                  .amount = command.amount,
+                  .by_float = command.by_float};
+  auto answer = run_hash(engine, {command.db, command.key}, op, [&](HashOutcome& out) {
+    if (op.verb == HashVerb::incr_by_float) {
+      return replication::PlainAnswer{.text = std::move(out.value)};
+    }
+    const std::int64_t is_new = out.found_field ? 0 : 1;
+    return replication::PlainAnswer{.number =
+                                        op.verb == HashVerb::set_if_absent ? is_new : out.number};
+  });
+  if (!answer.ok()) return {.error = answer.error().code};
+  return *std::move(answer);
 }
 
 }  // namespace semel

@@ -1,5 +1,5 @@
-// What the calls of semel/store.hpp share: one operation applied, its outcome read, its error
-// explained.
+// What the calls of semel/store.hpp, and the log of a group, share: one operation applied, its
+// outcome read, its error explained.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,13 @@ void apply_logged(engine::CallLog& log, Engine& engine, std::span<const StoreOp>
                                           Expiry expiry);
 [[nodiscard]] Result<std::int64_t> delete_logged(engine::CallLog& log, std::uint8_t db,
                                                  std::span<const Bytes> keys);
+/// A write of a hash that the log has decided: within the scope of its entry, on every replica
+/// alike. std::bad_alloc.
+[[nodiscard]] replication::PlainAnswer apply_hash(Engine& engine,
+                                                  const replication::HashCommand& command);
+/// Moves or copies a record of any kind with its ttl. False: the source is absent, or the target is
+/// in the way. Errors: no_such_key, same_key, wrong_type (a claim), those of Store::copy().
+[[nodiscard]] Result<bool> transfer(Engine& engine, const replication::TransferCommand& command);
 [[nodiscard]] Result<bool> transfer_logged(engine::CallLog& log,
                                            const replication::TransferCommand& command);
 

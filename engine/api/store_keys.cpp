@@ -16,7 +16,8 @@ namespace semel {
 namespace {
 
 using namespace store_calls;
-using What = replication::TransferCommand::What;
+using replication::TransferCommand;
+using What = TransferCommand::What;
 
 /// What decides this thread's calls, if not the engine by itself.
 engine::LoggedCall log_of(Engine& engine) noexcept {
@@ -201,36 +202,41 @@ Result<bool> set_all(Engine& engine, std::uint8_t db, std::span<const KeyValue> 
   return true;
 }
 
-/// Moves or copies a record of any kind with its ttl; false: `from` is absent, or `to` is in the
-/// way and may not be replaced.
-struct Transfer {
-  replication::TransferCommand::What what;
-  KeyRef from;
-  KeyRef to;
-  bool replace = false;
-  bool erase_from = false;
-  bool from_must_exist = false;  ///< absent: no_such_key
+/// What a transfer does besides copying the record with its ttl.
+struct TransferRule {
+  bool replaces = false;      ///< the record under the new key, which else is in the way
+  bool erases_from = false;   ///< the record under the old key
+  bool needs_source = false;  ///< absent: no_such_key, in place of false
 };
 
-Result<bool> transfer(Engine& engine, const Transfer& how) {
-  if (const engine::LoggedCall log = log_of(engine)) {
-    SEMEL_CHECK(check(engine, {.db = how.from.db, .key = how.from.key}));
-    SEMEL_CHECK(check(engine, {.db = how.to.db, .key = how.to.key}));
-    return transfer_logged(*log, {how.what, how.from.db, how.to.db, how.from.key, how.to.key});
+constexpr TransferRule rule_of(What what) noexcept {
+  switch (what) {
+    case What::rename:
+      return {.replaces = true, .erases_from = true, .needs_source = true};
+    case What::rename_if_absent:
+      return {.erases_from = true, .needs_source = true};
+    case What::copy:
+      return {};
+    case What::copy_and_replace:
+      return {.replaces = true};
+    case What::move:
+      break;
   }
-  SEMEL_TRY(group, begin_group(engine, how.from, how.to));
-  const bool there = group.exists(how.from);
-  if (!there && how.from_must_exist) return Error{ErrorCode::no_such_key, {}};
-  if (!there) return false;
-  if (group.met_claim()) return group.error();
-  const bool in_the_way = group.exists(how.to);
-  if (!how.replace && in_the_way) return false;
-  if (group.met_claim()) return group.error();
-  const bool copied = group.copy(how.from, how.to);
-  if (copied && how.erase_from && !group.failed()) group.erase(how.from);
-  group.commit();
-  if (group.failed()) return group.error();
-  return copied;
+  return {.erases_from = true};
+}
+
+KeyRef target_of(const TransferCommand& command) noexcept {
+  const bool is_move = command.what == What::move;
+  const bool is_copy = command.what == What::copy || command.what == What::copy_and_replace;
+  return {is_copy || is_move ? command.to_db : command.db, is_move ? command.from : command.to};
+}
+
+/// To the key that it has.
+Result<bool> transfer_to_itself(Engine& engine, const TransferCommand& command) {
+  if (!rule_of(command.what).needs_source) return Error{ErrorCode::same_key, {}};
+  SEMEL_TRY(there, engine.store(command.db).exists(command.from));
+  if (!there) return Error{ErrorCode::no_such_key, {}};
+  return command.what == What::rename;
 }
 
 /// The bytes that every match of `pattern` begins with: up to the first byte with a meaning.
@@ -239,6 +245,31 @@ Bytes literal_prefix(Bytes pattern) noexcept {
 }
 
 }  // namespace
+
+Result<bool> store_calls::transfer(Engine& engine, const TransferCommand& command) {
+  const KeyRef from{command.db, command.from};
+  const KeyRef to = target_of(command);
+  const TransferRule rule = rule_of(command.what);
+  if (from.db == to.db && from.key == to.key) return transfer_to_itself(engine, command);
+  if (const engine::LoggedCall log = log_of(engine)) {
+    SEMEL_CHECK(check(engine, {.db = from.db, .key = from.key}));
+    SEMEL_CHECK(check(engine, {.db = to.db, .key = to.key}));
+    return transfer_logged(*log, command);
+  }
+  SEMEL_TRY(group, begin_group(engine, from, to));
+  const bool there = group.exists(from);
+  if (!there && rule.needs_source) return Error{ErrorCode::no_such_key, {}};
+  if (!there) return false;
+  if (group.met_claim()) return group.error();
+  const bool in_the_way = group.exists(to);
+  if (!rule.replaces && in_the_way) return false;
+  if (group.met_claim()) return group.error();
+  const bool copied = group.copy(from, to);
+  if (copied && rule.erases_from && !group.failed()) group.erase(from);
+  group.commit();
+  if (group.failed()) return group.error();
+  return copied;
+}
 
 Result<std::int64_t> Store::del(std::span<const Bytes> keys) {
   return count_keys(*engine_, db_, keys, Verb::del,
@@ -298,55 +329,21 @@ Result<bool> Store::msetex(std::span<const KeyValue> pairs, Condition condition,
 }
 
 Status Store::rename(Bytes from, Bytes to) {
-  const KeyRef source{db_, from};
-  if (from == to) {
-    SEMEL_TRY(there, exists(from));
-    if (!there) return Error{ErrorCode::no_such_key, {}};
-    return Done{};
-  }
-  // It must exist and may replace, so it was.
-  SEMEL_CHECK(transfer(*engine_, {.what = What::rename,
-                                  .from = source,
-                                  .to = {db_, to},
-                                  .replace = true,
-                                  .erase_from = true,
-                                  .from_must_exist = true}));
+  SEMEL_CHECK(transfer(*engine_, {What::rename, db_, db_, from, to}));
   return Done{};
 }
 
 Result<bool> Store::renamenx(Bytes from, Bytes to) {
-  if (from == to) {
-    SEMEL_TRY(there, exists(from));
-    if (!there) return Error{ErrorCode::no_such_key, {}};
-    return false;
-  }
-  return transfer(*engine_, {.what = What::rename_if_absent,
-                             .from = {db_, from},
-                             .to = {db_, to},
-                             .replace = false,
-                             .erase_from = true,
-                             .from_must_exist = true});
+  return transfer(*engine_, {What::rename_if_absent, db_, db_, from, to});
 }
 
 Result<bool> Store::copy(Bytes from, Bytes to, std::optional<std::uint8_t> to_db, bool replace) {
-  const KeyRef target{to_db.value_or(db_), to};
-  if (target.db == db_ && from == to) return Error{ErrorCode::same_key, {}};
-  return transfer(*engine_, {.what = replace ? What::copy_and_replace : What::copy,
-                             .from = {db_, from},
-                             .to = target,
-                             .replace = replace,
-                             .erase_from = false,
-                             .from_must_exist = false});
+  const What what = replace ? What::copy_and_replace : What::copy;
+  return transfer(*engine_, {what, db_, to_db.value_or(db_), from, to});
 }
 
 Result<bool> Store::move(Bytes key, std::uint8_t to_db) {
-  if (to_db == db_) return Error{ErrorCode::same_key, {}};
-  return transfer(*engine_, {.what = What::move,
-                             .from = {db_, key},
-                             .to = {to_db, key},
-                             .replace = false,
-                             .erase_from = true,
-                             .from_must_exist = false});
+  return transfer(*engine_, {What::move, db_, to_db, key, key});
 }
 
 // --- the whole database ---------------------------------------------------------------------

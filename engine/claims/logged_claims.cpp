@@ -17,20 +17,6 @@ using replication::ClaimCommand;
 using replication::Command;
 using replication::OwnerCommand;
 
-OwnerCommand::What what_of(OwnerVerb verb) noexcept {
-  switch (verb) {
-    case OwnerVerb::complete:
-      return OwnerCommand::What::complete;
-    case OwnerVerb::fail:
-      return OwnerCommand::What::fail;
-    case OwnerVerb::renew:
-      return OwnerCommand::What::renew;
-    case OwnerVerb::release:
-      break;
-  }
-  return OwnerCommand::What::release;
-}
-
 OwnerOutcome refused(ErrorCode why) {
   OwnerOutcome outcome;
   outcome.answer = OwnerAnswer::refused;
@@ -145,8 +131,8 @@ bool claim_logged(CallLog& log, Engine&, const Claims::Namespace& names, ClaimBa
 
 namespace {
 
-OwnerOutcome owner_command(CallLog& log, const ClaimContext& context, OwnerVerb verb,
-                           OwnerCommand command) {
+OwnerOutcome owner_command(CallLog& log, const ClaimContext& context, OwnerCommand command) {
+  const OwnerVerb verb = command.verb;
   const OwnerCall& call = command.call;
   const ErrorCode bad = check(context, verb, call);
   if (bad != ErrorCode::ok && !may_drop(verb, call, bad)) return refused(bad);
@@ -169,7 +155,7 @@ void complete_section(CallLog& log, Bytes name, std::span<const OwnerCall> calls
   replication::SectionCommand section;
   section.commands.reserve(calls.size());
   for (const OwnerCall& call : calls) {
-    section.commands.push_back({OwnerCommand{OwnerCommand::What::complete, name, call}});
+    section.commands.push_back({OwnerCommand{.name = name, .call = call}});
   }
   auto found = decided<std::vector<Answer>>(log, {std::move(section)}, Repeat::safe);
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -186,7 +172,7 @@ void complete_section(CallLog& log, Bytes name, std::span<const OwnerCall> calls
 
 OwnerOutcome owner_call_logged(CallLog& log, const ClaimContext& context, OwnerVerb verb,
                                const OwnerCall& call) {
-  return owner_command(log, context, verb, {what_of(verb), context.names.name(), call});
+  return owner_command(log, context, {.verb = verb, .name = context.names.name(), .call = call});
 }
 
 /// Work that ran is to be recorded, however many bytes all of its results have: they go in parts.

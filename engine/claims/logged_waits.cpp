@@ -270,8 +270,8 @@ void LoggedWaits::finish(const SharedWait& wait, ClaimOutcome&& outcome) {
 void LoggedWaits::give_back(const SharedWait& wait, Epoch epoch) {
   const OwnerCall call{.key = wait->key, .epoch = epoch};
   // `wait` has the bytes, which are read before this returns.
-  log_.decide({replication::OwnerCommand{replication::OwnerCommand::What::release,
-                                         wait->names->name(), call}},
+  log_.decide({replication::OwnerCommand{
+                  .verb = OwnerVerb::release, .name = wait->names->name(), .call = call}},
               Repeat::safe, [](const Result<replication::Answer>&) {});
 }
 

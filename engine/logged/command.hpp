@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/logged/library_table.hpp"
+#include "engine/rules/verbs.hpp"
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
 #include "semel/op.hpp"
@@ -44,12 +45,11 @@ struct TransferCommand {
   Bytes to{};  ///< not of a move
 };
 struct HashCommand {
-  enum class What : std::uint8_t { set, set_if_absent, erase, add, add_float };
-  What what = What::set;
+  engine::HashVerb verb = engine::HashVerb::set;  ///< a write
   std::uint8_t db = 0;
   Bytes key{};
-  std::vector<FieldValue> pairs{};  ///< of all but erase; of add and add_float one, without value
-  std::vector<Bytes> fields{};      ///< of erase
+  std::vector<FieldValue> pairs{};  ///< of all but del; of incr_by and incr_by_float one, valueless
+  std::vector<Bytes> fields{};      ///< of del
   std::int64_t amount = 0;
   long double by_float = 0;
 };
@@ -60,9 +60,8 @@ struct ClaimCommand {
   std::vector<ClaimRequest> requests{};
 };
 struct OwnerCommand {
-  /// complete_with_memos: as complete; of builds in which memos had to be ended.
-  enum class What : std::uint8_t { complete, fail, renew, release, complete_with_memos };
-  What what = What::complete;
+  engine::OwnerVerb verb = engine::OwnerVerb::complete;
+  bool has_memos = false;  ///< a complete of builds in which memos had to be ended
   Bytes name{};
   OwnerCall call{};
 };

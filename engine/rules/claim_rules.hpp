@@ -17,6 +17,7 @@
 
 #include "engine/rules/claim_codec.hpp"
 #include "engine/rules/record.hpp"
+#include "engine/rules/verbs.hpp"
 #include "semel/claims.hpp"
 
 namespace semel::engine {
@@ -33,8 +34,6 @@ struct ClaimFacts {
   Timestamp held_until{};      ///< out: in_flight: end of the lease, or record, in the way
   SessionId held_session = 0;  ///< out: in_flight: its session
 };
-
-enum class OwnerVerb : std::uint8_t { complete, fail, renew, release };
 
 /// The part of a claim's checks that needs no record: lease 1 ms..limits::ttl_max, owner label at
 /// most limits::owner_label_max. Errors: bad_option.

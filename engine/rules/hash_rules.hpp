@@ -16,26 +16,10 @@
 #include <vector>
 
 #include "engine/rules/record.hpp"
+#include "engine/rules/verbs.hpp"
 #include "semel/hashes.hpp"
 
 namespace semel::engine {
-
-enum class HashVerb : std::uint8_t {
-  // reads
-  get,       ///< value of field
-  get_many,  ///< values, of fields in their order
-  len,       ///< number
-  strlen,    ///< number; found_field
-  all,       ///< list
-  random,    ///< list: amount of them, see Hashes::hrandfield
-  scan,      ///< list and next: from cursor, about count
-  // writes
-  set,            ///< pairs; number: how many are new
-  set_if_absent,  ///< pairs, of which there is one
-  del,            ///< fields; number: how many were there
-  incr_by,        ///< amount; number: what it is then
-  incr_by_float,  ///< by_float; value: what it is then
-};
 
 struct HashOp {
   HashVerb verb = HashVerb::get;

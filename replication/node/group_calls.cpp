@@ -37,7 +37,7 @@ struct Grows {
     return command.what == SessionCommand::What::open;
   }
   bool operator()(const HashCommand& command) const noexcept {
-    return command.what != HashCommand::What::erase;
+    return command.verb != engine::HashVerb::del;
   }
   bool operator()(const SectionCommand& command) const noexcept {
     return std::any_of(command.commands.begin(), command.commands.end(),

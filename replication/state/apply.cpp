@@ -4,9 +4,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/api/store_calls.hpp"
+#include "engine/claims/claim_calls.hpp"
 #include "engine/claims/memos.hpp"
 #include "engine/replica/decision_scope.hpp"
-#include "semel/hashes.hpp"
 #include "semel/store.hpp"
 
 namespace semel::replication {
@@ -56,40 +57,13 @@ class Apply {
   }
 
   Answer operator()(const TransferCommand& command) const {
-    Store store = engine_.store(command.db);
-    switch (command.what) {
-      case TransferCommand::What::rename:
-        return {plain(store.rename(command.from, command.to))};
-      case TransferCommand::What::rename_if_absent:
-        return {plain(store.renamenx(command.from, command.to), yes)};
-      case TransferCommand::What::copy:
-      case TransferCommand::What::copy_and_replace:
-        return {plain(store.copy(command.from, command.to, command.to_db,
-                                 command.what == TransferCommand::What::copy_and_replace),
-                      yes)};
-      case TransferCommand::What::move:
-        return {plain(store.move(command.from, command.to_db), yes)};
-    }
-    return {failed(ErrorCode::bad_encoding)};
+    const Result<bool> done = store_calls::transfer(engine_, command);
+    if (command.what != TransferCommand::What::rename) return {plain(done, yes)};
+    return {plain(done, [](bool) { return PlainAnswer{}; })};
   }
 
   Answer operator()(const HashCommand& command) const {
-    Hashes hashes = engine_.hashes(command.db);
-    switch (command.what) {
-      case HashCommand::What::set:
-        return {plain(hashes.hset(command.key, command.pairs), number)};
-      case HashCommand::What::set_if_absent:
-        return {
-            plain(hashes.hsetnx(command.key, command.pairs[0].field, command.pairs[0].value), yes)};
-      case HashCommand::What::erase:
-        return {plain(hashes.hdel(command.key, command.fields), number)};
-      case HashCommand::What::add:
-        return {plain(hashes.hincrby(command.key, command.pairs[0].field, command.amount), number)};
-      case HashCommand::What::add_float:
-        return {plain(hashes.hincrbyfloat(command.key, command.pairs[0].field, command.by_float),
-                      [](const std::string& text) { return PlainAnswer{.text = text}; })};
-    }
-    return {failed(ErrorCode::bad_encoding)};
+    return {store_calls::apply_hash(engine_, command)};
   }
 
   Answer operator()(const ClaimCommand& command) const {
@@ -109,18 +83,8 @@ class Apply {
   Answer operator()(const OwnerCommand& command) const {
     Result<Claims> claims = engine_.claims(command.name);
     if (!claims.ok()) return {failed(claims.error().code)};
-    switch (command.what) {
-      case OwnerCommand::What::complete:
-      case OwnerCommand::What::complete_with_memos:
-        return {claims->complete(command.call)};
-      case OwnerCommand::What::fail:
-        return {claims->fail(command.call)};
-      case OwnerCommand::What::renew:
-        return {claims->renew(command.call)};
-      case OwnerCommand::What::release:
-        return {claims->release(command.call)};
-    }
-    return {failed(ErrorCode::bad_encoding)};
+    return {engine::owner_call(engine_, engine::ClaimsParts::names_of(*claims), command.verb,
+                               command.call)};
   }
 
   Answer operator()(const MemoCommand& command) const {

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <string>
 
+#include "base/assert.hpp"
 #include "engine/core/namespace_terms.hpp"
 #include "replication/state/fields.hpp"
 #include "replication/state/library_fields.hpp"
 
 namespace semel::replication {
 namespace {
+
+using engine::HashVerb;
+using engine::OwnerVerb;
 
 constexpr std::uint8_t db_last = limits::db_count - 1;
 
@@ -120,9 +124,20 @@ void all(Fields& fields, TransferCommand& command) {
   fields.bytes(command.to);
 }
 
+/// Its place among the writes.
+template <class Fields>
+void write_verb(Fields& fields, HashVerb& verb) {
+  constexpr auto first = static_cast<std::uint8_t>(HashVerb::set);
+  constexpr auto last = static_cast<std::uint8_t>(HashVerb::incr_by_float);
+  static_assert(last - first == 4);
+  auto place = static_cast<std::uint8_t>(static_cast<std::uint8_t>(verb) - first);
+  fields.small(place, last - first);
+  verb = static_cast<HashVerb>(place + first);
+}
+
 template <class Fields>
 void all(Fields& fields, HashCommand& command) {
-  choice(fields, command.what, HashCommand::What::add_float);
+  write_verb(fields, command.verb);
   database(fields, command.db);
   fields.bytes(command.key);
   list(fields, command.pairs, [](auto& f, FieldValue& item) {
@@ -132,8 +147,7 @@ void all(Fields& fields, HashCommand& command) {
   keys(fields, command.fields);
   fields.number(command.amount);
   fields.real(command.by_float);
-  const bool has_one =
-      command.what != HashCommand::What::set && command.what != HashCommand::What::erase;
+  const bool has_one = command.verb != HashVerb::set && command.verb != HashVerb::del;
   if (has_one && command.pairs.size() != 1) fields.fail();
 }
 
@@ -157,10 +171,23 @@ void all(Fields& fields, ClaimCommand& command) {
   list(fields, command.requests, [](auto& f, ClaimRequest& item) { request(f, item); });
 }
 
+/// One that had to end memos has a number of its own, behind those of the verbs.
+template <class Fields>
+void owner_verb(Fields& fields, OwnerCommand& command) {
+  constexpr auto with_memos = static_cast<std::uint8_t>(OwnerVerb::release) + 1;
+  static_assert(with_memos == 4);
+  SEMEL_ASSERT(!command.has_memos || command.verb == OwnerVerb::complete);
+  auto number =
+      command.has_memos ? std::uint8_t{with_memos} : static_cast<std::uint8_t>(command.verb);
+  fields.small(number, with_memos);
+  command.has_memos = number == with_memos;
+  command.verb = command.has_memos ? OwnerVerb::complete : static_cast<OwnerVerb>(number);
+}
+
 template <class Fields>
 void all(Fields& fields, OwnerCommand& command) {
   OwnerCall& call = command.call;
-  choice(fields, command.what, OwnerCommand::What::complete_with_memos);
+  owner_verb(fields, command);
   fields.bytes(command.name);
   fields.bytes(call.key);
   fields.number(call.epoch);
@@ -352,8 +379,7 @@ FeatureLevel level_of(const Command& command) noexcept {
   if (std::holds_alternative<LibraryCommand>(command.what)) return feature_level_libraries;
   if (std::holds_alternative<MemoCommand>(command.what)) return feature_level_memos;
   if (const auto* const owner = std::get_if<OwnerCommand>(&command.what)) {
-    const bool has_memos = owner->what == OwnerCommand::What::complete_with_memos;
-    return has_memos ? feature_level_memos : feature_level_first;
+    return owner->has_memos ? feature_level_memos : feature_level_first;
   }
   FeatureLevel most = feature_level_first;
   if (const auto* const section = std::get_if<SectionCommand>(&command.what)) {

@@ -343,7 +343,7 @@ TEST_CASE("ask again: a member hands nothing over that a node of the group's lev
     const std::string sent = bytes({0}, {libraries});
     // Below it a node of an earlier release would stop.
     CHECK(error(sent) == (level < feature_level_libraries ? ErrorCode::not_leader : ErrorCode::ok));
-    const OwnerCommand done{.what = OwnerCommand::What::complete_with_memos, .name = "n"};
+    const OwnerCommand done{.has_memos = true, .name = "n"};
     const Command memo{MemoCommand{.name = "n", .key = "k", .epoch = 1, .step = "s"}};
     for (const std::string& other :
          {bytes({0}, memo), bytes({0}, {done}), bytes({0}, {SectionCommand{{memo}}})}) {

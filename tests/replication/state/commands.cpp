@@ -118,13 +118,14 @@ StoreCommand Commands::store() {
 
 HashCommand Commands::hash() {
   HashCommand command;
-  command.what = static_cast<HashCommand::What>(random_.below(5));
+  command.verb = static_cast<engine::HashVerb>(static_cast<std::uint64_t>(engine::HashVerb::set) +
+                                               random_.below(5));
   command.db = db();
   command.key = keep("h" + std::to_string(random_.below(40)));
   if (random_.chance(1, 30)) command.key = key();
   const auto field = [&] { return keep("f" + std::to_string(random_.below(70))); };
-  const std::size_t count = command.what == HashCommand::What::set ? random_.between(1, 30) : 1;
-  if (command.what == HashCommand::What::erase) {
+  const std::size_t count = command.verb == engine::HashVerb::set ? random_.between(1, 30) : 1;
+  if (command.verb == engine::HashVerb::del) {
     for (std::uint64_t i = random_.between(1, 10); i > 0; --i) command.fields.push_back(field());
     return command;
   }
@@ -169,9 +170,11 @@ ClaimCommand Commands::claim() {
 
 OwnerCommand Commands::owner() {
   OwnerCommand command;
-  command.what =
-      static_cast<OwnerCommand::What>(random_.below(level_ < feature_level_memos ? 4 : 5));
-  if (random_.chance(1, 2)) command.what = OwnerCommand::What::complete;
+  const std::uint64_t verb = random_.below(level_ < feature_level_memos ? 4 : 5);
+  command.has_memos = verb == 4;
+  command.verb =
+      command.has_memos ? engine::OwnerVerb::complete : static_cast<engine::OwnerVerb>(verb);
+  if (random_.chance(1, 2)) command = {};
   command.name = name();
   command.call.key = keep("w" + std::to_string(random_.below(200)));
   command.call.epoch = random_.bits() & 0xffff'ffff;
@@ -181,16 +184,15 @@ OwnerCommand Commands::owner() {
     command.call.key = keep(owned.key);
     command.call.epoch = owned.epoch;
   }
-  const bool completes = command.what == OwnerCommand::What::complete ||
-                         command.what == OwnerCommand::What::complete_with_memos;
-  if (completes || command.what == OwnerCommand::What::fail) command.call.payload = value();
+  const bool completes = command.verb == engine::OwnerVerb::complete;
+  if (completes || command.verb == engine::OwnerVerb::fail) command.call.payload = value();
   if (completes) {
     command.call.keeping = static_cast<ResultKeeping>(random_.below(3));
   }
-  if (command.what == OwnerCommand::What::renew && random_.chance(1, 2)) {
+  if (command.verb == engine::OwnerVerb::renew && random_.chance(1, 2)) {
     command.call.lease = Millis{static_cast<std::int64_t>(random_.between(1, 3'000))};
   }
-  if (command.what == OwnerCommand::What::fail && random_.chance(1, 2)) {
+  if (command.verb == engine::OwnerVerb::fail && random_.chance(1, 2)) {
     command.call.on_failure = static_cast<Policy::OnFailure>(random_.below(3));
   }
   return command;

@@ -137,8 +137,7 @@ Command load(Bytes name, Bytes function, LibraryChange::What what = LibraryChang
 TEST_CASE("replica: memos as builds before the release wrote them stop it with what to do",
           "[replica][memos]") {
   const Command memo{MemoCommand{.name = "n", .key = "k", .epoch = 1, .step = "s"}};
-  const Command done{OwnerCommand{
-      .what = OwnerCommand::What::complete_with_memos, .name = "n", .call = {.key = "k"}}};
+  const Command done{OwnerCommand{.has_memos = true, .name = "n", .call = {.key = "k"}}};
   for (const Command& command : {memo, done, Command{SectionCommand{{memo}}}}) {
     const auto below = replica();
     const auto refused = below->apply(1, entry_of({command}));
@@ -394,11 +393,13 @@ std::vector<Command> unreadable_commands() {
   store(static_cast<Verb>(200), [](StoreCommand&) {});
   one(SetManyCommand{}, [](SetManyCommand& c) { c.condition = Condition::if_version; });
   one(HashCommand{}, [](HashCommand& c) { c.fields.resize(items_max + 1); });
-  one(HashCommand{.what = HashCommand::What::add}, [](HashCommand&) {});
-  one(HashCommand{.what = HashCommand::What::add_float}, [](HashCommand& c) { c.pairs.resize(2); });
+  one(HashCommand{.verb = engine::HashVerb::incr_by}, [](HashCommand&) {});
+  one(HashCommand{.verb = engine::HashVerb::incr_by_float},
+      [](HashCommand& c) { c.pairs.resize(2); });
   one(TransferCommand{}, [](TransferCommand& c) { c.to_db = limits::db_count; });
   one(NamespaceCommand{.name = "n"}, [](NamespaceCommand& c) { c.policy.lease = Millis{-1}; });
   one(NamespaceCommand{.name = "n"}, [](NamespaceCommand& c) { c.policy.db = limits::db_count; });
+  one(HashCommand{.verb = engine::HashVerb::get}, [](HashCommand&) {});
   one(OwnerCommand{}, [](OwnerCommand& c) { c.call.keeping = static_cast<ResultKeeping>(99); });
   one(RequestCommand{}, [](RequestCommand& c) { c.dialect = 1; });
   one(RequestCommand{}, [](RequestCommand& c) { c.requests.resize(1); });
@@ -459,7 +460,7 @@ TEST_CASE("replica: a command is read as it was written", "[replica]") {
 TEST_CASE("replica: a real number is written and read alike in every locale", "[replica]") {
   const auto written = [](long double value) {
     std::string bytes;
-    REQUIRE(encode({HashCommand{.what = HashCommand::What::add_float,
+    REQUIRE(encode({HashCommand{.verb = engine::HashVerb::incr_by_float,
                                 .key = "h",
                                 .pairs = {{"f", ""}},
                                 .by_float = value}},
