@@ -8,6 +8,7 @@
 
 #include "gateway/guard/admin_token.hpp"
 #include "gateway/rules/method.hpp"
+#include "net/admin/admin_guard.hpp"
 
 namespace semel::gateway {
 namespace {
@@ -158,7 +159,7 @@ Status check_admin(const Settings& settings) {
     return conflict("admin-hosts is for an admin port without admin-token-file");
   }
   for (const std::string& host : settings.admin_hosts) {
-    if (host.find_first_of(":/ ") == std::string::npos) continue;
+    if (net::is_admin_host_name(host)) continue;
     return conflict("admin-hosts has '" + host + "', which is not the name of a host");
   }
   if (settings.admin.empty()) {

@@ -12,7 +12,7 @@
 #include "gateway/config/reload.hpp"
 #include "gateway/config/settings_check.hpp"
 #include "gateway/proxy/access_log.hpp"
-#include "gateway/proxy/admin_port.hpp"
+#include "gateway/proxy/admin_routes.hpp"
 #include "gateway/proxy/claim_backend.hpp"
 #include "gateway/proxy/worker.hpp"
 
@@ -76,7 +76,7 @@ class Gateway::Impl {
   ClaimBackend backend_;
   Terms terms_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<AdminPort> admin_;
+  std::unique_ptr<net::AdminServer> admin_;
   Counter draining_;
 };
 
@@ -132,25 +132,23 @@ Status Gateway::Impl::open_workers() {
 
 Status Gateway::Impl::open_admin() {
   if (settings_.admin.empty()) return Done{};
-  SEMEL_TRY(at, parse_address(settings_.admin));
   std::optional<AdminToken> token;
   if (!settings_.admin_token.empty()) {
     SEMEL_TRY(made, AdminToken::make(settings_.admin_token));
     token = std::move(made);
   }
   if (!log_->is_on()) audit_ = AccessLog::to_standard_error(counters_);
-  SEMEL_TRY(
-      admin,
-      AdminPort::start(
-          at, {.token = std::move(token),
-               .hosts = settings_.admin_hosts,
-               .audit = [this](AuditLine line) { audit(line); },
-               .metrics = [this] { return counters_.text(memory_); },
-               .ready = [this] { return ready(); },
-               .resolve = [this](std::string_view route, std::string_view key,
-                                 bool is_done) { return backend_.resolve(route, key, is_done); }}));
+  const bool needs_header = !token.has_value();
+  SEMEL_TRY(options, admin_options(settings_, std::move(token)));
+  AdminCalls calls{
+      .audit = [this](AuditLine line) { audit(line); },
+      .metrics = [this] { return counters_.text(memory_); },
+      .ready = [this] { return ready(); },
+      .resolve = [this](std::string_view route, std::string_view key,
+                        bool is_done) { return backend_.resolve(route, key, is_done); }};
+  SEMEL_TRY(admin, net::AdminServer::start(options, admin_site(std::move(calls), needs_header)));
   admin_ = std::move(admin);
-  admin_port_ = admin_->port();
+  admin_port_ = admin_->endpoints().front().port;
   return Done{};
 }
 

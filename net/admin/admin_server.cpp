@@ -3,14 +3,12 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
+#include <boost/beast/core/error.hpp>
 #include <exception>
 #include <string_view>
 #include <system_error>
@@ -19,23 +17,16 @@
 
 #include "base/assert.hpp"
 #include "base/giving_way.hpp"
-#include "base/stopwatch.hpp"
-#include "net/admin/admin_http.hpp"
+#include "net/admin/admin_session.hpp"
 
 namespace semel::net {
 namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-namespace http = boost::beast::http;
-using admin::Response;
+using admin::Session;
 using asio::ip::tcp;
 
-constexpr std::size_t first_read_bytes = 512;
-// More than the limit of the header, so that the latter is reached first.
-constexpr std::size_t buffer_bytes_max = 2 * admin_limits::header_bytes_max;
-// How much a client may send behind a refused request before it has read the response.
-constexpr std::size_t ignored_bytes_max = 64 * 1024;
 constexpr std::chrono::milliseconds accept_pause{100};
 constexpr std::chrono::milliseconds place_pause{10};
 constexpr std::chrono::seconds tick_every{1};
@@ -66,20 +57,11 @@ Status check_time(std::string_view name, std::chrono::milliseconds time) {
                      " ms; it must be from 1 ms to 1 h");
 }
 
-bool is_host_name(const std::string& text) {
-  return !text.empty() && text.size() <= admin_limits::host_bytes_max &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '.';
-         });
-}
-
 }  // namespace
 
 class AdminServer::Impl {
  public:
-  Impl(const AdminOptions& options, AdminAnswers answers)
-      : options_(options), answers_(std::move(answers)) {}
+  Impl(const AdminOptions& options, AdminSite site) : options_(options), site_(std::move(site)) {}
   ~Impl() {
     posts_->close();
     io_.stop();
@@ -94,26 +76,36 @@ class AdminServer::Impl {
   [[nodiscard]] std::shared_ptr<AdminThread> thread() const noexcept { return posts_; }
 
  private:
-  class Session;
   struct Listener {
     tcp::acceptor acceptor;
     asio::steady_timer pause;
-    tcp::socket newcomer;  // accepted, and has no place yet
+    tcp::socket newcomer;     // accepted, and has no place yet
+    bool is_waiting = false;  // for a newcomer, or for a pause to end
   };
 
-  [[nodiscard]] static beast::error_code open(tcp::acceptor& acceptor, const tcp::endpoint& at);
+  [[nodiscard]] beast::error_code open(tcp::acceptor& acceptor, const tcp::endpoint& at) const;
+  void work() noexcept;
   void accept(Listener& listener);
   void admit(Listener& listener);
+  void pause(Listener& listener, std::chrono::milliseconds time);
   [[nodiscard]] bool make_place();
-  void forget(const Session* session);
   void tick();
 
   const AdminOptions options_;
-  const AdminAnswers answers_;
+  const AdminSite site_;
+  const Session::Terms terms_{
+      .site = site_,
+      .guard = options_.guard,
+      .request_within = options_.request_within,
+      .idle_within = options_.idle_within,
+      .ended = [this](const Session* session) {
+        std::erase_if(sessions_, [&](const auto& known) { return known.get() == session; });
+      }};
   asio::io_context io_{1};
   const std::shared_ptr<AdminThread> posts_ = std::make_shared<AdminThread>(
       [this](std::function<void()> work) { asio::post(io_, std::move(work)); });
   asio::steady_timer ticks_{io_};
+  bool is_ticking_ = false;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<AdminEndpoint> endpoints_;
   // Used by the thread of the server only.
@@ -121,171 +113,13 @@ class AdminServer::Impl {
   std::thread thread_;
 };
 
-/// One connection: waits for a first byte, reads a request, responds, and waits again.
-class AdminServer::Impl::Session : public std::enable_shared_from_this<Session> {
- public:
-  Session(Impl& server, tcp::socket socket)
-      : server_(server), stream_(std::move(socket)), buffer_(buffer_bytes_max) {}
-
-  [[nodiscard]] base::TakenPlace place() const noexcept { return {doing_, since_.passed()}; }
-
-  void wait() {
-    begin(Doing::awaits);
-    if (buffer_.size() > 0) return read();
-    stream_.expires_after(server_.options_.idle_within);
-    stream_.async_read_some(
-        buffer_.prepare(first_read_bytes),
-        [self = this->shared_from_this()](beast::error_code error, std::size_t bytes) {
-          if (error) return self->end();
-          self->buffer_.commit(bytes);
-          self->read();
-        });
-  }
-
-  void end() {
-    beast::error_code ignored;
-    stream_.socket().close(ignored);
-    stream_.cancel();
-    server_.forget(this);
-  }
-
- private:
-  using Doing = base::TakenPlace::Doing;
-  void begin(Doing doing) noexcept {
-    doing_ = doing;
-    since_.restart();
-  }
-
-  void read() {
-    parser_.emplace();
-    parser_->header_limit(static_cast<std::uint32_t>(admin_limits::header_bytes_max));
-    parser_->body_limit(admin_limits::body_bytes_max);
-    stream_.expires_after(server_.options_.request_within);
-    http::async_read_header(
-        stream_, buffer_, *parser_,
-        [self = this->shared_from_this()](beast::error_code error, std::size_t bytes) {
-          // Beast lets a few more bytes pass.
-          if (!error && bytes > admin_limits::header_bytes_max) {
-            error = http::error::header_limit;
-          }
-          const bool has_body = !self->parser_->is_done();
-          if (!error && has_body &&
-              !admin::may_have_body(self->parser_->get(), self->server_.answers_)) {
-            error = http::error::unexpected_body;
-          }
-          if (error) return self->fail(error);
-          has_body ? self->read_body() : self->respond();
-        });
-  }
-
-  void read_body() {
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = this->shared_from_this()](beast::error_code error, std::size_t) {
-                       error ? self->fail(error) : self->respond();
-                     });
-  }
-
-  void fail(beast::error_code error) {
-    if (error.category() == http::make_error_code(http::error::bad_method).category() &&
-        error != http::error::end_of_stream && error != http::error::partial_message) {
-      return refuse(error);
-    }
-    end();  // the client disconnected, or took too long
-  }
-
-  void respond() {
-    const auto& request = parser_->get();
-    const bool is_read =
-        request.method() == http::verb::get || request.method() == http::verb::head;
-    if (admin::is_for_pages(request, server_.answers_) &&
-        (is_read || request.method() == http::verb::post)) {
-      return ask_for_page();
-    }
-    send(admin::answer(request, server_.answers_, server_.options_.hosts));
-  }
-
-  /// The page may respond later, when this session may be gone. Nothing is read meanwhile.
-  void ask_for_page() {
-    begin(Doing::works);
-    stream_.expires_never();
-    beast::error_code failed;
-    const tcp::endpoint peer = stream_.socket().remote_endpoint(failed);
-    if (failed) return end();
-    const tcp::endpoint local = stream_.socket().local_endpoint(failed);
-    if (failed) return end();
-    server_.answers_.pages(admin::page_request(parser_->get(), peer, local),
-                           [session = weak_from_this()](AdminResponse page) {
-                             const auto self = session.lock();
-                             if (!self || !self->parser_) return;
-                             self->send(admin::response_of(std::move(page)));
-                           });
-  }
-
-  void send(Response response) {
-    const auto& request = parser_->get();
-    response_ = std::move(response);
-    response_.version(request.version());
-    response_.keep_alive(request.keep_alive());
-    response_.prepare_payload();
-    const bool stays = response_.keep_alive();
-    if (request.method() == http::verb::head) response_.body().clear();  // its length is kept
-    parser_.reset();
-    write(stays);
-  }
-
-  void refuse(beast::error_code error) {
-    response_ = admin::response_of(http::status::bad_request, admin::reason_for(error));
-    response_.keep_alive(false);
-    response_.prepare_payload();
-    write(false);
-  }
-
-  void write(bool stays) {
-    begin(Doing::answers);
-    stream_.expires_after(server_.options_.request_within);
-    http::async_write(
-        stream_, response_,
-        [self = this->shared_from_this(), stays](beast::error_code error, std::size_t) {
-          if (error) return self->end();
-          self->response_ = {};
-          if (stays) return self->wait();
-          beast::error_code failed;
-          self->stream_.socket().shutdown(tcp::socket::shutdown_send, failed);
-          if (failed) return self->end();
-          self->stream_.expires_after(self->server_.options_.request_within);
-          self->begin(Doing::awaits);  // its end
-          self->ignore(0);
-        });
-  }
-
-  /// Reads and drops input. Closing a socket with unread input would reset the connection, and the
-  /// client might lose the response.
-  void ignore(std::size_t bytes_so_far) {
-    buffer_.clear();
-    stream_.async_read_some(buffer_.prepare(buffer_bytes_max),
-                            [self = this->shared_from_this(), bytes_so_far](beast::error_code error,
-                                                                            std::size_t bytes) {
-                              const std::size_t all = bytes_so_far + bytes;
-                              if (error || all > ignored_bytes_max) return self->end();
-                              self->ignore(all);
-                            });
-  }
-
-  Impl& server_;
-  beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body>> parser_;  // none: it is answered
-  Response response_;
-  Doing doing_ = Doing::awaits;
-  base::Stopwatch since_;
-};
-
-beast::error_code AdminServer::Impl::open(tcp::acceptor& acceptor, const tcp::endpoint& at) {
+beast::error_code AdminServer::Impl::open(tcp::acceptor& acceptor, const tcp::endpoint& at) const {
   beast::error_code error;
   if (acceptor.open(at.protocol(), error)) return error;
   if (acceptor.set_option(asio::socket_base::reuse_address{true}, error)) return error;
   // Otherwise :: would include 0.0.0.0, and a list of both would fail.
-  if (at.address().is_v6() && acceptor.set_option(asio::ip::v6_only{true}, error)) return error;
+  const asio::ip::v6_only only{!options_.dual_stack};
+  if (at.address().is_v6() && acceptor.set_option(only, error)) return error;
   if (acceptor.bind(at, error)) return error;
   acceptor.listen(asio::socket_base::max_listen_connections, error);
   return error;
@@ -310,49 +144,69 @@ Status AdminServer::Impl::listen() {
 }
 
 void AdminServer::Impl::run() {
-  for (const auto& listener : listeners_) accept(*listener);
-  if (answers_.tick) tick();
   const SignalsBlocked blocked;
-  thread_ = std::thread{[this] { io_.run(); }};
+  thread_ = std::thread{[this] { work(); }};
   pthread_setname_np(thread_.native_handle(), "semel-admin");
+}
+
+/// Without memory a handler ends with an exception. The thread goes on, and begins again what that
+/// handler would have begun.
+void AdminServer::Impl::work() noexcept {
+  while (!io_.stopped()) {
+    try {
+      for (const auto& listener : listeners_) {
+        if (!listener->is_waiting) accept(*listener);
+      }
+      if (site_.tick && !is_ticking_) tick();
+      io_.run();
+    } catch (const std::exception&) {
+      std::this_thread::yield();
+    }
+  }
 }
 
 void AdminServer::Impl::accept(Listener& listener) {
   listener.acceptor.async_accept([this, &listener](beast::error_code error, tcp::socket socket) {
+    listener.is_waiting = false;
     if (error == asio::error::operation_aborted) return;
-    if (!error) {
-      listener.newcomer = std::move(socket);
-      return admit(listener);
-    }
     // For example, there are no descriptors left. An immediate retry would fail again.
-    listener.pause.expires_after(accept_pause);
-    listener.pause.async_wait([this, &listener](beast::error_code stopped) {
-      if (!stopped) accept(listener);
-    });
+    if (error) return pause(listener, accept_pause);
+    listener.newcomer = std::move(socket);
+    admit(listener);
   });
+  listener.is_waiting = true;
+}
+
+void AdminServer::Impl::pause(Listener& listener, std::chrono::milliseconds time) {
+  listener.pause.expires_after(time);
+  listener.pause.async_wait([this, &listener](beast::error_code stopped) {
+    listener.is_waiting = false;
+    if (stopped) return;
+    listener.newcomer.is_open() ? admit(listener) : accept(listener);
+  });
+  listener.is_waiting = true;
 }
 
 void AdminServer::Impl::tick() {
   ticks_.expires_after(tick_every);
   ticks_.async_wait([this](beast::error_code stopped) {
+    is_ticking_ = false;
     if (stopped) return;
-    answers_.tick();
+    site_.tick();
     tick();
   });
+  is_ticking_ = true;
 }
 
 /// Accepts the next one when this one has its place.
 void AdminServer::Impl::admit(Listener& listener) {
   if (sessions_.size() >= admin_limits::connections_max && !make_place()) {
-    listener.pause.expires_after(place_pause);
-    listener.pause.async_wait([this, &listener](beast::error_code stopped) {
-      if (!stopped) admit(listener);
-    });
-    return;
+    return pause(listener, place_pause);
   }
   SEMEL_ASSERT(sessions_.size() < admin_limits::connections_max);
-  sessions_.push_back(std::make_shared<Session>(*this, std::move(listener.newcomer)));
-  sessions_.back()->wait();
+  tcp::socket newcomer = std::move(listener.newcomer);  // closed if there is no memory for it
+  sessions_.push_back(std::make_shared<Session>(terms_, std::move(newcomer)));
+  sessions_.back()->start();
   accept(listener);
 }
 
@@ -361,13 +215,9 @@ bool AdminServer::Impl::make_place() {
   for (const auto& session : sessions_) places.push_back(session->place());
   const auto chosen = base::gives_way(places);
   if (!chosen) return false;
-  const auto leaving = sessions_[*chosen];  // end() takes it out
+  const auto leaving = sessions_[*chosen];  // end() removes it from the list
   leaving->end();
   return true;
-}
-
-void AdminServer::Impl::forget(const Session* session) {
-  std::erase_if(sessions_, [&](const auto& known) { return known.get() == session; });
 }
 
 std::string AdminEndpoint::text() const {
@@ -392,24 +242,24 @@ Status AdminServer::check(const AdminOptions& options) {
           "password; that must be allowed by name");
     }
   }
-  if (options.hosts.size() > admin_limits::hosts_max) {
-    return admin_error(std::to_string(options.hosts.size()) + " hosts; the limit is " +
+  const std::vector<std::string>& hosts = options.guard.hosts;
+  if (hosts.size() > admin_limits::hosts_max) {
+    return admin_error(std::to_string(hosts.size()) + " hosts; the limit is " +
                        std::to_string(admin_limits::hosts_max));
   }
-  for (const std::string& host : options.hosts) {
-    if (!is_host_name(host)) return admin_error("'" + host + "' is not the name of a host");
+  for (const std::string& host : hosts) {
+    if (!is_admin_host_name(host)) return admin_error("'" + host + "' is not the name of a host");
   }
   SEMEL_CHECK(check_time("request_within", options.request_within));
   return check_time("idle_within", options.idle_within);
 }
 
 Result<std::unique_ptr<AdminServer>> AdminServer::start(const AdminOptions& options,
-                                                        AdminAnswers answers) {
+                                                        AdminSite site) {
   SEMEL_CHECK(check(options));
-  SEMEL_ASSERT(answers.metrics && answers.ready);
   // Asio throws if there is no descriptor left for it, std::thread if there is no thread.
   try {
-    auto impl = std::make_unique<Impl>(options, std::move(answers));
+    auto impl = std::make_unique<Impl>(options, std::move(site));
     SEMEL_CHECK(impl->listen());
     impl->run();
     return std::unique_ptr<AdminServer>{new AdminServer{std::move(impl)}};

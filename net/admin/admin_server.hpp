@@ -1,18 +1,15 @@
-// Health and metrics over HTTP, separate from the clients: it has its own thread and io_context, so
-// that it responds while the node is busy and does not slow it down.
+// An HTTP server for operators, separate from the clients of the program: it has its own thread and
+// io_context, so that it responds while the program is busy and does not slow it down. What it
+// serves is a table of routes, AdminSite.
 //
-//   GET /metrics   200 and the text of AdminAnswers::metrics; 403 under a name of somebody else
-//   GET /livez     200 "ok", while the process responds at all
-//   GET /readyz    200 "ok", or 503 and the reason
+// HEAD is served as GET. Requests are refused in this order: 400 for bytes that are not a request
+// or a header longer than admin_limits::header_bytes_max; 401 or 403 by AdminGuard; 404 for another
+// path; 405 for another method; 400 for a body where the route has none or a longer one.
 //
-//   /console..     as AdminAnswers::pages responds, if it is given: GET, and POST with a body
+// Without memory only the connection ends whose request needed it.
 //
-// HEAD is supported, too. Another path is 404, another method 405. Bytes that are not a request, a
-// body where none belongs or one longer than admin_limits::body_bytes_max, or a header longer than
-// admin_limits::header_bytes_max are 400.
-//
-// Non-goals: TLS, passwords. All clients that can connect can read the metrics, so only loopback
-// addresses are allowed unless AdminOptions::remote is set.
+// Non-goals: TLS, passwords. Without a token all clients that can connect can read the metrics, so
+// only loopback addresses are allowed unless AdminOptions::remote is set.
 #pragma once
 
 #include <chrono>
@@ -21,7 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "net/admin/admin_page.hpp"
+#include "net/admin/admin_guard.hpp"
+#include "net/admin/admin_route.hpp"
+#include "net/admin/admin_thread.hpp"
 #include "semel/result.hpp"
 
 namespace semel::net {
@@ -29,8 +28,8 @@ namespace semel::net {
 struct AdminOptions {
   std::vector<std::string> addresses{"127.0.0.1"};  ///< IP addresses, 1..addresses_max
   std::uint16_t port = 0;                           ///< for all of them; 0: each gets a free port
-  /// Names in Host that get the metrics, besides addresses and localhost; hosts_max.
-  std::vector<std::string> hosts{};
+  bool dual_stack = false;                          ///< `::` includes all addresses of IPv4
+  AdminGuard guard{};                               ///< at most hosts_max names
   bool remote = false;  ///< allow addresses that other machines can reach
   /// From the first byte of a request to its last, and the same again for the response. 1 ms..1 h.
   std::chrono::milliseconds request_within{5'000};
@@ -48,18 +47,18 @@ class AdminServer {
  public:
   /// Whether `options` are valid. The detail of an error names the value and its limit.
   [[nodiscard]] static Status check(const AdminOptions& options);
-  /// Listens and responds when it returns. Both answers must be given. The detail of an error is
-  /// the whole text for the operator.
+  /// Listens and responds when it returns. Errors: bad_option, no_thread; the detail is the whole
+  /// text for the operator.
   [[nodiscard]] static Result<std::unique_ptr<AdminServer>> start(const AdminOptions& options,
-                                                                  AdminAnswers answers);
-  /// Closes all connections at once; waits only for a running call of an answer.
+                                                                  AdminSite site);
+  /// Closes all connections at once; waits only for a running handler.
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
   /// In the order of AdminOptions::addresses.
   [[nodiscard]] const std::vector<AdminEndpoint>& endpoints() const noexcept;
-  /// For what has to run where the answers are called.
+  /// Runs work where the handlers are called.
   [[nodiscard]] std::shared_ptr<AdminThread> thread() const noexcept;
 
  private:

@@ -9,6 +9,15 @@
 
 namespace semel::net {
 
+AdminRoute console_route(std::function<void(AdminRequest, AdminRespond)> respond) {
+  return {.path = "/console",
+          .has_below = true,
+          .methods = AdminRoute::Methods::read_and_post,
+          .access = AdminRoute::Access::own,
+          .body_bytes_max = console_limits::body_bytes_max,
+          .handle = std::move(respond)};
+}
+
 Status Console::check(const ConsoleOptions& options) {
   if (options.origins.size() > console_limits::origins_max) {
     return Error{ErrorCode::bad_option,

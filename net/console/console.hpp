@@ -18,9 +18,11 @@
 // Non-goals: TLS (a proxy has it, see `origins`), users of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 
-#include "net/admin/admin_page.hpp"
+#include "net/admin/admin_route.hpp"
+#include "net/admin/admin_thread.hpp"
 #include "net/console/console_options.hpp"
 #include "net/node/node.hpp"
 #include "semel/clock.hpp"
@@ -29,6 +31,10 @@
 namespace semel::net {
 
 class ConsoleImpl;
+
+/// All paths of the console, whose own guard admits requests (request_guard.hpp). `respond` is
+/// Console::respond() as long as there is a console.
+[[nodiscard]] AdminRoute console_route(std::function<void(AdminRequest, AdminRespond)> respond);
 
 class Console {
  public:

@@ -71,7 +71,7 @@ void ConsoleImpl::answer(const SharedCall& call) {
   auto place = guard_.check(request);
   if (!place) return call->respond(error_response(403, "refused", place.error().detail));
   call->place = *std::move(place);
-  if (request.is_post) return answer_post(call);
+  if (request.is_post()) return answer_post(call);
   if (request.path == "/console/api/status") return answer_status(call);
   if (request.path == "/console/api/history") return answer_history(call);
   if (request.path == "/console/api/session") return answer_session(call);

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "net/admin/admin_page.hpp"
+#include "net/admin/admin_route.hpp"
+#include "net/admin/admin_thread.hpp"
 #include "net/console/command_client.hpp"
 #include "net/console/console_options.hpp"
 #include "net/console/console_sessions.hpp"

@@ -44,6 +44,9 @@ inline constexpr std::size_t samples_max = 360;  ///< an hour
 inline constexpr std::size_t samples_between_counts = 6;
 inline constexpr std::size_t counts_max = samples_max / samples_between_counts + 1;
 
+/// Of a request: a key of 64 KiB, each byte of it as an escape of five.
+inline constexpr std::size_t body_bytes_max = 384 * 1'024;
+
 inline constexpr std::size_t origins_max = 8;
 inline constexpr std::size_t origin_bytes_max = 255;
 

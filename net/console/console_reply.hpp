@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/admin/admin_page.hpp"
+#include "net/admin/admin_route.hpp"
 #include "semel/local_redis.hpp"
 
 namespace semel::net {

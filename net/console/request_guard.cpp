@@ -119,12 +119,12 @@ Result<GuardedRequest> RequestGuard::check(const AdminRequest& request) const {
                    " is not one of this console's: use the address, or set console-origin");
   }
   const std::string_view site = request.fetch_site;
-  const bool is_page = !request.is_post && !request.path.starts_with("/console/api");
+  const bool is_page = !request.is_post() && !request.path.starts_with("/console/api");
   // A page of another site may link to this one, but not read from it.
   if (!is_page && !site.empty() && site != "same-origin" && site != "none") {
     return refusal("a page of another site has asked for this");
   }
-  if (!request.is_post) return *place;
+  if (!request.is_post()) return *place;
   if (request.origin.empty()) return refusal("the header Origin is missing");
   if (request.origin != place->origin) {
     return refusal("the request comes from " + shown(request.origin) + ", not from " +

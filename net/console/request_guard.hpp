@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/admin/admin_page.hpp"
+#include "net/admin/admin_route.hpp"
 #include "semel/result.hpp"
 
 namespace semel::net {

@@ -2,6 +2,7 @@
 // an answer has.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,10 +50,14 @@ class AdminClient {
 };
 
 struct Served {
-  explicit Served(net::AdminOptions options = {}, net::AdminAnswers answers = {}) {
-    if (!answers.metrics) answers.metrics = [] { return std::string{"semel_up 1\n"}; };
-    if (!answers.ready) answers.ready = [] { return Done{}; };
-    server = net::AdminServer::start(options, std::move(answers)).value();
+  /// The common routes, and `more`.
+  explicit Served(
+      net::AdminOptions options = {}, net::AdminRoute more = {},
+      std::function<Status()> ready = [] { return Done{}; }) {
+    net::AdminSite site{
+        .routes = net::common_routes([] { return std::string{"semel_up 1\n"}; }, std::move(ready))};
+    if (more.handle) site.routes.push_back(std::move(more));
+    server = net::AdminServer::start(options, std::move(site)).value();
     port = server->endpoints().front().port;
   }
   [[nodiscard]] std::string ask(const std::string& bytes) const {

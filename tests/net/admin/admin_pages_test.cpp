@@ -1,4 +1,5 @@
-// Pages behind the admin port: which requests reach them, and responses that come later.
+// Routes with a body, and paths below them: which requests reach them, and responses that come
+// later.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -16,18 +17,24 @@ namespace {
 using net::AdminRequest;
 using net::AdminRespond;
 
+constexpr std::size_t body_bytes_max = 384 * 1024;
+
 /// Answers each request with what it was, or keeps it.
 struct Pages {
   explicit Pages(net::AdminOptions options = {}) {
-    net::AdminAnswers answers;
-    answers.pages = [this](AdminRequest request, AdminRespond respond) {
+    net::AdminRoute route{.path = "/console",
+                          .has_below = true,
+                          .methods = net::AdminRoute::Methods::read_and_post,
+                          .access = net::AdminRoute::Access::own,
+                          .body_bytes_max = body_bytes_max};
+    route.handle = [this](AdminRequest request, AdminRespond respond) {
       if (request.path == "/console/later") {
         kept.push_back(std::move(respond));
         // mo: release [test.kept]: the test reads `kept` behind it
         kept_count.fetch_add(1, std::memory_order_release);
         return;
       }
-      std::string body = (request.is_post ? "post " : "get ") + request.path + " ?" +
+      std::string body = (request.is_post() ? "post " : "get ") + request.path + " ?" +
                          request.query + " " + request.host + " " + request.body + " " +
                          std::string{request.repeated_header} + (request.peer_is_local ? "!" : "");
       respond({.status = 200,
@@ -35,7 +42,7 @@ struct Pages {
                .body = std::move(body),
                .headers = {{"X-Extra", "1"}}});
     };
-    served = std::make_unique<Served>(options, std::move(answers));
+    served = std::make_unique<Served>(options, std::move(route));
   }
   [[nodiscard]] std::string ask(const std::string& bytes) const { return served->ask(bytes); }
   void await_kept(std::size_t count) const {
@@ -79,16 +86,16 @@ TEST_CASE("admin pages: other paths and methods are as without them", "[net][adm
   const std::string put = pages.served->ask("PUT", "/console/");
   CHECK(status_of(put) == 405);
   CHECK(has(put, "Allow: GET, HEAD, POST\r\n"));
-  CHECK(status_of(pages.ask(post("/metrics", "x"))) == 400);
+  CHECK(status_of(pages.ask(post("/metrics", "x"))) == 403);
   CHECK(status_of(pages.ask("GET /console/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")) == 400);
   const Served without;
   CHECK(status_of(without.ask("GET", "/console/")) == 404);
-  CHECK(status_of(without.ask(post("/console/", "x"))) == 400);
+  CHECK(status_of(without.ask(post("/console/", "x"))) == 403);
 }
 
 TEST_CASE("admin pages: a body of 384 KiB is the longest", "[net][admin][pages]") {
   const Pages pages;
-  const std::size_t most = net::admin_limits::body_bytes_max;
+  const std::size_t most = body_bytes_max;
   CHECK(status_of(pages.ask(post("/console/a", std::string(most, 'a')))) == 200);
   AdminClient client{pages.served->port};
   client.send_if_open(post("/console/a", std::string(most + 1, 'a')));

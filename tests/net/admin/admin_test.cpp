@@ -1,7 +1,10 @@
 // The port for health and metrics, through real sockets.
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 #include "tests/support/catch.hpp"
 
@@ -11,7 +14,6 @@
 namespace semel::tests {
 namespace {
 
-using net::AdminAnswers;
 using net::AdminOptions;
 using net::AdminServer;
 namespace limits = net::admin_limits;
@@ -43,7 +45,7 @@ TEST_CASE("admin: live while it answers, ready when the node says so", "[net][ad
     if (is_ready.load(std::memory_order_relaxed)) return Done{};
     return Error{ErrorCode::closing, "recovering, 40 %"};
   };
-  const Served served{{}, {.ready = ready}};
+  const Served served{{}, {}, ready};
   CHECK(body_of(served.ask("GET", "/livez")) == "ok\n");
   const std::string before = served.ask("GET", "/readyz");
   CHECK(status_of(before) == 503);
@@ -181,6 +183,81 @@ TEST_CASE("admin: ending it closes what is open at once", "[net][admin]") {
   CHECK(done.is_closed());
 }
 
+TEST_CASE("admin: a handler without memory ends its own connection only", "[net][admin]") {
+  std::atomic<bool> is_short{true};
+  net::AdminRoute route{.path = "/short"};
+  route.handle = [&](const net::AdminRequest&, const net::AdminRespond& respond) {
+    // mo: relaxed: the test sets it before it asks.
+    if (is_short.load(std::memory_order_relaxed)) throw std::bad_alloc{};
+    respond(net::text_response(200, "ok\n"));
+  };
+  const Served served{{}, std::move(route)};
+  AdminClient other{served.port};
+  other.send("GET /livez HTTP/1.1\r\n\r\n");
+  REQUIRE(body_of(other.answer()) == "ok\n");
+  for (std::size_t i = 0; i < 2 * limits::connections_max; ++i) {
+    AdminClient client{served.port};
+    client.send("GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    REQUIRE(client.is_closed());
+  }
+  is_short.store(false, std::memory_order_relaxed);  // mo: relaxed: as above
+  CHECK(status_of(served.ask("GET", "/short")) == 200);
+  other.send("GET /livez HTTP/1.1\r\n\r\n");
+  CHECK(body_of(other.answer()) == "ok\n");
+}
+
+TEST_CASE("admin: a tick without memory is not the last one", "[net][admin]") {
+  std::atomic<int> ticks{0};
+  net::AdminSite site;
+  site.tick = [&] {
+    // mo: release [test.ticks]
+    if (ticks.fetch_add(1, std::memory_order_release) == 0) throw std::bad_alloc{};
+  };
+  const auto server = AdminServer::start({}, std::move(site)).value();
+  // mo: acquire [test.ticks]
+  while (ticks.load(std::memory_order_acquire) < 2) std::this_thread::yield();
+}
+
+TEST_CASE("admin: refused requests are reported with their status", "[net][admin]") {
+  std::vector<std::string> seen;  // of the server's thread; read when it has ended
+  net::AdminSite site{
+      .routes = net::common_routes([] { return std::string{}; }, []() -> Status { return Done{}; }),
+      .refused = [&](const net::AdminRequest& request, unsigned status) {
+        seen.push_back(request.method + request.path + std::to_string(status) +
+                       request.peer_address);
+      }};
+  auto server = AdminServer::start({}, std::move(site)).value();
+  const auto ask = [&](const std::string& bytes) {
+    AdminClient client{server->endpoints().front().port};
+    client.send(bytes);
+    return client.rest();
+  };
+  const std::string rest = " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+  CHECK(has(ask("GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n"), " 403 "));
+  CHECK(has(ask("POST /a" + rest + "\r\n"), "there is /metrics, /livez, /healthz and /readyz\n"));
+  CHECK(has(ask("POST /metrics" + rest + "\r\n"), " 405 "));
+  CHECK(has(ask("GET /metrics" + rest + "Content-Length: 1\r\n\r\na"), " 400 "));
+  CHECK(has(ask("GET /metrics" + rest + "\r\n"), " 200 "));
+  CHECK(has(ask("PING\r\n\r\n"), " 400 "));  // no request
+  server.reset();
+  CHECK(seen == std::vector<std::string>{"GET/metrics403127.0.0.1", "POST/a404127.0.0.1",
+                                         "POST/metrics405127.0.0.1", "GET/metrics400127.0.0.1"});
+}
+
+TEST_CASE("admin: `::` includes IPv4 only where that is asked for", "[net][admin]") {
+  net::AdminOptions options{.addresses = {"::"}, .dual_stack = true, .remote = true};
+  const auto both = AdminServer::start(options, {});
+  if (!both.ok()) return;                                      // this machine has no IPv6
+  AdminClient client{both.value()->endpoints().front().port};  // to 127.0.0.1
+  client.send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  CHECK(has(client.rest(), " 404 "));
+  options.dual_stack = false;
+  const auto one = AdminServer::start(options, {}).value();
+  const auto beside = AdminServer::start(
+      {.addresses = {"0.0.0.0"}, .port = one->endpoints().front().port, .remote = true}, {});
+  CHECK(beside.ok());
+}
+
 TEST_CASE("admin: several addresses each get a port", "[net][admin]") {
   const Served served{{.addresses = {"127.0.0.1", "127.0.0.2"}}};
   const auto& endpoints = served.server->endpoints();
@@ -221,9 +298,7 @@ TEST_CASE("admin: an address that cannot be served is named", "[net][admin]") {
 TEST_CASE("admin: a port in use is an error that names it", "[net][admin]") {
   const Served served;
   const auto error_of = [](const AdminOptions& options) {
-    const AdminAnswers answers{.metrics = [] { return std::string{}; },
-                               .ready = [] { return Done{}; }};
-    return AdminServer::start(options, answers).error().detail;
+    return AdminServer::start(options, {}).error().detail;
   };
   CHECK(error_of({.port = served.port}) ==
         "admin: cannot listen on 127.0.0.1:" + std::to_string(served.port) +

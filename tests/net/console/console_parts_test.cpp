@@ -46,7 +46,7 @@ AdminRequest get(const std::string& path, const std::string& host) {
 
 AdminRequest post(const std::string& host, const std::string& origin) {
   AdminRequest request = get("/console/api/login", host);
-  request.is_post = true;
+  request.method = "POST";
   request.origin = origin;
   request.content_type = "application/json";
   return request;

@@ -52,7 +52,7 @@ std::optional<net::AdminOptions> admin_options(const net::Settings& settings) {
   const bool is_named = settings.origin(Setting::admin_bind).kind != net::Origin::Kind::builtin;
   return net::AdminOptions{.addresses = addresses_of(settings.list(Setting::admin_bind)),
                            .port = *port,
-                           .hosts = settings.list(Setting::admin_hosts),
+                           .guard = {.hosts = settings.list(Setting::admin_hosts)},
                            .remote = is_named};
 }
 

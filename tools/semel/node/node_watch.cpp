@@ -48,22 +48,23 @@ Status NodeWatch::open_admin() {
   const auto options = admin_options(settings_);
   if (!options) return Done{};
   SEMEL_CHECK(net::AdminServer::check(*options));
-  net::AdminAnswers answers{
-      .metrics =
-          [this] {
-            return net::metrics_text(
-                values(), {.redis_names = settings_.boolean(Setting::redis_metric_names)});
-          },
-      .ready = [this] { return ready(); }};
+  net::AdminSite site{.routes = net::common_routes(
+                          [this] {
+                            return net::metrics_text(
+                                values(),
+                                {.redis_names = settings_.boolean(Setting::redis_metric_names)});
+                          },
+                          [this] { return ready(); })};
   if (settings_.boolean(Setting::console)) {
-    answers.pages = [this](net::AdminRequest request, net::AdminRespond then) {
-      respond(std::move(request), std::move(then));
-    };
-    answers.tick = [this] {
+    site.routes.push_back(
+        net::console_route([this](net::AdminRequest request, net::AdminRespond then) {
+          respond(std::move(request), std::move(then));
+        }));
+    site.tick = [this] {
       if (const auto shown = console()) shown->tick();
     };
   }
-  auto admin = net::AdminServer::start(*options, std::move(answers));
+  auto admin = net::AdminServer::start(*options, std::move(site));
   if (!admin.ok()) return file_error(admin.error().detail);
   admin_ = *std::move(admin);
   for (const net::AdminEndpoint& endpoint : admin_->endpoints()) {
@@ -217,9 +218,7 @@ std::shared_ptr<net::Console> NodeWatch::console() {
 void NodeWatch::respond(net::AdminRequest request, net::AdminRespond then) {
   if (const auto shown = console()) return shown->respond(std::move(request), std::move(then));
   const Status state = ready();
-  then({.status = 503,
-        .content_type = "text/plain; charset=utf-8",
-        .body = (state ? std::string{"starting"} : state.error().detail) + "\n"});
+  then({.status = 503, .body = (state ? std::string{"starting"} : state.error().detail) + "\n"});
 }
 
 }  // namespace semel::tool
