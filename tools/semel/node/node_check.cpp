@@ -76,7 +76,8 @@ bool is_locked(const std::string& directory) {
 
 }  // namespace
 
-std::vector<Error> NodeRun::check() {
+std::vector<Error> check_node(net::Settings& settings, const std::string& file,
+                              const std::vector<net::DeclaredNamespace>& declared) {
   std::vector<Error> found;
   const auto note = [&](const Status& status) {
     if (!status) found.push_back(status.error());
@@ -87,12 +88,12 @@ std::vector<Error> NodeRun::check() {
         file_error(std::string{net::row_of(setting).name} + ": " + usable.error().detail));
   };
   for (const Setting setting : {Setting::log_file, Setting::ready_file, Setting::unix_socket}) {
-    const std::string path = settings_.text(setting);
+    const std::string path = settings.text(setting);
     const Parents parents = setting == Setting::log_file ? Parents::are_made : Parents::must_exist;
     if (!path.empty()) note_file(setting, can_write(path, parents));
   }
-  if (settings_.boolean(Setting::storage_enabled)) {
-    const std::string directory = settings_.text(Setting::dir);
+  if (settings.boolean(Setting::storage_enabled)) {
+    const std::string directory = settings.text(Setting::dir);
     note_file(Setting::dir, can_store(directory));
     if (is_locked(directory)) {
       note_file(Setting::dir, file_error(directory + " is in use by another process"));
@@ -101,26 +102,30 @@ std::vector<Error> NodeRun::check() {
       note(usage_error("storage-enabled: this program was built without a storage"));
     }
   }
-  if (const auto options = admin_options(settings_)) {
+  if (const auto options = admin_options(settings)) {
     note(net::AdminServer::check(*options));
   }
-  note(NodeConsole::check(settings_));
-  if (group_.is_wanted()) {
-    note(group_.check());
-    note(check_declared());
-    const std::string directory = settings_.text(Setting::dir);
+  note(NodeConsole::check(settings));
+  const SystemClock clock;
+  NodeWatch watch{settings, clock};
+  NodeEngine engine{settings, file, clock};
+  if (engine.group().is_wanted()) {
+    note(engine.group().check());
+    note(engine.check_declared(declared));
+    const std::string directory = settings.text(Setting::dir);
     if (!directory.empty()) note_file(Setting::dir, can_store(directory));
   }
-  note(open_engine(false));
-  if (engine_ == nullptr) return found;
-  node_ = std::make_unique<net::Node>(*engine_, settings_, test_clock_.get());
-  note(node_->open_users());
-  note(check_server_options());
-  for (const std::string& address : server_options_.addresses) {
+  note(engine.open_alone());
+  if (!engine.is_open()) return found;
+  net::Node node{engine.engine(), settings, engine.test_clock()};
+  note(node.open_users());
+  const NodePorts ports{{.settings = settings, .watch = watch, .node = node}};
+  note(ports.check());
+  for (const std::string& address : ports.options().addresses) {
     if (net::can_listen_on(address)) continue;
     note(file_error("bind '" + address + "': not an address of this machine"));
   }
-  note(declare_namespaces());
+  note(engine.declare(declared, watch));
   return found;
 }
 

@@ -39,7 +39,7 @@ Exit NodeCommand::run() {
     return write_out(net::print_config(settings, {.origins = true}));
   }
   if (checks_config_) {
-    const std::vector<Error> found = NodeRun{settings, sources_.file, findings.namespaces}.check();
+    const std::vector<Error> found = check_node(settings, sources_.file, findings.namespaces);
     for (const Error& error : found) print_error("semel node: {}\n", error.detail);
     if (!found.empty()) return exit_of(found.front().code);
     return write_out("semel node: the configuration is right\n");
