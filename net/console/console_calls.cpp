@@ -1,9 +1,7 @@
-// What a session of the console may look at: a key, and the claims that people should see.
-#include <array>
+// The calls of a session: looking at a key, and at the claims that people should see, and actions.
 #include <charconv>
 #include <utility>
 
-#include "net/cluster/group.hpp"
 #include "net/commands/command.hpp"
 #include "net/console/claim_scan.hpp"
 #include "net/console/console_impl.hpp"
@@ -13,75 +11,32 @@
 #include "semel/claims.hpp"
 
 namespace semel::net {
-namespace {
-
 namespace json = boost::json;
-
-}  // namespace
-
-std::string ConsoleImpl::leader() const {
-  const Group* const group = node_.services().group;
-  if (group == nullptr) return {};
-  const GroupView view = group->view();
-  for (const GroupMember& each : view.members) {
-    if (each.id == view.leader) return each.client_address;
-  }
-  return {};
-}
 
 void ConsoleImpl::run(const SharedCall& call, const ConsoleSession& session,
                       CommandClient::Commands commands, CommandClient::Step step) {
-  const auto client = clients_.find(session.client);
-  if (client != clients_.end() &&
-      client->second->run(std::move(commands), clock_.now() + console_limits::call_within,
-                          std::move(step))) {
+  if (clients_.run(session.client, std::move(commands), clock_.now() + console_limits::call_within,
+                   std::move(step))) {
     return;
   }
   call->respond(error_response(429, "busy", "too many requests of this session are under way"));
 }
 
-bool ConsoleImpl::read_key(const ConsoleCall& call, ConsoleKey& key) {
-  const auto space = text_field(call, "namespace");
-  const auto text = text_field(call, "key");
-  const auto bytes = text ? bytes_of_key_text(*text) : std::nullopt;
-  const auto fail = [&](unsigned status, std::string_view word, std::string_view why) {
-    call.respond(error_response(status, word, why));
-    return false;
-  };
-  if (!space || !bytes) {
-    return fail(400, "bad_request",
-                "namespace and key are texts; in a key a backslash is \\\\, and other bytes are "
-                "\\x and two digits");
-  }
-  if (bytes->empty() || bytes->size() > limits::key_bytes_max) {
-    return fail(400, "bad_request",
-                "the key has " + std::to_string(bytes->size()) + " bytes; it may have 1 to " +
-                    std::to_string(limits::key_bytes_max));
-  }
-  key.space = *space;
-  key.key = *bytes;
-  const auto claims = node_.engine().claims(key.space);
-  if (!claims) return fail(404, "no_namespace", "there is no namespace of this name");
-  key.db = claims->policy().db;
-  return true;
-}
-
 void ConsoleImpl::look_up(const SharedCall& call, const ConsoleSession& session) {
-  ConsoleKey key;
-  if (!read_key(*call, key)) return;
+  const auto about = read_key(node_, *call);
+  if (!about) return;
   run(call, session,
-      {{"SELECT", std::to_string(key.db)},
-       {"SEMEL.GETCLAIM", key.space, key.key},
-       {"SEMEL.EXPLAIN", key.space, key.key}},
-      [this, call, key](const std::vector<Reply>& replies) -> CommandClient::Commands {
-        mutex_.assume_held();
+      {{"SELECT", std::to_string(about->db)},
+       {"SEMEL.GETCLAIM", about->space, about->key},
+       {"SEMEL.EXPLAIN", about->space, about->key}},
+      [this, call, key = *about](const std::vector<Reply>& replies) -> CommandClient::Commands {
         if (replies.size() < 3) {
           call->respond(unknown_outcome_response());
           return {};
         }
         for (const Reply* const reply : {&replies[0], &replies[1]}) {
           if (!reply->is_error()) continue;
-          call->respond(error_response(*reply, leader()));
+          call->respond(error_response(*reply, leader_of(node_)));
           return {};
         }
         json::object found{{"namespace", key.space}, {"key", key_text(key.key)}};
@@ -119,6 +74,21 @@ void ConsoleImpl::scan(const SharedCall& call, const ConsoleSession& session) {
   const bool is_held = found.error().code == ErrorCode::section_held;
   call->respond(is_held ? error_response(503, "busy", "a script is running; ask again")
                         : error_response(400, "bad_request", found.error().message()));
+}
+
+void ConsoleImpl::act(const SharedCall& call, const ConsoleSession& session,
+                      ConsoleAction::Kind kind) {
+  const auto action = std::make_shared<ConsoleAction>(node_, sources_, call, session);
+  if (!action->read(kind)) return;
+  if (!has_actions_) return action->refuse();
+  if (!actions_.take(clock_.now())) {
+    return call->respond(error_response(429, "too_many",
+                                        "more than " +
+                                            std::to_string(console_limits::actions_per_second) +
+                                            " actions in a second"));
+  }
+  run(call, session, action->begin(),
+      [action](const std::vector<Reply>& replies) { return action->next(replies); });
 }
 
 }  // namespace semel::net

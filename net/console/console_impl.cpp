@@ -31,15 +31,6 @@ class ConsoleImpl::Host final : public SessionHost {
   const std::uint64_t client_;
 };
 
-std::optional<std::string_view> text_field(const ConsoleCall& call, std::string_view name,
-                                           std::string_view fallback) {
-  const json::value* const found = call.fields.if_contains({name.data(), name.size()});
-  if (found == nullptr) return fallback;
-  const json::string* const text = found->if_string();
-  if (text == nullptr) return std::nullopt;
-  return std::string_view{text->data(), text->size()};
-}
-
 ConsoleImpl::ConsoleImpl(Node& node, const Clock& clock, std::shared_ptr<AdminThread> thread,
                          const ConsoleOptions& options, ConsoleSources sources)
     : node_(node),
@@ -107,8 +98,10 @@ void ConsoleImpl::answer_post(const SharedCall& call) {
   static_cast<void>(sessions_.use(cookie_of(request.cookie, cookie_name(*call)), clock_.now()));
   if (request.path == "/console/api/key") return look_up(call, *session);
   if (request.path == "/console/api/scan") return scan(call, *session);
-  if (request.path == "/console/api/resolve") return act(call, *session, false);
-  if (request.path == "/console/api/forget") return act(call, *session, true);
+  if (request.path == "/console/api/resolve")
+    return act(call, *session, ConsoleAction::Kind::resolve);
+  if (request.path == "/console/api/forget")
+    return act(call, *session, ConsoleAction::Kind::forget);
   call->respond(error_response(404, "not_found", "there is no such call"));
 }
 
@@ -121,7 +114,7 @@ void ConsoleImpl::answer_status(const SharedCall& call) {
                      .has_actions = has_actions_,
                      .sessions = sessions_.count()};
   json::object status = status_json(values, history_, state);
-  if (values.group && !values.group->leads) status["leader"] = leader();
+  if (values.group && !values.group->leads) status["leader"] = leader_of(node_);
   call->respond(json_response(200, std::move(status)));
 }
 
@@ -152,8 +145,7 @@ std::shared_ptr<SessionHost> ConsoleImpl::make_host(std::uint64_t client) {
 void ConsoleImpl::collect(std::uint64_t client) {
   const base::MutexLock lock{mutex_};
   if (closed_) return;
-  const auto found = clients_.find(client);
-  if (found != clients_.end()) found->second->collect(clock_.now());
+  clients_.collect(client, clock_.now());
   reap();
 }
 
@@ -161,7 +153,7 @@ void ConsoleImpl::tick() {
   const base::MutexLock lock{mutex_};
   if (closed_) return;
   const Timestamp now = clock_.now();
-  for (const auto& [number, client] : clients_) client->collect(now);
+  clients_.collect_all(now);
   note_ended("timeout", sessions_.end_if(
                             [&](const ConsoleSession& session) { return session.ends() <= now; }));
   note_ended("user_changed", sessions_.end_if([this](const ConsoleSession& session) {
@@ -180,14 +172,13 @@ void ConsoleImpl::tick() {
 void ConsoleImpl::reap() {
   note_ended("connection_closed", sessions_.end_if([this](const ConsoleSession& session) {
     mutex_.assume_held();
-    const auto found = clients_.find(session.client);
-    return found == clients_.end() || found->second->has_ended();
+    return !clients_.is_open(session.client);
   }));
-  for (const std::uint64_t client : std::exchange(unused_clients_, {})) clients_.erase(client);
+  clients_.reap();
 }
 
 void ConsoleImpl::close() {
-  std::map<std::uint64_t, std::unique_ptr<CommandClient>> clients;
+  ConsoleClients clients;
   std::map<std::uint64_t, AdminRespond> responses;
   {
     const base::MutexLock lock{mutex_};

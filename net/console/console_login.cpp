@@ -28,14 +28,13 @@ ConsoleSession* ConsoleImpl::session_of(const ConsoleCall& call) const {
   const std::string_view secret = cookie_of(call.request.cookie, cookie_name(call));
   ConsoleSession* const session = sessions_.find(secret, clock_.now());
   if (session == nullptr || session->needs_https != call.place.is_https) return nullptr;
-  const auto client = clients_.find(session->client);
-  if (client == clients_.end() || client->second->has_ended()) return nullptr;
+  if (!clients_.is_open(session->client)) return nullptr;
   return is_valid(*session) ? session : nullptr;
 }
 
 void ConsoleImpl::note_ended(std::string_view why, const std::vector<ConsoleSession>& ended) {
   for (const ConsoleSession& session : ended) {
-    unused_clients_.push_back(session.client);
+    clients_.release(session.client);
     sources_.log({.name = "console_logout",
                   .user = session.user,
                   .address = session.address,
@@ -74,37 +73,36 @@ void ConsoleImpl::log_in(const SharedCall& call) {
         "user and password are texts of at most " + std::to_string(console_limits::user_bytes_max) +
             " and " + std::to_string(console_limits::password_bytes_max) + " bytes"));
   }
-  const std::uint64_t id = next_client_++;
-  auto session = sources_.make_session({.id = id, .remote = call->request.peer}, make_host(id));
-  CommandClient& client =
-      *clients_.emplace(id, std::make_unique<CommandClient>(std::move(session))).first->second;
+  const std::uint64_t id = clients_.open([&](std::uint64_t client) {
+    return sources_.make_session({.id = client, .remote = call->request.peer}, make_host(client));
+  });
   const std::string name{user->empty() ? "default" : *user};
   CommandClient::Commands commands{
       {"HELLO", "3", "AUTH", name, std::string{*password}, "SETNAME", "console"}};
   // In a group the state of this node is what its console shows.
   if (node_.services().group != nullptr) commands.push_back({"READONLY"});
-  const bool began =
-      client.run(std::move(commands), now + console_limits::call_within,
-                 [this, call, id, name,
-                  hash = hash_of_password(*password)](const std::vector<Reply>& replies) {
-                   mutex_.assume_held();
-                   if (!replies.empty() && !replies.front().is_error()) {
-                     open_session(call, id, name, hash);
-                     return CommandClient::Commands{};
-                   }
-                   unused_clients_.push_back(id);
-                   if (replies.empty()) {
-                     call->respond(error_response(503, "busy", "the node did not answer in time"));
-                   } else if (replies.front().text.starts_with("DENIED")) {
-                     call->respond(error_response(403, "refused", replies.front().text));
-                   } else {
-                     call->respond(error_response(401, "wrong_login",
-                                                  "wrong user or password, or the user is off"));
-                   }
-                   return CommandClient::Commands{};
-                 });
+  const bool began = clients_.run(
+      id, std::move(commands), now + console_limits::call_within,
+      [this, call, id, name,
+       hash = hash_of_password(*password)](const std::vector<Reply>& replies) {
+        mutex_.assume_held();
+        if (!replies.empty() && !replies.front().is_error()) {
+          open_session(call, id, name, hash);
+          return CommandClient::Commands{};
+        }
+        clients_.release(id);
+        if (replies.empty()) {
+          call->respond(error_response(503, "busy", "the node did not answer in time"));
+        } else if (replies.front().text.starts_with("DENIED")) {
+          call->respond(error_response(403, "refused", replies.front().text));
+        } else {
+          call->respond(
+              error_response(401, "wrong_login", "wrong user or password, or the user is off"));
+        }
+        return CommandClient::Commands{};
+      });
   if (began) return;
-  unused_clients_.push_back(id);
+  clients_.release(id);
   call->respond(error_response(503, "busy", "the node is short of memory for clients"));
 }
 
@@ -119,7 +117,7 @@ void ConsoleImpl::open_session(const SharedCall& call, std::uint64_t client,
                          .needs_https = call->place.is_https};
   const auto refuse = [&](unsigned status, std::string_view word, std::string_view why) {
     mutex_.assume_held();
-    unused_clients_.push_back(client);
+    clients_.release(client);
     call->respond(error_response(status, word, why));
   };
   if (!is_valid(session)) return refuse(401, "wrong_login", "the user has changed meanwhile");
