@@ -88,7 +88,7 @@ PARTS_OF_FILES = {
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
     # What a step has left is decided by the engine, for a group's log.
     'patterns/steps.cpp': {'project': ('semel/', 'engine/claims/memos.hpp'), 'foreign': ()},
-    'net/node/connection_batch.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
+    'net/node/batch.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
                            'foreign': ()},
     'tools/semel/cluster/cluster_directory.cpp': {
         'project': ('semel/', 'net/', 'replication/', 'tools/'),

@@ -189,7 +189,7 @@ SessionInput NodeSession::input() const noexcept {
 }
 
 OutputClass NodeSession::output_class() const noexcept {
-  return connection_.is_subscribed() ? OutputClass::pubsub : OutputClass::normal;
+  return connection_.client().subscribes() ? OutputClass::pubsub : OutputClass::normal;
 }
 
 void NodeSession::end() noexcept {

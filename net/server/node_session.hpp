@@ -42,9 +42,11 @@ class NodeSession final : public Session, private ClientHost {
   [[nodiscard]] Splices take_large() override;
   void hold_output(std::size_t own, std::size_t large, std::size_t parts) override;
   [[nodiscard]] bool is_killed() const noexcept override { return connection_.is_killed(); }
-  [[nodiscard]] bool accepts_input() const noexcept override { return connection_.accepts_input(); }
+  [[nodiscard]] bool accepts_input() const noexcept override {
+    return !node_.client_memory->is_over();
+  }
   [[nodiscard]] bool memory_is_tight() const noexcept override {
-    return connection_.memory_is_tight();
+    return node_.client_memory->is_tight();
   }
   [[nodiscard]] bool closes() const noexcept override;
   [[nodiscard]] bool waits() const noexcept override;
@@ -53,7 +55,7 @@ class NodeSession final : public Session, private ClientHost {
   [[nodiscard]] SessionInput input() const noexcept override;
   [[nodiscard]] OutputClass output_class() const noexcept override;
   [[nodiscard]] bool is_unauthenticated() const noexcept override {
-    return connection_.is_unauthenticated();
+    return connection_.client().user.needs_auth();
   }
   void end() noexcept override;
 

@@ -1,0 +1,78 @@
+// Carries out the requests of one connection: reads them, and runs each by itself, with others in a
+// batch, or in its group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/commands/command.hpp"
+#include "net/node/batch.hpp"
+#include "net/node/group_session.hpp"
+#include "net/node/node.hpp"
+#include "net/resp/resp_parser.hpp"
+
+namespace semel::net {
+
+/// On the thread of the connection.
+class RequestLoop {
+ public:
+  /// Replies of one run(), about: a client that asks for more than it reads is answered in parts.
+  static constexpr std::size_t replies_bytes_max = std::size_t{1} << 20;
+
+  /// All must outlive this.
+  RequestLoop(Node& node, Batch& batch, ClientState& client, LargeReplies& large);
+
+  /// Carries out the complete requests of `input`, appends the replies to `out`, and returns how
+  /// many bytes of the input have run. It ends early when the client is to be closed, or waits.
+  [[nodiscard]] std::size_t run(std::string_view input, std::string& out);
+  /// The client has gone.
+  void end() noexcept;
+
+  /// Requests that have run.
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  /// The replies grew so large that the rest is left for the next run().
+  [[nodiscard]] bool has_more() const noexcept { return has_more_; }
+  /// After run(): how many more bytes the present request needs at least, about.
+  [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
+  /// Memory of an incomplete request's arguments.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return parser_.held_bytes(); }
+
+ private:
+  /// One run().
+  struct Round {
+    std::string_view input;  // all of it
+    std::string& out;
+    const char* left = nullptr;  // the first request of a batch that did not run; null: all did
+  };
+
+  /// A step of the parser that is no request. False: it is not consumed, and the round ends.
+  [[nodiscard]] bool pass(RespParser::Step step, const char* start, Round& round);
+  /// Adds one request to the batch, or runs it. False: it waits.
+  [[nodiscard]] bool accept(const char* start, Round& round);
+  [[nodiscard]] bool accept_in_group(const CommandRow* row, const char* start, Round& round);
+  [[nodiscard]] bool is_held_back(const CommandRow* row);
+  [[nodiscard]] bool may_wait(const CommandRow& row);
+  [[nodiscard]] bool add_to_batch(const CommandRow& row, const char* start, Round& round);
+  /// Runs the batch. False: a part of it did not run.
+  bool flush(Round& round);
+  void dispatch_now(std::string& out);
+  void refuse_too_long(std::string& out);
+  void refuse_http();
+  void set_limits();
+
+  Node& node_;
+  Batch& batch_;
+  ClientState& client_;
+  LargeReplies& large_;
+  RespParser parser_;
+  RequestLimits limits_;
+  std::unique_ptr<GroupSession> group_;  // null: the node is by itself
+  std::uint64_t count_ = 0;
+  std::size_t wanted_ = 0;
+  bool has_more_ = false;
+};
+
+}  // namespace semel::net
