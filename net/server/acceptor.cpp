@@ -48,8 +48,8 @@ Acceptor::Acceptor(const ServerOptions& options, const ServerHooks& hooks,
       keepalive_ms_(options.keepalive.count()) {}
 
 Status Acceptor::open(const SharedListener& listener) {
-  SEMEL_TRY(watched,
-            home_.watch(listener->socket.get(), [this, listener] { accept_from(*listener); }));
+  SEMEL_TRY(watched, home_.watched().watch(listener->socket.get(),
+                                           [this, listener] { accept_from(*listener); }));
   open_.push_back({listener, watched});
   return Done{};
 }
@@ -71,7 +71,7 @@ void Acceptor::replace(const std::vector<SharedListener>& listeners) {
     if (is_wanted) {
       stays.push_back(std::move(each));
     } else {
-      home_.forget(each.watched);
+      home_.watched().forget(each.watched);
     }
   }
   open_ = std::move(stays);
@@ -82,14 +82,14 @@ void Acceptor::replace(const std::vector<SharedListener>& listeners) {
     if (const Status opened = open(listener); !opened) {
       log_.line(LogLevel::warning, opened.error().detail, home_.now());
     } else if (paused_) {
-      home_.set_watched(open_.back().watched, false);
+      home_.watched().set(open_.back().watched, false);
     }
   }
 }
 
 void Acceptor::close() noexcept {
   closed_ = true;
-  for (const Open& open : open_) home_.forget(open.watched);
+  for (const Open& open : open_) home_.watched().forget(open.watched);
   open_.clear();  // a listener of a Unix socket removes its file
   reserve_.reset();
 }
@@ -157,7 +157,7 @@ void Acceptor::out_of_files(const Listener& listener) {
   pauses_.add();
   paused_ = true;
   paused_until_ = home_.now() + pause;
-  for (const Open& open : open_) home_.set_watched(open.watched, false);
+  for (const Open& open : open_) home_.watched().set(open.watched, false);
   if (!std::exchange(complained_, true)) {
     log_.line(LogLevel::warning,
               "a connection cannot be accepted (" + std::string{std::strerror(error)} +
@@ -175,7 +175,7 @@ void Acceptor::tick() {
   if (!paused_ || home_.now() < paused_until_) return;
   if (!reserve_) take_reserve();
   paused_ = false;
-  for (const Open& open : open_) home_.set_watched(open.watched, true);
+  for (const Open& open : open_) home_.watched().set(open.watched, true);
 }
 
 IoThread& Acceptor::least_loaded() {

@@ -2,7 +2,6 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -12,21 +11,7 @@ namespace semel::net {
 
 namespace {
 
-constexpr ConnectionName watched_bit = ConnectionName{1} << 63;
 constexpr ConnectionName wakes_name = ~ConnectionName{0};
-constexpr std::uint32_t generation_mask = 0x7fff'ffff;
-
-ConnectionName name_at(std::size_t index, std::uint32_t generation) noexcept {
-  return ConnectionName{generation & generation_mask} << 32U | index;
-}
-
-bool add_to(int epoll, int descriptor, ConnectionName name) noexcept {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = name;
-  return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
-}
-
 /// For work that runs again soon: without memory this turn is skipped.
 template <class Do>
 void unless_full(Do&& what) {
@@ -50,7 +35,6 @@ void attempt(SocketConnection& connection, Do&& what) {
 
 IoThread::IoThread(Context outer, std::size_t index)
     : outer_(std::move(outer)),
-      clock_(outer_.clock),
       work_(boost::asio::make_work_guard(context_)),
       sockets_ready_(context_),
       timer_(context_),
@@ -77,18 +61,15 @@ Status IoThread::open() {
   sockets_ready_.assign(epoll_.get(), error);
   if (error) return failed(error.message());
   shared_.epoll = epoll_.get();
-  shared_.now = clock_.now();
+  watched_.use(epoll_.get());
+  shared_.now = now();
   return Done{};
 }
 
 void IoThread::start() {
   wait_for_sockets();
   wait_for_tick();
-  thread_ = std::thread{[this] { run(); }};
-}
-
-void IoThread::run() {
-  context_.run();
+  thread_ = std::thread{[this] { context_.run(); }};
 }
 
 void IoThread::stop() {
@@ -131,18 +112,17 @@ void IoThread::wait_for_tick() {
 void IoThread::serve() {
   epoll_event ready[ready_max];
   const int count = epoll_wait(epoll_.get(), ready, ready_max, 0);
-  shared_.now = clock_.now();
+  shared_.now = now();
   shared_.counters.rounds.add();
   for (int i = 0; i < count; ++i) {
     const ConnectionName name = ready[i].data.u64;
     if (name == wakes_name) {
       serve_wakeups();
-    } else if ((name & watched_bit) != 0) {
-      const Watched& watched = watched_[name & ~watched_bit];
-      if (watched.ready) unless_full([&] { watched.ready(); });
-    } else if (SocketConnection* const connection = find(name); connection != nullptr) {
+    } else if (WatchedDescriptors::is_of_this(name)) {
+      unless_full([&] { watched_.call(name); });
+    } else if (SocketConnection* const connection = table_.find(name); connection != nullptr) {
       attempt(*connection, [&] { connection->on_events(ready[i].events); });
-      remove_if_done(static_cast<std::uint32_t>(name));
+      remove_if_done(ConnectionTable::slot_of(name));
     }
   }
   if (outer_.hooks.on_round) unless_full([&] { outer_.hooks.on_round(shared_.thread); });
@@ -154,35 +134,24 @@ void IoThread::request_drain(Timestamp deadline) noexcept {
   wakes_->ring();
 }
 
-void IoThread::take_drain_request() {
+void IoThread::serve_wakeups() {
+  const bool is_complete = wakes_->pop_all(woken_);
   // mo: relaxed: as in request_drain()
   const std::int64_t ms = drain_request_.exchange(no_request, std::memory_order_relaxed);
   if (ms != no_request) drain(Timestamp{Millis{ms}});
-}
-
-void IoThread::serve_wakeups() {
-  const bool is_complete = wakes_->pop_all(woken_);
-  take_drain_request();
-  const auto wake = [this](std::size_t index) {
-    SocketConnection* const connection = slots_[index].connection.get();
+  const auto wake = [this](std::size_t slot) {
+    SocketConnection* const connection = table_.at(slot);
     if (connection == nullptr) return;
     attempt(*connection, [&] { connection->on_wake(); });
-    remove_if_done(index);
+    remove_if_done(slot);
   };
   if (!is_complete) {
-    for (std::size_t index = 0; index < slots_.size(); ++index) wake(index);
+    for (std::size_t slot = 0; slot < table_.slots(); ++slot) wake(slot);
     return;
   }
   for (const ConnectionName name : woken_) {
-    if (find(name) != nullptr) wake(static_cast<std::uint32_t>(name));
+    if (table_.find(name) != nullptr) wake(ConnectionTable::slot_of(name));
   }
-}
-
-SocketConnection* IoThread::find(ConnectionName name) noexcept {
-  const std::size_t index = static_cast<std::uint32_t>(name);
-  if (index >= slots_.size() || !slots_[index].connection) return nullptr;
-  return name_at(index, slots_[index].generation) == name ? slots_[index].connection.get()
-                                                          : nullptr;
 }
 
 void IoThread::adopt(Descriptor socket, std::uint64_t id, Transport transport,
@@ -213,67 +182,31 @@ void IoThread::begin_connection(Descriptor socket, std::uint64_t id, Transport t
     load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
     return;
   }
-  shared_.now = clock_.now();
-  if (free_.empty()) {
-    slots_.emplace_back();
-    free_.reserve(slots_.capacity());  // so that a connection's end needs no memory
-    free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
-  }
-  const std::uint32_t index = free_.back();
-  ConnectionSlot& slot = slots_[index];
-  const ConnectionName name = name_at(index, slot.generation);
-  slot.connection =
-      std::make_unique<SocketConnection>(shared_, std::move(socket), name, id, transport,
-                                         std::make_shared<Waker>(wakes_, name), std::move(layer));
-  free_.pop_back();
-  ++count_;
-  attempt(*slot.connection, [&] { slot.connection->begin(); });
-  remove_if_done(index);
+  shared_.now = now();
+  const std::size_t slot = table_.add([&](ConnectionName name) {
+    return std::make_unique<SocketConnection>(shared_, std::move(socket), name, id, transport,
+                                              std::make_shared<Waker>(wakes_, name),
+                                              std::move(layer));
+  });
+  SocketConnection& connection = *table_.at(slot);
+  attempt(connection, [&] { connection.begin(); });
+  remove_if_done(slot);
 }
 
-void IoThread::remove_if_done(std::size_t index) {
-  ConnectionSlot& slot = slots_[index];
-  if (!slot.connection || !slot.connection->is_done()) return;
-  slot.connection.reset();
-  ++slot.generation;
-  free_.push_back(static_cast<std::uint32_t>(index));
-  --count_;
+void IoThread::remove_if_done(std::size_t slot) {
+  if (!table_.remove_if_done(slot)) return;
   load_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: a count, not an order
   check_drained();
 }
 
-Result<std::size_t> IoThread::watch(int descriptor, std::function<void()> ready) {
-  const auto free = std::find_if(watched_.begin(), watched_.end(),
-                                 [](const Watched& each) { return each.descriptor < 0; });
-  const auto index = static_cast<std::size_t>(free - watched_.begin());
-  if (free == watched_.end()) watched_.emplace_back();
-  if (add_to(epoll_.get(), descriptor, watched_bit | index)) {
-    watched_[index] = {descriptor, std::move(ready)};
-    return index;
-  }
-  return Error{ErrorCode::no_thread,
-               "a listener cannot be watched: " + std::string{std::strerror(errno)}};
-}
-
-void IoThread::set_watched(std::size_t index, bool on) {
-  epoll_event event{};
-  event.events = on ? EPOLLIN : 0U;
-  event.data.u64 = watched_bit | index;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, watched_[index].descriptor, &event);
-}
-
-void IoThread::forget(std::size_t index) noexcept {
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched_[index].descriptor, nullptr);
-  watched_[index] = {};
-}
-
 void IoThread::tick() {
-  shared_.now = clock_.now();
+  shared_.now = now();
   const bool cut = drain_until_ && shared_.now >= *drain_until_;
   if (cut) cut_all(Ended::cut);
-  for (std::size_t i = bucket_; i < slots_.size(); i += deadline_buckets) {
-    if (!slots_[i].connection) continue;
-    attempt(*slots_[i].connection, [&] { slots_[i].connection->check_deadlines(); });
+  for (std::size_t i = bucket_; i < table_.slots(); i += deadline_buckets) {
+    SocketConnection* const connection = table_.at(i);
+    if (connection == nullptr) continue;
+    attempt(*connection, [&] { connection->check_deadlines(); });
     remove_if_done(i);
   }
   bucket_ = (bucket_ + 1) % deadline_buckets;
@@ -285,25 +218,26 @@ void IoThread::tick() {
 void IoThread::drain(Timestamp deadline) {
   if (before_drain_) unless_full(before_drain_);
   drain_until_ = deadline;
-  shared_.now = clock_.now();
+  shared_.now = now();
   if (shared_.now >= deadline) cut_all(Ended::cut);
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (!slots_[i].connection) continue;
-    attempt(*slots_[i].connection, [&] { slots_[i].connection->drain(); });
+  for (std::size_t i = 0; i < table_.slots(); ++i) {
+    SocketConnection* const connection = table_.at(i);
+    if (connection == nullptr) continue;
+    attempt(*connection, [&] { connection->drain(); });
     remove_if_done(i);
   }
   check_drained();
 }
 
 void IoThread::check_drained() {
-  if (!drain_until_ || count_ != 0 || std::exchange(has_reported_drained_, true)) return;
+  if (!drain_until_ || table_.count() != 0 || std::exchange(has_reported_drained_, true)) return;
   outer_.drained();
 }
 
 void IoThread::cut_all(Ended why) {
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (!slots_[i].connection) continue;
-    slots_[i].connection->finish(why);
+  for (std::size_t i = 0; i < table_.slots(); ++i) {
+    if (table_.at(i) == nullptr) continue;
+    table_.at(i)->finish(why);
     remove_if_done(i);
   }
 }

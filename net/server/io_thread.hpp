@@ -22,9 +22,11 @@
 #include <utility>
 #include <vector>
 
+#include "net/server/connection_table.hpp"
 #include "net/server/options.hpp"
 #include "net/server/socket_connection.hpp"
 #include "net/server/waker.hpp"
+#include "net/server/watched_descriptors.hpp"
 
 namespace semel::net {
 
@@ -67,47 +69,28 @@ class IoThread {
   [[nodiscard]] const ConnectionCounters& counters() const noexcept { return shared_.counters; }
 
   // On the thread itself, or before start().
-  /// Calls `ready` each round in which `descriptor` is readable and switched on. The returned
-  /// number is for the two calls below, and is reused after forget(). Errors: no_thread (the system
-  /// watches no more descriptors, or not this one).
-  [[nodiscard]] Result<std::size_t> watch(int descriptor, std::function<void()> ready);
-  void set_watched(std::size_t index, bool on);
-  void forget(std::size_t index) noexcept;
+  [[nodiscard]] WatchedDescriptors& watched() noexcept { return watched_; }
   void on_each_tick(std::function<void()> function) { ticks_.push_back(std::move(function)); }
   /// Called before the thread drains.
   void on_drain(std::function<void()> function) { before_drain_ = std::move(function); }
   void tick();
   void drain(Timestamp deadline);
   void set_limits(const ConnectionLimits& limits) { shared_.limits = limits; }
-  [[nodiscard]] Timestamp now() const noexcept { return clock_.now(); }
-  [[nodiscard]] std::size_t index() const noexcept { return shared_.thread; }
+  [[nodiscard]] Timestamp now() const noexcept { return outer_.clock.now(); }
 
  private:
   static constexpr std::size_t ready_max = 256;  // sockets a round
-  struct ConnectionSlot {
-    std::unique_ptr<SocketConnection> connection{};
-    std::uint32_t generation = 0;
-  };
-  struct Watched {
-    int descriptor = -1;  // less than 0: none
-    std::function<void()> ready{};
-  };
-
-  void run();
   void wait_for_sockets();
   void wait_for_tick();
   void serve();
   void serve_wakeups();
-  void take_drain_request();
   void begin_connection(Descriptor socket, std::uint64_t id, Transport transport,
                         const TlsContext* tls);
-  void remove_if_done(std::size_t index);
+  void remove_if_done(std::size_t slot);
   void check_drained();
   void cut_all(Ended why);
-  [[nodiscard]] SocketConnection* find(ConnectionName name) noexcept;
 
   const Context outer_;
-  const Clock& clock_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Descriptor epoll_;
@@ -115,11 +98,9 @@ class IoThread {
   boost::asio::steady_timer timer_;
   std::shared_ptr<WakeQueue> wakes_;
   ConnectionShared shared_;
-  std::vector<ConnectionSlot> slots_;
-  std::vector<std::uint32_t> free_;
-  std::size_t count_ = 0;  // of connections
+  ConnectionTable table_;
   std::vector<ConnectionName> woken_;
-  std::vector<Watched> watched_;
+  WatchedDescriptors watched_;
   std::vector<std::function<void()>> ticks_;
   std::size_t bucket_ = 0;  // the bucket whose deadlines the next tick checks
   std::function<void()> before_drain_;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "net/resp/release_capacity.hpp"
-#include "net/server/refusing_session.hpp"
 
 namespace semel::net {
 namespace {
@@ -38,6 +37,26 @@ std::string_view host_of(std::string_view address) noexcept {
   }
   return address;
 }
+
+/// Sends the reason of a refusal, and closes.
+class RefusingSession final : public Session {
+ public:
+  /// `reply`: all that it sends. It wakes its host at once instead of waiting for a request.
+  RefusingSession(std::string reply, std::shared_ptr<SessionHost> host)
+      : reply_(std::move(reply)), host_(std::move(host)) {
+    host_->wake();
+  }
+
+  void receive(std::string_view, std::string& out) override { collect(out); }
+  void collect(std::string& out) override { out += std::exchange(reply_, {}); }
+  [[nodiscard]] bool closes() const noexcept override { return true; }
+  [[nodiscard]] SessionInput input() const noexcept override { return {}; }
+  void end() noexcept override {}
+
+ private:
+  std::string reply_;
+  const std::shared_ptr<SessionHost> host_;
+};
 
 // Redis' words, with the names of ours.
 constexpr std::string_view denied =

@@ -124,10 +124,10 @@ void Server::post(std::size_t thread, std::function<void()> function) {
 }
 
 void Server::run_on_each(const std::function<void(std::size_t thread)>& function) {
-  for (const auto& thread : threads_) {
+  for (std::size_t thread = 0; thread < threads_.size(); ++thread) {
     std::promise<void> done;
-    thread->post([&] {
-      function(thread->index());
+    threads_[thread]->post([&] {
+      function(thread);
       done.set_value();
     });
     done.get_future().wait();

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "net/resp/release_capacity.hpp"
 #include "net/server/socket_names.hpp"
 
 namespace semel::net {
@@ -28,8 +27,8 @@ SocketConnection::SocketConnection(ConnectionShared& shared, Descriptor socket, 
       id_(id),
       waker_(std::move(waker)),
       tls_(std::move(tls)),
-      begun_(shared.now),
-      active_(shared.now),
+      output_(socket_, tls_.get(), shared.cipher, shared.counters.bytes_out),
+      times_(shared.now),
       state_(State::handshake),
       transport_(transport) {}
 
@@ -67,14 +66,11 @@ bool SocketConnection::watches_end() const noexcept {
   return state_ == State::open && session_->waits() && !session_->works();
 }
 
-bool SocketConnection::is_idle() const {
-  return state_ == State::handshake ||
-         (state_ == State::open && pending() == 0 && !session_->waits() && !session_->more() &&
-          session_->input().held == 0);
-}
-
 void SocketConnection::on_events(std::uint32_t events) {
-  if ((events & EPOLLOUT) != 0) flush();
+  if ((events & EPOLLOUT) != 0) {
+    output_.flush();
+    note_sent();
+  }
   if (state_ != State::done) on_readable(events);
   send_and_rearm();
 }
@@ -98,24 +94,18 @@ void SocketConnection::on_readable(std::uint32_t events) {
       is_large ? std::min(wanted_, ConnectionShared::input_room) : ConnectionShared::input_usual;
   const ssize_t got = recv(socket_.get(), shared_.input.get(), room, 0);
   if (got > 0) {
-    active_ = shared_.now;
+    times_.silent.restart(shared_.now);
     shared_.counters.bytes_in.add(static_cast<std::uint64_t>(got));
-    feed({shared_.input.get(), static_cast<std::size_t>(got)});
+    const std::string_view bytes{shared_.input.get(), static_cast<std::size_t>(got)};
+    if (!tls_) return session_->receive(bytes, shared_.output);
+    if (state_ == State::handshake) handshake_taken_ += bytes.size();
+    tls_->feed(bytes);
+    pump_tls();
   } else if (got == 0) {
     hang_up();
   } else if (errno != EAGAIN && errno != EINTR) {
     finish(Ended::lost);
   }
-}
-
-void SocketConnection::feed(std::string_view bytes) {
-  if (!tls_) {
-    session_->receive(bytes, shared_.output);
-    return;
-  }
-  if (state_ == State::handshake) handshake_taken_ += bytes.size();
-  tls_->feed(bytes);
-  pump_tls();
 }
 
 /// Gives the session the decrypted bytes, as long as the session accepts them.
@@ -162,7 +152,7 @@ void SocketConnection::on_wake() {
   waker_->clear();
   if (session_ && session_->is_killed() && !session_->works()) return finish(Ended::killed);
   if (state_ != State::open) return;
-  if (session_->more() && pending() != 0) return;  // woken again when it is sent
+  if (session_->more() && output_.pending() != 0) return;  // woken again when it is sent
   if (session_->more() && !session_->accepts_input()) return waker_->wake();
   session_->collect(shared_.output);
   if (tls_) pump_tls();
@@ -175,63 +165,44 @@ void SocketConnection::send_and_rearm() {
   if (state_ != State::done) send_replies();
   if (state_ == State::open) after_session();
   if (state_ != State::done) check_output();
-  if (state_ != State::done) show_output();
-  if (state_ == State::closing && pending() == 0) finish(why_);
+  if (session_) output_.show(*session_);
+  if (state_ == State::closing && output_.pending() == 0) finish(why_);
   if (state_ != State::done) arm();
 }
 
 void SocketConnection::after_session() {
   const SessionInput input = session_->input();
   wanted_ = input.wanted;
-  watch_request(input);
-  if (!session_->is_unauthenticated()) {
-    unauthenticated_since_ = no_end;
-  } else if (unauthenticated_since_ == no_end) {
-    unauthenticated_since_ = shared_.now;
-  }
+  const Timestamp now = shared_.now;
+  const bool stands = session_->waits() || session_->more();
+  times_.watch_request(input, stands, now);
+  times_.unauthenticated.set(session_->is_unauthenticated(), now);
+  const bool is_idle = output_.pending() == 0 && !stands && input.held == 0;
   if (session_->closes()) {
     begin_close(Ended::after_reply);
   } else if (input.held > shared_.limits.input_bytes) {
     refuse("a request of more than " + std::to_string(shared_.limits.input_bytes) +
                " bytes is not taken",
            Ended::input_limit);
-  } else if (draining_ && is_idle()) {
+  } else if (draining_ && is_idle) {
     begin_close(Ended::drained);
-  } else if (session_->more() && pending() == 0) {
+  } else if (session_->more() && output_.pending() == 0) {
     waker_->wake();  // in the next round, so that other connections have their turn
   }
 }
 
-/// The deadline of a request runs from its first byte, and stops while the session waits.
-void SocketConnection::watch_request(const SessionInput& input) {
-  if (input.held == 0 || session_->waits() || session_->more()) {
-    partial_since_ = no_end;
-  } else if (partial_since_ == no_end || input.requests != requests_) {
-    partial_since_ = shared_.now;
-  }
-  requests_ = input.requests;
-}
-
-const PendingLimit& SocketConnection::output_limit() const noexcept {
-  const OutputClass kind = session_ ? session_->output_class() : OutputClass::normal;
-  return shared_.limits.output[static_cast<std::size_t>(kind)];
-}
-
 void SocketConnection::check_output() {
-  const std::size_t bytes = pending();
+  const std::size_t bytes = output_.pending();
   if (bytes > shared_.limits.output_pause_bytes) {
     paused_ = true;
   } else if (paused_ && bytes <= shared_.limits.output_pause_bytes / 2) {
     paused_ = false;
-    if (partial_since_ != no_end) partial_since_ = shared_.now;  // the server was not reading
+    times_.resume(shared_.now);
   }
-  const PendingLimit& limit = output_limit();
-  if (limit.soft_bytes == 0 || bytes <= limit.soft_bytes) {
-    soft_since_ = no_end;
-  } else if (soft_since_ == no_end) {
-    soft_since_ = shared_.now;
-  }
-  if (unauthenticated_since_ != no_end && bytes > shared_.limits.unauthenticated_output_bytes) {
+  const OutputClass kind = session_ ? session_->output_class() : OutputClass::normal;
+  const PendingLimit& limit = shared_.limits.output[static_cast<std::size_t>(kind)];
+  times_.over_soft.set(limit.soft_bytes != 0 && bytes > limit.soft_bytes, shared_.now);
+  if (times_.unauthenticated.holds() && bytes > shared_.limits.unauthenticated_output_bytes) {
     note(LogLevel::warning, "has not logged in, and lets " + std::to_string(bytes) +
                                 " bytes wait to be sent; the limit is " +
                                 std::to_string(shared_.limits.unauthenticated_output_bytes));
@@ -240,7 +211,7 @@ void SocketConnection::check_output() {
     note(LogLevel::warning, std::to_string(bytes) + " bytes wait to be sent; the limit is " +
                                 std::to_string(limit.hard_bytes));
     finish(Ended::output_limit);
-  } else if (soft_since_ != no_end && is_over(soft_since_, limit.soft_for)) {
+  } else if (times_.over_soft.is_over(limit.soft_for, shared_.now)) {
     note(LogLevel::warning, "more than " + std::to_string(limit.soft_bytes) +
                                 " bytes have waited to be sent for more than " +
                                 std::to_string(limit.soft_for.count()) + " ms");
@@ -250,22 +221,23 @@ void SocketConnection::check_output() {
 
 void SocketConnection::check_deadlines() {
   const ConnectionLimits& limits = shared_.limits;
-  if (state_ == State::handshake && is_over(begun_, limits.handshake)) {
+  const Timestamp now = shared_.now;
+  if (state_ == State::handshake && times_.stage.is_over(limits.handshake, now)) {
     note(LogLevel::notice,
          "TLS handshake not done within " + std::to_string(limits.handshake.count()) + " ms");
     finish(Ended::handshake_late);
-  } else if (state_ == State::closing && is_over(begun_, limits.linger)) {
+  } else if (state_ == State::closing && times_.stage.is_over(limits.linger, now)) {
     finish(why_);
   } else if (state_ == State::open) {
     const bool waits = session_->waits() || session_->more();
-    if (partial_since_ != no_end && !paused_ && is_over(partial_since_, limits.request)) {
+    if (!paused_ && times_.partial.is_over(limits.request, now)) {
       refuse("the request was not whole within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
-    } else if (is_over(unauthenticated_since_, limits.request)) {
+    } else if (times_.unauthenticated.is_over(limits.request, now)) {
       refuse("not authenticated within " + std::to_string(limits.request.count()) + " ms",
              Ended::request_late);
     } else if (!waits && session_->output_class() == OutputClass::normal &&
-               is_over(active_, limits.idle)) {
+               times_.silent.is_over(limits.idle, now)) {
       finish(Ended::idle);
     }
     send_and_rearm();
@@ -292,108 +264,26 @@ void SocketConnection::refuse(std::string_view text, Ended why) {
 void SocketConnection::begin_close(Ended why) {
   state_ = State::closing;
   why_ = why;
-  begun_ = shared_.now;
+  times_.stage.restart(shared_.now);
   paused_ = false;
-  if (tls_) flush();
+  output_.end();
+  if (!tls_) return;
+  output_.flush();
+  note_sent();
 }
 
 void SocketConnection::send_replies() {
   constexpr std::size_t scratch_kept = std::size_t{1} << 20;
-  constexpr std::size_t at_once = std::size_t{64} << 10;
-  Splices large = session_ ? session_->take_large() : Splices{};
   std::string& bytes = shared_.output;
-  if (!tls_) {
-    send_plain(std::move(large));
-  } else {
-    if (large.empty() && queue_.empty() && bytes.size() <= at_once) {
-      tls_->write(bytes);
-    } else {
-      queue_.add(bytes, std::move(large));
-    }
-    flush();
-  }
+  output_.send(bytes, session_ ? session_->take_large() : Splices{});
+  note_sent();
   bytes.clear();
   if (bytes.capacity() > scratch_kept) bytes.shrink_to_fit();
 }
 
-/// The bytes that the socket does not take at once go into the queue.
-void SocketConnection::send_plain(Splices&& large) {
-  std::string& bytes = shared_.output;
-  if (!large.empty() || !queue_.empty()) {
-    const bool was_empty = queue_.empty();
-    queue_.add(bytes, std::move(large));
-    if (was_empty) flush();
-    return;
-  }
-  if (bytes.empty()) return;
-  const ssize_t sent = judge(send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
-  const std::size_t taken = sent > 0 ? static_cast<std::size_t>(sent) : 0;
-  if (state_ != State::done && taken < bytes.size()) queue_.add(bytes, {}, taken);
-}
-
-ssize_t SocketConnection::judge(ssize_t sent) {
-  if (sent > 0) {
-    active_ = shared_.now;
-    shared_.counters.bytes_out.add(static_cast<std::uint64_t>(sent));
-  } else if (errno != EAGAIN && errno != EINTR) {
-    finish(Ended::lost);
-  }
-  return sent;
-}
-
-void SocketConnection::flush() {
-  if (tls_) return flush_tls();
-  constexpr std::size_t places_max = 64;
-  constexpr int rounds_max = 16;
-  for (int i = 0; i < rounds_max && !queue_.empty(); ++i) {
-    iovec places[places_max];
-    msghdr message{};
-    message.msg_iov = places;
-    message.msg_iovlen = queue_.pieces(places);
-    const ssize_t sent = judge(sendmsg(socket_.get(), &message, MSG_NOSIGNAL));
-    if (sent <= 0) return;
-    queue_.sent(static_cast<std::size_t>(sent));
-  }
-}
-
-/// Encrypts as many bytes as the socket takes, and one more piece.
-void SocketConnection::flush_tls() {
-  constexpr std::size_t piece_bytes = std::size_t{64} << 10;
-  send_cipher();
-  while (state_ != State::done && cipher_.empty() && !queue_.empty()) {
-    const std::string_view piece = queue_.front().substr(0, piece_bytes);
-    tls_->write(piece);
-    queue_.sent(piece.size());
-    send_cipher();
-  }
-  if (state_ != State::closing || !queue_.empty() || std::exchange(has_sent_end_, true)) return;
-  tls_->close();
-  send_cipher();
-}
-
-void SocketConnection::send_cipher() {
-  std::string& bytes = cipher_.empty() ? shared_.cipher : cipher_;
-  tls_->drain_output(bytes);
-  if (bytes.size() == cipher_sent_) return;
-  const ssize_t sent = judge(
-      send(socket_.get(), bytes.data() + cipher_sent_, bytes.size() - cipher_sent_, MSG_NOSIGNAL));
-  if (state_ == State::done) return;
-  if (sent > 0) cipher_sent_ += static_cast<std::size_t>(sent);
-  if (cipher_sent_ == bytes.size()) {
-    bytes.clear();
-    give_back(cipher_);
-    cipher_sent_ = 0;
-  } else if (cipher_.empty()) {
-    cipher_ = std::exchange(shared_.cipher, std::string{});
-  }
-}
-
-/// The session counts the bytes pending here as its own.
-void SocketConnection::show_output() {
-  if (!session_ || (pending() == 0 && shown_ == 0)) return;
-  shown_ = pending();
-  const std::size_t encrypted = cipher_.empty() ? 0 : cipher_.capacity();
-  session_->hold_output(queue_.own_bytes() + encrypted, queue_.large_bytes(), queue_.parts());
+void SocketConnection::note_sent() {
+  if (output_.take_progress()) times_.silent.restart(shared_.now);
+  if (output_.has_failed()) finish(Ended::lost);
 }
 
 void SocketConnection::finish(Ended why) {
@@ -401,11 +291,8 @@ void SocketConnection::finish(Ended why) {
   const bool polite = state_ == State::closing;
   state_ = State::done;
   shared_.output.clear();
-  shared_.cipher.clear();
   shared_.counters.ended[static_cast<std::size_t>(why)].add();
-  queue_ = {};
-  give_back(cipher_);
-  cipher_sent_ = 0;
+  output_.drop();
   if (session_) session_->end();
   session_.reset();
   // Closing over unread bytes resets the connection, and the client might lose the last reply.
@@ -419,7 +306,7 @@ void SocketConnection::finish(Ended why) {
 }
 
 void SocketConnection::arm() {
-  std::uint32_t wanted = pending() != 0 ? EPOLLOUT : 0U;
+  std::uint32_t wanted = output_.pending() != 0 ? EPOLLOUT : 0U;
   if (reads()) {
     wanted |= input_events;
   } else if (watches_end()) {

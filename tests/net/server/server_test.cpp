@@ -29,7 +29,7 @@ TEST_CASE("server: a descriptor that the system does not watch is an error", "[n
   net::IoThread thread{{.options = options, .hooks = hooks, .clock = clock, .drained = {}}, 0};
   REQUIRE(thread.open().ok());
   const net::Descriptor file{::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};  // always ready
-  const auto watched = thread.watch(file.get(), [] {});
+  const auto watched = thread.watched().watch(file.get(), [] {});
   REQUIRE_FALSE(watched.ok());
   CHECK(watched.error().code == ErrorCode::no_thread);
   CHECK(watched.error().detail.find("cannot be watched: Operation not permitted") !=
