@@ -12,155 +12,76 @@ void ClientHandle::wake() {
   host_->wake();
 }
 
-namespace {
-
-/// The room that a text and its list take up; it grows only.
-std::size_t held_of(const std::string& text, const Splices& large) noexcept {
-  return (text.empty() ? 0 : text.capacity()) + large.capacity() * sizeof(Splice);
-}
-
-void append_to(std::string& out, LargeReplies& large, const SharedBytes& bytes) {
-  if (large.is_enabled() && bytes->size() >= LargeReplies::push_bytes_min) {
-    large.add(out.size(), bytes);
-  } else {
-    out.append(bytes->view());
-  }
-}
-
-}  // namespace
-
-/// A reply that was left here counts as what was pushed does.
-void ClientHandle::count_reply() noexcept {
-  if (memory_ != nullptr) memory_->add(reply_.size());
-  reply_bytes_ = reply_.size();
-  show_pushed();
-}
-
-void ClientHandle::forget_reply() noexcept {
-  if (memory_ != nullptr) memory_->remove(reply_bytes_);
-  reply_bytes_ = 0;
-  reply_ = std::string{};
-  show_pushed();
-}
-
 void ClientHandle::show_pushed() noexcept {
   // mo: relaxed: for people and eviction
-  shown.pushed.store(pushed_bytes_ + reply_bytes_, std::memory_order_relaxed);
+  shown.pushed.store(pushed_.size() + wait_.reply_bytes(), std::memory_order_relaxed);
 }
 
-void ClientHandle::forget_pushed() noexcept {
-  if (memory_ != nullptr) memory_->remove(held_of(pushed_, pushed_large_));
-  pushed_ = std::string{};
-  pushed_large_ = Splices{};
-  pushed_bytes_ = 0;
-  show_pushed();
-}
-
-/// Appends what others have pushed.
-void ClientHandle::move_pushed(std::string& out, LargeReplies& large) {
-  if (pushed_bytes_ == 0) return;
-  std::size_t from = 0;
-  for (const Splice& each : pushed_large_) {
-    out.append(pushed_, from, each.at - from);
-    from = each.at;
-    append_to(out, large, each.bytes);
-  }
-  out.append(pushed_, from);
-  forget_pushed();
-}
-
-template <class Append>
-bool ClientHandle::push_bytes(std::size_t size, Append&& append) {
+template <class Bytes>
+bool ClientHandle::push_bytes(const Bytes& bytes, std::size_t size) {
   base::MutexLock lock{mutex_};
   if (ended_ || killed_) return false;
-  if (direct_ != nullptr && direct_thread_ == std::this_thread::get_id()) {
-    move_pushed(*direct_, *direct_large_);
-    append(*direct_, direct_large_);
+  if (direct_.out != nullptr && direct_.thread == std::this_thread::get_id()) {
+    if (pushed_.size() != 0) {
+      pushed_.move_to(*direct_.out, *direct_.large);
+      show_pushed();
+    }
+    append_to(*direct_.out, *direct_.large, bytes);
     return true;
   }
-  if (pushed_bytes_ + size > push_bytes_max) {
+  if (pushed_.size() + size > push_bytes_max) {
     killed_ = true;
     is_killed_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in is_killed()
-    forget_pushed();
+    pushed_.clear();
   } else {
-    const std::size_t before = held_of(pushed_, pushed_large_);
-    append(pushed_, nullptr);
-    pushed_bytes_ += size;
-    if (memory_ != nullptr) memory_->add(held_of(pushed_, pushed_large_) - before);
-    show_pushed();
+    pushed_.add(bytes);
   }
+  show_pushed();
   wake();
   return !killed_;
 }
 
 bool ClientHandle::push(std::string_view bytes) {
-  return push_bytes(bytes.size(), [&](std::string& out, LargeReplies*) { out.append(bytes); });
+  return push_bytes(bytes, bytes.size());
 }
 
 bool ClientHandle::push(const SharedBytes& bytes) {
-  return push_bytes(bytes->size(),
-                    [&](std::string& out, LargeReplies* large) SEMEL_REQUIRES(mutex_) {
-                      if (large != nullptr) {
-                        append_to(out, *large, bytes);
-                      } else if (bytes->size() >= LargeReplies::push_bytes_min) {
-                        pushed_large_.push_back({out.size(), bytes});
-                      } else {
-                        out.append(bytes->view());
-                      }
-                    });
+  return push_bytes(bytes, bytes->size());
 }
 
 void ClientHandle::reply(std::uint64_t wait, std::string bytes, std::function<void()> lost) {
   base::MutexLock lock{mutex_};
-  if (!waits_ || wait != wait_) {
+  if (!wait_.is_for(wait)) {
     lock.unlock();
     if (lost) lost();
     return;
   }
-  waits_ = false;
-  replied_ = true;
-  reply_ = std::move(bytes);
-  lost_ = std::move(lost);
-  count_reply();
-  // What it holds is let go without the lock.
-  const std::function<void()> not_needed = std::exchange(abandoned_, nullptr);
+  // What it holds is released without the lock.
+  const ClientWait::Call not_needed = wait_.reply(std::move(bytes), std::move(lost));
+  show_pushed();
   wake();
   lock.unlock();
 }
 
-namespace {
-
-bool call_if_any(const std::optional<std::function<void()>>& abandoned) {
-  if (abandoned && *abandoned) (*abandoned)();
-  return abandoned.has_value();
+template <class End>
+bool ClientHandle::end_wait_by(End&& end) {
+  base::MutexLock lock{mutex_};
+  const std::optional<ClientWait::Call> abandoned = end(wait_);
+  if (!abandoned) return false;
+  show_pushed();
+  wake();
+  lock.unlock();
+  if (*abandoned) (*abandoned)();
+  return true;
 }
-
-}  // namespace
 
 bool ClientHandle::unblock(bool with_error) {
   if (with_error) return end_wait("-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
-  base::MutexLock lock{mutex_};
-  const auto abandoned = answer_wait(std::move(timeout_reply_));
-  lock.unlock();
-  return call_if_any(abandoned);
+  return end_wait_by([](ClientWait& wait) { return wait.time_out(); });
 }
 
 bool ClientHandle::end_wait(std::string_view reply) {
-  base::MutexLock lock{mutex_};
-  const auto abandoned = answer_wait(std::string{reply});
-  lock.unlock();
-  return call_if_any(abandoned);
-}
-
-std::optional<std::function<void()>> ClientHandle::answer_wait(std::string&& reply) {
-  if (!waits_ || works_) return std::nullopt;
-  waits_ = false;
-  replied_ = true;
-  reply_ = std::move(reply);
-  count_reply();
-  std::function<void()> abandoned = std::exchange(abandoned_, nullptr);
-  wake();
-  return abandoned;
+  return end_wait_by([reply](ClientWait& wait) { return wait.abandon(std::string{reply}); });
 }
 
 void ClientHandle::resume() {
@@ -173,7 +94,8 @@ void ClientHandle::kill() {
   base::MutexLock lock{mutex_};
   killed_ = true;
   is_killed_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in is_killed()
-  forget_pushed();
+  pushed_.clear();
+  show_pushed();
   wake();
 }
 
@@ -185,45 +107,36 @@ void ClientHandle::review() {
 
 void ClientHandle::if_abandoned(std::uint64_t wait, std::function<void()> abandoned) {
   const base::MutexLock lock{mutex_};
-  if (waits_ && wait == wait_) abandoned_ = std::move(abandoned);
+  if (wait_.is_for(wait)) wait_.if_abandoned(std::move(abandoned));
 }
 
 std::uint64_t ClientHandle::begin_wait(std::string timeout_reply) {
   const base::MutexLock lock{mutex_};
-  waits_ = true;
-  works_ = false;
-  timeout_reply_ = std::move(timeout_reply);
-  return ++wait_;
+  return wait_.begin(std::move(timeout_reply), false);
 }
 
 std::uint64_t ClientHandle::begin_work() {
-  const std::uint64_t wait = begin_wait();
   const base::MutexLock lock{mutex_};
-  works_ = true;
-  return wait;
+  return wait_.begin({}, true);
 }
 
 ClientHandle::Collected ClientHandle::collect(std::string& out, LargeReplies& large) {
   const base::MutexLock lock{mutex_};
   woken_ = false;
   if (killed_) return {.killed = true};  // no more is sent; end() reports that the reply is lost
-  const Collected found{.replied = std::exchange(replied_, false),
-                        .resumed = std::exchange(resumed_, false),
-                        .reviewed = std::exchange(reviewed_, false),
-                        .reply_bytes = reply_.size()};
-  lost_ = nullptr;
-  out += reply_;
-  forget_reply();
-  move_pushed(out, large);
+  Collected found{.resumed = std::exchange(resumed_, false),
+                  .reviewed = std::exchange(reviewed_, false),
+                  .reply_bytes = wait_.reply_bytes()};
+  found.replied = wait_.take_reply(out);
+  pushed_.move_to(out, large);
+  show_pushed();
   return found;
 }
 
 void ClientHandle::direct(std::string* out, LargeReplies* large) {
   const base::MutexLock lock{mutex_};
   SEMEL_ASSERT((out == nullptr) == (large == nullptr));
-  direct_ = out;
-  direct_large_ = large;
-  direct_thread_ = std::this_thread::get_id();
+  direct_ = {.out = out, .large = large, .thread = std::this_thread::get_id()};
 }
 
 void ClientHandle::wake_host() {
@@ -234,13 +147,11 @@ void ClientHandle::wake_host() {
 void ClientHandle::end() {
   base::MutexLock lock{mutex_};
   ended_ = true;
-  forget_pushed();
-  forget_reply();
+  pushed_.clear();
   host_ = nullptr;
-  waits_ = false;
-  direct_ = nullptr;
-  const std::function<void()> lost = std::exchange(lost_, nullptr);
-  const std::function<void()> abandoned = std::exchange(abandoned_, nullptr);
+  direct_ = {};
+  const auto [lost, abandoned] = wait_.end();
+  show_pushed();
   lock.unlock();
   if (lost) lost();
   if (abandoned) abandoned();

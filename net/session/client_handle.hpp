@@ -5,13 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "base/mutex.hpp"
 #include "net/resp/large_bytes.hpp"
+#include "net/session/client_wait.hpp"
+#include "net/session/pushed_bytes.hpp"
 
 namespace semel::net {
 
@@ -74,11 +75,7 @@ class ClientHandle {
 
   /// What lies here is counted in `memory`, if there is one.
   ClientHandle(Origin from, ClientHost* host, std::shared_ptr<ClientMemory> memory = {})
-      : origin(std::move(from)), host_(host), memory_(std::move(memory)) {}
-  ~ClientHandle() {
-    forget_pushed();
-    forget_reply();
-  }
+      : origin(std::move(from)), host_(host), pushed_(memory), wait_(std::move(memory)) {}
   ClientHandle(const ClientHandle&) = delete;
   ClientHandle& operator=(const ClientHandle&) = delete;
 
@@ -153,42 +150,33 @@ class ClientHandle {
   static constexpr std::size_t push_bytes_max = std::size_t{32} << 20;
 
  private:
+  /// Where a push of the connection's own thread goes.
+  struct Direct {
+    std::string* out = nullptr;
+    LargeReplies* large = nullptr;
+    std::thread::id thread{};
+  };
+
   /// Under the lock: end() may be waiting to take the host away.
   void wake() SEMEL_REQUIRES(mutex_);
-  /// What is to be called without the lock, if it waited; none: it did not.
-  std::optional<std::function<void()>> answer_wait(std::string&& reply) SEMEL_REQUIRES(mutex_);
-  void move_pushed(std::string& out, LargeReplies& large) SEMEL_REQUIRES(mutex_);
-  void forget_pushed() noexcept SEMEL_REQUIRES(mutex_);
-  void count_reply() noexcept SEMEL_REQUIRES(mutex_);
-  void forget_reply() noexcept SEMEL_REQUIRES(mutex_);
   void show_pushed() noexcept SEMEL_REQUIRES(mutex_);
-  template <class Append>
-  bool push_bytes(std::size_t size, Append&& append);
+  template <class Bytes>
+  bool push_bytes(const Bytes& bytes, std::size_t size);
+  /// Ends the wait by `end`. False: it does not wait.
+  template <class End>
+  bool end_wait_by(End&& end);
 
   mutable base::Mutex mutex_;
   ClientHost* host_ SEMEL_GUARDED_BY(mutex_);  // null: no wakeup
   Names names_ SEMEL_GUARDED_BY(mutex_);
-  const std::shared_ptr<ClientMemory> memory_;
-  std::string pushed_ SEMEL_GUARDED_BY(mutex_);
-  Splices pushed_large_ SEMEL_GUARDED_BY(mutex_);          // of pushed_
-  std::size_t pushed_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // both together
-  std::string reply_ SEMEL_GUARDED_BY(mutex_);
-  std::size_t reply_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of it, that are counted
-  std::string timeout_reply_ SEMEL_GUARDED_BY(mutex_);
-  std::function<void()> lost_ SEMEL_GUARDED_BY(mutex_);       // of reply_
-  std::function<void()> abandoned_ SEMEL_GUARDED_BY(mutex_);  // of the present wait
-  std::uint64_t wait_ SEMEL_GUARDED_BY(mutex_) = 0;
-  bool waits_ SEMEL_GUARDED_BY(mutex_) = false;
-  bool works_ SEMEL_GUARDED_BY(mutex_) = false;
-  bool replied_ SEMEL_GUARDED_BY(mutex_) = false;
+  PushedBytes pushed_ SEMEL_GUARDED_BY(mutex_);
+  ClientWait wait_ SEMEL_GUARDED_BY(mutex_);
   bool resumed_ SEMEL_GUARDED_BY(mutex_) = false;
   bool killed_ SEMEL_GUARDED_BY(mutex_) = false;
   bool reviewed_ SEMEL_GUARDED_BY(mutex_) = false;
   bool woken_ SEMEL_GUARDED_BY(mutex_) = false;  // and not collected since
   bool ended_ SEMEL_GUARDED_BY(mutex_) = false;
-  std::string* direct_ SEMEL_GUARDED_BY(mutex_) = nullptr;
-  LargeReplies* direct_large_ SEMEL_GUARDED_BY(mutex_) = nullptr;
-  std::thread::id direct_thread_ SEMEL_GUARDED_BY(mutex_){};
+  Direct direct_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<bool> is_killed_{false};  // as killed_
 };
 
