@@ -120,4 +120,29 @@ std::vector<std::string> check_together(const Settings& settings) {
   return errors;
 }
 
+std::string true_text(const Settings& settings, Setting setting) {
+  constexpr std::int64_t logged = 1;
+  constexpr std::int64_t synced = 2;
+  constexpr std::int64_t second_ms = 1'000;
+  const bool in_group = settings.integer(Setting::node_id) != 0;
+  const std::int64_t durability = settings.integer(Setting::durability);
+  const bool stores = settings.integer(Setting::storage_enabled) != 0 && durability >= logged;
+  if (setting == Setting::cluster_enabled && in_group) return "yes";
+  if (setting == Setting::appendonly && (in_group || stores)) return "yes";
+  if (setting == Setting::appendfsync && (in_group || stores)) {
+    if (in_group || durability == synced) return "always";
+    return settings.integer(Setting::sync_every) <= second_ms ? "everysec" : "no";
+  }
+  return std::string{row_of(setting).default_text};
+}
+
+Status check_promise(const Settings& settings, Setting setting, const SettingValue& value) {
+  const SettingRow& row = row_of(setting);
+  if (!row.has_one_value()) return Done{};
+  const std::string truth = true_text(settings, setting);
+  if (show_setting(row, value) == truth) return Done{};
+  return Error{ErrorCode::bad_option,
+               "cannot be kept: " + std::string{row.doc} + "; only '" + truth + "' is true here"};
+}
+
 }  // namespace semel::net

@@ -82,7 +82,7 @@ SettingValue Settings::value(Setting setting) const {
 
 std::string Settings::text(Setting setting) const {
   const SettingRow& row = row_of(setting);
-  return row.has_one_value() ? true_text(setting) : show_setting(row, value(setting));
+  return row.has_one_value() ? true_text(*this, setting) : show_setting(row, value(setting));
 }
 
 std::vector<std::string> Settings::list(Setting setting) const {
@@ -131,21 +131,26 @@ std::vector<Settings::NamedText> Settings::get(std::span<const std::string_view>
 
 Status Settings::set(std::span<const NamedView> pairs) {
   SEMEL_TRY(found, find_changeable(pairs));
-  const Asked asked = appliers_of(found);
-  SEMEL_CHECK(check_appliers(found));
-  std::vector<Observer> to_notify;
-  if (asked.empty()) {
-    SEMEL_CHECK(change(pairs, found, asked, to_notify));
+  for (const FoundSetting& changed : found) {
+    if (!row_of(changed.setting).needs_applier() || followers_.has_applier(changed.setting)) {
+      continue;
+    }
+    return failed(changed.name, "this process cannot change it while it runs");
+  }
+  const SettingFollowers::Appliers appliers = followers_.appliers_of(found);
+  if (appliers.empty()) {
+    SEMEL_CHECK(change(pairs, found, appliers));
   } else {
     const base::MutexLock applying{applying_};
-    SEMEL_CHECK(change(pairs, found, asked, to_notify));
+    SEMEL_CHECK(change(pairs, found, appliers));
   }
-  for (const Observer& observer : to_notify) observer();  // without a lock: an observer may set
+  // Without a lock: an observer may set.
+  for (const Observer& observer : followers_.observers_of(found)) observer();
   return Done{};
 }
 
 Status Settings::change(std::span<const NamedView> pairs, std::span<const FoundSetting> found,
-                        const Asked& asked, std::vector<Observer>& to_notify) {
+                        const SettingFollowers::Appliers& appliers) {
   std::vector<Before> before;
   {
     const base::MutexLock lock{mutex_};
@@ -154,52 +159,16 @@ Status Settings::change(std::span<const NamedView> pairs, std::span<const FoundS
           {changed.setting, value_locked(changed.setting), origins_[index_of(changed.setting)]});
     }
     SEMEL_CHECK(change_locked(pairs, found));
-    for (const auto& [setting, observer] : observers_) {
-      for (const FoundSetting& changed : found) {
-        if (changed.setting != setting) continue;
-        to_notify.push_back(observer);
-        break;  // two names of one setting are one change
-      }
-    }
   }
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    const Status applied = asked[i].second();
+  for (std::size_t i = 0; i < appliers.size(); ++i) {
+    const Status applied = appliers[i].second();
     if (applied) continue;
     restore(std::move(before));
-    // What the others applied is undone by their reading the former values.
-    for (std::size_t done = 0; done < i; ++done) static_cast<void>(asked[done].second());
-    return failed(asked[i].first, applied.error().detail);
+    // The appliers that were asked before read the former values, and so undo their part.
+    for (std::size_t done = 0; done < i; ++done) static_cast<void>(appliers[done].second());
+    return failed(appliers[i].first, applied.error().detail);
   }
   return Done{};
-}
-
-Status Settings::check_appliers(std::span<const FoundSetting> found) const {
-  const base::MutexLock lock{mutex_};
-  for (const FoundSetting& changed : found) {
-    const auto applies = [&](const Applied& applied) {
-      return std::find(applied.settings.begin(), applied.settings.end(), changed.setting) !=
-             applied.settings.end();
-    };
-    const bool is_applied = std::any_of(appliers_.begin(), appliers_.end(), applies);
-    if (row_of(changed.setting).needs_applier() && !is_applied) {
-      return failed(changed.name, "this process cannot change it while it runs");
-    }
-  }
-  return Done{};
-}
-
-Settings::Asked Settings::appliers_of(std::span<const FoundSetting> found) const {
-  Asked asked;
-  const base::MutexLock lock{mutex_};
-  for (const Applied& applied : appliers_) {
-    const auto is_its = [&](const FoundSetting& changed) {
-      return std::find(applied.settings.begin(), applied.settings.end(), changed.setting) !=
-             applied.settings.end();
-    };
-    const auto first = std::find_if(found.begin(), found.end(), is_its);
-    if (first != found.end()) asked.emplace_back(first->name, applied.apply);
-  }
-  return asked;
 }
 
 void Settings::restore(std::vector<Before>&& before) {
@@ -207,31 +176,6 @@ void Settings::restore(std::vector<Before>&& before) {
   for (Before& one : before) {
     store_locked(one.setting, std::move(one.value), std::move(one.origin));
   }
-}
-
-std::string Settings::true_text(Setting setting) const {
-  constexpr std::int64_t logged = 1;
-  constexpr std::int64_t synced = 2;
-  constexpr std::int64_t second_ms = 1'000;
-  const bool in_group = integer(Setting::node_id) != 0;
-  const std::int64_t durability = integer(Setting::durability);
-  const bool stores = integer(Setting::storage_enabled) != 0 && durability >= logged;
-  if (setting == Setting::cluster_enabled && in_group) return "yes";
-  if (setting == Setting::appendonly && (in_group || stores)) return "yes";
-  if (setting == Setting::appendfsync && (in_group || stores)) {
-    if (in_group || durability == synced) return "always";
-    return integer(Setting::sync_every) <= second_ms ? "everysec" : "no";
-  }
-  return std::string{row_of(setting).default_text};
-}
-
-Status Settings::check_promise(Setting setting, const SettingValue& value) const {
-  const SettingRow& row = row_of(setting);
-  if (!row.has_one_value()) return Done{};
-  const std::string truth = true_text(setting);
-  if (show_setting(row, value) == truth) return Done{};
-  return Error{ErrorCode::bad_option,
-               "cannot be kept: " + std::string{row.doc} + "; only '" + truth + "' is true here"};
 }
 
 Status Settings::change_locked(std::span<const NamedView> pairs,
@@ -242,7 +186,7 @@ Status Settings::change_locked(std::span<const NamedView> pairs,
     const std::string_view present = texts_[index_of(found[i].setting)];
     Result<SettingValue> parsed = parse_setting(row, pairs[i].second, present);
     if (!parsed) return failed(found[i].name, parsed.error().detail);
-    const Status promise = check_promise(found[i].setting, *parsed);
+    const Status promise = check_promise(*this, found[i].setting, *parsed);
     if (!promise) {
       return failed(found[i].name,
                     shown_value(row, pairs[i].second) + ' ' + promise.error().detail);
@@ -292,21 +236,11 @@ void Settings::store_locked(Setting setting, SettingValue value, Origin origin) 
   origins_[index_of(setting)] = std::move(origin);
 }
 
-void Settings::on_change(Setting setting, Observer observer) {
-  const base::MutexLock lock{mutex_};
-  observers_.emplace_back(setting, std::move(observer));
-}
-
-void Settings::apply_with(std::span<const Setting> settings, Applier applier) {
-  const base::MutexLock lock{mutex_};
-  appliers_.push_back({{settings.begin(), settings.end()}, std::move(applier)});
-}
-
 Status Settings::assign(Setting setting, std::string_view text, Origin origin) {
   const SettingRow& row = row_of(setting);
   const base::MutexLock lock{mutex_};
   SEMEL_TRY(value, parse_setting(row, text, texts_[index_of(setting)]));
-  SEMEL_CHECK(check_promise(setting, value));
+  SEMEL_CHECK(check_promise(*this, setting, value));
   if (!row.has_one_value()) store_locked(setting, std::move(value), std::move(origin));
   return Done{};
 }

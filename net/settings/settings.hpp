@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "net/settings/setting_followers.hpp"
 #include "net/settings/setting_forms.hpp"
 #include "net/settings/setting_table.hpp"
 #include "net/settings/setting_value.hpp"
@@ -36,10 +37,8 @@ struct Origin {
 
 class Settings {
  public:
-  /// Called without arguments after a change: it reads what it needs. See on_change.
-  using Observer = std::function<void()>;
-  /// Makes a change take effect. The detail of an error is the reason for the reply.
-  using Applier = std::function<Status()>;
+  using Observer = SettingObserver;
+  using Applier = SettingApplier;
   using NamedText = std::pair<std::string, std::string>;
   using NamedView = std::pair<std::string_view, std::string_view>;
 
@@ -77,9 +76,6 @@ class Settings {
   /// our own what Redis has no name for. A name without a wildcard finds both, and is answered as
   /// it was written.
   [[nodiscard]] std::vector<NamedText> get(std::span<const std::string_view> globs) const;
-  [[nodiscard]] std::vector<NamedText> get(std::string_view glob) const {
-    return get(std::span{&glob, 1});
-  }
 
   /// Changes all of them or, with an error, none; the detail is the whole reply. Refuses what
   /// check_together() does, so that a start takes what this takes. Then calls the
@@ -90,24 +86,22 @@ class Settings {
   /// `observer` is called after each successful set() of `setting`, perhaps by several threads at
   /// once, and then reads at least as new a value. It may read and set. It is kept for as long as
   /// this lives.
-  void on_change(Setting setting, Observer observer);
+  void on_change(Setting setting, Observer observer) {
+    followers_.add(setting, std::move(observer));
+  }
   /// `applier` is called once in each set() that has one of `settings`, before any observer, by one
   /// thread at a time; it reads the new values. If it fails, set() restores all values, asks the
   /// appliers that came before it again, and fails with its error. It must not set. It is kept for
   /// as long as this lives.
-  void apply_with(std::span<const Setting> settings, Applier applier);
-
-  /// The one value of one of Redis' settings (has_one_value) that is true of this node. It depends
-  /// on storage-enabled, durability and node-id.
-  [[nodiscard]] std::string true_text(Setting setting) const;
-  /// Refuses a value that promises what this node does not do. The detail of an error is what to do
-  /// instead, without the name and the value.
-  [[nodiscard]] Status check_promise(Setting setting, const SettingValue& value) const;
+  void apply_with(std::span<const Setting> settings, Applier applier) {
+    followers_.add(settings, std::move(applier));
+  }
 
   // --- the start ----------------------------------------------------------------------------
 
   /// Changes any setting, also those that CONFIG SET cannot change. Calls no observer. The detail
-  /// of an error is what is wrong with `text`. What true_text() looks at is assigned first.
+  /// of an error is what is wrong with `text`. The settings that true_text() reads are assigned
+  /// first.
   [[nodiscard]] Status assign(Setting setting, std::string_view text, Origin origin);
 
  private:
@@ -117,23 +111,14 @@ class Settings {
     return static_cast<std::size_t>(setting);
   }
   [[nodiscard]] SettingValue value_locked(Setting setting) const SEMEL_REQUIRES(mutex_);
-  struct Applied {
-    std::vector<Setting> settings;
-    Applier apply;
-  };
   struct Before {
     Setting setting;
     SettingValue value;
     Origin origin;
   };
-  /// The appliers of a change, each with the name of the setting.
-  using Asked = std::vector<std::pair<std::string_view, Applier>>;
-  [[nodiscard]] Asked appliers_of(std::span<const FoundSetting> found) const;
-  /// Refuses a change that only an applier could make, and there is none.
-  [[nodiscard]] Status check_appliers(std::span<const FoundSetting> found) const;
-  /// set() but for the observers, which come into `to_notify`. Under applying_ if any is asked.
+  /// set() but for the observers. Under applying_ if any applier is asked.
   [[nodiscard]] Status change(std::span<const NamedView> pairs, std::span<const FoundSetting> found,
-                              const Asked& asked, std::vector<Observer>& to_notify);
+                              const SettingFollowers::Appliers& appliers);
   void restore(std::vector<Before>&& before);
   [[nodiscard]] Status change_locked(std::span<const NamedView> pairs,
                                      std::span<const FoundSetting> found) SEMEL_REQUIRES(mutex_);
@@ -150,10 +135,17 @@ class Settings {
   mutable base::Mutex mutex_;
   std::array<std::string, setting_count> texts_ SEMEL_GUARDED_BY(mutex_);
   std::array<Origin, setting_count> origins_ SEMEL_GUARDED_BY(mutex_);
-  std::vector<std::pair<Setting, Observer>> observers_ SEMEL_GUARDED_BY(mutex_);
-  std::vector<Applied> appliers_ SEMEL_GUARDED_BY(mutex_);
+  SettingFollowers followers_;
   base::Mutex applying_;  // before mutex_; held while an applier is asked
 };
+
+/// The one value of one of Redis' settings (has_one_value) that is true of this node. It depends on
+/// storage-enabled, durability and node-id.
+[[nodiscard]] std::string true_text(const Settings& settings, Setting setting);
+/// Refuses a value that promises what this node does not do. The detail of an error is what to do
+/// instead, without the name and the value.
+[[nodiscard]] Status check_promise(const Settings& settings, Setting setting,
+                                   const SettingValue& value);
 
 /// Which settings contradict each other: a line for the operator each. Of each start, and of each
 /// Settings::set().

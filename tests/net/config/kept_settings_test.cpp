@@ -102,7 +102,7 @@ std::string set(Settings& settings, const std::string& name, const std::string& 
 }
 
 std::string shown(const Settings& settings, std::string_view name) {
-  const auto found = settings.get(name);
+  const auto found = settings.get(std::span{&name, 1});
   return found.empty() ? "absent" : found[0].second;
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("promises: flags, variables, files and CONFIG SET refuse the same valu
     const SettingRow& row = net::row_of(setting);
     Settings settings;
     const std::string name{row.name};
-    const std::string truth = settings.true_text(setting);
+    const std::string truth = net::true_text(settings, setting);
     const std::string other = other_than(row, truth);
     INFO(name << " = " << other);
     REQUIRE(net::parse_setting(row, other, row.default_text).ok());

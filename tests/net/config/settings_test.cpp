@@ -39,7 +39,7 @@ std::string failed(const std::string& name, const std::string& why) {
 }
 
 std::map<std::string, std::string> get(const Settings& settings, std::string_view glob) {
-  const auto pairs = settings.get(glob);
+  const auto pairs = settings.get(std::span{&glob, 1});
   return {pairs.begin(), pairs.end()};
 }
 
