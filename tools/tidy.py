@@ -144,6 +144,7 @@ ROOMS = (
     'engine/rules', 'engine/table', 'engine/objects', 'engine/memory', 'engine/time',
     'engine/logged',
     'engine/decisions', 'engine/core',
+    'engine/waits',
     'engine/api',
     'engine/claims', 'engine/replica',
     'patterns/json', 'patterns/tokens', 'patterns',

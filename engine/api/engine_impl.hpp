@@ -11,11 +11,11 @@
 #include "base/mutex.hpp"
 #include "engine/api/impl_access.hpp"
 #include "engine/api/sessions.hpp"
-#include "engine/api/wait_queue.hpp"
 #include "engine/core/core.hpp"
 #include "engine/core/namespaces.hpp"
 #include "engine/core/spill.hpp"
 #include "engine/logged/group_time.hpp"
+#include "engine/waits/wait_queue.hpp"
 #include "semel/engine.hpp"
 
 namespace semel {

@@ -1,7 +1,10 @@
 // Claims that wait: blocking, with a callback, in a coroutine.
+#include <cstddef>
+#include <memory>
 #include <new>
 #include <utility>
 
+#include "engine/claims/claim_attempt.hpp"
 #include "engine/claims/claim_calls.hpp"
 #include "engine/claims/logged_waits.hpp"
 
@@ -13,43 +16,47 @@ using engine::ClaimFacts;
 using engine::OwnerVerb;
 using engine::TableKey;
 
-/// How the wait queue asks for a waiter. An in_flight is not counted: it is asked again and again.
-ClaimOutcome attempt(const engine::WaitCall& call, engine::Seen& seen) {
-  const Context context{*call.engine, *call.names};
-  ClaimOutcome outcome;
-  ClaimFacts facts;
-  if (call.arrives) facts.others_first = context.others_first(call.table_key);
-  engine::ClaimNote note{context, call.table_key};
-  engine::run_claim(context, call.request, facts, note, outcome, context.single(call.table_key));
-  note.write(call.request, outcome, call.arrives);
-  if (outcome.answer != ClaimAnswer::in_flight) {
-    engine::count_answer(context.impl, *call.names, outcome);
-    engine::confirm(context, outcome);
+/// Asks claim() for a waiter. An in_flight is not counted: it is asked again and again.
+class Asking final : public engine::ClaimAttempt {
+ public:
+  using ClaimAttempt::ClaimAttempt;
+  explicit Asking(const Asking& other) : ClaimAttempt(other, bytes_of(other)), arrives_(false) {}
+
+  [[nodiscard]] engine::Verdict try_for(std::size_t, engine::Seen& seen) override {
+    const Context context{engine_, *names_};
+    ClaimFacts facts;
+    if (arrives_) facts.others_first = context.others_first(table_key_);
+    engine::ClaimNote note{context, table_key_};
+    outcome = {};
+    engine::run_claim(context, request_, facts, note, outcome, context.single(table_key_));
+    note.write(request_, outcome, arrives_);
+    if (outcome.answer != ClaimAnswer::in_flight) {
+      engine::count_answer(context.impl, *names_, outcome);
+      engine::confirm(context, outcome);
+      return engine::Verdict::answered;
+    }
+    seen.now = context.now;
+    seen.held_until = facts.held_until;
+    seen.held_session = facts.held_session;
+    seen.attempt = outcome.attempt;
+    seen.owner = outcome.owner;
+    return engine::Verdict::waits;
   }
-  seen = {.now = context.now, .held_until = facts.held_until, .held_session = facts.held_session};
-  return outcome;
-}
+  /// If this fails, the lease ends the claim.
+  void give_back() override {
+    if (outcome.answer != ClaimAnswer::granted) return;
+    const OwnerCall owner{.key = request_.key, .epoch = outcome.epoch};
+    static_cast<void>(engine::owner_call(engine_, *names_, OwnerVerb::release, owner));
+  }
+  [[nodiscard]] std::unique_ptr<ClaimAttempt> keep() const override {
+    return std::make_unique<Asking>(*this);
+  }
 
-/// Of a waiter that had left when it was granted. If this fails, the lease ends the claim.
-void give_back(const engine::WaitCall& call, const ClaimOutcome& granted) {
-  const OwnerCall owner{.key = call.request.key, .epoch = granted.epoch};
-  static_cast<void>(engine::owner_call(*call.engine, *call.names, OwnerVerb::release, owner));
-}
+ private:
+  const bool arrives_ = true;  // it is not in a line yet
+};
 
-[[nodiscard]] engine::WaitCall wait_call(Engine& engine, const Claims::NamespaceRef& names,
-                                         const ClaimRequest& request, Timestamp deadline,
-                                         const TableKey& key) {
-  return {.attempt = attempt,
-          .give_back = give_back,
-          .engine = &engine,
-          .names = names,
-          .request = request,
-          .table_key = key.bytes(),
-          .db = names->policy().db,
-          .deadline = deadline};
-}
-
-/// As WaitQueue::wait(), of an engine by itself or of a replica.
+/// As wait_for_claim(), of an engine by itself or of a replica.
 [[nodiscard]] bool start_wait(Engine& engine, const engine::WaitStart& start, ClaimCallback& done,
                               WaitTicket& ticket, ClaimOutcome& outcome) {
   Engine::Impl& impl = engine::impl_of(engine);
@@ -58,8 +65,8 @@ void give_back(const engine::WaitCall& call, const ClaimOutcome& granted) {
     return waits->begin(start, done, ticket, outcome);
   }
   const TableKey key{start.names->prefix(), start.request.key};
-  return impl.wait_queue().wait(wait_call(engine, start.names, start.request, start.deadline, key),
-                                done, ticket, outcome);
+  Asking first{engine, start.names, start.request, key.bytes()};
+  return engine::wait_for_claim(impl.wait_queue(), first, start.deadline, done, ticket, outcome);
 }
 
 }  // namespace
@@ -69,17 +76,18 @@ ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadli
   if (const engine::LoggedCall log = impl.log_for_call())
     return impl.logged_waits->wait(names_, request, deadline);
   const TableKey key{names_->prefix(), request.key};
-  return impl.wait_queue().wait(wait_call(*engine_, names_, request, deadline, key), impl.clock());
+  Asking asking{*engine_, names_, request, key.bytes()};
+  return engine::wait_for_claim(impl.wait_queue(), asking, deadline, impl.clock());
 }
 
 WaitTicket Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline,
                                  ClaimCallback done) {
   // `this` may lie in a coroutine that `done` ends, so it is not touched after that.
-  engine::WaitQueue& queue = engine::impl_of(*engine_).wait_queue();
+  engine::CallbackWatch& callbacks = engine::impl_of(*engine_).core().callbacks();
   WaitTicket ticket = 0;
   ClaimOutcome outcome;
   if (start_wait(*engine_, {names_, request, deadline}, done, ticket, outcome)) return ticket;
-  queue.callbacks().run(Callback::waiter, [&] { done(std::move(outcome)); });
+  callbacks.run(Callback::waiter, [&] { done(std::move(outcome)); });
   return 0;
 }
 
@@ -97,7 +105,8 @@ bool Claims::cancel_wait(Bytes key, WaitTicket ticket) noexcept {
   }
   try {
     const TableKey table_key{names_->prefix(), key};
-    return impl.wait_queue().cancel(names_->policy().db, table_key.bytes(), ticket);
+    const KeyRef waited{names_->policy().db, table_key.bytes()};
+    return impl.wait_queue().cancel(ticket, &waited);
   } catch (const std::bad_alloc&) {
     return impl.wait_queue().cancel(ticket);
   }

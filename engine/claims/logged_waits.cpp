@@ -17,9 +17,6 @@ namespace {
          (outcome.answer == ClaimAnswer::regranted && asked.has_own_id);
 }
 
-/// It looks at a record; there is nothing to give back.
-void nothing_to_give_back(const WaitCall&, const ClaimOutcome&) {}
-
 [[nodiscard]] ClaimOutcome refusal(ClaimAnswer answer, ErrorCode why) noexcept {
   ClaimOutcome outcome;
   outcome.answer = answer;
@@ -29,9 +26,9 @@ void nothing_to_give_back(const WaitCall&, const ClaimOutcome&) {}
 
 }  // namespace
 
-ClaimOutcome look(const WaitCall& call, Seen& seen) {
-  const ClaimContext context{*call.engine, *call.names};
-  ClaimOutcome outcome;
+Verdict Looking::try_for(std::size_t, Seen& seen) {
+  const ClaimContext context{engine_, *names_};
+  outcome = {};
   outcome.answer = ClaimAnswer::granted;
   seen.now = context.now;
   // Between entries the replica's clock stands still; a lease that is over by the group's time can
@@ -39,9 +36,9 @@ ClaimOutcome look(const WaitCall& call, Seen& seen) {
   const GroupTime* const clock = context.impl.group_clock;
   const bool is_deciding = context.impl.core().context().decision != nullptr;
   if (clock != nullptr && !is_deciding) seen.now = std::max(seen.now, clock->now());
-  if (context.dropped()) return outcome;
+  if (context.dropped()) return Verdict::answered_first;
   Version version = 0;
-  static_cast<void>(context.single(call.table_key)(
+  static_cast<void>(context.single(table_key_)(
       [&](const RecordView* live, const auto&) {
         ClaimRecord record;
         const bool is_held = live != nullptr && live->kind == Kind::claim &&
@@ -57,24 +54,20 @@ ClaimOutcome look(const WaitCall& call, Seen& seen) {
           outcome.attempt = record.attempts;
           seen.held_until = record.lease_until;
           seen.held_session = record.session;
+          seen.attempt = record.attempts;
+          seen.owner = record.owner;
         }
         return Decision{};
       },
       version));
-  return outcome;
-}
-
-WaitCall look_call(Engine& engine, const Claims::NamespaceRef& names, const ClaimRequest& request,
-                   Timestamp deadline, const TableKey& key) {
-  return {.attempt = look,
-          .give_back = nothing_to_give_back,
-          .engine = &engine,
-          .names = names,
-          .request = request,
-          .table_key = key.bytes(),
-          .db = names->policy().db,
-          .deadline = deadline,
-          .asks_first = true};
+  switch (outcome.answer) {
+    case ClaimAnswer::in_flight:
+      return Verdict::waits;
+    case ClaimAnswer::replay:
+      return Verdict::answered;
+    default:
+      return Verdict::answered_first;
+  }
 }
 
 // --- blocking -----------------------------------------------------------------------------------
@@ -91,8 +84,8 @@ ClaimOutcome LoggedWaits::wait(const Claims::NamespaceRef& names, const ClaimReq
       outcome.error = ErrorCode::timed_out;
       return outcome;
     }
-    ClaimOutcome seen = impl.wait_queue().wait(
-        look_call(engine_, names, asked.request, deadline, key), impl.clock());
+    Looking looking{engine_, names, asked.request, key.bytes()};
+    ClaimOutcome seen = wait_for_claim(impl.wait_queue(), looking, deadline, impl.clock());
     // Timed out, too many who wait, or the end of the engine.
     if (seen.error != ErrorCode::ok) return seen;
   }
@@ -210,8 +203,8 @@ void LoggedWaits::park(const SharedWait& wait) {
   WaitTicket queued = 0;
   ClaimOutcome at_once;
   WaitQueue& queue = impl_of(engine_).wait_queue();
-  if (!queue.wait(look_call(engine_, wait->names, wait->asked.request, wait->deadline, key), woken,
-                  queued, at_once)) {
+  Looking first{engine_, wait->names, wait->asked.request, key.bytes()};
+  if (!wait_for_claim(queue, first, wait->deadline, woken, queued, at_once)) {
     if (at_once.error == ErrorCode::ok) return ask(wait);
     return finish(wait, std::move(at_once));
   }

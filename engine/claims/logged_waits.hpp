@@ -17,18 +17,25 @@
 #include <thread>
 
 #include "base/mutex.hpp"
+#include "engine/claims/claim_attempt.hpp"
 #include "engine/claims/logged_claims.hpp"
 
 namespace semel::engine {
 
-/// What the wait queue asks for a logged wait: in_flight while the record is held, granted when one
-/// is to ask the log, replay when all are: it has an answer for each. Takes no version, changes
-/// nothing.
-[[nodiscard]] ClaimOutcome look(const WaitCall& call, Seen& seen);
-/// `request`: its bytes must live during the call that takes this.
-[[nodiscard]] WaitCall look_call(Engine& engine, const Claims::NamespaceRef& names,
-                                 const ClaimRequest& request, Timestamp deadline,
-                                 const TableKey& key);
+/// What the wait queue tries for a logged wait, a look at the record: in_flight while it is held,
+/// granted when one is to ask the log, replay when all are: it has an answer for each. Takes no
+/// version and changes nothing, so there is nothing to give back.
+class Looking final : public ClaimAttempt {
+ public:
+  using ClaimAttempt::ClaimAttempt;
+  explicit Looking(const Looking& other) : ClaimAttempt(other, bytes_of(other)) {}
+
+  [[nodiscard]] Verdict try_for(std::size_t key, Seen& seen) override;
+  void give_back() override {}
+  [[nodiscard]] std::unique_ptr<ClaimAttempt> keep() const override {
+    return std::make_unique<Looking>(*this);
+  }
+};
 
 struct WaitStart {
   const Claims::NamespaceRef& names;

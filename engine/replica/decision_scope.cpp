@@ -97,8 +97,8 @@ bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline, 
   const NamespaceHandle names = impl.namespaces().find(name);
   if (!names) return false;
   const TableKey table_key{names->prefix(), key};
-  return impl.wait_queue().wait(look_call(engine, names, {.key = key}, deadline, table_key), done,
-                                ticket, outcome);
+  Looking first{engine, names, {.key = key}, table_key.bytes()};
+  return wait_for_claim(impl.wait_queue(), first, deadline, done, ticket, outcome);
 }
 
 bool repeat_claim(Engine& engine, const Claims& claims, const ClaimRequest& request,

@@ -365,7 +365,9 @@ TEST_CASE("waiting: a key takes waiters_per_key_max waiters and no more",
   const std::size_t over = waiters.add({.key = "k"});
   CHECK(waiters.outcome_of(over).answer == ClaimAnswer::busy);
   CHECK(waiters.outcome_of(over).error == ErrorCode::waiters_full);
-  CHECK(ns.claim_or_wait({.key = "k"}, no_end).error == ErrorCode::waiters_full);
+  const ClaimOutcome blocking = ns.claim_or_wait({.key = "k"}, no_end);
+  CHECK(blocking.answer == ClaimAnswer::busy);
+  CHECK(blocking.error == ErrorCode::waiters_full);
   CHECK(f.engine->stats().waiters == limits::waiters_per_key_max);
   static_cast<void>(ns.complete({.key = "k", .epoch = epoch}));
   CHECK(waiters.count_of(ClaimAnswer::replay) == limits::waiters_per_key_max);
