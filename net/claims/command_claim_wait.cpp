@@ -12,6 +12,7 @@
 #include "net/claims/claim_spaces.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/blocking.hpp"
 
 namespace semel::net::handlers {
 namespace {
@@ -45,14 +46,11 @@ struct Waiting {
 }  // namespace
 
 void semel_wait(Call& call) {
-  Millis timeout{0};
-  ClaimWords words;
-  WordSpan rest = call.args.subspan(4);
-  if (!accept(call, read_ms("timeout-ms", call.args[1], 0, timeout))) return;
-  if (!accept(call, read_claim_words(rest, false, words))) return;
-  Claims* const claims = claims_of(call, call.args[2]);
+  WaitWords wait;
+  if (!accept(call, read_wait_words(call.args, wait))) return;
+  ClaimWords& words = wait.claim;
+  Claims* const claims = claims_of(call, wait.name);
   if (claims == nullptr) return;
-  words.request.key = call.args[3];
   if (!set_owner(call, words)) return;
   const DecisionsOf client{call};
   ClaimOutcome outcome;
@@ -65,21 +63,15 @@ void semel_wait(Call& call) {
       call.client.replies != Replies::on) {
     return write_claim(call.reply, outcome);
   }
-  const Timestamp deadline =
-      timeout == Millis{0} ? no_end : deadline_after(call.engine.now(), timeout);
   const Waiting waiting{call.client.handle,
-                        call.client.handle->begin_wait(),
+                        begin_blocking(call.client, call.row, call.args),
                         call.client.dialect,
                         *claims,
                         std::string{words.request.key},
                         words.request.claim_id.has_value()};
-  call.client.waits = true;
-  // The answer may contain a result: only clients that may still read it get it.
-  call.client.waits_for = std::make_unique<QueuedCommand>(
-      QueuedCommand{call.row, {call.args.begin(), call.args.end()}});
-  call.client.waits_since = 0;  // rights may have changed since they were checked
-  const WaitTicket ticket = claims->claim_or_wait(
-      words.request, deadline, [waiting](ClaimOutcome&& end) { waiting.end(end); });
+  const WaitTicket ticket =
+      claims->claim_or_wait(words.request, wait.deadline(call.engine.now()),
+                            [waiting](ClaimOutcome&& end) { waiting.end(end); });
   if (ticket == 0) return;
   // Also with a CLAIM-ID: a client that returns waits again, and a grant to its abandoned wait
   // would block the key, and that client, for a lease.

@@ -1,13 +1,12 @@
-// SEMEL.WAIT in a group. The replicated log decides the claim. While another owner has the key, the
-// node that received the command waits until its own engine shows a change, and claims again.
-//   ask() --> log --> answered() -- in_flight --> parked in the wait queue
+// A blocking command in a group. The replicated log answers it. While the answer is "not yet", the
+// node that received the command waits until its own engine shows a change, and asks again.
+//   ask() --> log --> answered() --- pending ---> parked in the wait queue
 //     ^                   |                          |
 //     |                   '--- any other answer ---> the client's reply
 //     '------------------- woken() ------------------'
 //
-// When a key becomes free, all waiters claim, and one is granted. At the deadline the wait claims
-// once more, and the client gets that answer. A grant whose client has gone is released, unless it
-// has a CLAIM-ID.
+// At the deadline the wait asks once more, and the client gets that answer. If the client
+// has gone, the command's undo request gives back its gain.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +15,10 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "net/cluster/blocking_command.hpp"
 #include "net/cluster/group.hpp"
 #include "net/session/client_handle.hpp"
 #include "semel/claims.hpp"
-#include "semel/local_redis.hpp"
 
 namespace semel::net {
 
@@ -29,22 +28,21 @@ class GroupWait : public std::enable_shared_from_this<GroupWait> {
     Group& group;
     std::shared_ptr<ClientHandle> handle;
     std::uint64_t wait;           ///< of the handle, begun
-    const GroupRequest& request;  ///< one SEMEL.WAIT
+    const GroupRequest& request;  ///< one blocking command
     std::uint16_t slot;
-    Timestamp deadline;  ///< of the group's time
-    bool is_named;       ///< by a CLAIM-ID
+    std::unique_ptr<const BlockingCommand> command;  ///< the same
   };
-  static void begin(const Start& start);
-  explicit GroupWait(const Start& start);
+  static void begin(Start start);
+  explicit GroupWait(Start&& start);
 
  private:
   void ask() noexcept;
   void answered(GroupReply reply);
   void park(std::string reply);
   void woken(const ClaimOutcome& outcome) noexcept;
-  void finish(std::string bytes, const Reply& reply);
+  void finish(std::string reply, std::vector<std::string> undo);
   void fail(ErrorCode why) noexcept;
-  void release(const std::string& epoch) noexcept;
+  void give_back(const std::vector<std::string>& undo) noexcept;
   void abandon() noexcept;
 
   Group& group_;
@@ -55,8 +53,8 @@ class GroupWait : public std::enable_shared_from_this<GroupWait> {
   const std::uint8_t dialect_;
   const SessionId session_;
   const std::uint16_t slot_;
-  const Timestamp deadline_;
-  const bool is_named_;
+  const std::unique_ptr<const BlockingCommand> command_;
+  const Timestamp deadline_;  // of the group's time
   base::Mutex mutex_;
   WaitTicket ticket_ SEMEL_GUARDED_BY(mutex_) = 0;  // in the wait queue; 0: none
   bool is_last_ SEMEL_GUARDED_BY(mutex_) = false;   // the next answer goes to the client

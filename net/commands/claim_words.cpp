@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
+#include "base/assert.hpp"
 #include "net/resp/reply_error.hpp"
 #include "net/resp/text.hpp"
 #include "semel/policies.hpp"
@@ -262,6 +263,16 @@ Status read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words) {
     return reply_error("ERR ALGORITHM needs a FINGERPRINT");
   }
   words.request.fingerprint.algorithm = *algorithm;
+  return Done{};
+}
+
+Status read_wait_words(WordSpan words, WaitWords& wait) {
+  SEMEL_ASSERT(words.size() >= 4);
+  WordSpan rest = words.subspan(4);
+  if (Status status = read_ms("timeout-ms", words[1], 0, wait.timeout); !status) return status;
+  if (Status status = read_claim_words(rest, false, wait.claim); !status) return status;
+  wait.name = words[2];
+  wait.claim.request.key = words[3];
   return Done{};
 }
 

@@ -24,6 +24,19 @@ struct ClaimWords {
 /// Reads options from the front of `rest`: all of it, or up to the word KEYS if `until_keys`.
 [[nodiscard]] Status read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words);
 
+/// The arguments of SEMEL.WAIT. Views into its words.
+struct WaitWords {
+  Millis timeout{0};  ///< 0: for ever
+  std::string_view name{};
+  ClaimWords claim{};  ///< with the key
+
+  [[nodiscard]] Timestamp deadline(Timestamp now) const noexcept {
+    return timeout == Millis{0} ? no_end : deadline_after(now, timeout);
+  }
+};
+/// `words`: the whole request, of as many words as the command takes.
+[[nodiscard]] Status read_wait_words(WordSpan words, WaitWords& wait);
+
 /// "n key.." behind KEYS: `rest` is then the keys.
 [[nodiscard]] Status read_keys(WordSpan& rest);
 

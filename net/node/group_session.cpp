@@ -7,11 +7,11 @@
 #include "net/cluster/group_wait.hpp"
 #include "net/cluster/key_slot.hpp"
 #include "net/commands/access.hpp"
-#include "net/commands/claim_words.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_host.hpp"
 #include "net/scripts/scripts.hpp"
+#include "net/session/blocking.hpp"
 
 namespace semel::net {
 namespace {
@@ -235,32 +235,17 @@ GroupSession::Opening GroupSession::take_session(const PresentRequest& request, 
   return Opening::asked;
 }
 
-/// False: what it says is wrong, as the log will answer.
+/// False: it does not wait.
 bool GroupSession::submit_wait(const PresentRequest& request) {
-  Group& group = *node_.services().group;
-  const auto words = request.words;
-  Millis timeout{0};
-  ClaimWords claim;
-  WordSpan rest = words.subspan(std::min<std::size_t>(words.size(), 4));
-  if (!read_ms("timeout-ms", words[1], 0, timeout) || !read_claim_words(rest, false, claim)) {
-    return false;
-  }
+  auto command = read_blocking(*request.row, request.words);
+  if (command == nullptr) return false;
   address_round();
-  const std::uint64_t wait = client_.handle->begin_wait();
-  client_.waits = true;
-  client_.discards_wait_reply = false;
-  // The answer may be a result: it is for those who may still read it then.
-  client_.waits_for =
-      std::make_unique<QueuedCommand>(QueuedCommand{request.row, {words.begin(), words.end()}});
-  client_.waits_since = 0;
-  GroupWait::begin(
-      {.group = group,
-       .handle = client_.handle,
-       .wait = wait,
-       .request = round_.gathered,
-       .slot = first_slot(*request.row, words),
-       .deadline = timeout == Millis{0} ? no_end : deadline_after(group.now(), timeout),
-       .is_named = claim.request.claim_id.has_value()});
+  GroupWait::begin({.group = *node_.services().group,
+                    .handle = client_.handle,
+                    .wait = begin_blocking(client_, request.row, request.words),
+                    .request = round_.gathered,
+                    .slot = first_slot(*request.row, request.words),
+                    .command = std::move(command)});
   round_.clear();
   return true;
 }
