@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "semel/limits.hpp"
 #include "storage/log/stopwatch.hpp"
 
@@ -134,6 +135,7 @@ void Waiters::complete(std::uint32_t rounds) noexcept {
   progress_.raise(rounds);
   std::list<Waiter> done;
   LogOffset left = 0;
+  const bool had_failed = health_.has_failed();
   {
     const base::MutexLock lock{mutex_};
     for (auto at = listed_.begin(); at != listed_.end();) {
@@ -144,6 +146,8 @@ void Waiters::complete(std::uint32_t rounds) noexcept {
         left = std::max(left, waiting->ticket);
       }
     }
+    SEMEL_ASSERT(!had_failed || listed_.empty());
+    SEMEL_ASSERT(listed_.size() <= limits::callbacks_max);
   }
   // After the list was read: a waiter that a failure has resolved must be told of it.
   const bool failed = health_.has_failed();

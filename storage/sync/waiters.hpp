@@ -1,7 +1,9 @@
 // Callers that wait until their changes are on disk: on their own thread, or with a callback.
 //
-// Invariant: a waiter is listed only while nothing has resolved it. complete() takes the mutex
-// after each round, joined commit or failure, so a check under the mutex cannot miss one.
+// A waiter is listed under the mutex, after a check that nothing has resolved it. complete() takes
+// the mutex after each round, joined commit or failure, so that check cannot miss one.
+// Invariants after complete(): if the storage had failed when it began, listed == 0;
+// listed <= limits::callbacks_max.
 #pragma once
 
 #include <atomic>
