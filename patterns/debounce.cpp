@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <map>
 #include <new>
 #if __has_include(<cxxabi.h>)
@@ -18,6 +19,7 @@
 
 #include "base/assert.hpp"
 #include "base/mutex.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/store.hpp"
 
 namespace semel {
@@ -162,7 +164,7 @@ bool Debounce::Turn::others_asked() {
                    .key = asked_key_,
                    .expected = seen_};
   StoreOutcome outcome;
-  debounce_.engine_->apply(op, outcome);
+  debounce_.engine_->host().apply(op, outcome);
   return outcome.error == ErrorCode::ok && outcome.found && !outcome.applied;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "semel/engine.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/patterns/keys.hpp"
 
 namespace semel {
@@ -69,7 +70,7 @@ std::vector<Result<bool>> SeenBefore::are_first(Engine& engine, std::span<const 
                      .value = "1"});
     }
     outcomes.resize(ops.size());
-    engine.apply(ops, outcomes);
+    engine.host().apply(ops, outcomes);
     for (const StoreOutcome& outcome : outcomes) {
       if (outcome.error == ErrorCode::ok) {
         first.emplace_back(outcome.applied);

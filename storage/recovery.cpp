@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "semel/engine_host.hpp"
 #include "storage/log/claim_namespaces.hpp"
 #include "storage/start/opening.hpp"
 #include "storage/storage_cold.hpp"
@@ -10,11 +11,11 @@ namespace semel::storage {
 
 Result<RecoveryReport> Recovery::run(Engine& engine,
                                      const std::function<void(const RecoveryProgress&)>& progress) {
-  SEMEL_CHECK(bind_cold(files_, context_.options.directory, engine.cold_store()));
+  SEMEL_CHECK(bind_cold(files_, context_.options.directory, engine.host().cold_store()));
   base::MutexLock lock{files_.mutex};
   std::uint64_t total = files_.bytes();
   for (const OldSegment& segment : files_.old_segments()) total += segment.end - segment.begin;
-  engine.expect_restores(total);
+  engine.host().expect_restores(total);
   Restoring restoring{context_,
                       files_.earlier(),
                       map_,
@@ -39,7 +40,7 @@ Result<RecoveryReport> Recovery::run(Engine& engine,
   record_life(context_, is, log_begin_);
   SEMEL_CHECK(files_.archive().describe(is));
   lock.unlock();
-  live_.attach(engine, engine.journal() == &journal_ && !files_.has_joined());
+  live_.attach(engine, engine.host().journal() == &journal_ && !files_.has_joined());
   files_.set_recovered();
   requests_.signal().raise();
   SEMEL_CHECK(fold_memos(engine));
@@ -66,8 +67,8 @@ Status Recovery::fold_memos(Engine& engine) {
     const base::MutexLock lock{files_.mutex};
     if (files_.archive().description().has_folded_memos) return Done{};
   }
-  SEMEL_TRY(folded, engine.fold_memos());
-  if (engine.journal() != &journal_) return Done{};  // nothing was written down
+  SEMEL_TRY(folded, semel::fold_memos(engine));
+  if (engine.host().journal() != &journal_) return Done{};  // nothing was written down
   if (folded != 0) SEMEL_CHECK(engine.confirm(Durability::synced));
   const base::MutexLock lock{files_.mutex};
   return files_.describe([](Description& next) { next.has_folded_memos = true; });
@@ -83,7 +84,7 @@ Status Recovery::keep_remote_leases(Engine& engine) {
   if (!log_.has_begun()) {
     // A hold that was read may have been completed since, and then nothing has to be written.
     bool is_any_held = false;
-    SEMEL_CHECK(engine.snapshot(
+    SEMEL_CHECK(engine.host().snapshot(
         [&](const Mutation& mutation) { is_any_held = is_any_held || is_remote_hold(mutation); }));
     if (!is_any_held) return Done{};
     // Until run() has returned nothing is dropped that has ended, so a wait costs no lease.
@@ -96,7 +97,7 @@ Status Recovery::keep_remote_leases(Engine& engine) {
     }
   }
   std::optional<Ticket> newest;
-  SEMEL_CHECK(engine.snapshot([&](const Mutation& mutation) {
+  SEMEL_CHECK(engine.host().snapshot([&](const Mutation& mutation) {
     if (is_remote_hold(mutation)) newest = journal_.append({&mutation, 1});
   }));
   // A failed append has set the storage to failed, and the wait says so.

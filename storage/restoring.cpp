@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "semel/engine_host.hpp"
 #include "storage/archive/rocks_guard.hpp"
 #include "storage/joint/joined_files.hpp"
 #include "storage/log/disk.hpp"
@@ -165,7 +166,7 @@ Status Restoring::restore_holds() {
     Bytes rest = bytes;
     Mutation hold;
     if (!decode(rest, context_.durable_clock, engine_.clock().now(), hold)) continue;
-    SEMEL_CHECK(engine_.restore(hold));
+    SEMEL_CHECK(engine_.host().restore(hold));
     const base::MutexLock lock{mutex_};
     claim_namespaces_.add(hold);
     remote_holds_.store(true, std::memory_order_relaxed);  // mo: relaxed: of this thread
@@ -228,7 +229,7 @@ Status Restoring::restore(Bytes mutations, const MutationBase* base, const std::
       // mo: relaxed: read when this thread has been joined.
       if (is_remote_hold(mutation)) remote_holds_.store(true, std::memory_order_relaxed);
     }
-    if (Status status = engine_.restore({group.data(), count}); !status) return status;
+    if (Status status = engine_.host().restore({group.data(), count}); !status) return status;
   }
   return Done{};
 }
@@ -273,7 +274,7 @@ Result<std::map<std::string, std::uint64_t>> Restoring::live_claims_without_name
                       known.begin(), known.end(), std::inserter(unknown, unknown.end()));
   if (unknown.empty()) return live;
   const Timestamp now = engine_.clock().now();
-  SEMEL_CHECK(engine_.snapshot([&](const Mutation& mutation) {
+  SEMEL_CHECK(engine_.host().snapshot([&](const Mutation& mutation) {
     if (!is_claim_put(mutation) || mutation.due <= now) return;
     const auto name = unknown.find(namespace_of(mutation.key));
     if (name != unknown.end()) ++live[*name];

@@ -55,7 +55,7 @@ class Restoring {
   [[nodiscard]] bool needs_second_pass() const { return !is_second_pass_ && holds_.any(); }
   void begin_second_pass() noexcept { is_second_pass_ = true; }
   /// Puts the holds that are left into the engine; their lease begins now. Errors: those of
-  /// Engine::restore().
+  /// EngineHost::restore().
   [[nodiscard]] Status restore_holds();
 
   /// The first error is that of result().

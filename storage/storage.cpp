@@ -1,6 +1,7 @@
 // The public face of a storage: each call that could write is refused in a forked child, and goes
 // to the part that does it.
 #include <algorithm>
+#include <functional>
 
 #include "storage/recovery.hpp"
 #include "storage/storage_impl.hpp"
@@ -39,14 +40,14 @@ Status Storage::wait(Ticket ticket, Durability level) {
   if (impl_->is_forked()) return Error{ErrorCode::forked, {}};
   return impl_->waiters_.wait(ticket, level);
 }
-void Storage::when(Ticket ticket, Durability level, std::function<void(Status)> then) {
+void Storage::when(Ticket ticket, Durability level, Function<void(Status)> then) {
   if (impl_->is_forked()) return then(Error{ErrorCode::forked, {}});
   impl_->waiters_.when(ticket, level, std::move(then));
 }
 Ticket Storage::newest() const {
   return impl_->log_.tail();
 }
-bool Storage::defer(std::function<void()>& then) {
+bool Storage::defer(Function<void()>& then) {
   return impl_->joined_.defer(then);
 }
 bool Storage::accepts_writes() const noexcept {

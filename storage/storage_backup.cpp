@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "semel/engine_host.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/backup/backup_files.hpp"
 #include "storage/backup/backup_io.hpp"
@@ -239,7 +240,7 @@ Result<BackupReport> Backups::make(const std::string& directory, const BackupOpt
   if (files_.is_recovered() && engine_.is_tiered()) {
     const base::SharedLock lock{engine_.mutex};  // it does not end meanwhile
     Engine* const engine = engine_.get();
-    if (engine != nullptr) return make_with(directory, *engine->cold_store(), options);
+    if (engine != nullptr) return make_with(directory, *engine->host().cold_store(), options);
   }
   {
     const base::MutexLock lock{files_.mutex};
@@ -253,8 +254,8 @@ Result<BackupReport> Backups::make(const std::string& directory, const BackupOpt
 Result<BackupReport> Backups::make(const std::string& directory, ColdStore& cold,
                                    const BackupOptions& options) {
   const base::SharedLock lock{engine_.mutex};  // it would write to its own store meanwhile
-  const Engine* const engine = engine_.get();
-  if (engine != nullptr && engine->cold_store() != &cold) {
+  Engine* const engine = engine_.get();
+  if (engine != nullptr && engine->host().cold_store() != &cold) {
     return Error{ErrorCode::bad_option, "another cold store than that of the engine"};
   }
   return make_with(directory, cold, options);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "semel/engine_host.hpp"
 #include "storage/archive/rocks_status.hpp"
 #include "storage/joint/effects_check.hpp"
 #include "storage/log/mutation_codec.hpp"
@@ -80,7 +81,7 @@ void JoinedWriter::note_terms(LogOffset end) noexcept {
   }
 }
 
-bool JoinedWriter::defer(std::function<void()>& then) {
+bool JoinedWriter::defer(Function<void()>& then) {
   JoinedCommit* const own = commits_.any() ? commits_.own() : nullptr;
   if (own == nullptr) return false;
   own->afterwards.push_back(std::move(then));
@@ -107,10 +108,12 @@ Status JoinedWriter::check_caller(const Claims& claims, const Journal* journal) 
     if (engine_.get() != &claims.engine())
       return bad("the claims are not of the engine that was recovered from this storage");
   }
-  const Engine& engine = claims.engine();
-  if (engine.journal() != journal) return bad("the engine of the claims has another journal");
-  if (engine.is_replica()) return bad("the engine is a replica: the log of its group decides");
-  if (engine.in_section()) return bad("this thread is inside a section: end it first");
+  Engine& engine = claims.engine();
+  if (engine.host().journal() != journal)
+    return bad("the engine of the claims has another journal");
+  if (engine.host().is_replica())
+    return bad("the engine is a replica: the log of its group decides");
+  if (engine.host().in_section()) return bad("this thread is inside a section: end it first");
   if (JoinedCommits::is_joining()) return bad("this thread is in a joined commit already");
   return Done{};
 }
@@ -183,7 +186,7 @@ Status JoinedWriter::end(JoinedCommit& join, const rocksdb::WriteBatch* effects,
   });
   pass.leave();  // before the callbacks, which may commit in turn
   waiters_.complete();
-  for (const std::function<void()>& then : join.afterwards) then();
+  for (const Function<void()>& then : join.afterwards) then();
   return status;
 }
 

@@ -65,7 +65,7 @@ class JoinedWriter {
   /// The log has terms of a namespace up to `end`.
   void note_terms(LogOffset end) noexcept;
   /// Takes `then` into this thread's commit, whose end calls it. False: it is in none.
-  [[nodiscard]] bool defer(std::function<void()>& then);
+  [[nodiscard]] bool defer(Function<void()>& then);
 
   /// complete_joined() of semel/rocksdb.hpp. `journal`: what the engine must append to.
   [[nodiscard]] Result<JoinedOutcome> complete(Claims& claims, const OwnerCall& call,

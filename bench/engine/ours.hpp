@@ -68,7 +68,7 @@ class OurMap {
   Expiry expiry_;
 };
 
-/// Operations a second in batches of 16 through Engine::apply, beside single calls on the same
+/// Operations a second in batches of 16 through EngineHost::apply, beside single calls on the same
 /// table where it is full.
 struct Batches {
   double claim_new = 0;

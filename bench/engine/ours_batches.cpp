@@ -1,5 +1,5 @@
 // Question: what do batches of 16 gain over single calls, where a cache miss is the price?
-// Method:   Engine::apply over spans of claims, completes and gets; every outcome is checked.
+// Method:   EngineHost::apply over spans of claims, completes and gets; every outcome is checked.
 // Compare:  single calls of the Store on the same table in the same process.
 // Report:   operations a second, all threads together.
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <span>
 
 #include "bench/engine/ours.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::bench {
 
@@ -36,7 +37,7 @@ class Batch {
     indices_[at] = index;
   }
   void apply(Engine& engine, std::size_t count) {
-    engine.apply(std::span{ops_}.first(count), std::span{outcomes_}.first(count));
+    engine.host().apply(std::span{ops_}.first(count), std::span{outcomes_}.first(count));
   }
   [[nodiscard]] const StoreOutcome& outcome(std::size_t at) const noexcept { return outcomes_[at]; }
   [[nodiscard]] std::uint64_t index(std::size_t at) const noexcept { return indices_[at]; }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "bench/engine/ours.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/journal.hpp"
 
 namespace semel::bench {
@@ -66,7 +67,7 @@ double scan_seconds(OurMap& map, const Setup& setup) {
 double snapshot_seconds(OurMap& map, const Setup& setup) {
   std::uint64_t visited = 0;
   const double seconds = seconds_of([&] {
-    const Status status = map.engine().snapshot([&](const Mutation&) { ++visited; });
+    const Status status = map.engine().host().snapshot([&](const Mutation&) { ++visited; });
     require(status.has_value(), "snapshot: an error");
   });
   require(visited >= setup.records, "a snapshot missed records");

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "bench/engine/ours.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::bench {
 
@@ -147,7 +148,7 @@ GrowthTails measure_growth_tails(const Setup& setup) {
 
   clock.advance(long_ttl + Millis{1'000});
   advance_fully(engine);
-  engine.quiesce();
+  engine.host().quiesce();
   require(map.size() == 0, "records outlived their ttl");
   const Stats before = engine.stats();
   figures.slots_before = static_cast<double>(before.slots);

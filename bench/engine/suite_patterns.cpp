@@ -18,6 +18,7 @@
 #include "bench/harness/keys.hpp"
 #include "bench/harness/suite_context.hpp"
 #include "bench/storage/storage_redis.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/patterns/consume.hpp"
 #include "semel/patterns/debounce.hpp"
 #include "semel/patterns/lock.hpp"
@@ -61,7 +62,7 @@ std::unique_ptr<Engine> grown_engine(std::uint64_t records) {
     require(store.set(bytes_of(key), "x").has_value(), "set: an error");
   }
   require(engine->flush(0).value() == records, "flush: not all of it");
-  engine->quiesce();
+  engine->host().quiesce();
   return engine;
 }
 

@@ -11,6 +11,7 @@
 #include "bench/storage/storage_ours.hpp"
 #include "bench/storage/storage_place.hpp"
 #include "semel/claims.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::bench {
 
@@ -58,11 +59,11 @@ class BatchSets final : public Maker {
       keys_[i] = key_of(first + i);
       values_[i] = value_of(first + i);
     }
-    engine_.apply(std::span{ops_}.first(count), std::span{outcomes_}.first(count));
+    engine_.host().apply(std::span{ops_}.first(count), std::span{outcomes_}.first(count));
     for (std::size_t i = 0; i < count; ++i) {
       if (outcomes_[i].error == ErrorCode::refused) {
         refusals += until_taken([&] {
-          engine_.apply(ops_[i], outcomes_[i]);
+          engine_.host().apply(ops_[i], outcomes_[i]);
           return outcomes_[i].error != ErrorCode::refused;
         });
       }

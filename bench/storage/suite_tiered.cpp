@@ -18,6 +18,7 @@
 #include "bench/harness/keys.hpp"
 #include "bench/harness/suite_context.hpp"
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 
 namespace semel::bench {
@@ -109,7 +110,7 @@ class Tiered {
 
   /// Every key but the last ones leaves, so that the figures on disk are of whole generations.
   void finish(Figures& figures) {
-    const auto done = engine_->spill();
+    const auto done = engine_->host().spill();
     if (!done) fail(done.error().message().c_str());
     const ColdStats stats = cold_->stats();
     require(stats.records >= records_ / 2, "half of the records are not on disk");
@@ -150,7 +151,7 @@ class Tiered {
     op.condition = Condition::if_absent;
     op.expiry = Expiry::in(Millis{86'400'000});
     op.key = short_key(key);
-    engine_->apply(op, outcome);
+    engine_->host().apply(op, outcome);
   }
 
   /// Waits where memory is full, for a spill to make room.

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "bindings/c/requests.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/policies.hpp"
 
 using namespace semel;
@@ -250,7 +251,7 @@ int semel_claims_list(semel_engine* engine, semel_uint64* cursor, size_t count,
   if (const int error = c::check_process(*engine)) return error;
   return c::guarded([&] {
     std::string all;
-    const auto next = engine->engine->list_namespaces(
+    const auto next = engine->engine->host().list_namespaces(
         *cursor, count, [&](Bytes name, const Policy&) { all.append(name).push_back('\n'); });
     if (!next.ok()) return c::say(next.error());
     if (!c::put(*names, all)) return c::say(ErrorCode::memory_full, "for the names");

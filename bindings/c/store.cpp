@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "bindings/c/sized.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/patterns/guards.hpp"
 
 using namespace semel;
@@ -74,7 +75,7 @@ int semel_set(semel_engine* engine, const void* key, size_t key_length, const vo
                     "condition = " + std::to_string(given.condition) + ", allowed 0..4");
     }
     StoreOutcome outcome;
-    engine->engine->apply(
+    engine->engine->host().apply(
         op_of(given, c::bytes_of(key, key_length), c::bytes_of(value, value_length)), outcome);
     if (outcome.error != ErrorCode::ok) return c::say(outcome.error);
     if (outcome.has_value) answer.set(answer->previous, outcome.value);

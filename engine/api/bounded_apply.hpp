@@ -8,8 +8,8 @@
 
 namespace semel::engine {
 
-/// As Engine::apply of a batch, but no operation begins once the values of the outcomes before it
-/// have more than `value_bytes_max` bytes together. Returns how many were applied, at least one;
+/// As EngineHost::apply of a batch, but no operation begins once the values of the outcomes before
+/// it have more than `value_bytes_max` bytes together. Returns how many were applied, at least one;
 /// the outcomes behind them mean nothing. `ops` are 1..limits::batch_max.
 [[nodiscard]] std::size_t apply_bounded(Engine& engine, std::span<const StoreOp> ops,
                                         std::span<StoreOutcome> outcomes,

@@ -1,6 +1,6 @@
 // Durability that is waited for without blocking: by a callback, or in a coroutine.
 #include <atomic>
-#include <functional>
+#include <coroutine>
 #include <memory>
 #include <utility>
 
@@ -9,9 +9,9 @@
 
 namespace semel {
 
-void Engine::confirm_async(Durability level, std::function<void(Status)> then) {
+void Engine::confirm_async(Durability level, Function<void(Status)> then) {
   engine::CallbackWatch& callbacks = impl_->core().callbacks();
-  const auto shared = std::make_shared<std::function<void(Status)>>(std::move(then));
+  const auto shared = std::make_shared<Function<void(Status)>>(std::move(then));
   const auto notify = [&callbacks, shared](Status status) {
     callbacks.run(Callback::confirmation, [&] { (*shared)(std::move(status)); });
   };
@@ -34,8 +34,17 @@ struct Confirmation::Shared {
   Status status{Done{}};
 };
 
-bool Confirmation::await_suspend(std::coroutine_handle<> waiting) {
-  const auto shared = shared_ = std::make_shared<Shared>();
+struct Confirmation::Held {
+  std::shared_ptr<Shared> shared;
+};
+
+Confirmation::Confirmation(Engine& engine, Durability level) noexcept
+    : engine_(engine), level_(level) {}
+
+bool Confirmation::suspend(void* coroutine) {
+  const auto waiting = std::coroutine_handle<>::from_address(coroutine);
+  const auto shared = std::make_shared<Shared>();
+  held_ = std::make_unique<Held>(Held{shared});
   engine_.confirm_async(level_, [shared, waiting](Status status) {
     shared->status = std::move(status);
     // mo: acq_rel [engine.confirmation]: the second of two sees what the first has done.
@@ -50,12 +59,14 @@ bool Confirmation::await_suspend(std::coroutine_handle<> waiting) {
 }
 
 Status Confirmation::await_resume() {
-  return std::move(shared_->status);
+  return std::move(held_->shared->status);
 }
 
 Confirmation::~Confirmation() {
   // mo: acq_rel [engine.confirmation]: an answer that comes later resumes no coroutine.
-  if (shared_ != nullptr) shared_->stage.exchange(Shared::destroyed, std::memory_order_acq_rel);
+  if (held_ != nullptr) {
+    held_->shared->stage.exchange(Shared::destroyed, std::memory_order_acq_rel);
+  }
 }
 
 }  // namespace semel

@@ -1,4 +1,5 @@
 #include "semel/engine.hpp"
+#include "semel/engine_host.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -273,6 +274,13 @@ Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   }
 }
 
+EngineHost Engine::host() noexcept {
+  return EngineHost{*this};
+}
+
+EngineHost::EngineHost(Engine& engine) noexcept
+    : engine_(&engine), impl_(&engine::impl_of(engine)) {}
+
 Store Engine::store(std::uint8_t db) noexcept {
   return Store{*this, db};
 }
@@ -281,20 +289,20 @@ Hashes Engine::hashes(std::uint8_t db) noexcept {
   return Hashes{*this, db};
 }
 
-void Engine::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
+void EngineHost::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
   if (const engine::LoggedCall log = impl_->log_for_call()) [[unlikely]]
-    return store_calls::apply_logged(*log, *this, op, outcome);
+    return store_calls::apply_logged(*log, *engine_, op, outcome);
   impl_->apply(op, outcome, impl_->now());
 }
 
-void Engine::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept {
+void EngineHost::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept {
   if (const engine::LoggedCall log = impl_->log_for_call()) [[unlikely]]
-    return store_calls::apply_logged(*log, *this, ops, outcomes);
+    return store_calls::apply_logged(*log, *engine_, ops, outcomes);
   impl_->apply(ops, outcomes, {});
 }
 
-void Engine::apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
-                      Timestamp now) noexcept {
+void EngineHost::apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
+                          Timestamp now) noexcept {
   impl_->apply(ops, outcomes, now);
 }
 
@@ -302,7 +310,7 @@ std::size_t Engine::advance(std::size_t budget) {
   return impl_->advance(budget);
 }
 
-std::size_t Engine::compact() {
+std::size_t EngineHost::compact() {
   return impl_->core().compact();
 }
 
@@ -357,29 +365,29 @@ std::uint64_t Engine::size(std::uint8_t db) const {
   return core.records_in(stored) + beyond;
 }
 
-Result<SpillReport> Engine::spill() {
+Result<SpillReport> EngineHost::spill() {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   return impl_->spiller().spill();
 }
 
-ColdStore* Engine::cold_store() const noexcept {
+ColdStore* EngineHost::cold_store() const noexcept {
   return impl_->core().cold();
 }
-ColdMark Engine::cold_mark() const noexcept {
-  return has_cold_store() ? impl_->core().cold()->mark() : ColdMark{};
+ColdMark EngineHost::cold_mark() const noexcept {
+  return cold_store() != nullptr ? impl_->core().cold()->mark() : ColdMark{};
 }
 
-bool Engine::spill_due() const {
+bool EngineHost::spill_due() const {
   return !impl_->core().threads().is_forked() && impl_->spiller().is_due();
 }
 
-std::vector<NamespaceCounts> Engine::claim_counts() const {
+std::vector<NamespaceCounts> EngineHost::claim_counts() const {
   engine::Core& core = impl_->core();
   if (core.threads().is_forked() || core.claim_counts() == nullptr) return {};
   return core.claim_counts()->all();
 }
 
-void Engine::set_client(Bytes client) noexcept {
+void EngineHost::set_client(Bytes client) noexcept {
   engine::Core& core = impl_->core();
   if (core.decisions() == nullptr) return;
   engine::ThreadContext* const own = core.threads().try_context();
@@ -431,7 +439,7 @@ Timestamp Engine::now() const noexcept {
   return log ? log->clock().now() : impl_->now();
 }
 
-bool Engine::is_replica() const noexcept {
+bool EngineHost::is_replica() const noexcept {
   return impl_->core().options().replicated;
 }
 
@@ -441,12 +449,12 @@ Status Engine::confirm(Durability level) {
   return impl_->confirm(level);
 }
 
-void Engine::quiesce() {
+void EngineHost::quiesce() {
   if (impl_->core().begin_call() != ErrorCode::ok) return;
   impl_->core().threads().collect_all(impl_->core().context());
 }
 
-std::vector<std::string> Engine::check_invariants() {
+std::vector<std::string> EngineHost::check_invariants() {
   std::vector<std::string> broken;
   if (impl_->core().threads().is_forked()) return {"the engine belongs to the parent process"};
   impl_->core().check_invariants(broken);

@@ -14,6 +14,7 @@
 #include "engine/rules/claim_states.hpp"
 #include "engine/rules/operator_rules.hpp"
 #include "semel/claims.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel {
 namespace {
@@ -262,9 +263,9 @@ Result<DropReport> Engine::drop_namespace(Bytes name, DropRule rule) {
   return report;
 }
 
-Result<std::uint64_t> Engine::list_namespaces(
+Result<std::uint64_t> EngineHost::list_namespaces(
     std::uint64_t cursor, std::size_t count,
-    const std::function<void(Bytes name, const Policy& policy)>& visit) const {
+    const Function<void(Bytes name, const Policy& policy)>& visit) const {
   if (count < 1 || count > limits::namespace_list_max) {
     return Error{ErrorCode::bad_option, "count = " + std::to_string(count) + ", range 1.." +
                                             std::to_string(limits::namespace_list_max)};

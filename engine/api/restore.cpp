@@ -6,6 +6,7 @@
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/operation.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel {
 
@@ -18,11 +19,11 @@ constexpr Millis delete_marker_ttl{3'600'000};
 
 }  // namespace
 
-Status Engine::restore(const Mutation& mutation) {
+Status EngineHost::restore(const Mutation& mutation) {
   return restore({&mutation, 1});
 }
 
-Status Engine::restore(std::span<const Mutation> mutations) {
+Status EngineHost::restore(std::span<const Mutation> mutations) {
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
   for (std::size_t at = 0; at < mutations.size(); at += Core::group_max) {
@@ -37,21 +38,21 @@ Status Engine::restore(std::span<const Mutation> mutations) {
   return Done{};
 }
 
-void Engine::expect_restores(std::uint64_t bytes) noexcept {
+void EngineHost::expect_restores(std::uint64_t bytes) noexcept {
   Core& core = impl_->core();
   // A record of some bytes takes one and a half times its bytes in the log.
   core.ask_cold_in_restores(bytes > core.options().memory_bytes / 3);
 }
 
-std::uint32_t Engine::superseded(std::span<const HeldMutation> asked) noexcept {
+std::uint32_t EngineHost::superseded(std::span<const HeldMutation> asked) noexcept {
   return impl_->core().superseded(asked);
 }
 
-const Journal* Engine::journal() const noexcept {
+const Journal* EngineHost::journal() const noexcept {
   return impl_->core().journal();
 }
 
-std::uint64_t Engine::restores() const noexcept {
+std::uint64_t EngineHost::restores() const noexcept {
   return impl_->restores();
 }
 

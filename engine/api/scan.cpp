@@ -138,13 +138,13 @@ class Scan {
 
   /// False: the visitor threw, and is not called again.
   [[nodiscard]] bool visit(const std::vector<Copied>& found,
-                           const std::function<void(const ScanItem&)>& visitor) const {
+                           const Function<void(const ScanItem&)>& visitor) const {
     return impl_.core().callbacks().run(Callback::visitor, [&] {
       for (const Copied& copied : found) visit(copied, visitor);
     });
   }
 
-  void visit(const Copied& copied, const std::function<void(const ScanItem&)>& visitor) const {
+  void visit(const Copied& copied, const Function<void(const ScanItem&)>& visitor) const {
     ScanItem item{copied.kind, copied.db, copied.due, copied.version, copied.key, {}, nullptr};
     ClaimRecord claim;
     if (copied.kind == Kind::claim) {
@@ -230,7 +230,7 @@ constexpr std::size_t empty_lines_max = 8192;
 }  // namespace
 
 Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& options,
-                                   const std::function<void(const ScanItem&)>& visit) {
+                                   const Function<void(const ScanItem&)>& visit) {
   if (options.count < 1 || options.count > limits::scan_count_max) {
     return Error{ErrorCode::bad_option, "count = " + std::to_string(options.count) + ", range 1.." +
                                             std::to_string(limits::scan_count_max)};

@@ -5,19 +5,20 @@
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel {
 
-bool Engine::set_no_wait(bool no_wait) noexcept {
+bool EngineHost::set_no_wait(bool no_wait) noexcept {
   engine::ThreadContext* const own = impl_->core().threads().try_context();
   return own != nullptr && std::exchange(own->no_wait, no_wait);
 }
-void Engine::section_takes_long() noexcept {
+void EngineHost::section_takes_long() noexcept {
   engine::ThreadContext* const own = impl_->core().threads().try_context();
   if (own != nullptr && own->section != nullptr) own->section->take_long();
 }
 
-bool Engine::in_section() const noexcept {
+bool EngineHost::in_section() const noexcept {
   const engine::ThreadContext* const own = impl_->core().threads().try_context();
   return own != nullptr && own->section != nullptr;
 }

@@ -18,6 +18,7 @@
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
 #include "engine/rules/claim_rules.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel {
 
@@ -57,8 +58,7 @@ std::string name_of(std::uint8_t stored_db, Bytes key) {
 /// The user's visitor, up to the first exception.
 class Visitor {
  public:
-  Visitor(Core& core, const std::function<void(const Mutation&)>& visit)
-      : core_(core), visit_(visit) {}
+  Visitor(Core& core, const Function<void(const Mutation&)>& visit) : core_(core), visit_(visit) {}
 
   void operator()(const Mutation& mutation) {
     if (has_failed()) return;
@@ -81,7 +81,7 @@ class Visitor {
 
  private:
   Core& core_;
-  const std::function<void(const Mutation&)>& visit_;
+  const Function<void(const Mutation&)>& visit_;
   ErrorCode failed_ = ErrorCode::ok;
 };
 
@@ -105,7 +105,7 @@ class ColdCut {
     delete_markers_.insert(name_of(marker.db(), marker.key()));
   }
 
-  [[nodiscard]] Status show(const std::function<void(const Mutation&)>& visit) {
+  [[nodiscard]] Status show(const Function<void(const Mutation&)>& visit) {
     constexpr std::size_t at_once = 1'024;
     std::uint64_t rank = 0;
     do {
@@ -143,13 +143,13 @@ class ColdCut {
 
 }  // namespace
 
-Status Engine::snapshot(const std::function<void(const Mutation&)>& visit) {
+Status EngineHost::snapshot(const Function<void(const Mutation&)>& visit) {
   return engine::snapshot_at(
-      *this, [] {}, visit);
+      *engine_, [] {}, visit);
 }
 
-Status engine::snapshot_at(Engine& engine, const std::function<void()>& at_cut,
-                           const std::function<void(const Mutation&)>& visit) {
+Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
+                           const Function<void(const Mutation&)>& visit) {
   Engine::Impl& impl = impl_of(engine);
   Core& core = impl.core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
@@ -207,7 +207,7 @@ Status engine::snapshot_at(Engine& engine, const std::function<void()>& at_cut,
   });
   give_back(core, preserved.handles);
   // Frees what this thread has retired: it may be much, and its next operation may be far off.
-  engine.quiesce();
+  engine.host().quiesce();
   Status shown{Done{}};
   if (beyond) visitor.run([&] { shown = beyond->show(std::ref(visitor)); });
   if (visitor.has_failed()) return visitor.error();

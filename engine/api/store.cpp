@@ -28,7 +28,7 @@ bool fits(Engine& engine, Bytes value, Expiry expiry) noexcept {
          engine::in_range(expiry);
 }
 
-/// Whether the log of a group may decide this thread's calls. Engine::apply() asks it.
+/// Whether the log of a group may decide this thread's calls. EngineHost::apply() asks it.
 bool may_be_logged(Engine& engine) noexcept {
   return engine::impl_of(engine).may_have_log();
 }

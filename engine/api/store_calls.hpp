@@ -10,6 +10,7 @@
 
 #include "engine/logged/call_log.hpp"
 #include "semel/engine.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/store.hpp"
 
 namespace semel::store_calls {
@@ -43,7 +44,7 @@ template <class Read>
 auto run(Engine& engine, const StoreOp& op, Read&& read)
     -> Result<decltype(read(std::declval<StoreOutcome&>()))> {
   StoreOutcome out;
-  engine.apply(op, out);
+  engine.host().apply(op, out);
   if (out.error != ErrorCode::ok) [[unlikely]]
     return explain(engine, op, out.error);
   return read(out);

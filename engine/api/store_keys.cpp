@@ -9,6 +9,7 @@
 #include "engine/api/store_calls.hpp"
 #include "engine/core/section.hpp"
 #include "engine/rules/string_rules.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/store.hpp"
 
 namespace semel {
@@ -298,7 +299,7 @@ Result<std::vector<std::optional<std::string>>> Store::mget(std::span<const Byte
   StoreOutcome out;
   if (keys.size() == 1) {
     const StoreOp op{.verb = Verb::get, .db = db_, .key = keys[0]};
-    engine_->apply(op, out);
+    engine_->host().apply(op, out);
     if (!take(0, out)) return explain(*engine_, op, out.error);
     return values;
   }

@@ -37,7 +37,7 @@ void notify_waiters(const ClaimContext& context, Bytes table_key) noexcept {
   if (Journal* const journal = context.impl.core().journal(); journal != nullptr) {
     bool deferred = false;
     const bool asked = context.impl.core().callbacks().run(Callback::journal, [&] {
-      std::function<void()> later = [&queue, db, key = std::string{table_key}] {
+      Function<void()> later = [&queue, db, key = std::string{table_key}] {
         queue.changed(db, key);
       };
       deferred = journal->defer(later);

@@ -12,6 +12,7 @@
 #include "engine/rules/claim_states.hpp"
 #include "engine/rules/hash_value.hpp"
 #include "engine/rules/memo_list.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel {
 namespace {
@@ -115,7 +116,7 @@ class MemoFold {
 
 }  // namespace
 
-Result<std::uint64_t> Engine::fold_memos() {
+Result<std::uint64_t> fold_memos(Engine& engine) {
   std::uint64_t folded = 0;
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
     std::uint64_t cursor = 0;
@@ -123,7 +124,7 @@ Result<std::uint64_t> Engine::fold_memos() {
       std::vector<std::string> keys;
       SEMEL_TRY(
           next,
-          scan(
+          engine.scan(
               cursor,
               {.db = db, .kind = Kind::hash, .prefix = memo_key_prefix, .count = memo_keys_at_once},
               [&](const ScanItem& item) { keys.emplace_back(item.key); }));
@@ -131,8 +132,8 @@ Result<std::uint64_t> Engine::fold_memos() {
         const Bytes claim_key = Bytes{key}.substr(memo_key_prefix.size());
         if (claim_key.empty()) continue;
         const std::array refs{KeyRef{db, claim_key}, KeyRef{db, key}};
-        SEMEL_TRY(held, section(refs));
-        SEMEL_TRY(is_folded, MemoFold(*this, db, key).run());
+        SEMEL_TRY(held, engine.section(refs));
+        SEMEL_TRY(is_folded, MemoFold(engine, db, key).run());
         SEMEL_CHECK(held.commit());
         folded += is_folded ? 1 : 0;
       }

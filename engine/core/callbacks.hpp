@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <span>
 #include <utility>
 
@@ -18,8 +17,7 @@ namespace semel::engine {
 /// Safe from any thread.
 class CallbackWatch {
  public:
-  explicit CallbackWatch(const std::function<void(Callback, std::exception_ptr)>& sink)
-      : sink_(sink) {}
+  explicit CallbackWatch(const Function<void(Callback, std::exception_ptr)>& sink) : sink_(sink) {}
 
   /// Calls `callback`. False: it threw.
   template <class Function>
@@ -46,7 +44,7 @@ class CallbackWatch {
     }
   }
 
-  const std::function<void(Callback, std::exception_ptr)> sink_;
+  const Function<void(Callback, std::exception_ptr)> sink_;
   std::atomic<std::uint64_t> threw_{0};
 };
 

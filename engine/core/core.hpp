@@ -39,6 +39,7 @@
 #include "engine/time/bounded.hpp"
 #include "engine/time/ttl_wheel.hpp"
 #include "semel/engine.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::engine {
 
@@ -222,7 +223,7 @@ class Core final : public SegmentSink {
   [[nodiscard]] ErrorCode restore_marker(const Mutation& erase, Timestamp now,
                                          Timestamp marker_end);
 
-  /// See Engine::superseded().
+  /// See EngineHost::superseded().
   [[nodiscard]] std::uint32_t superseded(std::span<const HeldMutation> asked) noexcept;
 
   /// Brings what restore() will look at into the cache; at most group_max mutations.

@@ -1,8 +1,8 @@
 // The namespaces of an engine: name -> policy. Declared seldom, read by every claim call.
 //
 // They are records like others: as many as the memory limit lets in, journalled as mutations of
-// Kind::name_space, put back by Engine::restore. They lie beside the table, where no key can meet
-// them: neither scans nor flushes know of them.
+// Kind::name_space, put back by EngineHost::restore. They lie beside the table, where no key can
+// meet them: neither scans nor flushes know of them.
 #pragma once
 
 #include <array>
@@ -156,7 +156,7 @@ class Namespaces {
   [[nodiscard]] NamespaceHandle find_by_key(Bytes table_key) const;
   /// The names of all, in order.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// See Engine::list_namespaces.
+  /// See EngineHost::list_namespaces.
   [[nodiscard]] std::uint64_t list(
       std::uint64_t cursor, std::size_t count,
       const std::function<void(Bytes name, const Policy& policy)>& visit) const;

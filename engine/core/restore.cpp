@@ -113,7 +113,7 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marke
 }
 
 std::uint32_t Core::superseded(std::span<const HeldMutation> asked) noexcept {
-  static_assert(Engine::superseded_max == group_max);
+  static_assert(EngineHost::superseded_max == group_max);
   SEMEL_ASSERT(asked.size() <= group_max);
   ThreadContext* const own = threads_.try_context();
   if (own == nullptr) return 0;

@@ -2,6 +2,7 @@
 // counted once.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>

@@ -2,6 +2,7 @@
 // that is cut off at a forced end gives its lease back after the engine has ended.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

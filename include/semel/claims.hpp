@@ -2,18 +2,15 @@
 // Source: docs/semantics.md#claims
 #pragma once
 
-#include <concepts>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "semel/claim.hpp"
+#include "semel/function.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 
@@ -46,107 +43,8 @@ struct OwnerCall {
 /// How the operator ends a doubt.
 enum class Resolution : std::uint8_t { done, released };
 
-/// Holds a callable, as std::function<void(ClaimOutcome&&)> does, whose header would add half to
-/// the cost of this one. What takes up to three pointers is held in place. An empty one does
-/// nothing.
-class ClaimCallback {
- public:
-  ClaimCallback() noexcept {}  // not `= default`: a const one may be empty
-  ClaimCallback(std::nullptr_t) noexcept {}
-  /// Throws what copying `callable` throws, and std::bad_alloc if it is too large to lie in place.
-  template <class Callable>
-  requires(!std::same_as<std::remove_cvref_t<Callable>, ClaimCallback> &&
-           std::copy_constructible<std::decay_t<Callable>> &&
-           std::is_invocable_v<std::decay_t<Callable>&, ClaimOutcome&&>)
-      ClaimCallback(Callable&& callable) {
-    using Held = std::decay_t<Callable>;
-    if constexpr (std::is_pointer_v<Held> || std::is_assignable_v<Held&, std::nullptr_t>) {
-      if (callable == nullptr) return;
-    }
-    if constexpr (fits<Held>) {
-      ::new (static_cast<void*>(room_)) Held(std::forward<Callable>(callable));
-    } else {
-      ::new (static_cast<void*>(room_)) Held*(new Held(std::forward<Callable>(callable)));
-    }
-    actions_ = &actions_of<Held>;
-  }
-  ClaimCallback(const ClaimCallback& other) {
-    if (other.actions_ != nullptr) other.actions_->copy(other.room_, room_);
-    actions_ = other.actions_;
-  }
-  ClaimCallback(ClaimCallback&& other) noexcept { take(other); }
-  ClaimCallback& operator=(ClaimCallback other) noexcept {
-    clear();
-    take(other);
-    return *this;
-  }
-  ~ClaimCallback() { clear(); }
-
-  [[nodiscard]] explicit operator bool() const noexcept { return actions_ != nullptr; }
-  void operator()(ClaimOutcome&& outcome) const {
-    if (actions_ != nullptr) actions_->call(room_, std::move(outcome));
-  }
-
- private:
-  struct Actions {
-    void (*call)(void* room, ClaimOutcome&& outcome);
-    void (*copy)(const void* from, void* to);
-    void (*move)(void* from, void* to) noexcept;  // `from` holds nothing afterwards
-    void (*destroy)(void* room) noexcept;
-  };
-  static constexpr std::size_t room_bytes = 3 * sizeof(void*);
-  template <class Held>
-  static constexpr bool fits = std::is_nothrow_move_constructible_v<Held> &&
-                               sizeof(Held) <= room_bytes && alignof(Held) <= alignof(void*);
-  template <class Held>
-  [[nodiscard]] static Held& held(const void* room) noexcept {
-    void* const at = const_cast<void*>(room);
-    if constexpr (fits<Held>) {
-      return *std::launder(static_cast<Held*>(at));
-    } else {
-      return **std::launder(static_cast<Held**>(at));
-    }
-  }
-  template <class Held>
-  static constexpr Actions actions_of{
-      .call = [](void* room, ClaimOutcome&& outcome) { held<Held>(room)(std::move(outcome)); },
-      .copy =
-          [](const void* from, void* to) {
-            if constexpr (fits<Held>) {
-              ::new (to) Held(std::as_const(held<Held>(from)));
-            } else {
-              ::new (to) Held*(new Held(std::as_const(held<Held>(from))));
-            }
-          },
-      .move =
-          [](void* from, void* to) noexcept {
-            if constexpr (fits<Held>) {
-              ::new (to) Held(std::move(held<Held>(from)));
-              held<Held>(from).~Held();
-            } else {
-              ::new (to) Held*(&held<Held>(from));
-            }
-          },
-      .destroy =
-          [](void* room) noexcept {
-            if constexpr (fits<Held>) {
-              held<Held>(room).~Held();
-            } else {
-              delete &held<Held>(room);
-            }
-          }};
-
-  void take(ClaimCallback& other) noexcept {
-    actions_ = std::exchange(other.actions_, nullptr);
-    if (actions_ != nullptr) actions_->move(other.room_, room_);
-  }
-  void clear() noexcept {
-    if (const Actions* const actions = std::exchange(actions_, nullptr)) actions->destroy(room_);
-  }
-
-  const Actions* actions_ = nullptr;
-  alignas(void*) mutable unsigned char room_[room_bytes];
-};
+/// Takes the answer of a wait. An empty one does nothing.
+using ClaimCallback = Function<void(ClaimOutcome&&)>;
 /// Which wait, for cancel_wait(); 0: none.
 using WaitTicket = std::uint64_t;
 
@@ -286,8 +184,9 @@ class ClaimWait {
     outcome_ = claims_.claim(request_);
     return outcome_.answer != ClaimAnswer::in_flight;
   }
-  /// False: answered meanwhile.
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) {
+  /// `waiting`: a std::coroutine_handle, whose header is the user's. False: answered meanwhile.
+  template <class Handle>
+  [[nodiscard]] bool await_suspend(Handle waiting) {
     return claims_.begin_wait(request_, deadline_, ticket_, outcome_,
                               [this, waiting](ClaimOutcome&& outcome) {
                                 outcome_ = std::move(outcome);

@@ -4,11 +4,8 @@
 // Options::background says otherwise, no signal handlers, no static initialisers.
 #pragma once
 
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,7 +13,7 @@
 
 #include "semel/claim.hpp"
 #include "semel/clock.hpp"
-#include "semel/cold.hpp"
+#include "semel/function.hpp"
 #include "semel/journal.hpp"
 #include "semel/op.hpp"
 #include "semel/options.hpp"
@@ -29,6 +26,7 @@ namespace semel {
 
 class Engine;
 class Confirmation;
+class EngineHost;
 class Store;
 class Hashes;
 class Claims;
@@ -40,7 +38,7 @@ struct ExpiredEvent {
   std::uint8_t db;
   Bytes key;  ///< valid during the call
 };
-using ExpiredSink = std::function<void(const ExpiredEvent&)>;
+using ExpiredSink = Function<void(const ExpiredEvent&)>;
 
 struct ScanOptions {
   std::optional<std::uint8_t> db{};  ///< none: all
@@ -76,14 +74,6 @@ struct DropReport {
   std::uint64_t held = 0;      ///< held or in doubt
 };
 
-/// A put or an erase that a journal holds.
-struct HeldMutation {
-  std::uint8_t db = 0;  ///< as in the mutation: where it is stored
-  Bytes key;
-  Version version = 0;
-  Timestamp keep_until = no_end;
-};
-
 /// When the memory of flushed records is given back.
 enum class FlushMode : std::uint8_t {
   sync,   ///< before the call returns; after it, where a snapshot or a section is in the way
@@ -95,22 +85,29 @@ enum class FlushMode : std::uint8_t {
 /// coroutine may be destroyed while it waits: then nothing is resumed.
 class Confirmation {
  public:
-  Confirmation(Engine& engine, Durability level) noexcept : engine_(engine), level_(level) {}
+  Confirmation(Engine& engine, Durability level) noexcept;
   ~Confirmation();
   Confirmation(const Confirmation&) = delete;
   Confirmation& operator=(const Confirmation&) = delete;
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
-  /// False: it was answered at once, so that a loop of such waits does not deepen the stack.
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting);
+  /// `waiting`: a std::coroutine_handle, whose header is the user's. False: it was answered at
+  /// once, so that a loop of such waits does not deepen the stack.
+  template <class Handle>
+  [[nodiscard]] bool await_suspend(Handle waiting) {
+    return suspend(waiting.address());
+  }
   [[nodiscard]] Status await_resume();
 
  private:
   struct Shared;  // with the journal, which may keep it longer
+  struct Held;
+
+  [[nodiscard]] bool suspend(void* coroutine);
 
   Engine& engine_;
   const Durability level_;
-  std::shared_ptr<Shared> shared_;
+  std::unique_ptr<Held> held_;
 };
 
 class Engine {
@@ -157,117 +154,32 @@ class Engine {
   /// refused; after an error it is there, and of the claims that were to go some may have gone.
   /// Progress: walks over the engine's records, up to three times, while calls go on.
   [[nodiscard]] Result<DropReport> drop_namespace(Bytes name, DropRule rule = DropRule::unused);
-  /// Visits `count` namespaces, in order of their declaration, from `cursor` on (0 = start),
-  /// and returns the cursor to go on from (0 = finished). One that is there from start to end is
-  /// visited once. `visit` may call the engine. Errors: bad_option (count, 1..limits::
-  /// namespace_list_max).
-  [[nodiscard]] Result<std::uint64_t> list_namespaces(
-      std::uint64_t cursor, std::size_t count,
-      const std::function<void(Bytes name, const Policy& policy)>& visit) const;
-  /// The names of all namespaces, in order. Where there are many, list_namespaces().
+  /// The names of all namespaces, in order. Where there are many, EngineHost::list_namespaces().
   [[nodiscard]] std::vector<std::string> namespaces() const;
 
-  // --- operations -------------------------------------------------------------------------
-  /// Applies `op` in one atomic step at the clock's now. Progress: lock-free; waits only while
-  /// an atomic section holds the key's shard.
-  void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
-  /// The same for a batch, in order, each operation atomic by itself; one reading of the clock, and
-  /// another after each wait.
-  /// outcomes.size() must equal ops.size(). More than limits::batch_max: each outcome says
-  /// too_many_keys and nothing was changed.
-  void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes) noexcept;
-  /// The same at a given time (replay of a replicated log), also after a wait for a section. `now`
-  /// must not go back.
-  void apply_at(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
-                Timestamp now) noexcept;
-
+  // --- several keys -----------------------------------------------------------------------
   /// Exclusive use of the shards of `keys` (all of them, if empty) until the Section ends. Within
   /// a section of this thread that holds them: a part of that one.
   /// Progress: blocks for other sections and for operations under way.
   /// Errors: too_many_keys; bad_option (the section of this thread does not hold them);
   /// storage_failed, storage_damaged (the cold copy of a key cannot be read); section_held.
   [[nodiscard]] Result<Section> section(std::span<const KeyRef> keys);
-  /// Whether calls of this thread that would wait for a section which takes long, or have begun to,
-  /// end with section_held instead (scans and random keys included). A section takes long once it
-  /// has said so; before, every thread waits. False when a thread begins. Returns the previous
-  /// value.
-  bool set_no_wait(bool no_wait) noexcept;
-  /// The section that this thread is in says so. Without effect outside of one.
-  void section_takes_long() noexcept;
-
   // --- iteration --------------------------------------------------------------------------
   /// Visits about options.count records from `cursor` on (0 = start) and returns the cursor to
   /// go on from (0 = finished). A record present from start to end is visited at least once.
   /// Errors: bad_cursor, bad_option.
   [[nodiscard]] Result<std::uint64_t> scan(std::uint64_t cursor, const ScanOptions& options,
-                                           const std::function<void(const ScanItem&)>& visit);
-
-  /// Visits every record as of one instant (a consistent cut), while writers go on. A record
-  /// may be visited twice with the same version. Holds the memory of records replaced
-  /// meanwhile. Errors: snapshot_running.
-  [[nodiscard]] Status snapshot(const std::function<void(const Mutation&)>& visit);
-
-  /// Puts a journalled or snapshot mutation back. An equal or newer record stays. Epochs and
-  /// versions handed out later are larger. Errors: memory_full, key_too_long, value_too_long.
-  [[nodiscard]] Status restore(const Mutation& mutation);
-  /// The same for several, faster than one by one: their cache misses overlap. After an error some
-  /// may have been restored.
-  [[nodiscard]] Status restore(std::span<const Mutation> mutations);
-  /// Before the first restore(): mutations of about so many bytes follow. Where their records may
-  /// need more than half of the memory limit, restore() passes over what the cold store has as it
-  /// is or newer, at the price of a read there; no spill may run until the last of them.
-  void expect_restores(std::uint64_t bytes) noexcept;
-
-  /// For the engine's journal: which of these, at most superseded_max, need not be kept. Bit i is
-  /// set if the table has a newer record of asked[i]'s key that does not end before its keep_until,
-  /// and whose mutation `append` has taken. A key that is not in the table proves nothing, nor does
-  /// one that a section holds. Progress: does not wait.
-  [[nodiscard]] std::uint32_t superseded(std::span<const HeldMutation> asked) noexcept;
-  static constexpr std::size_t superseded_max = 16;
-  /// What append() is called on; null: nothing.
-  [[nodiscard]] const Journal* journal() const noexcept;
-  /// Mutations passed to restore() so far. They are in the table and were not appended.
-  [[nodiscard]] std::uint64_t restores() const noexcept;
-  /// For a storage of a release before 0.2, after its last restore(): memos of steps, which lay in
-  /// hashes beside their claims, become a part of the claims' records. Each claim in one section,
-  /// so that the call may be cut off and made again. Returns how many claims. Errors: those of
-  /// scan() and section(); value_too_long (names the key: Options::value_bytes_max is less than
-  /// before). Progress: walks over the engine's records.
-  [[nodiscard]] Result<std::uint64_t> fold_memos();
+                                           const Function<void(const ScanItem&)>& visit);
 
   // --- time -------------------------------------------------------------------------------
   /// Removes what has ended by the clock's now, at most about `budget` records, and gives
   /// memory back. Returns the budget left; 0 means call again. One caller works, others return.
   std::size_t advance(std::size_t budget = 1'000'000);
 
-  /// Moves records together and gives back to the system all memory that none needs, without
-  /// waiting for advance() to do so a part at a time. Values, versions and times stay; nothing is
-  /// journalled. Returns the bytes that came free. Progress: walks the whole table, beside
-  /// operations, which go on; not to be called inside a section.
-  std::size_t compact();
-
   /// Calls `sink` with every record that expires from now on, on the thread that removes it, inside
   /// its operation: `sink` must be quick and must not call the engine. Returns a handle to stop it.
   std::uint64_t subscribe_expired(ExpiredSink sink);
   void unsubscribe_expired(std::uint64_t handle);
-
-  // --- a window larger than memory ----------------------------------------------------------
-  /// Writes all that may leave as one generation of the cold store, takes it out of the table and
-  /// lets go of generations that have ended. All but unfinished claims leave, unless they end
-  /// within Options::spill_ttl_min. With Options::background a thread does this above
-  /// Options::spill_above. On an error what was not written stays in the table.
-  /// Progress: blocks for the disk, for sections and for another spill; operations go on meanwhile.
-  /// Not to be called inside a section.
-  /// Errors: bad_option (there is no cold store), storage_failed, memory_full (also: what the store
-  /// holds in memory is more than half of the limit), refused (Journal::may_spill: call
-  /// Storage::recover() first).
-  [[nodiscard]] Result<SpillReport> spill();
-  [[nodiscard]] bool has_cold_store() const noexcept { return cold_store() != nullptr; }
-  [[nodiscard]] ColdStore* cold_store() const noexcept;  ///< Options::cold
-  /// Of its cold store; id 0: it has none.
-  [[nodiscard]] ColdMark cold_mark() const noexcept;
-  /// Whether more than Options::spill_above is held.
-  [[nodiscard]] bool spill_due() const;
 
   // --- owners -----------------------------------------------------------------------------
   /// A lifetime that claims can be bound to. Closing it makes their takeover immediate. 0: the
@@ -298,7 +210,7 @@ class Engine {
   [[nodiscard]] Status confirm(Durability level);
   /// The same without blocking: calls `then` once, at once on this thread or later on the
   /// journal's, where it must be quick and must not wait.
-  void confirm_async(Durability level, std::function<void(Status)> then);
+  void confirm_async(Durability level, Function<void(Status)> then);
   /// The same for coroutines: `Status status = co_await engine.confirmed(Durability::synced)`.
   [[nodiscard]] Confirmation confirmed(Durability level) noexcept;
 
@@ -311,26 +223,11 @@ class Engine {
 
   // --- insight ----------------------------------------------------------------------------
   [[nodiscard]] Stats stats() const;
-  /// How claims were answered, by namespace: the first limits::counted_namespaces_max that are
-  /// claimed in, each by its name even when it was dropped, and the rest as one without a name.
-  /// Empty without Options::counts_by_namespace.
-  [[nodiscard]] std::vector<NamespaceCounts> claim_counts() const;
-  /// From now on, decisions about claims that this thread's calls ask for are noted as those of
-  /// `client`, of which 48 bytes are copied; empty: of nobody. See Claims::explain().
-  void set_client(Bytes client) noexcept;
   [[nodiscard]] const Clock& clock() const noexcept;
   /// The time of a call made now: the clock's, or that of this thread's section.
   [[nodiscard]] Timestamp now() const noexcept;
-  /// Whether this thread is inside a section of this engine: what it changes is appended by the end
-  /// of the section, not by the call. Progress: wait-free.
-  [[nodiscard]] bool in_section() const noexcept;
-  /// Options::replicated: the log of a group decides its calls. Progress: wait-free.
-  [[nodiscard]] bool is_replica() const noexcept;
-  /// Waits until every operation under way has ended and all freed memory is reusable.
-  void quiesce();
-  /// Walks everything and returns a sentence for each broken rule (none: sound). No operation
-  /// may be under way. For tests and the verify preset.
-  [[nodiscard]] std::vector<std::string> check_invariants();
+  /// What a journal, a storage, a replica or a node needs besides: semel/engine_host.hpp.
+  [[nodiscard]] EngineHost host() noexcept;
 
   class Impl;
 

@@ -7,6 +7,7 @@ class CachedClock;
 class Claims;
 class Clock;
 class Engine;
+class EngineHost;
 class Hashes;
 class Replication;
 class Store;

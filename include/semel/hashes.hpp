@@ -59,7 +59,7 @@ class Hashes {
   // else), storage_damaged (a copy on disk is unsound); of writes also value_too_long (of the whole
   // record, by Options::value_bytes_max, or more fields than limits::hash_fields_max), memory_full,
   // refused, outcome_unknown. On an error but the last nothing was changed.
-  // Progress: as Engine::apply.
+  // Progress: as EngineHost::apply.
 
   /// Sets fields, of one that comes twice the last value; returns how many are new. No pairs: 0,
   /// and nothing is changed.

@@ -1,16 +1,16 @@
 // The only way out: every change of an engine leaves as a Mutation through a Journal.
-// Durability and replication are implementations of it; Engine::restore is the one way back in.
+// Durability and replication are implementations of it; EngineHost::restore is the one way back in.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "semel/claim.hpp"
+#include "semel/function.hpp"
 #include "semel/op.hpp"
 #include "semel/types.hpp"
 
@@ -82,14 +82,14 @@ class Journal {
   /// Calls `then` once, with what wait() would have returned: at once on this thread, or later on
   /// another, where it must be quick and must not wait.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): those who wait keep it.
-  virtual void when(Ticket ticket, Durability level, std::function<void(Status)> then) {
+  virtual void when(Ticket ticket, Durability level, Function<void(Status)> then) {
     then(wait(ticket, level));
   }
 
   /// Takes `then` and returns true if this thread's changes wait for one write of their own.
   /// `then` is called on this thread when that write has ended, and is to notify those who wait for
   /// the changes.
-  [[nodiscard]] virtual bool defer(std::function<void()>& then) {
+  [[nodiscard]] virtual bool defer(Function<void()>& then) {
     static_cast<void>(then);
     return false;
   }
@@ -109,7 +109,8 @@ class Journal {
   /// The engine ends now; it is not to be used any more.
   virtual void engine_ends() noexcept {}
 
-  /// False: it has records that were not put back yet (Engine::restore), so none may be spilled.
+  /// False: it has records that were not put back yet (EngineHost::restore), so none may be
+  /// spilled.
   [[nodiscard]] virtual bool may_spill() const noexcept { return true; }
   /// True: when a spill moves records into a cold store, what stays in memory is to be appended
   /// again, so that all older mutations can be forgotten.

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <optional>
 
+#include "semel/function.hpp"
 #include "semel/journal.hpp"
 #include "semel/limits.hpp"
 #include "semel/types.hpp"
@@ -46,7 +46,7 @@ struct Options {
   /// it; 0: nothing is kept. A decision takes 273 bytes, and each call about claims longer
   /// (docs/decisions/0049-why.md).
   std::size_t decision_log_bytes = 0;
-  bool counts_by_namespace = false;  ///< Engine::claim_counts(); takes 64 KiB of memory_bytes
+  bool counts_by_namespace = false;  ///< EngineHost::claim_counts(); takes 64 KiB of memory_bytes
   unsigned shard_count = 16;         ///< power of two, 1..limits::shard_count_max
   std::optional<std::uint64_t> hash_seed{};  ///< tests only; none: random per engine
   /// A thread of the engine's own runs advance() this often, 1..1000 ms, so that what has ended
@@ -60,7 +60,7 @@ struct Options {
   /// Called with each exception that left a callback, on the callback's thread; it may be rethrown
   /// to be examined. Must be quick, must not call the engine, and must not throw. None: they are
   /// counted.
-  std::function<void(Callback, std::exception_ptr)> on_callback_exception{};
+  Function<void(Callback, std::exception_ptr)> on_callback_exception{};
 };
 
 }  // namespace semel

@@ -2,7 +2,13 @@
 #pragma once
 
 #include <cstdint>
+// std::unique_ptr. <memory> brings streams, locales and shared pointers: 3,000 lines for every
+// user. libstdc++ has it in <thread> as well.
+#if defined(__GLIBCXX__)
+#include <thread>
+#else
 #include <memory>
+#endif
 
 #include "semel/op.hpp"
 #include "semel/result.hpp"
@@ -43,8 +49,9 @@ class Section {
   void only_frees() noexcept;
 
   /// Until resume(), the calls of this thread are outside of the section; it still keeps other
-  /// threads out. Calls of no_wait threads (Engine::set_no_wait) that would wait for it end with
-  /// section_held, from now until the section ends. Without effect on a section within another one.
+  /// threads out. Calls of no_wait threads (EngineHost::set_no_wait) that would wait for it end
+  /// with section_held, from now until the section ends. Without effect on a section within another
+  /// one.
   void yield() noexcept;
   void resume() noexcept;
 

@@ -167,9 +167,9 @@ class Storage final : public Journal {
   [[nodiscard]] Ticket append(std::span<const Mutation> group) override;
   void pace() override;
   [[nodiscard]] Status wait(Ticket ticket, Durability level) override;
-  void when(Ticket ticket, Durability level, std::function<void(Status)> then) override;
+  void when(Ticket ticket, Durability level, Function<void(Status)> then) override;
   [[nodiscard]] Ticket newest() const override;
-  [[nodiscard]] bool defer(std::function<void()>& then) override;
+  [[nodiscard]] bool defer(Function<void()>& then) override;
   [[nodiscard]] bool accepts_writes() const noexcept override;
   [[nodiscard]] bool accepts_frees() const noexcept override;
   [[nodiscard]] std::size_t group_bytes_max() const noexcept override;

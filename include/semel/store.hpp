@@ -1,5 +1,5 @@
 // The store: bytes under a key with a time to live, true to Redis 7.2 plus the compare-and-set
-// family of later servers. Typed calls over Engine::apply; multi-key calls are atomic.
+// family of later servers. Typed calls over EngineHost::apply; multi-key calls are atomic.
 // Source: docs/semantics.md#store
 #pragma once
 

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/error.hpp>
 #include <exception>
+#include <functional>
 #include <string_view>
 #include <system_error>
 #include <thread>

@@ -6,6 +6,7 @@
 
 #include "net/commands/claim_words.hpp"
 #include "net/commands/command.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 
@@ -32,9 +33,10 @@ void fail_namespace(Call& call, std::string_view name, const Error& error);
 class DecisionsOf {
  public:
   explicit DecisionsOf(const Call& call) noexcept : engine_(call.engine) {
-    if (call.client.handle != nullptr) engine_.set_client(call.client.handle->origin.address);
+    if (call.client.handle != nullptr)
+      engine_.host().set_client(call.client.handle->origin.address);
   }
-  ~DecisionsOf() { engine_.set_client({}); }
+  ~DecisionsOf() { engine_.host().set_client({}); }
   DecisionsOf(const DecisionsOf&) = delete;
   DecisionsOf& operator=(const DecisionsOf&) = delete;
 

@@ -9,6 +9,7 @@
 #include "net/claims/claim_spaces.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net::handlers {
 namespace {
@@ -116,12 +117,12 @@ void list(Call& call, WordSpan words) {
     }
   }
   std::vector<std::string> names;
-  const auto next =
-      call.engine.list_namespaces(static_cast<std::uint64_t>(cursor),
-                                  static_cast<std::size_t>(count), [&](Bytes name, const Policy&) {
-                                    if (!pattern || glob_match(*pattern, name))
-                                      names.emplace_back(name);
-                                  });
+  const auto next = call.engine.host().list_namespaces(static_cast<std::uint64_t>(cursor),
+                                                       static_cast<std::size_t>(count),
+                                                       [&](Bytes name, const Policy&) {
+                                                         if (!pattern || glob_match(*pattern, name))
+                                                           names.emplace_back(name);
+                                                       });
   if (!next.ok()) return call.fail(next.error());
   call.reply.array(2);
   call.reply.bulk(std::to_string(*next));

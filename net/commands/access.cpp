@@ -12,6 +12,7 @@
 #include "net/resp/reply_error.hpp"
 #include "net/session/clients.hpp"
 #include "net/settings/settings.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 namespace {
@@ -105,7 +106,7 @@ bool removes_claims(Call& call, const Touched& touched) {
   if (touched.keys.empty()) return !call.engine.namespaces().empty();
   return std::any_of(touched.keys.begin(), touched.keys.end(), [&](const AclKey& key) {
     StoreOutcome seen;
-    call.engine.apply({.verb = Verb::exists, .db = call.client.db, .key = key.name}, seen);
+    call.engine.host().apply({.verb = Verb::exists, .db = call.client.db, .key = key.name}, seen);
     return seen.found && seen.kind == Kind::claim;
   });
 }

@@ -16,6 +16,7 @@
 #include "net/resp/text.hpp"
 #include "net/session/watches.hpp"
 #include "net/time/ticks.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 namespace {
@@ -257,7 +258,7 @@ bool run_single(Call& call, const Single& single, ArgumentError& error) {
   error = single.plan(call, op);
   if (error != ArgumentError::none) return false;
   StoreOutcome outcome;
-  call.engine.apply(op, outcome);
+  call.engine.host().apply(op, outcome);
   answer_single(call, single, op, outcome);
   return true;
 }

@@ -9,6 +9,7 @@
 #include "net/session/clients.hpp"
 #include "net/settings/settings.hpp"
 #include "net/stats/node_stats.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 
 namespace semel::net {
@@ -113,7 +114,7 @@ void reply_memory(Call& call, std::size_t value_bytes) {
 
 void encoding_of_string(Call& call) {
   StoreOutcome found;
-  call.engine.apply({.verb = Verb::type, .db = call.client.db, .key = call.args[2]}, found);
+  call.engine.host().apply({.verb = Verb::type, .db = call.client.db, .key = call.args[2]}, found);
   if (found.raw) return call.reply.bulk("raw");
   call.answer(call.store().get(call.args[2]), [&](const std::optional<std::string>& value) {
     value ? call.reply.bulk(encoding_of(*value)) : call.reply.null();

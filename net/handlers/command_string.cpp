@@ -8,6 +8,7 @@
 #include "net/commands/single_key_command.hpp"
 #include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 
@@ -272,7 +273,7 @@ Status read_all(Call& call, std::span<const Bytes> keys, std::vector<Found>& fou
       found[i].large = again->second;
       continue;
     }
-    call.engine.apply({.verb = Verb::get, .db = call.client.db, .key = keys[i]}, out);
+    call.engine.host().apply({.verb = Verb::get, .db = call.client.db, .key = keys[i]}, out);
     // A record of another kind has no value to show; MGET, unlike GET, does not complain.
     if (out.error == ErrorCode::wrong_type || (out.error == ErrorCode::ok && !out.has_value)) {
       found[i].is_there = false;
@@ -399,7 +400,7 @@ void incrbyfloat(Call& call) {
                    .key = call.key(),
                    .arithmetic = &arithmetic};
   StoreOutcome outcome;
-  call.engine.apply(op, outcome);
+  call.engine.host().apply(op, outcome);
   answer_single(call, singles::incrbyfloat_single, op, outcome);
 }
 

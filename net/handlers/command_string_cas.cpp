@@ -8,6 +8,7 @@
 #include "net/commands/single_key_command.hpp"
 #include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 namespace {
@@ -244,7 +245,7 @@ void increx(Call& call) {
   if (error != ArgumentError::none) return call.fail(error);
   StoreOutcome outcome;
   if (!call.notifies('g')) {
-    call.engine.apply(op, outcome);
+    call.engine.host().apply(op, outcome);
     return answer_single(call, singles::increx_single, op, outcome);
   }
   // Whether the counter's end was set or taken away depends on the one it had.
@@ -252,8 +253,9 @@ void increx(Call& call) {
   Result<Section> section = call.engine.section({&ref, 1});
   if (!section) return call.fail(section.error());
   StoreOutcome before;
-  call.engine.apply({.verb = Verb::expire_time, .db = call.client.db, .key = call.key()}, before);
-  call.engine.apply(op, outcome);
+  call.engine.host().apply({.verb = Verb::expire_time, .db = call.client.db, .key = call.key()},
+                           before);
+  call.engine.host().apply(op, outcome);
   if (const Status done = section->commit(); !done) return call.fail(done.error());
   const bool had_end = before.found && before.due != no_end;
   arithmetic.expiry_only_without_ttl = words.only_without_ttl && had_end;

@@ -11,6 +11,7 @@
 
 #include "net/commands/command.hpp"
 #include "semel/engine.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 
@@ -28,7 +29,7 @@ class Presence {
     StoreOutcome found;
     std::set<Bytes> seen;
     for (const Bytes key : keys) {
-      call.engine.apply({.verb = Verb::exists, .db = call.client.db, .key = key}, found);
+      call.engine.host().apply({.verb = Verb::exists, .db = call.client.db, .key = key}, found);
       keys_.push_back({found.found, !seen.insert(key).second});
     }
   }

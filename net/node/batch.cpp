@@ -11,6 +11,7 @@
 #include "net/resp/release_capacity.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_host.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 
@@ -67,7 +68,7 @@ Batch::Rest Batch::apply(Node& node, ClientState& client, std::string& out, std:
   Engine& engine = node.engine();
   std::size_t count = planned;
   if (count == 1) {
-    engine.apply(ops_[0], outcomes_[0]);
+    engine.host().apply(ops_[0], outcomes_[0]);
   } else {
     count = engine::apply_bounded(engine, std::span{ops_}.first(count),
                                   std::span{outcomes_}.first(count), bytes_max);

@@ -7,6 +7,7 @@
 #include "net/commands/access.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/scripts/script_host.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 
@@ -20,7 +21,7 @@ Connection::Connection(Node& node, Batch& batch, ClientHost* host, ClientHandle:
   client_.scripts = batch.scripts(node);
   client_.may_yield = host != nullptr && host->serves_others();
   // A wait for a long script, instead of BUSY, would stop all connections of this thread.
-  if (client_.may_yield) static_cast<void>(node.engine().set_no_wait(true));
+  if (client_.may_yield) static_cast<void>(node.engine().host().set_no_wait(true));
   node.clients.add(client_.handle);
 }
 

@@ -7,6 +7,7 @@
 #include "net/commands/command.hpp"
 #include "net/resp/resp_writer.hpp"
 #include "net/scripts/script_host.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 
@@ -87,7 +88,7 @@ void GroupRunner::run_transaction(const GroupRequest& request, std::string& repl
 bool GroupRunner::has_changed(const GroupRequest& request) {
   return std::any_of(request.watched.begin(), request.watched.end(), [&](const auto& each) {
     StoreOutcome found;
-    node_.engine().apply({.verb = Verb::exists, .db = each.db, .key = each.key}, found);
+    node_.engine().host().apply({.verb = Verb::exists, .db = each.db, .key = each.key}, found);
     return (found.found ? found.version : 0) != each.version;
   });
 }

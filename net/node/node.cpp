@@ -11,6 +11,7 @@
 #include "base/random.hpp"
 #include "net/commands/access.hpp"
 #include "net/settings/setting_limits.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 namespace {
@@ -189,9 +190,9 @@ bool Node::sweep(std::size_t budget) {
   constexpr std::int64_t ns_per_ms = 1'000'000;
   const std::int64_t began = ticks().ns();
   // Deadlines are looked at by the same thread, also while a script takes long.
-  const bool previous_no_wait = engine_.set_no_wait(true);
+  const bool previous_no_wait = engine_.host().set_no_wait(true);
   const bool done = engine_.advance(budget) != 0;
-  static_cast<void>(engine_.set_no_wait(previous_no_wait));
+  static_cast<void>(engine_.host().set_no_wait(previous_no_wait));
   events.drain();
   const std::int64_t ns = ticks().ns() - began;
   if (latency.takes(ns)) {

@@ -16,6 +16,7 @@
 #include "net/scripts/native_scripts.hpp"
 #include "net/time/ticks.hpp"
 #include "net/time/wall_clock.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 namespace {
@@ -153,7 +154,7 @@ void ScriptRun::become_busy() {
   services_->busy_scripts.add(busy);
   busy_ = std::move(busy);
   // Calls that wait inside the engine for this section are to answer BUSY as well.
-  engine().section_takes_long();
+  engine().host().section_takes_long();
 }
 
 // --- the run -------------------------------------------------------------------------------------

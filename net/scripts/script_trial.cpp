@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "net/events/pubsub.hpp"
 #include "net/resp/reply_error.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/limits.hpp"
 #include "semel/store.hpp"
 
@@ -88,7 +89,7 @@ Result<ScriptTrial::Record> ScriptTrial::look(Engine& engine, std::uint8_t db, B
   SEMEL_TRY(section, engine.section({&ref, 1}));
   Record record;
   StoreOutcome found;
-  engine.apply({.verb = Verb::expire_time, .db = db, .key = key}, found);
+  engine.host().apply({.verb = Verb::expire_time, .db = db, .key = key}, found);
   if (found.error != ErrorCode::ok) return Error{found.error, {}};
   if (!found.found || found.due <= now) return record;
   record.is_live = true;
@@ -96,7 +97,7 @@ Result<ScriptTrial::Record> ScriptTrial::look(Engine& engine, std::uint8_t db, B
   record.due = found.due;
   record.version = found.version;
   if (found.kind == semel::Kind::string) {
-    engine.apply({.verb = Verb::get, .db = db, .key = key}, found);
+    engine.host().apply({.verb = Verb::get, .db = db, .key = key}, found);
     if (found.error != ErrorCode::ok) return Error{found.error, {}};
     record.value = std::move(found.value);
   } else if (found.kind == semel::Kind::hash) {
@@ -131,7 +132,7 @@ Status ScriptTrial::copy(std::uint8_t db, Bytes key) {
                   std::to_string(memory_bytes) + " bytes that one may use in a group");
   }
   StoreOutcome copied;
-  copies_->apply({.verb = Verb::exists, .db = db, .key = key}, copied);
+  copies_->host().apply({.verb = Verb::exists, .db = db, .key = key}, copied);
   made.copied = copied.version;
   return Done{};
 }
@@ -141,7 +142,7 @@ Status ScriptTrial::put(std::uint8_t db, Bytes key, const Record& record) {
   const Expiry expiry = record.due == no_end ? Expiry::clear() : Expiry::at(record.due);
   StoreOutcome done;
   if (record.kind == semel::Kind::string) {
-    copies_->apply(
+    copies_->host().apply(
         {.verb = Verb::set, .db = db, .expiry = expiry, .key = key, .value = record.value}, done);
     return done.error == ErrorCode::ok ? Status{Done{}} : Status{Error{done.error, {}}};
   }
@@ -149,7 +150,7 @@ Status ScriptTrial::put(std::uint8_t db, Bytes key, const Record& record) {
   const Result<std::int64_t> set = copies_->hashes(db).hset(key, pairs);
   if (!set.ok()) return set.error();
   if (record.due == no_end) return Done{};
-  copies_->apply({.verb = Verb::expire, .db = db, .expiry = expiry, .key = key}, done);
+  copies_->host().apply({.verb = Verb::expire, .db = db, .expiry = expiry, .key = key}, done);
   return done.error == ErrorCode::ok ? Status{Done{}} : Status{Error{done.error, {}}};
 }
 
@@ -250,7 +251,7 @@ void ScriptTrial::empty_copies() {
   if (copies_ == nullptr) return;
   for (const auto& [name, copy] : used_) {
     StoreOutcome ignored;
-    copies_->apply({.verb = Verb::del, .db = name.first, .key = name.second}, ignored);
+    copies_->host().apply({.verb = Verb::del, .db = name.first, .key = name.second}, ignored);
   }
   used_.clear();
   published_.clear();
@@ -265,7 +266,7 @@ Result<bool> ScriptTrial::is_unchanged(Engine& real, Timestamp now, const std::v
   SEMEL_TRY(section, real.section(keys));
   for (const Read& each : read) {
     StoreOutcome found;
-    real.apply({.verb = Verb::expire_time, .db = each.db, .key = each.key}, found);
+    real.host().apply({.verb = Verb::expire_time, .db = each.db, .key = each.key}, found);
     const bool is_live = found.found && found.due > now;
     if ((is_live ? found.version : 0) != each.version) return false;
   }

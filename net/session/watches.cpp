@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/assert.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::net {
 
@@ -14,7 +15,7 @@ bool Watches::is_among(const std::vector<Watch>& watches, const Watcher& watcher
 
 Version Watches::version_of(std::uint8_t db, Bytes key) {
   StoreOutcome found;
-  engine_.apply({.verb = Verb::exists, .db = db, .key = key}, found);
+  engine_.host().apply({.verb = Verb::exists, .db = db, .key = key}, found);
   return found.found ? found.version : 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/random.hpp"
 #include "replication/log/identity_file.hpp"
 #include "replication/node/recovery.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::replication {
 namespace {
@@ -88,7 +89,7 @@ Status load_snapshot(const ReplicaOptions& options, storage::Disk& disk, Replica
         if (is_joining(options.node_id, front.id.configuration)) storage::yield_to_others();
         return found.state->restore(front.state);
       },
-      [&](std::span<const Mutation> some) { return found.state->engine().restore(some); }));
+      [&](std::span<const Mutation> some) { return found.state->engine().host().restore(some); }));
   // Only now: until the newest is known to be whole, an older one may be needed by hand.
   for (const std::string& other : names.others) {
     SEMEL_CHECK(disk.remove(options.directory + "/" + other));

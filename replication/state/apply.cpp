@@ -8,6 +8,7 @@
 #include "engine/claims/claim_calls.hpp"
 #include "engine/claims/memos.hpp"
 #include "engine/replica/decision_scope.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/store.hpp"
 
 namespace semel::replication {
@@ -43,7 +44,7 @@ class Apply {
     StoreOp op = command.op;
     if (command.arithmetic) op.arithmetic = &*command.arithmetic;
     StoreOutcome outcome;
-    engine_.apply(op, outcome);
+    engine_.host().apply(op, outcome);
     return {std::move(outcome)};
   }
 

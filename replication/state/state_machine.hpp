@@ -18,6 +18,7 @@
 #include "replication/state/feature_level.hpp"
 #include "replication/state/log_clock.hpp"
 #include "semel/engine.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::replication {
 
@@ -73,12 +74,12 @@ class StateMachine {
   }
 
   /// The state after one entry, while others are applied: `state` once, then each mutation, in
-  /// another order on each replica. Errors: those of Engine::snapshot.
+  /// another order on each replica. Errors: those of EngineHost::snapshot.
   [[nodiscard]] Status snapshot(const std::function<void(const ReplicaState&)>& state,
                                 const std::function<void(const Mutation&)>& visit);
-  /// Of a new one, before the mutations of the snapshot, which engine().restore() takes. Errors:
-  /// bad_option (it is not new), storage_damaged (the answers, the libraries), storage_newer (the
-  /// level).
+  /// Of a new one, before the mutations of the snapshot, which engine().host().restore() takes.
+  /// Errors: bad_option (it is not new), storage_damaged (the answers, the libraries),
+  /// storage_newer (the level).
   [[nodiscard]] Status restore(const ReplicaState& state);
 
  private:

@@ -51,7 +51,7 @@ struct Description {
   /// The terms of all namespaces that have claims are in the storage. False: of an earlier release,
   /// and none of this one has opened it since.
   bool knows_namespaces = false;
-  /// No memos of steps lie beside their claims (Engine::fold_memos()).
+  /// No memos of steps lie beside their claims (semel::fold_memos()).
   bool has_folded_memos = false;
   /// Number of the first segment of the log that was written in the boot of `anchor`.
   std::uint64_t boot_first = 0;

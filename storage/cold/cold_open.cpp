@@ -4,6 +4,7 @@
 #include <rocksdb/table.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/coding.hpp"
 #include "base/random.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/assert.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::storage {
 
@@ -34,15 +35,15 @@ void DrainBatch::add(const LogRecord& record) {
       continue;
     }
     candidates_.push_back({record.offset, mutation, record.base, extent});
-    if (candidates_.size() == Engine::superseded_max) skip_superseded();
+    if (candidates_.size() == EngineHost::superseded_max) skip_superseded();
   }
   if (whole) skip_superseded();  // its bytes go now
 }
 
 /// The bits of candidates.
 std::uint32_t DrainBatch::superseded() {
-  std::array<HeldMutation, Engine::superseded_max> asked;
-  std::array<std::uint8_t, Engine::superseded_max> index{};
+  std::array<HeldMutation, EngineHost::superseded_max> asked;
+  std::array<std::uint8_t, EngineHost::superseded_max> index{};
   std::size_t count = 0;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const MutationExtent& extent = candidates_[i].extent;
@@ -62,7 +63,7 @@ std::uint32_t DrainBatch::superseded() {
 }
 
 void DrainBatch::skip_superseded() {
-  SEMEL_ASSERT(candidates_.size() <= Engine::superseded_max);
+  SEMEL_ASSERT(candidates_.size() <= EngineHost::superseded_max);
   if (candidates_.empty()) return;
   const std::uint64_t now_ms = context_.durable_now();
   const std::uint32_t dropped = drops_ && engine_.may_drop() ? superseded() : 0;

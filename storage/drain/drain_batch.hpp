@@ -2,7 +2,7 @@
 //
 // A mutation need not be kept if it has ended, or if a later one has replaced it:
 // 1. Ask the engine for each mutation of a batch. Its table names a newer record only if the
-//    mutation of that record is in the log (Engine::superseded).
+//    mutation of that record is in the log (EngineHost::superseded).
 // 2. Read the tail of the log: the newer mutations are before it.
 // 3. Wait until the log is synced up to there.
 // 4. Only then write files and release the segments.
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "semel/engine.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/types.hpp"
 #include "storage/archive/blob_set.hpp"
 #include "storage/drain/live_engine.hpp"
@@ -48,7 +49,7 @@ class DrainBatch {
         from_(from),
         ended_ms_(files.ended_now()),
         parts_(parts_from) {
-    candidates_.reserve(Engine::superseded_max);
+    candidates_.reserve(EngineHost::superseded_max);
   }
 
   void add(const LogRecord& record);
@@ -81,7 +82,7 @@ class DrainBatch {
   const std::uint64_t ended_ms_;  // mutations to be kept until then have ended
   PartCollector parts_;           // of groups that begin in a segment that is kept
   BlobSet blobs_;
-  std::vector<Candidate> candidates_;  // at most Engine::superseded_max
+  std::vector<Candidate> candidates_;  // at most EngineHost::superseded_max
   Version largest_ = 0;
   DrainCounts counts_;
   bool is_damaged_ = false;

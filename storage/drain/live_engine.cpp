@@ -1,17 +1,18 @@
 #include "storage/drain/live_engine.hpp"
 
 #include "base/assert.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::storage {
 
 void LiveEngine::attach(Engine& engine, bool drops) {
   const base::ExclusiveLock lock{mutex};
   engine_ = &engine;
-  restores_ = engine.restores();
+  restores_ = engine.host().restores();
   // mo: relaxed: hints, all three; the tier is read after [storage.recovered]
   drops_.store(drops, std::memory_order_relaxed);
   ends_.store(false, std::memory_order_relaxed);
-  is_tiered_.store(engine.has_cold_store(), std::memory_order_relaxed);
+  is_tiered_.store(engine.host().cold_store() != nullptr, std::memory_order_relaxed);
 }
 
 void LiveEngine::detach() noexcept {
@@ -27,13 +28,13 @@ bool LiveEngine::may_drop() const noexcept {
 }
 
 std::uint32_t LiveEngine::superseded(std::span<const HeldMutation> asked) {
-  SEMEL_ASSERT(asked.size() <= Engine::superseded_max);
+  SEMEL_ASSERT(asked.size() <= EngineHost::superseded_max);
   if (asked.empty() || !may_drop() || !mutex.try_lock_shared()) return 0;
   const base::SharedLock lock{mutex, std::adopt_lock};
   if (engine_ == nullptr) return 0;
-  const std::uint32_t found = engine_->superseded(asked);
+  const std::uint32_t found = engine_->host().superseded(asked);
   // A record that somebody has restored since is in the table, and not in the log.
-  if (engine_->restores() != restores_) return 0;
+  if (engine_->host().restores() != restores_) return 0;
   return has_lost_.load(std::memory_order_acquire) ? 0 : found;  // mo: acquire [storage.lost]
 }
 

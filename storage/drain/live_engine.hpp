@@ -15,6 +15,7 @@
 
 #include "base/mutex.hpp"
 #include "semel/engine.hpp"
+#include "semel/engine_host.hpp"
 #include "storage/sync/health.hpp"
 
 namespace semel::storage {

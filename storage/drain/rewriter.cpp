@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "semel/engine_host.hpp"
 #include "storage/archive/rocks_guard.hpp"
 #include "storage/log/mutation_codec.hpp"
 
@@ -64,7 +65,7 @@ Status Rewriter::rewrite(Engine& engine) {
     status = files_.archive().add(records.blobs(), 0);
     records.blobs().clear();
   };
-  Status shown = engine.snapshot([&](const Mutation& mutation) {
+  Status shown = engine.host().snapshot([&](const Mutation& mutation) {
     if (!status || engine_.is_ending()) return;
     try {
       records.add(mutation);
@@ -90,9 +91,9 @@ Status Rewriter::rewrite(Engine& engine) {
 bool Rewriter::is_due(bool is_write_rate_low) const {
   if (!engine_.mutex.try_lock_shared()) return false;
   const base::SharedLock lock{engine_.mutex, std::adopt_lock};
-  const Engine* const engine = engine_.get();
+  Engine* const engine = engine_.get();
   // Spills free space as well, and a snapshot would bring back all records that they moved.
-  if (engine == nullptr || engine->has_cold_store()) return false;
+  if (engine == nullptr || engine->host().cold_store() != nullptr) return false;
   const auto files = static_cast<double>(files_.bytes());
   const auto floor = static_cast<double>(context_.options.garbage_bytes);
   const double live = static_cast<double>(engine->stats().bytes_records) *

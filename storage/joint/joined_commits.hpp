@@ -41,7 +41,7 @@ struct JoinedCommit {
   BlobSet blobs;
   Durability level = Durability::logged;  ///< that the engine requested
   bool lost = false;                      ///< a change could not be collected
-  std::vector<std::function<void()>> afterwards;
+  std::vector<Function<void()>> afterwards;
 
   /// Whether it has the change with this version. For the committing thread.
   [[nodiscard]] bool has_changed(Version version) const noexcept;

@@ -1,4 +1,6 @@
 // inspect_storage(): lists everything that can be read.
+#include <functional>
+
 #include "storage/archive/rocks_status.hpp"
 #include "storage/log/log_walk.hpp"
 #include "storage/repair/cold_check.hpp"

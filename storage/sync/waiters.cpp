@@ -97,7 +97,7 @@ void Waiters::request_joined_sync(Ticket ticket) noexcept {
   if (joined_.unsynced_before(ticket) && joined_.request_sync()) sync_.signal().raise();
 }
 
-void Waiters::when(Ticket ticket, Durability level, std::function<void(Status)> then) {
+void Waiters::when(Ticket ticket, Durability level, Function<void(Status)> then) {
   if (is_resolved(ticket, level)) return then(wait(ticket, level));
   std::list<Waiter> own;
   own.push_back({ticket, level, std::move(then)});

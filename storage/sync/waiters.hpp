@@ -36,7 +36,7 @@ class Waiters {
   /// waits at its end. Errors: outcome_unknown, refused. Progress: blocks for the disk.
   [[nodiscard]] Status wait(Ticket ticket, Durability level);
   /// Calls `then` with the same, here or on another thread.
-  void when(Ticket ticket, Durability level, std::function<void(Status)> then);
+  void when(Ticket ticket, Durability level, Function<void(Status)> then);
   /// Returns when the log is synced up to `end`, whatever joined commits do. `what` names it in
   /// errors: outcome_unknown.
   [[nodiscard]] Status await_log(LogOffset end, const char* what);
@@ -51,7 +51,7 @@ class Waiters {
   struct Waiter {
     Ticket ticket;
     Durability level;
-    std::function<void(Status)> then;
+    Function<void(Status)> then;
   };
   /// No reason to wait: `ticket` has reached `level`, or the storage has failed.
   [[nodiscard]] bool is_resolved(Ticket ticket, Durability level) const noexcept;

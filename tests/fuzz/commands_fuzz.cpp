@@ -16,6 +16,7 @@
 
 #include "net/node/connection.hpp"
 #include "semel/clock.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "tests/fuzz/check.hpp"
 #include "tests/fuzz/reply_form.hpp"
@@ -59,7 +60,7 @@ class World {
   }
 
   void verify() {
-    for (const std::string& rule : engine_->check_invariants()) check(false, rule);
+    for (const std::string& rule : engine_->host().check_invariants()) check(false, rule);
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 
 namespace semel::tests {
@@ -127,7 +128,7 @@ class Process {
                             .first_version = newest_version_ + 1})
                   .value();
     kept_.replay([&](Ticket, const Mutation& mutation) {
-      static_cast<void>(engine_->restore(mutation).value());
+      static_cast<void>(engine_->host().restore(mutation).value());
     });
   }
 

@@ -2,6 +2,7 @@
 // used once until it is over.
 #include "semel/patterns/signed_tokens.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <set>

@@ -7,6 +7,7 @@
 
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/patterns/consume.hpp"
 #include "semel/patterns/once.hpp"
 #include "semel/patterns/token_service.hpp"
@@ -535,8 +536,8 @@ TEST_CASE("steps: a snapshot that is put back has them",
   CHECK(once(orders, "done", charging("d", true)).answer == OnceAnswer::ran);
 
   auto copy = Engine::open({.clock = &process.clock(), .background = std::nullopt}).value();
-  REQUIRE(process.engine().snapshot(
-      [&](const Mutation& mutation) { REQUIRE(copy->restore(mutation)); }));
+  REQUIRE(process.engine().host().snapshot(
+      [&](const Mutation& mutation) { REQUIRE(copy->host().restore(mutation)); }));
   Claims there = copy->claims("orders", policies::call).value();
   CHECK(Steps(there, "held", held).recall("charge").value() == "h");
   CHECK(Steps(there, "held", held - 1).recall("none").error().code == ErrorCode::not_owner);

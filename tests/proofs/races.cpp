@@ -16,6 +16,7 @@
 
 #include "base/random.hpp"
 #include "semel/claims.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "semel/patterns/lock.hpp"
 #include "semel/store.hpp"
@@ -145,7 +146,7 @@ void do_something_rare(Arena& arena, Dice& dice) {
   Engine& engine = *arena.engine;
   switch (dice.roll(7)) {
     case 0:
-      static_cast<void>(engine.snapshot([](const Mutation&) {}));
+      static_cast<void>(engine.host().snapshot([](const Mutation&) {}));
       break;
     case 1:
       static_cast<void>(engine.scan(0, {.count = 100}, [](const ScanItem&) {}));
@@ -164,7 +165,7 @@ void do_something_rare(Arena& arena, Dice& dice) {
       break;
     }
     case 4:
-      engine.quiesce();
+      engine.host().quiesce();
       break;
     case 5:
       engine.unsubscribe_expired(engine.subscribe_expired([](const ExpiredEvent&) {}));
@@ -223,7 +224,7 @@ int run(std::uint64_t seconds, std::uint64_t seed) {
   for (std::thread& thread : threads) thread.join();
   static_cast<void>(held.release({.key = "for ever", .epoch = never_finishes}));
   const std::size_t waiters = engine.stats().waiters;
-  const std::vector<std::string> broken = engine.check_invariants();
+  const std::vector<std::string> broken = engine.host().check_invariants();
   for (const std::string& rule : broken) std::printf("broken: %s\n", rule.c_str());
   const std::uint64_t clashes = arena.clashes.load(std::memory_order_relaxed);  // mo: relaxed: end
   std::printf("%zu threads, %lu s, %lu calls, %lu clashes, %zu left waiting, %zu rules broken\n",

@@ -6,6 +6,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/patterns/steps.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
@@ -103,7 +104,7 @@ std::string record_of(Claims& claims, Bytes key) {
 
 bool has_memos(Engine& engine, Bytes table_key) {
   bool found = false;
-  REQUIRE(engine.snapshot([&](const Mutation& mutation) {
+  REQUIRE(engine.host().snapshot([&](const Mutation& mutation) {
     const bool is_it = mutation.key == table_key && mutation.claim.has_value();
     found = found || (is_it && !mutation.claim->memos.empty());
   }));
@@ -224,7 +225,7 @@ TEST_CASE("case H: where there is a disk, finished work makes room and is answer
     REQUIRE(done < 100'000);
   }
   CHECK(done > 1000);
-  CHECK(process.engine->spill_due());
+  CHECK(process.engine->host().spill_due());
   CHECK(process.spill().records >= static_cast<std::uint64_t>(done));
   const ClaimOutcome more = claims.claim({.key = "more"});
   CHECK(more.answer == ClaimAnswer::granted);

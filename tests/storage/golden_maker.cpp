@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "storage/archive/archive.hpp"
 #include "storage/log/checkpoint.hpp"
 #include "tests/storage/golden.hpp"
@@ -53,7 +54,7 @@ Status make_tiered(const std::string& directory) {
     if (!set.ok()) return set.error();
   }
   SEMEL_CHECK(storage->drain());
-  SEMEL_CHECK(engine->spill());
+  SEMEL_CHECK(engine->host().spill());
   return Done{};
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/patterns/once.hpp"
 #include "semel/patterns/steps.hpp"
 #include "semel/storage.hpp"
@@ -153,7 +154,7 @@ TEST_CASE("memos: a restart and a spill leave them with their claims",
               }).answer == OnceAnswer::ran);
     }
     REQUIRE(process.storage->drain());
-    REQUIRE(process.engine->spill().value().records > 0);
+    REQUIRE(process.engine->host().spill().value().records > 0);
     CHECK(Steps(orders, "held", held).recall("charge").value() == "held");
   }
   for (const bool drains : {false, true}) {
@@ -195,7 +196,7 @@ TEST_CASE("memos: those of a release before 0.2 become a part of their claims",
       if (process == 2) {
         for (const char* part : {"drained", "undrained"}) use_memos(*opened->engine, part);
       }
-      CHECK(opened->engine->fold_memos().value() == 0);
+      CHECK(fold_memos(*opened->engine).value() == 0);
     }
     if (process == 0) forget_that_memos_are_folded(path);  // and nothing is folded twice
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/storage_tools.hpp"
 #include "storage/archive/archive.hpp"
 #include "storage/log/directory.hpp"
@@ -476,7 +477,7 @@ struct TieredLife {
   void finish(const std::string& key) { REQUIRE(engine->store().set(key, "done").ok()); }
   void spill() {
     REQUIRE(storage->drain());
-    REQUIRE(engine->spill());
+    REQUIRE(engine->host().spill());
   }
   std::unique_ptr<Storage> storage;
   std::unique_ptr<ColdStore> cold;

@@ -14,6 +14,7 @@
 #include "tests/support/catch.hpp"
 
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage_tools.hpp"
 #include "storage/archive/description.hpp"
@@ -298,7 +299,7 @@ TEST_CASE("storage: what a spill has moved is forgotten here, and found there", 
     }
     REQUIRE(engine.store().del("k7").value());
     REQUIRE(storage.drain());
-    const auto spilled = engine.spill();
+    const auto spilled = engine.host().spill();
     REQUIRE(spilled);
     CHECK(spilled->records == 500);  // "one" and all but "k7"
     REQUIRE(engine.store().set("after", "2").ok());
@@ -644,7 +645,7 @@ TEST_CASE("storage: many threads at once, all of it is there", "[storage][race]"
   }
   Process process{directory, clock, Durability::logged};
   CHECK(process.engine->size(0) == thread_count * each);
-  CHECK(process.engine->check_invariants().empty());
+  CHECK(process.engine->host().check_invariants().empty());
 }
 
 TEST_CASE("storage: a second process is refused by name", "[storage]") {

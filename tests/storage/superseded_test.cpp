@@ -9,6 +9,7 @@
 #include <thread>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/rocksdb.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
@@ -195,7 +196,7 @@ TEST_CASE("superseded: not by what was restored beside the log", "[storage]") {
     other.key = "k";
     other.value = "2";
     other.version = process.storage->first_version() + 1'000'000;
-    REQUIRE(process.engine->restore(other));
+    REQUIRE(process.engine->host().restore(other));
     REQUIRE(process.store().get("k").value() == "2");
     REQUIRE(process.storage->drain());
     CHECK(process.storage->stats().mutations_superseded == 0);

@@ -1,4 +1,4 @@
-// ClaimCallback of semel/claims.hpp: holds any callable, as std::function does.
+// semel::Function, of which ClaimCallback is one: holds any callable, as std::function does.
 #include <functional>
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 #include "tests/support/catch.hpp"
 
 #include "semel/claims.hpp"
+#include "semel/function.hpp"
 
 using semel::ClaimAnswer;
 using semel::ClaimCallback;
@@ -83,4 +84,26 @@ TEST_CASE("claim callback: copies call, a moved one is empty, each callable ends
   }
   CHECK(calls.use_count() == 1);
   CHECK(*calls == 4);
+}
+
+TEST_CASE("function: returns a value, an empty one the value's default", "[engine][claims]") {
+  using Length = semel::Function<std::size_t(const std::string&)>;
+  const Length none;
+  CHECK(none == nullptr);
+  CHECK(none("four") == 0);
+  const Length own{[](const std::string& text) { return text.size(); }};
+  CHECK(own("four") == 4);
+  const std::function<std::size_t(const std::string&)> standard = own;
+  CHECK(Length{standard}("four") == 4);
+  CHECK(Length{std::function<std::size_t(const std::string&)>{}} == nullptr);
+  // Into one of another signature: a callable like any other, and an empty one stays empty.
+  const semel::Function<void(const std::string&)> drops{own};
+  CHECK(drops);
+  CHECK(semel::Function<void(const std::string&)>{none} == nullptr);
+}
+
+TEST_CASE("function: takes arguments that only move", "[engine][claims]") {
+  const semel::Function<int(std::unique_ptr<int>)> opened{
+      [](std::unique_ptr<int> number) { return *number; }};
+  CHECK(opened(std::make_unique<int>(7)) == 7);
 }

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "semel/engine_host.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -68,7 +69,7 @@ TEST_CASE("engine: sixteen databases share nothing", "[engine][db]") {
   CHECK(f.read("k", 6) == "in 6");
   CHECK(f.engine->size(limits::db_count) == 0);
   StoreOutcome outcome;
-  f.engine->apply({.verb = Verb::get, .db = limits::db_count, .key = "k"}, outcome);
+  f.engine->host().apply({.verb = Verb::get, .db = limits::db_count, .key = "k"}, outcome);
   CHECK(outcome.error == ErrorCode::db_out_of_range);
   CHECK(broken_rules(*f.engine) == "");
 }
@@ -155,13 +156,13 @@ TEST_CASE("engine: a batch, single calls and calls at a given time give equal an
     std::vector<StoreOp> ops(random() % 100);
     for (StoreOp& op : ops) op = random_op(random, texts);
     const std::span<StoreOutcome> out = std::span{outcomes}.first(ops.size());
-    batch.engine->apply(ops, out);
+    batch.engine->host().apply(ops, out);
     // The clock of `timed` stands still: only the time handed in counts.
     const std::span<StoreOutcome> timed_out = std::span{timed_outcomes}.first(ops.size());
-    timed.engine->apply_at(ops, timed_out, batch.clock.now());
+    timed.engine->host().apply_at(ops, timed_out, batch.clock.now());
     for (std::size_t i = 0; i < ops.size(); ++i) {
       StoreOutcome one;
-      single.engine->apply(ops[i], one);
+      single.engine->host().apply(ops[i], one);
       require_same(one, out[i]);
       require_same(one, timed_out[i]);
     }

@@ -8,6 +8,7 @@
 #include <thread>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/limits.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
@@ -177,7 +178,7 @@ TEST_CASE("hashes: an engine that is given the journal holds the same", "[engine
   const auto again = open_engine({.clock = &bench.clock});
   std::size_t erased = 0;
   bench.journal.replay([&](Ticket, const Mutation& mutation) {
-    CHECK(again->restore(mutation));
+    CHECK(again->host().restore(mutation));
     if (mutation.type != Mutation::Type::erase) return;
     CHECK(mutation.kind == Kind::hash);
     ++erased;
@@ -189,7 +190,8 @@ TEST_CASE("hashes: an engine that is given the journal holds the same", "[engine
   }
   // And the snapshot's way.
   const auto third = open_engine({.clock = &bench.clock});
-  REQUIRE(bench.engine->snapshot([&](const Mutation& put) { CHECK(third->restore(put)); }));
+  REQUIRE(bench.engine->host().snapshot(
+      [&](const Mutation& put) { CHECK(third->host().restore(put)); }));
   CHECK(all_of(*third, "large") == all_of(*bench.engine, "large"));
   CHECK(third->hashes().hincrby("h", "age", 1).value() == 43);
 }
@@ -202,10 +204,10 @@ TEST_CASE("hashes: bytes that are not a hash are not restored", "[engine][hashes
   put.key = "h";
   for (const Bytes wrong : {Bytes{}, Bytes{"\1\1\1\1a", 5}, Bytes{"text"}}) {
     put.value = wrong;
-    CHECK(bench.engine->restore(put).error().code == ErrorCode::storage_damaged);
+    CHECK(bench.engine->host().restore(put).error().code == ErrorCode::storage_damaged);
   }
   put.value = Bytes{"\1\1\1\1ab", 6};
-  REQUIRE(bench.engine->restore(put));
+  REQUIRE(bench.engine->host().restore(put));
   CHECK(all_of(*bench.engine, "h") == Pairs{{"a", "b"}});
 }
 

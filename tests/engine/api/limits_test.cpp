@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "semel/engine_host.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -67,7 +68,7 @@ TEST_CASE("limits: databases 0..db_count - 1 are taken", "[engine][limits]") {
   std::vector<StoreOutcome> outcomes(2);
   const std::vector<StoreOp> ops{{.verb = Verb::get, .db = limits::db_count, .key = "k"},
                                  {.verb = Verb::get, .db = limits::db_count - 1, .key = "k"}};
-  f.engine->apply(ops, outcomes);
+  f.engine->host().apply(ops, outcomes);
   CHECK(outcomes[0].error == ErrorCode::db_out_of_range);
   CHECK(outcomes[1].value == "v");
 }
@@ -87,7 +88,7 @@ TEST_CASE("limits: a batch of batch_max operations is taken", "[engine][limits]"
   std::vector<StoreOp> ops;
   for (const std::string& key : keys) ops.push_back({.verb = Verb::set, .key = key, .value = key});
   std::vector<StoreOutcome> outcomes(ops.size());
-  f.engine->apply(ops, outcomes);
+  f.engine->host().apply(ops, outcomes);
   CHECK(f.engine->size(0) == limits::batch_max);
   CHECK(f.read("65535") == "65535");
 }
@@ -111,7 +112,7 @@ TEST_CASE("limits: a batch of one more than batch_max changes nothing", "[engine
   std::vector<StoreOp> ops(limits::batch_max + 1);
   for (StoreOp& op : ops) op = {.verb = Verb::set, .key = "k", .value = "v"};
   std::vector<StoreOutcome> outcomes(ops.size());
-  f.engine->apply(ops, outcomes);
+  f.engine->host().apply(ops, outcomes);
   CHECK(outcomes.front().error == ErrorCode::too_many_keys);
   CHECK(outcomes.back().error == ErrorCode::too_many_keys);
   CHECK(f.engine->size(0) == 0);

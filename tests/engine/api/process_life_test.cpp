@@ -18,6 +18,7 @@
 #include "tests/support/catch.hpp"
 
 #include "engine/api/engine_impl.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "tests/engine/engine_fixture.hpp"
 #include "tests/support/sanitized.hpp"
@@ -99,9 +100,9 @@ TEST_CASE("process: a static object's destructor may call an engine that lives",
 TEST_CASE("process: a thread does not begin with what an ended one left set",
           "[engine][process][race][attack][fault-18]") {
   EngineFixture f;
-  std::thread{[&] { static_cast<void>(f.engine->set_no_wait(true)); }}.join();
+  std::thread{[&] { static_cast<void>(f.engine->host().set_no_wait(true)); }}.join();
   bool was = true;
-  std::thread{[&] { was = f.engine->set_no_wait(false); }}.join();
+  std::thread{[&] { was = f.engine->host().set_no_wait(false); }}.join();
   CHECK_FALSE(was);
 }
 
@@ -121,11 +122,11 @@ std::vector<std::pair<const char*, bool>> answers_in_child(Engine& engine, Claim
   seen.emplace_back("mget", forked(store.mget(keys)));
   seen.emplace_back("hash", forked(engine.hashes().hget("h", "f")));
   StoreOutcome outcome;
-  engine.apply(StoreOp{.verb = Verb::get, .key = "a"}, outcome);
+  engine.host().apply(StoreOp{.verb = Verb::get, .key = "a"}, outcome);
   seen.emplace_back("apply", outcome.error == ErrorCode::forked);
   seen.emplace_back("section", forked(engine.section({})));
   seen.emplace_back("scan", forked(engine.scan(0, {}, [](const ScanItem&) {})));
-  seen.emplace_back("snapshot", forked(engine.snapshot([](const Mutation&) {})));
+  seen.emplace_back("snapshot", forked(engine.host().snapshot([](const Mutation&) {})));
   seen.emplace_back("swap_db", forked(engine.swap_db(0, 1)));
   seen.emplace_back("confirm", forked(engine.confirm(Durability::memory)));
   seen.emplace_back("claims", forked(engine.claims("other", Policy{})));
@@ -278,7 +279,7 @@ TEST_CASE("process: a visitor that throws ends its scan or snapshot with callbac
   EngineFixture f{reports.options()};
   for (int i = 0; i < 100; ++i) f.put(std::to_string(i), "v");
   int visits = 0;
-  const auto cut = f.engine->snapshot([&](const Mutation&) {
+  const auto cut = f.engine->host().snapshot([&](const Mutation&) {
     if (++visits < 3) return;
     f.put("5", "written meanwhile");  // what the cut holds on to goes back all the same
     throw std::runtime_error{"visitor"};
@@ -294,7 +295,7 @@ TEST_CASE("process: a visitor that throws ends its scan or snapshot with callbac
   CHECK(code_of(scanned) == ErrorCode::callback_threw);
   CHECK(reports.all.size() == 2);
   int records = 0;
-  CHECK(f.engine->snapshot([&](const Mutation&) { ++records; }).has_value());
+  CHECK(f.engine->host().snapshot([&](const Mutation&) { ++records; }).has_value());
   CHECK(records >= 100);
   CHECK(f.put("5", "again"));
   CHECK(broken_rules(*f.engine).empty());
@@ -396,7 +397,7 @@ TEST_CASE("process: a thread stuck in the journal lets others be refused in boun
   journal.go.store(true, std::memory_order_seq_cst);  // mo: seq_cst: a test
   journal.go.notify_all();
   stuck.join();
-  f.engine->quiesce();
+  f.engine->host().quiesce();
   CHECK(f.put("same", value));
 }
 

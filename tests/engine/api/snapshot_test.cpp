@@ -4,6 +4,7 @@
 #include <random>
 #include <thread>
 
+#include "semel/engine_host.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -14,8 +15,8 @@ namespace {
 
 /// Visits every record and puts it into `twin`.
 void copy_into(Engine& from, Engine& twin) {
-  const Status status = from.snapshot([&](const Mutation& mutation) {
-    const Status restored = twin.restore(mutation);
+  const Status status = from.host().snapshot([&](const Mutation& mutation) {
+    const Status restored = twin.host().restore(mutation);
     if (!restored) FAIL_CHECK(restored.error().message());
   });
   REQUIRE(status.has_value());
@@ -79,7 +80,7 @@ TEST_CASE("snapshot: what is replaced, deleted, expired or flushed meanwhile is 
     f.pass(10ms);
     CHECK(f.engine->flush(1).value() > 0);
   };
-  REQUIRE(f.engine->snapshot([&](const Mutation& mutation) {
+  REQUIRE(f.engine->host().snapshot([&](const Mutation& mutation) {
     if (++visits == 2) disturb();  // the first is the map of the databases
     if (mutation.type != Mutation::Type::put) return;
     const Held held{mutation.kind, mutation.due, mutation.version, std::string{mutation.value}};
@@ -95,14 +96,15 @@ TEST_CASE("snapshot: a second one meanwhile is refused, afterwards it is not",
   EngineFixture f;
   REQUIRE(f.put("k", "v"));
   int inner = 0;
-  REQUIRE(f.engine->snapshot([&](const Mutation&) {
+  REQUIRE(f.engine->host().snapshot([&](const Mutation&) {
     // From another thread: a mutex must not be tried by the thread that holds it.
     std::thread{[&] {
-      inner += code_of(f.engine->snapshot([](const Mutation&) {})) == ErrorCode::snapshot_running;
+      inner +=
+          code_of(f.engine->host().snapshot([](const Mutation&) {})) == ErrorCode::snapshot_running;
     }}.join();
   }));
   CHECK(inner == 2);
-  CHECK(f.engine->snapshot([](const Mutation&) {}).has_value());
+  CHECK(f.engine->host().snapshot([](const Mutation&) {}).has_value());
 }
 
 TEST_CASE("snapshot: the memory it held comes back when it ends", "[engine][snapshot][memory]") {
@@ -113,11 +115,11 @@ TEST_CASE("snapshot: the memory it held comes back when it ends", "[engine][snap
   };
   write_all();
   write_all();
-  f.engine->quiesce();
+  f.engine->host().quiesce();
   const std::uint64_t before = f.engine->stats().bytes_used;
   std::uint64_t during = 0;
   int visits = 0;
-  REQUIRE(f.engine->snapshot([&](const Mutation&) {
+  REQUIRE(f.engine->host().snapshot([&](const Mutation&) {
     if (++visits != 2) return;
     write_all();
     during = f.engine->stats().bytes_used;
@@ -166,7 +168,7 @@ TEST_CASE("snapshot: writers that keep a sum find it kept in every cut",
   int cuts = 0;
   while (running.load(std::memory_order_acquire) != 0 || cuts == 0) {
     std::map<std::string, std::int64_t> seen;
-    REQUIRE(f.engine->snapshot([&](const Mutation& mutation) {
+    REQUIRE(f.engine->host().snapshot([&](const Mutation& mutation) {
       if (mutation.type != Mutation::Type::put || mutation.key.substr(0, 5) == "other") return;
       const std::int64_t value = std::stoll(std::string{mutation.value});
       const auto [at, fresh] = seen.insert({std::string{mutation.key}, value});
@@ -204,7 +206,7 @@ TEST_CASE("snapshot: a cut taken while writers go on, with what follows it in th
   copy_into(*f.engine, *twin.engine);
   writer.join();
   f.journal.replay([&](Ticket, const Mutation& mutation) {
-    if (!twin.engine->restore(mutation)) FAIL_CHECK("not restored");
+    if (!twin.engine->host().restore(mutation)) FAIL_CHECK("not restored");
   });
   CHECK(contents_of(*f.engine) == contents_of(*twin.engine));
   CHECK(broken_rules(*twin.engine) == "");
@@ -224,7 +226,7 @@ TEST_CASE("restore: a flush that another thread restores takes everything below 
         put.key = key;
         put.value = "v";
         put.version = static_cast<Version>(i) + 1;
-        if (!f.engine->restore(put)) FAIL_CHECK("not restored");
+        if (!f.engine->host().restore(put)) FAIL_CHECK("not restored");
         if (i == round * 50) begun.store(true, std::memory_order_release);
       }
     }};
@@ -233,7 +235,7 @@ TEST_CASE("restore: a flush that another thread restores takes everything below 
     Mutation flush;
     flush.type = Mutation::Type::flush;
     flush.version = flushed_at;
-    CHECK(f.engine->restore(flush));
+    CHECK(f.engine->host().restore(flush));
     puts.join();
     CHECK(f.engine->store().keys("*").value().empty());
   }

@@ -2,6 +2,7 @@
 // Words: waiter = a claim_or_wait that met a held key; owner = its holder.
 #include <atomic>
 #include <coroutine>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -48,10 +49,10 @@ class LateJournal final : public Journal {
   Ticket append(std::span<const Mutation>) override { return 1; }
   Status wait(Ticket, Durability) override { return Done{}; }
   Ticket newest() const override { return 1; }
-  void when(Ticket, Durability, std::function<void(Status)> then) override {
+  void when(Ticket, Durability, Function<void(Status)> then) override {
     later.push_back(std::move(then));
   }
-  std::vector<std::function<void(Status)>> later;
+  std::vector<Function<void(Status)>> later;
 };
 
 }  // namespace

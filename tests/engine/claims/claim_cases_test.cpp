@@ -8,6 +8,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "tests/engine/claim_bench.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
@@ -179,7 +180,7 @@ TEST_CASE("case E: of callers that race on a dead key one is granted, whatever e
         static_cast<void>(f.put(std::to_string(round) + "/" + std::to_string(i), "v"));
       }
       // mo: relaxed: read after the threads were joined
-      if (round % 10 == 0 && f.engine->snapshot([](const Mutation&) {})) {
+      if (round % 10 == 0 && f.engine->host().snapshot([](const Mutation&) {})) {
         cuts.fetch_add(1, std::memory_order_relaxed);
       }
       round_ends.arrive_and_wait();

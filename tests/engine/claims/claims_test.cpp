@@ -10,6 +10,7 @@
 #include "tests/support/catch.hpp"
 
 #include "engine/api/engine_impl.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/memory_journal.hpp"
 #include "semel/store.hpp"
 
@@ -266,7 +267,7 @@ TEST_CASE("claims: the wheel turns an ended result into its digest, and the key 
   const Epoch epoch = ns.claim({.key = "k"}).epoch;
   const std::string result(100'000, 'r');
   REQUIRE(ns.complete({.key = "k", .epoch = epoch, .payload = result}).answer == OwnerAnswer::ok);
-  f.engine->quiesce();
+  f.engine->host().quiesce();
   const std::uint64_t before = f.engine->stats().bytes_records;
   f.clock.advance(4999ms);
   f.engine->advance();
@@ -274,7 +275,7 @@ TEST_CASE("claims: the wheel turns an ended result into its digest, and the key 
   f.clock.advance(1ms);
   CHECK(ns.claim({.key = "k"}).result_expired);  // dead before the wheel comes by
   f.engine->advance();
-  f.engine->quiesce();
+  f.engine->host().quiesce();
   CHECK(f.engine->stats().bytes_records < before - 90'000);
   CHECK(ns.claim({.key = "k"}).result_expired);
   CHECK(ns.complete({.key = "k", .epoch = epoch, .payload = result}).answer == OwnerAnswer::ok);
@@ -316,7 +317,8 @@ TEST_CASE("case I: restored records give the same answers", "[engine][claims]") 
   REQUIRE(opened);
   Engine& second = **opened;
   Claims again = *second.claims("ns", policy);
-  f.journal.replay([&](Ticket, const Mutation& mutation) { REQUIRE(second.restore(mutation)); });
+  f.journal.replay(
+      [&](Ticket, const Mutation& mutation) { REQUIRE(second.host().restore(mutation)); });
   CHECK(again.claim({.key = "done"}).result == "42");
   const ClaimOutcome held = again.claim({.key = "remote"});
   CHECK(held.answer == ClaimAnswer::in_flight);

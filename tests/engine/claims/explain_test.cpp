@@ -8,6 +8,7 @@
 
 #include "engine/decisions/decision_log.hpp"
 #include "semel/claim.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/limits.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
@@ -274,7 +275,7 @@ TEST_CASE("explain: batches and waits are told as single calls", "[engine][claim
   CHECK(outcomes_of(claims, "c") == "granted");
 
   ClaimAnswer waited = ClaimAnswer::busy;
-  f.engine->set_client("the completing client");
+  f.engine->host().set_client("the completing client");
   static_cast<void>(claims.claim_or_wait({.key = "b", .owner = "waits"}, no_end,
                                          [&](ClaimOutcome&& end) { waited = end.answer; }));
   static_cast<void>(claims.release({.key = "b", .epoch = outcomes[1].epoch}));
@@ -386,9 +387,9 @@ TEST_CASE("explain: labels of any bytes come back as they are", "[engine][claims
   std::string hostile;
   for (int byte = 0; byte < 32; ++byte) hostile.push_back(static_cast<char>(byte));
   hostile.append(limits::owner_label_max - hostile.size(), '\xff');
-  f.engine->set_client(std::string(1000, 'c'));
+  f.engine->host().set_client(std::string(1000, 'c'));
   static_cast<void>(claims.claim({.key = "k", .owner = hostile}));
-  f.engine->set_client({});
+  f.engine->host().set_client({});
   static_cast<void>(claims.claim({.key = "k", .owner = "o"}));
   const auto told = explained(claims, "k");
   CHECK(told[0].owner == hostile);
@@ -438,7 +439,7 @@ TEST_CASE("claim counts: by namespace and outcome, and the rest together",
   static_cast<void>(first.claim({.key = "k"}));
   static_cast<void>(first.claim({.key = "k"}));
   static_cast<void>(first.claim({.key = ""}));  // not valid: no answer of a claim
-  auto counts = f.engine->claim_counts();
+  auto counts = f.engine->host().claim_counts();
   REQUIRE(counts.size() == 1);
   CHECK(counts[0].name == "first");
   CHECK(counts[0].counts[static_cast<std::size_t>(ClaimCount::granted)] == 1);
@@ -450,7 +451,7 @@ TEST_CASE("claim counts: by namespace and outcome, and the rest together",
     Claims each = f.claims("n" + std::to_string(i));
     static_cast<void>(each.claim({.key = "k"}));
   }
-  counts = f.engine->claim_counts();
+  counts = f.engine->host().claim_counts();
   REQUIRE(counts.size() == limits::counted_namespaces_max + 1);
   CHECK(counts.back().name.empty());
   CHECK(counts.back().counts[static_cast<std::size_t>(ClaimCount::granted)] ==
@@ -460,7 +461,8 @@ TEST_CASE("claim counts: by namespace and outcome, and the rest together",
   CHECK(f.engine->drop_namespace("first", DropRule::all).ok());
   Claims again = f.claims("first");
   static_cast<void>(again.claim({.key = "k"}));
-  CHECK(f.engine->claim_counts()[0].counts[static_cast<std::size_t>(ClaimCount::granted)] == 2);
+  CHECK(f.engine->host().claim_counts()[0].counts[static_cast<std::size_t>(ClaimCount::granted)] ==
+        2);
 }
 
 }  // namespace semel::tests

@@ -4,6 +4,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/memory_journal.hpp"
 #include "semel/policies.hpp"
 #include "tests/engine/claim_bench.hpp"
@@ -70,7 +71,7 @@ TEST_CASE("a change to in_doubt survives a restart at each of its mutations",
     const auto restore = [&](auto&& is_wanted) {
       std::size_t at = 0;
       f.journal.replay([&](Ticket, const Mutation& mutation) {
-        if (at++ < cut && is_wanted(mutation.kind)) REQUIRE(next->restore(mutation).ok());
+        if (at++ < cut && is_wanted(mutation.kind)) REQUIRE(next->host().restore(mutation).ok());
       });
     };
     if (run % 2 == 0) {

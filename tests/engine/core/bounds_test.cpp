@@ -3,6 +3,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/policies.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
@@ -58,10 +59,10 @@ TEST_CASE("what is restored with the largest version leaves none",
   mutation.key = "x";
   mutation.value = "v";
   mutation.version = limits::version_max + 1;
-  CHECK(f.engine->restore(mutation).error().code == ErrorCode::storage_damaged);
+  CHECK(f.engine->host().restore(mutation).error().code == ErrorCode::storage_damaged);
   CHECK(ns.claim({.key = "before"}).answer == ClaimAnswer::granted);
   mutation.version = limits::version_max;
-  REQUIRE(f.engine->restore(mutation).ok());
+  REQUIRE(f.engine->host().restore(mutation).ok());
   CHECK(f.read("x") == "v");
   Epoch last = 0;
   for (int i = 0; i < 200; ++i) {  // what a thread had taken before may still serve

@@ -9,6 +9,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 
 namespace semel::tests {
@@ -257,7 +258,7 @@ TEST_CASE("durability: a writer is paced once, before it waits; a reader is not"
   CHECK(journal.trace() == "apw");
   const StoreOp ops[] = {{.verb = Verb::get, .key = "a"}, {.verb = Verb::exists, .key = "x"}};
   StoreOutcome answers[2];
-  engine->apply(ops, answers);
+  engine->host().apply(ops, answers);
   CHECK(journal.trace() == "w");
 
   // Raised for once, it is still not a change of this thread.
@@ -278,7 +279,7 @@ TEST_CASE("durability: at level memory a writer that does not wait is not paced 
   engine->claims("n", Policy{}).value().claim(requests, outcomes);
   const StoreOp ops[] = {{.verb = Verb::set, .key = "b", .value = "2"}};
   StoreOutcome answers[1];
-  engine->apply(ops, answers);
+  engine->host().apply(ops, answers);
   REQUIRE(engine->store().get("a").ok());
   CHECK(journal.trace() == "aaaaaa");  // the namespace among them
 }

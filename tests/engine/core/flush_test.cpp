@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
@@ -95,8 +96,8 @@ TEST_CASE("flush: a snapshot shows what was there at its cut", "[engine][flush][
   for (int i = 0; i < 300; ++i) REQUIRE(f.put("new" + std::to_string(i), "v"));
   std::size_t seen = 0;
   bool flushed = false;
-  REQUIRE(f.engine
-              ->snapshot([&](const Mutation& mutation) {
+  REQUIRE(f.engine->host()
+              .snapshot([&](const Mutation& mutation) {
                 if (mutation.type != Mutation::Type::put) return;
                 CHECK(mutation.key.substr(0, 3) == "new");
                 ++seen;
@@ -184,7 +185,7 @@ TEST_CASE("flush: a journal puts back what a flush has left of it", "[engine][fl
       kept.value = bytes.emplace_back(mutation.value);
     });
     if (backwards) std::reverse(all.begin(), all.end());
-    for (const Mutation& mutation : all) REQUIRE(other.engine->restore(mutation).ok());
+    for (const Mutation& mutation : all) REQUIRE(other.engine->host().restore(mutation).ok());
     CHECK(other.read("old") == "<none>");
     CHECK(other.read("new") == "v");
     CHECK(broken_rules(*other.engine) == "");
@@ -215,7 +216,7 @@ TEST_CASE("flush: beside threads that write, read, claim, sweep and take snapsho
             break;
           }
           case 2:
-            if (lane == 0) static_cast<void>(f.engine->snapshot([](const Mutation&) {}));
+            if (lane == 0) static_cast<void>(f.engine->host().snapshot([](const Mutation&) {}));
             static_cast<void>(f.engine->advance(500));
             break;
           default:

@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
@@ -47,7 +48,7 @@ std::vector<Kept> log_of(const MemoryJournal& journal) {
 
 void replay(const std::vector<Kept>& log, Engine& twin) {
   for (const Kept& kept : log) {
-    const Status status = twin.restore(kept.view());
+    const Status status = twin.host().restore(kept.view());
     if (!status) FAIL_CHECK(status.error().message());
   }
 }
@@ -138,22 +139,23 @@ TEST_CASE("journal: a change is one mutation with its version, a call that chang
     CHECK(log.back().key == "k");
   };
   StoreOutcome outcome;
-  f.engine->apply({.verb = Verb::set, .expiry = Expiry::in(50ms), .key = "k", .value = "v"},
-                  outcome);
+  f.engine->host().apply({.verb = Verb::set, .expiry = Expiry::in(50ms), .key = "k", .value = "v"},
+                         outcome);
   expect(1, outcome.version, Mutation::Type::put);
   CHECK(log_of(f.journal).back().mutation.due == f.clock.now() + 50ms);
   CHECK(log_of(f.journal).back().value == "v");
-  f.engine->apply({.verb = Verb::persist, .key = "k"}, outcome);
+  f.engine->host().apply({.verb = Verb::persist, .key = "k"}, outcome);
   expect(2, outcome.version, Mutation::Type::put);
   CHECK(log_of(f.journal).back().mutation.due == no_end);
   for (const Verb verb :
        {Verb::get, Verb::exists, Verb::strlen, Verb::expire_time, Verb::persist}) {
-    f.engine->apply({.verb = verb, .key = "k"}, outcome);
+    f.engine->host().apply({.verb = verb, .key = "k"}, outcome);
   }
-  f.engine->apply({.verb = Verb::set, .condition = Condition::if_absent, .key = "k"}, outcome);
-  f.engine->apply({.verb = Verb::del, .key = "absent"}, outcome);
+  f.engine->host().apply({.verb = Verb::set, .condition = Condition::if_absent, .key = "k"},
+                         outcome);
+  f.engine->host().apply({.verb = Verb::del, .key = "absent"}, outcome);
   CHECK(f.journal.size() == 2);
-  f.engine->apply({.verb = Verb::del, .key = "k"}, outcome);
+  f.engine->host().apply({.verb = Verb::del, .key = "k"}, outcome);
   expect(3, outcome.version, Mutation::Type::erase);
   // Expiry is not journalled: the mutation's due says it.
   REQUIRE(f.put("k", "v", Expiry::in(1ms)));
@@ -319,7 +321,7 @@ TEST_CASE("journal: of one that is full what frees is accepted, and what adds is
 
   EngineFixture twin;
   f.journal.replay(
-      [&](Ticket, const Mutation& mutation) { REQUIRE(twin.engine->restore(mutation)); });
+      [&](Ticket, const Mutation& mutation) { REQUIRE(twin.engine->host().restore(mutation)); });
   CHECK(contents_of(*f.engine) == contents_of(*twin.engine));
   CHECK(f.engine->flush(std::nullopt).has_value());
   CHECK(f.engine->size(0) == 0);
@@ -365,7 +367,7 @@ TEST_CASE("journal: of one that is full a section is accepted only if all of it 
 TEST_CASE("journal: the larger version stays, whatever comes first", "[engine][journal]") {
   EngineFixture f;
   const auto restore = [&](const Mutation& mutation) {
-    REQUIRE(f.engine->restore(mutation).has_value());
+    REQUIRE(f.engine->host().restore(mutation).has_value());
   };
   restore(put_of("k", "new", 20));
   restore(put_of("k", "old", 10));
@@ -402,18 +404,18 @@ TEST_CASE("journal: an older flush after a newer one brings nothing back", "[eng
   Mutation flush;
   flush.type = Mutation::Type::flush;
   flush.version = 30;
-  REQUIRE(f.engine->restore(put_of("a", "v", 25)).has_value());
-  REQUIRE(f.engine->restore(put_of("b", "v", 35)).has_value());
-  REQUIRE(f.engine->restore(flush).has_value());
+  REQUIRE(f.engine->host().restore(put_of("a", "v", 25)).has_value());
+  REQUIRE(f.engine->host().restore(put_of("b", "v", 35)).has_value());
+  REQUIRE(f.engine->host().restore(flush).has_value());
   flush.version = 10;
-  REQUIRE(f.engine->restore(flush).has_value());
-  REQUIRE(f.engine->restore(put_of("c", "v", 20)).has_value());
+  REQUIRE(f.engine->host().restore(flush).has_value());
+  REQUIRE(f.engine->host().restore(put_of("c", "v", 20)).has_value());
   CHECK(f.read("a") == "<none>");
   CHECK(f.read("b") == "v");
   CHECK(f.read("c") == "<none>");
   flush.db = 1;
   flush.version = 40;
-  REQUIRE(f.engine->restore(flush).has_value());
+  REQUIRE(f.engine->host().restore(flush).has_value());
   CHECK(f.read("b") == "v");  // another database
 }
 
@@ -429,15 +431,15 @@ TEST_CASE("journal: the map of the databases is the newest, of the right size",
   std::string straight = swapped;
   std::swap(swapped[0], swapped[5]);
   map.value = swapped;
-  REQUIRE(f.engine->restore(map).has_value());
+  REQUIRE(f.engine->host().restore(map).has_value());
   CHECK(f.read("k", 5) == "zero");
   map.version = 999;
   map.value = straight;
-  REQUIRE(f.engine->restore(map).has_value());
+  REQUIRE(f.engine->host().restore(map).has_value());
   CHECK(f.read("k", 5) == "zero");
   map.version = 1001;
   map.value = Bytes{straight}.substr(1);
-  CHECK(code_of(f.engine->restore(map)) == ErrorCode::bad_option);
+  CHECK(code_of(f.engine->host().restore(map)) == ErrorCode::bad_option);
   CHECK(f.read("k", 5) == "zero");
 }
 
@@ -448,7 +450,7 @@ TEST_CASE("journal: an engine opened above a version never hands out a smaller o
   Claims ns = f.claims("ns");
   CHECK(ns.claim({.key = "k"}).epoch >= 1'000'000);
   std::thread{[&] { CHECK(ns.claim({.key = "l"}).epoch >= 1'000'000); }}.join();
-  REQUIRE(f.engine->restore(put_of("r", "v", 5'000'000)).has_value());
+  REQUIRE(f.engine->host().restore(put_of("r", "v", 5'000'000)).has_value());
   CHECK(ns.claim({.key = "m"}).epoch >= 1'000'000);
   CHECK(f.store().set("r", "w")->version > 5'000'000);
 }
@@ -457,12 +459,12 @@ TEST_CASE("journal: restore refuses what could not have been written", "[engine]
   EngineFixture f{{.key_bytes_max = 100, .value_bytes_max = 1000}};
   const std::string key(101, 'k');
   const std::string value(3000, 'v');
-  CHECK(code_of(f.engine->restore(put_of(key, "v", 1))) == ErrorCode::key_too_long);
-  CHECK(code_of(f.engine->restore(put_of("", "v", 1))) == ErrorCode::key_empty);
-  CHECK(code_of(f.engine->restore(put_of("k", value, 1))) == ErrorCode::value_too_long);
+  CHECK(code_of(f.engine->host().restore(put_of(key, "v", 1))) == ErrorCode::key_too_long);
+  CHECK(code_of(f.engine->host().restore(put_of("", "v", 1))) == ErrorCode::key_empty);
+  CHECK(code_of(f.engine->host().restore(put_of("k", value, 1))) == ErrorCode::value_too_long);
   Mutation elsewhere = put_of("k", "v", 1);
   elsewhere.db = limits::db_count;
-  CHECK(code_of(f.engine->restore(elsewhere)) == ErrorCode::db_out_of_range);
+  CHECK(code_of(f.engine->host().restore(elsewhere)) == ErrorCode::db_out_of_range);
   CHECK(contents_of(*f.engine).empty());
 }
 

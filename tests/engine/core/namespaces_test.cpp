@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/core/namespace_terms.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -25,7 +26,7 @@ std::vector<std::string> listed(Engine& engine, std::size_t count) {
   std::vector<std::string> names;
   std::uint64_t cursor = 0;
   do {
-    const auto next = engine.list_namespaces(
+    const auto next = engine.host().list_namespaces(
         cursor, count, [&](Bytes name, const Policy&) { names.emplace_back(name); });
     REQUIRE(next.ok());
     cursor = *next;
@@ -79,7 +80,7 @@ std::vector<std::string> terms_of(Engine& engine) {
 
 void replay(const std::vector<Kept>& log, Engine& twin) {
   for (const Kept& kept : log) {
-    const Status status = twin.restore(kept.view());
+    const Status status = twin.host().restore(kept.view());
     if (!status) FAIL_CHECK(status.error().message());
   }
 }
@@ -137,10 +138,11 @@ TEST_CASE("namespaces: a list shows one that stays exactly once, whatever comes 
   std::uint64_t cursor = 0;
   std::size_t round = 0;
   do {
-    const auto next = f.engine->list_namespaces(cursor, 7, [&](Bytes name, const Policy& policy) {
-      CHECK(policy.lease == Policy{}.lease);
-      seen.emplace(name);
-    });
+    const auto next =
+        f.engine->host().list_namespaces(cursor, 7, [&](Bytes name, const Policy& policy) {
+          CHECK(policy.lease == Policy{}.lease);
+          seen.emplace(name);
+        });
     REQUIRE(next.ok());
     cursor = *next;
     if (round < 5) {  // behind and before the cursor
@@ -152,7 +154,7 @@ TEST_CASE("namespaces: a list shows one that stays exactly once, whatever comes 
   } while (cursor != 0);
   for (std::size_t i = 10; i < 90; ++i) CHECK(seen.count(nth(i)) == 1);
   const auto refused = [&](std::size_t count) {
-    return code_of(f.engine->list_namespaces(0, count, [](Bytes, const Policy&) {}));
+    return code_of(f.engine->host().list_namespaces(0, count, [](Bytes, const Policy&) {}));
   };
   CHECK(refused(0) == ErrorCode::bad_option);
   CHECK(refused(limits::namespace_list_max) == ErrorCode::ok);
@@ -449,8 +451,8 @@ TEST_CASE("namespaces: a snapshot holds them", "[engine][claims][namespaces][sna
   EngineFixture f;
   for (std::size_t i = 0; i < 1'000; ++i) static_cast<void>(f.claims(nth(i), {.lease = 7ms}));
   EngineFixture twin;
-  REQUIRE(f.engine->snapshot([&](const Mutation& mutation) {
-    if (!twin.engine->restore(mutation)) FAIL_CHECK("a mutation is not taken");
+  REQUIRE(f.engine->host().snapshot([&](const Mutation& mutation) {
+    if (!twin.engine->host().restore(mutation)) FAIL_CHECK("a mutation is not taken");
   }));
   CHECK(terms_of(*twin.engine) == terms_of(*f.engine));
 }
@@ -480,7 +482,7 @@ TEST_CASE("namespaces: terms that cannot be read are refused, not guessed",
     mutation.version = 7;
     mutation.key = name;
     mutation.value = value;
-    return code_of(f.engine->restore(mutation));
+    return code_of(f.engine->host().restore(mutation));
   };
   for (std::size_t size = 0; size < good.size(); ++size) {
     CHECK(restored("jobs", Bytes{good}.substr(0, size)) == ErrorCode::storage_damaged);

@@ -4,6 +4,7 @@
 #include <thread>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
@@ -87,7 +88,7 @@ TEST_CASE("section: flush and exchange of databases inside it", "[engine][sectio
   }
   CHECK(**zero.get("k") == "fresh");
   CHECK_FALSE(*one.exists("k"));
-  CHECK(engine->check_invariants().empty());
+  CHECK(engine->host().check_invariants().empty());
 }
 
 TEST_CASE("section: a waiter gets its claim when the section has ended", "[engine][section]") {
@@ -125,23 +126,23 @@ TEST_CASE("section: a no_wait thread does not wait for one that takes long",
     CHECK(has_ended.load(std::memory_order_acquire));
   }};
   std::thread no_wait{[&] {
-    CHECK_FALSE(engine->set_no_wait(true));
+    CHECK_FALSE(engine->host().set_no_wait(true));
     StoreOutcome outcome;
-    engine->apply({.verb = Verb::get, .key = "k"}, outcome);
+    engine->host().apply({.verb = Verb::get, .key = "k"}, outcome);
     CHECK(outcome.error == ErrorCode::section_held);
     CHECK(engine->store().get("k").error().code == ErrorCode::section_held);
     CHECK(engine->store().keys("*").error().code == ErrorCode::section_held);
     const KeyRef key[] = {{0, "k"}};
     CHECK(engine->section(key).error().code == ErrorCode::section_held);
     CHECK(engine->section({}).error().code == ErrorCode::section_held);
-    CHECK(engine->set_no_wait(false));
+    CHECK(engine->host().set_no_wait(false));
   }};
   section->yield();
   no_wait.join();
   // What ends meanwhile is swept later.
   clock.advance(10ms);
   std::thread sweep{[&] {
-    static_cast<void>(engine->set_no_wait(true));
+    static_cast<void>(engine->host().set_no_wait(true));
     static_cast<void>(engine->advance());
   }};
   sweep.join();

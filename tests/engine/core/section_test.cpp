@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/api/engine_impl.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -163,7 +164,7 @@ TEST_CASE("section: a flush beside readers that look at records without admissio
   }
   ends.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
   sweeper.join();
-  CHECK(f.engine->check_invariants().empty());
+  CHECK(f.engine->host().check_invariants().empty());
 }
 
 TEST_CASE("section: databases swapped by others never leave a key uncovered",
@@ -344,7 +345,7 @@ TEST_CASE("section: sections, expiry, snapshots, scans, sizes and subscribers ne
             static_cast<void>(f.engine->size(0));
             break;
           case 4:
-            static_cast<void>(f.engine->snapshot([](const Mutation&) {}));
+            static_cast<void>(f.engine->host().snapshot([](const Mutation&) {}));
             break;
           case 5:
             static_cast<void>(
@@ -354,7 +355,7 @@ TEST_CASE("section: sections, expiry, snapshots, scans, sizes and subscribers ne
             f.engine->unsubscribe_expired(f.engine->subscribe_expired([](const ExpiredEvent&) {}));
             break;
           case 7:
-            f.engine->quiesce();
+            f.engine->host().quiesce();
             break;
           default:
             for (int n = 0; n < 200; ++n) {

@@ -7,6 +7,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 
 namespace semel::tests {
@@ -46,7 +47,7 @@ struct JournaledEngine {
   }
   [[nodiscard]] bool superseded(Bytes key, Version version, Timestamp keep_until) const {
     const HeldMutation held{.db = 0, .key = key, .version = version, .keep_until = keep_until};
-    return engine->superseded({&held, 1}) == 1;
+    return engine->host().superseded({&held, 1}) == 1;
   }
   /// The same, asked by another thread.
   [[nodiscard]] bool superseded_elsewhere(Version version, Timestamp keep_until) const {
@@ -135,7 +136,7 @@ TEST_CASE("superseded: each of sixteen keys is answered in its own bit", "[engin
   std::vector<std::string> keys;
   std::vector<HeldMutation> held;
   std::uint32_t wanted = 0;
-  for (std::uint32_t i = 0; i < Engine::superseded_max; ++i)
+  for (std::uint32_t i = 0; i < EngineHost::superseded_max; ++i)
     keys.push_back("k" + std::to_string(i));
   for (std::uint32_t i = 0; i < keys.size(); ++i) {
     REQUIRE(f.engine->store().set(keys[i], "1").ok());
@@ -144,7 +145,7 @@ TEST_CASE("superseded: each of sixteen keys is answered in its own bit", "[engin
     REQUIRE(f.engine->store().set(keys[i], "2").ok());
     wanted |= std::uint32_t{1} << i;
   }
-  CHECK(f.engine->superseded(held) == wanted);
+  CHECK(f.engine->host().superseded(held) == wanted);
 }
 
 }  // namespace semel::tests

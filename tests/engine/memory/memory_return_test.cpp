@@ -9,6 +9,7 @@
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/time/ttl_wheel.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -262,7 +263,7 @@ TEST_CASE("memory: records move beside readers, writers and sections, which do n
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   threads.emplace_back([&] {
-    while (!over.load(std::memory_order_relaxed)) static_cast<void>(f.engine->compact());
+    while (!over.load(std::memory_order_relaxed)) static_cast<void>(f.engine->host().compact());
   });
   threads.emplace_back([&] {
     for (int round = 0; round < 6; ++round) {

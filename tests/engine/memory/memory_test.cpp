@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "engine/api/engine_impl.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/engine/engine_fixture.hpp"
 #include "tests/support/emulated.hpp"
 #include "tests/support/sanitized.hpp"
@@ -101,7 +102,7 @@ TEST_CASE("memory: the limit holds when every other small record goes", "[engine
   EngineFixture f{{.memory_bytes = 16 * mib}};
   const std::size_t count = fill(f, "");
   for (std::size_t i = 0; i < count; i += 2) REQUIRE(*f.store().del(key_of(i)));
-  f.engine->quiesce();
+  f.engine->host().quiesce();
   CHECK(f.engine->stats().bytes_used <= 16 * mib);
   CHECK(broken_rules(*f.engine) == "");
 }

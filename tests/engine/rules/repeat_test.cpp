@@ -15,6 +15,7 @@
 #include "engine/rules/claim_rules.hpp"
 #include "engine/rules/string_rules.hpp"
 #include "engine/table/entry.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
@@ -228,7 +229,7 @@ TEST_CASE("repeat oracle: of claims it answers what decide_claim() answers, and 
   CHECK(finished > answered);
 }
 
-TEST_CASE("repeat oracle: the typed calls of the store answer as Engine::apply does",
+TEST_CASE("repeat oracle: the typed calls of the store answer as EngineHost::apply does",
           "[engine][rules]") {
   semel::tests::EngineFixture f;
   Store store = f.engine->store();
@@ -244,7 +245,7 @@ TEST_CASE("repeat oracle: the typed calls of the store answer as Engine::apply d
   for (const Bytes key : {"string", "empty", "large", "timed", "hash", "jobs:claim", "none"}) {
     INFO("key " << key);
     StoreOutcome applied;
-    f.engine->apply({.verb = Verb::get, .key = key}, applied);
+    f.engine->host().apply({.verb = Verb::get, .key = key}, applied);
     const auto got = store.get(key);
     REQUIRE(got.ok() == (applied.error == ErrorCode::ok));
     if (!got.ok()) {
@@ -254,12 +255,12 @@ TEST_CASE("repeat oracle: the typed calls of the store answer as Engine::apply d
     }
     if (key == "none") continue;  // the next two would make it
     for (const bool get : {false, true}) {
-      f.engine->apply({.verb = Verb::set,
-                       .condition = Condition::if_absent,
-                       .get = get,
-                       .key = key,
-                       .value = "new"},
-                      applied);
+      f.engine->host().apply({.verb = Verb::set,
+                              .condition = Condition::if_absent,
+                              .get = get,
+                              .key = key,
+                              .value = "new"},
+                             applied);
       const auto set = store.set(key, "new", {.condition = Condition::if_absent, .get = get});
       REQUIRE(set.ok() == (applied.error == ErrorCode::ok));
       if (!set.ok()) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "semel/engine_host.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -166,7 +167,7 @@ TEST_CASE("time: SET PX and every other call with a ttl counts it from after the
     const StoreOp ops[] = {{.verb = Verb::set, .expiry = px, .key = "other", .value = "v"},
                            {.verb = Verb::set, .expiry = px, .key = "k", .value = "v"}};
     StoreOutcome outcomes[2];
-    late.engine->apply(ops, outcomes);
+    late.engine->host().apply(ops, outcomes);
   });
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("time: a batch at a given time keeps to it, also after a wait",
   const Timestamp given = late.clock.now();
   const StoreOp op{.verb = Verb::set, .expiry = Expiry::in(500ms), .key = "k", .value = "v"};
   StoreOutcome outcome;
-  late.run([&] { late.engine->apply_at({&op, 1}, {&outcome, 1}, given); });
+  late.run([&] { late.engine->host().apply_at({&op, 1}, {&outcome, 1}, given); });
   CHECK(late.ttl("k") == 100ms);
 }
 

@@ -9,6 +9,7 @@
 #include "tests/support/catch.hpp"
 
 #include "net/node/connection.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "tests/lua_compat/script_replies.hpp"
 #include "tests/support/raw_client.hpp"
@@ -300,7 +301,7 @@ class Comparison {
         net::plan_native(call, shape, sha, op, plan) == net::ArgumentError::none) {
       ++planned;
       StoreOutcome outcome;
-      ours_.engine->apply(op, outcome);
+      ours_.engine->host().apply(op, outcome);
       net::answer_native(call, plan, op, outcome);
       return true;
     }

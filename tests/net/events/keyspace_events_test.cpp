@@ -1,6 +1,8 @@
 // Keyspace events: those of every command, in their order, and those of ends.
 //
 // Words: a *client* is a connection; the *listener* is the one that subscribes to events.
+#include <functional>
+
 #include "net/events/keyspace_events.hpp"
 
 #include "tests/support/catch.hpp"

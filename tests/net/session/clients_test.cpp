@@ -22,10 +22,10 @@ class SlowJournal final : public Journal {
   [[nodiscard]] Ticket append(std::span<const Mutation>) override { return ++last_; }
   [[nodiscard]] Status wait(Ticket, Durability) override { return Done{}; }
   [[nodiscard]] Ticket newest() const override { return last_; }
-  void when(Ticket, Durability, std::function<void(Status)> then) override {
+  void when(Ticket, Durability, Function<void(Status)> then) override {
     waiting.push_back(std::move(then));
   }
-  std::vector<std::function<void(Status)>> waiting;
+  std::vector<Function<void(Status)>> waiting;
 
  private:
   Ticket last_ = 0;

@@ -17,6 +17,7 @@
 #include <new>
 #include <thread>
 
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "semel/policies.hpp"
 #include "semel/store.hpp"
@@ -75,14 +76,15 @@ Setting::Setting(bool journalled) {
 }
 
 std::string what_is_wrong_with(Engine& engine, Claims& claims) {
-  for (const std::string& rule : engine.check_invariants()) return rule;
+  for (const std::string& rule : engine.host().check_invariants()) return rule;
   Store store = engine.store();
   if (!store.set("afterwards", long_text).has_value()) return "set no longer works";
   if (claims.claim({.key = "afterwards"}).answer != ClaimAnswer::granted) {
     return "claim no longer works";
   }
   if (!engine.section({}).has_value()) return "section no longer works";
-  if (!engine.snapshot([](const Mutation&) {}).has_value()) return "snapshot no longer works";
+  if (!engine.host().snapshot([](const Mutation&) {}).has_value())
+    return "snapshot no longer works";
   return {};
 }
 
@@ -95,7 +97,7 @@ std::string Setting::what_is_wrong() {
     // After all leases have ended, waiters are granted in turn.
     return "no waiter was promoted";
   }
-  for (const std::string& rule : engine->check_invariants()) return rule;
+  for (const std::string& rule : engine->host().check_invariants()) return rule;
   return {};
 }
 

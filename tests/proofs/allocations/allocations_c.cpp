@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "bindings/c/handles.hpp"
 #include "semel.h"

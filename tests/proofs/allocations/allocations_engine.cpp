@@ -1,6 +1,8 @@
 // The calls of the engine itself, for the proof of failing allocations.
 #include <array>
+#include <functional>
 
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "semel/store.hpp"
 #include "tests/proofs/allocations/allocations.hpp"
@@ -43,7 +45,8 @@ void add_store(Calls& calls) {
   add("hash get", [](Setting& s) { return of(s.engine->hashes().hget("hash", "f")); });
   add("apply", [](Setting& s) {
     StoreOutcome outcome;
-    s.engine->apply(StoreOp{.verb = Verb::set, .key = long_key, .value = long_text}, outcome);
+    s.engine->host().apply(StoreOp{.verb = Verb::set, .key = long_key, .value = long_text},
+                           outcome);
     return of(outcome.error);
   });
   add("section", [](Setting& s) {
@@ -55,7 +58,7 @@ void add_store(Calls& calls) {
     return section->commit() ? of(error) : Answer::refused;
   });
   add("scan", [](Setting& s) { return of(s.engine->scan(0, {.count = 50}, [](const auto&) {})); });
-  add("snapshot", [](Setting& s) { return of(s.engine->snapshot([](const Mutation&) {})); });
+  add("snapshot", [](Setting& s) { return of(s.engine->host().snapshot([](const Mutation&) {})); });
   add("swap_db", [](Setting& s) { return of(s.engine->swap_db(3, 4)); });
   add("flush", [](Setting& s) { return of(s.engine->flush(std::nullopt)); });
   add("size", [](Setting& s) {

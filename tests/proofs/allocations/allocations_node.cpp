@@ -10,6 +10,7 @@
 #include "net/node/node.hpp"
 #include "net/server/server.hpp"
 #include "net/server/session.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/proofs/allocations/allocations.hpp"
 #include "tests/proofs/allocations/failing_new.hpp"
 #include "tests/support/socket.hpp"
@@ -69,7 +70,7 @@ class Served final : public Subject {
     client->connection.end();
     client->has_ended = true;
     node->tick();
-    for (const std::string& rule : engine->check_invariants()) return rule;
+    for (const std::string& rule : engine->host().check_invariants()) return rule;
     Client next{*node, *batch};
     next.send(bytes_of({{"SET", "afterwards", "v"},
                         {"GET", "afterwards"},
@@ -82,7 +83,7 @@ class Served final : public Subject {
       return "the next client was answered " + next.replies;
     }
     if (next.replies.find("granted") == std::string::npos) return "a claim was not granted";
-    for (const std::string& rule : engine->check_invariants()) return rule;
+    for (const std::string& rule : engine->host().check_invariants()) return rule;
     return {};
   }
 

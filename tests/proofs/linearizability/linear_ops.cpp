@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "semel/engine_host.hpp"
 #include "tests/proofs/linearizability/linear_run.hpp"
 
 namespace semel::proofs {
@@ -120,7 +121,7 @@ void Worker::do_store() {
   StoreStep step;
   step.call = some_store_call(object, key);
   Call call = begin();
-  round_.engine_->apply(step.call.view(), step.seen);
+  round_.engine_->host().apply(step.call.view(), step.seen);
   end(call);
   call.steps.push_back({key, std::move(step)});
   keep(at, std::move(call));
@@ -140,7 +141,7 @@ void Worker::do_batch() {
   std::vector<StoreOutcome> outcomes(steps.size());
   const Call whole = begin();
   Call last;
-  round_.engine_->apply(ops, outcomes);
+  round_.engine_->host().apply(ops, outcomes);
   end(last);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     // A moment of return of its own for each, drawn late: that only widens the span.

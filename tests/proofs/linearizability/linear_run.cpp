@@ -1,4 +1,5 @@
 #include "tests/proofs/linearizability/linear_run.hpp"
+#include "semel/engine_host.hpp"
 
 #include <array>
 #include <latch>
@@ -129,7 +130,7 @@ void LinearRound::tick_while_working() {
     clock_values_.push_back(now());
     if (random.chance(2, 3)) static_cast<void>(engine_->advance(random.between(1, 2'000)));
     // Records move under their readers and writers, as far as no snapshot runs.
-    if (random.chance(1, 2)) static_cast<void>(engine_->compact());
+    if (random.chance(1, 2)) static_cast<void>(engine_->host().compact());
   }
 }
 
@@ -141,14 +142,15 @@ void LinearRound::grow_while_working() {
   for (std::uint64_t i = 0; is_working(); ++i) {
     const std::string key = "other " + std::to_string(i % others_max);
     const bool ends = random.chance(1, 3);
-    engine_->apply({.verb = Verb::set,
-                    .expiry = ends ? Expiry::in(Millis{random.between(1, 30)}) : Expiry::clear(),
-                    .key = key,
-                    .value = "filler"},
-                   outcome);
+    engine_->host().apply(
+        {.verb = Verb::set,
+         .expiry = ends ? Expiry::in(Millis{random.between(1, 30)}) : Expiry::clear(),
+         .key = key,
+         .value = "filler"},
+        outcome);
     if (random.chance(1, 3)) {
       const std::string old = "other " + std::to_string(random.below(others_max));
-      engine_->apply({.verb = Verb::del, .key = old}, outcome);
+      engine_->host().apply({.verb = Verb::del, .key = old}, outcome);
     }
   }
 }
@@ -175,7 +177,7 @@ void LinearRound::read_snapshot(std::vector<Recorded>& recorded) {
   begun.invoked = moment();
   begun.clock_before = now();
   bool twice_differs = false;
-  const Status status = engine_->snapshot([&](const Mutation& mutation) {
+  const Status status = engine_->host().snapshot([&](const Mutation& mutation) {
     if (mutation.type != Mutation::Type::put || mutation.key.substr(0, 6) == "other ") return;
     const Shown one{true, mutation.kind, to_ms(mutation.due), mutation.version,
                     std::string{mutation.value}};
@@ -248,7 +250,7 @@ void LinearRound::check_all(RoundResult& result) {
         "object " + std::to_string(i) + " (" + objects_[i].keys[0] + "): " + verdict.report;
   }
   if (!result.right) return;
-  const std::vector<std::string> broken = engine_->check_invariants();
+  const std::vector<std::string> broken = engine_->host().check_invariants();
   if (broken.empty()) return;
   result.right = false;
   result.report = "invariant: " + broken.front();

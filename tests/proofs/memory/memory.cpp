@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/engine_host.hpp"
 #include "tests/proofs/arguments.hpp"
 #include "tests/proofs/memory/memory_scene.hpp"
 
@@ -31,7 +32,7 @@ int play(const NamedScene& named, std::uint64_t seed, bool is_long) {
   Scene scene{seed, is_long};
   named.play(scene);
   scene.look_now();
-  const std::vector<std::string> broken = scene.engine().check_invariants();
+  const std::vector<std::string> broken = scene.engine().host().check_invariants();
   if (!broken.empty()) scene.expect(false, broken.front());
   scene.close();
   const std::chrono::duration<double> took = clock.now() - begun;

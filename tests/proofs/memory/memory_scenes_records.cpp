@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/engine_host.hpp"
 #include "tests/proofs/memory/memory_scene.hpp"
 
 namespace semel::proofs {
@@ -205,7 +206,7 @@ void snapshots(Scene& scene) {
   for (std::size_t i = 0; i < count; ++i) static_cast<void>(scene.store().set(key_of(i), "first"));
   for (int round = 0; round < 4; ++round) {
     std::size_t seen = 0;
-    const Status shown = scene.engine().snapshot([&](const Mutation&) {
+    const Status shown = scene.engine().host().snapshot([&](const Mutation&) {
       // A slow reader: records are replaced and end meanwhile.
       const std::string key = key_of(scene.random().below(count));
       static_cast<void>(scene.store().set(key, std::string(scene.random().below(300), 'w')));
@@ -235,7 +236,7 @@ void put_back(Scene& scene) {
     mutation.version = i + 1;
     mutation.due = mutation.keep_until =
         scene.engine().now() + Millis{static_cast<std::int64_t>(i % 30) + 1};
-    static_cast<void>(scene.engine().restore(mutation));
+    static_cast<void>(scene.engine().host().restore(mutation));
     if (i % 1'000 == 0) scene.pass(Millis{1});
     scene.look();
   }

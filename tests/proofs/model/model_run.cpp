@@ -1,4 +1,5 @@
 #include "tests/proofs/model/model_run.hpp"
+#include "semel/engine_host.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -160,7 +161,7 @@ void ModelRun::do_advance() {
   }
   if (random_.chance(1, 4)) {
     note("compact");
-    static_cast<void>(engine_->compact());
+    static_cast<void>(engine_->host().compact());
     return;
   }
   note("advance to the end");

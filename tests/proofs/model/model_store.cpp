@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "semel/engine_host.hpp"
 #include "tests/proofs/model/model_run.hpp"
 
 namespace semel::proofs {
@@ -196,7 +197,7 @@ void ModelRun::judge_store(const StoreCall& call, const StoreOutcome& seen) {
 void ModelRun::do_store() {
   const StoreCall call = some_store_call();
   StoreOutcome outcome;
-  engine_->apply(call.view(), outcome);
+  engine_->host().apply(call.view(), outcome);
   judge_store(call, outcome);
 }
 
@@ -207,9 +208,9 @@ void ModelRun::do_store_batch() {
   for (const StoreCall& call : calls) ops.push_back(call.view());
   std::vector<StoreOutcome> outcomes(calls.size());
   if (random_.chance(1, 2)) {
-    engine_->apply(ops, outcomes);
+    engine_->host().apply(ops, outcomes);
   } else {
-    engine_->apply_at(ops, outcomes, clock_.now());
+    engine_->host().apply_at(ops, outcomes, clock_.now());
   }
   for (std::size_t i = 0; i < calls.size() && !failed_; ++i) judge_store(calls[i], outcomes[i]);
   operations_ += calls.size() - 1;

@@ -1,6 +1,7 @@
 // The model proof's looks at everything, and the operations on everything.
 #include <algorithm>
 
+#include "semel/engine_host.hpp"
 #include "tests/proofs/model/model_run.hpp"
 
 namespace semel::proofs {
@@ -118,8 +119,8 @@ void ModelRun::compare_snapshot() {
   options.shard_count = 1U << random_.below(4);
   auto second = Engine::open(options);
   if (!second) return fail("a second engine does not open");
-  const Status status = engine_->snapshot([&](const Mutation& mutation) {
-    if (!(*second)->restore(mutation)) fail("restore of a snapshot record is refused");
+  const Status status = engine_->host().snapshot([&](const Mutation& mutation) {
+    if (!(*second)->host().restore(mutation)) fail("restore of a snapshot record is refused");
   });
   expect(status.has_value(), "a snapshot is refused");
   if (!failed_) compare_with(**second, "snapshot restored", false);
@@ -133,7 +134,7 @@ void ModelRun::compare_new_version(Engine& engine) {
     for (const auto& [key, here] : db) largest = std::max(largest, here.version);
   }
   StoreOutcome outcome;
-  engine.apply({.verb = Verb::set, .key = "a new key of a restored engine"}, outcome);
+  engine.host().apply({.verb = Verb::set, .key = "a new key of a restored engine"}, outcome);
   expect(outcome.version > largest, "a restored engine hands out an old version");
 }
 
@@ -150,14 +151,15 @@ void ModelRun::compare_replay() {
   auto second = Engine::open(options);
   if (!second) return fail("a second engine does not open");
   for (const Kept& one : kept) {
-    if (!(*second)->restore(one.view())) return fail("restore of a journal record is refused");
+    if (!(*second)->host().restore(one.view()))
+      return fail("restore of a journal record is refused");
   }
   compare_with(**second, "journal replayed in random order", false);
   if (!failed_) compare_new_version(**second);
 }
 
 void ModelRun::verify() {
-  const std::vector<std::string> broken = engine_->check_invariants();
+  const std::vector<std::string> broken = engine_->host().check_invariants();
   if (!broken.empty()) fail("invariant: " + broken.front());
 }
 

@@ -1,5 +1,6 @@
 // What a simulation does in an order of its own: by chance alone it would hardly ever happen.
 #include <algorithm>
+#include <functional>
 
 #include "tests/replication/core/simulated_node.hpp"
 #include "tests/replication/core/simulation.hpp"

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "semel/engine_host.hpp"
 #include "tests/replication/state/canonical.hpp"
 #include "tests/replication/state/commands.hpp"
 #include "tests/support/catch.hpp"
@@ -76,7 +77,7 @@ Status read(const std::string& path, StateMachine& into, SnapshotFront* front = 
         if (front != nullptr) *front = found;
         return into.restore(found.state);
       },
-      [&](std::span<const Mutation> some) { return into.engine().restore(some); });
+      [&](std::span<const Mutation> some) { return into.engine().host().restore(some); });
 }
 
 std::string bytes_of_file(const std::string& path) {

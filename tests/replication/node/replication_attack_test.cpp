@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "semel/claims.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "semel/limits.hpp"
 #include "semel/store.hpp"
@@ -59,7 +60,7 @@ std::vector<std::function<bool()>> calls_of(Engine& engine, Claims& claims) {
           ops[i] = {.verb = i % 2 == 0 ? Verb::set : Verb::get, .key = "batch", .value = "1"};
         }
         std::vector<StoreOutcome> outcomes(ops.size());
-        engine.apply(ops, outcomes);
+        engine.host().apply(ops, outcomes);
         return outcomes.back().error != ErrorCode::ok;
       },
       [&] { return !engine.store().set("a", "b").ok(); },

@@ -5,6 +5,7 @@
 
 #include "replication/state/fields.hpp"
 #include "replication/state/library_fields.hpp"
+#include "semel/engine_host.hpp"
 
 namespace semel::tests {
 
@@ -100,7 +101,7 @@ Result<std::unique_ptr<StateMachine>> copy_of(StateMachine& replica, const Optio
   SEMEL_CHECK(replica.snapshot(
       [&](const replication::ReplicaState& state) { restored = copy->restore(state); },
       [&](const Mutation& mutation) {
-        if (restored) restored = copy->engine().restore(mutation);
+        if (restored) restored = copy->engine().host().restore(mutation);
       }));
   if (!restored) return restored.error();
   return copy;

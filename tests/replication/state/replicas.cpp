@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "semel/engine_host.hpp"
 #include "semel/store.hpp"
 #include "tests/proofs/arguments.hpp"
 #include "tests/replication/state/canonical.hpp"
@@ -171,7 +172,7 @@ void Replicas::disturb(StateMachine& replica, std::uint64_t seed) {
         engine.advance(random.between(1, 10'000));
         break;
       case 1:
-        if (random.chance(1, 50)) engine.compact();
+        if (random.chance(1, 50)) engine.host().compact();
         break;
       case 2:
         if (engine.store().set("k1", "not by the log").ok()) find("a write of its own was taken");

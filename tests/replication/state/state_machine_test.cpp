@@ -12,6 +12,7 @@
 
 #include "replication/state/fields.hpp"
 #include "semel/claims.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "semel/store.hpp"
 #include "tests/replication/state/canonical.hpp"
@@ -346,7 +347,7 @@ TEST_CASE("replica: whatever an entry asks for, a replica answers, or stops and 
     unix_ms += static_cast<std::int64_t>(random.below(100));
   }
   CHECK(applied > 5'000);
-  CHECK(made->engine().check_invariants().empty());
+  CHECK(made->engine().host().check_invariants().empty());
 }
 
 TEST_CASE("replica: a command that no replica could read is refused before it is proposed",

@@ -1,6 +1,7 @@
 // Checksums of whole files: the one of new files, and that of files of earlier releases.
 #include <xxhash.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include "tests/support/catch.hpp"

@@ -1,6 +1,7 @@
 // Where a backup goes: another disk, a place that may not be written, one with a half backup in it;
 // and what its list says of the cold store. A file of its own: see backup_killed_test.cpp.
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/storage/backup/backup_fixture.hpp"
 #include "tests/support/child.hpp"
 
@@ -124,7 +125,7 @@ TEST_CASE("backup: to another disk it is copied, with its cold store", "[storage
   }
   const ManualClock clock;
   TieredProcess process{directory, clock};
-  REQUIRE(process.engine->spill());
+  REQUIRE(process.engine->host().spill());
   const auto report = process.storage->backup(beside.of("one"));
   if (!report) FAIL(report.error().message());
   CHECK(report->bytes_linked == 0);
@@ -143,7 +144,7 @@ TEST_CASE("backup: its list names the files of the cold store, spilled to or not
   const std::string to = directory.of("one");
   {
     TieredProcess process{directory, clock};
-    if (spills) REQUIRE(process.engine->spill());
+    if (spills) REQUIRE(process.engine->host().spill());
     REQUIRE(process.storage->backup(to));
   }
   const std::vector<std::string> names = cold_files_of(to);

@@ -9,6 +9,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "storage/cold/cold_store.hpp"
 #include "tests/storage/directory.hpp"
@@ -99,7 +100,7 @@ struct ColdLife {
     engine = *std::move(opened);
   }
   SpillReport spill() {
-    auto done = engine->spill();
+    auto done = engine->host().spill();
     if (!done) FAIL(done.error().message());
     return *done;
   }
@@ -108,7 +109,7 @@ struct ColdLife {
   }
   [[nodiscard]] std::string broken() {
     std::string all;
-    for (const std::string& rule : engine->check_invariants()) all.append(rule).append("\n");
+    for (const std::string& rule : engine->host().check_invariants()) all.append(rule).append("\n");
     return all;
   }
 

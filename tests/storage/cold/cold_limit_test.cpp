@@ -10,6 +10,7 @@
 #include "tests/support/catch.hpp"
 
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
 #include "tests/storage/directory.hpp"
@@ -56,7 +57,7 @@ struct TieredLife {
     for (int attempt = 0; attempt < 1'000; ++attempt) {
       const auto set = engine->store().set(key, key + value, {.expiry = Expiry::in(1h)});
       if (set.ok()) return;
-      static_cast<void>(engine->spill());  // or its own thread does
+      static_cast<void>(engine->host().spill());  // or its own thread does
     }
     end_child(4, "not set: " + key);
   }

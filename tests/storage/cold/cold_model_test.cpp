@@ -4,6 +4,7 @@
 #include <random>
 
 #include "engine/api/engine_impl.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/storage/cold/cold_fixture.hpp"
 
 namespace semel::tests {
@@ -81,7 +82,7 @@ class Twins {
     life_ = std::make_unique<ColdLife>(directory_, clock_, &journal_,
                                        Options{.shard_count = 2, .first_version = first_version});
     journal_.replay([this](const Mutation& mutation) {
-      REQUIRE(life_->engine->restore(mutation).has_value());
+      REQUIRE(life_->engine->host().restore(mutation).has_value());
     });
     names_ = life_->engine->claims("n", policy_).value();
   }
@@ -138,8 +139,8 @@ class Twins {
     op.value = op.operand = value;
     StoreOutcome mine;
     StoreOutcome other;
-    life_->engine->apply(op, mine);
-    oracle_->apply(op, other);
+    life_->engine->host().apply(op, mine);
+    oracle_->host().apply(op, other);
     INFO("verb " << static_cast<int>(op.verb) << " key " << key << " db " << int{op.db});
     check(mine, other);
   }
@@ -157,8 +158,8 @@ class Twins {
     }
     std::vector<StoreOutcome> mine(ops.size());
     std::vector<StoreOutcome> other(ops.size());
-    life_->engine->apply(ops, mine);
-    oracle_->apply(ops, other);
+    life_->engine->host().apply(ops, mine);
+    oracle_->host().apply(ops, other);
     for (std::size_t i = 0; i < ops.size(); ++i) check(mine[i], other[i]);
   }
 
@@ -313,7 +314,7 @@ class Twins {
   static std::map<std::pair<int, std::string>, std::pair<Version, std::string>> snapshot_of(
       Engine& engine) {
     std::map<std::pair<int, std::string>, std::pair<Version, std::string>> all;
-    const Status done = engine.snapshot([&](const Mutation& mutation) {
+    const Status done = engine.host().snapshot([&](const Mutation& mutation) {
       if (mutation.type == Mutation::Type::db_map) return;
       if (mutation.kind == Kind::name_space) return;  // each declares it when it first needs it
       auto& best = all[{mutation.db, std::string{mutation.key}}];

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/storage_tools.hpp"
 #include "storage/cold/cold_bond.hpp"
 #include "tests/storage/repair/tool_fixture.hpp"
@@ -74,7 +75,7 @@ struct Tiered {
   }
   void spill() {
     if (const Status drained = storage->drain(); !drained) FAIL(drained.error().message());
-    const auto done = engine->spill();
+    const auto done = engine->host().spill();
     if (!done) FAIL(done.error().message());
   }
 
@@ -111,7 +112,7 @@ TEST_CASE("tiered: no spill makes void what recovery has not put back yet",
     Tiered spilling;
     setup.progress = [&](const RecoveryProgress&) {
       if (spiller.joinable()) return;
-      spiller = std::thread{[&] { static_cast<void>(spilling.engine->spill()); }};
+      spiller = std::thread{[&] { static_cast<void>(spilling.engine->host().spill()); }};
     };
     const Status opened = spilling.open(setup, clock);
     REQUIRE(spiller.joinable());
@@ -442,7 +443,7 @@ TEST_CASE("tiered: a backup beside spills and writers has every record and no ha
     }};
     std::thread spiller{[&] {
       while (!stops.load(std::memory_order_relaxed)) {  // mo: relaxed: a wish
-        if (!life.engine->spill()) return;
+        if (!life.engine->host().spill()) return;
       }
     }};
     for (int i = 0; i < 8; ++i) {

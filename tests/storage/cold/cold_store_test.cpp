@@ -9,6 +9,7 @@
 
 #include "engine/api/engine_impl.hpp"
 
+#include "semel/engine_host.hpp"
 #include "tests/storage/cold/cold_fixture.hpp"
 
 namespace semel::tests {
@@ -379,7 +380,7 @@ TEST_CASE("cold: where the disk takes no spill, nothing is forgotten and memory 
   ColdLife process{on.directory, on.clock, nullptr, {}, on.env.get()};
   fill(*process.engine, 2'000);
   on.disk->writes_fail.store(true, std::memory_order_seq_cst);  // mo: [broken_disk.fails]
-  const auto failed = process.engine->spill();
+  const auto failed = process.engine->host().spill();
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().code == ErrorCode::storage_failed);
   CHECK(process.engine->stats().records == 2'000);
@@ -392,7 +393,7 @@ TEST_CASE("cold: where the disk takes no spill, nothing is forgotten and memory 
     CHECK(set.error().code == ErrorCode::memory_full);
     break;
   }
-  CHECK(process.engine->spill_due());
+  CHECK(process.engine->host().spill_due());
   on.disk->writes_fail.store(false, std::memory_order_seq_cst);  // mo: [broken_disk.fails]
   CHECK(process.spill().records == static_cast<std::uint64_t>(2'000 + stored));
   CHECK(process.engine->store().set("more at last", "1").has_value());
@@ -417,7 +418,7 @@ TEST_CASE("cold: an engine that is full of filters refuses spills, and is opened
         continue;
       }
       REQUIRE(stored.error().code == ErrorCode::memory_full);
-      const auto spilled = process.engine->spill();
+      const auto spilled = process.engine->host().spill();
       if (!spilled) last = spilled.error().code;
     }
     // Refused, and nothing is forgotten.
@@ -448,7 +449,7 @@ TEST_CASE("cold: few records that lie everywhere make room without a spill",
   }
   const std::string large(3'000, 'v');  // of another size: what was freed serves it all the same
   for (int i = 0; i < 100; ++i) REQUIRE(store.set("large" + std::to_string(i), large).has_value());
-  CHECK_FALSE(process.engine->spill_due());
+  CHECK_FALSE(process.engine->host().spill_due());
 }
 
 TEST_CASE("cold: a crash between writing a part and removing its records loses and doubles nothing",
@@ -477,7 +478,7 @@ TEST_CASE("cold: a crash between writing a part and removing its records loses a
   CHECK_FALSE(std::filesystem::exists(directory.path() + "/db/cold-99.part"));
   CHECK(process.cold.store->stats().records == 500);
   journal.replay([&](Ticket, const Mutation& mutation) {
-    REQUIRE(process.engine->restore(mutation).has_value());
+    REQUIRE(process.engine->host().restore(mutation).has_value());
   });
   CHECK(process.read("key1") == "newer");
   CHECK(process.read("key2") == "<none>");
@@ -508,7 +509,7 @@ TEST_CASE("cold: a journal may forget what a spill has put on disk, and what sta
   int replayed = 0;
   journal.replay([&](const Mutation& mutation) {
     ++replayed;
-    REQUIRE(process.engine->restore(mutation).has_value());
+    REQUIRE(process.engine->host().restore(mutation).has_value());
   });
   CHECK(replayed == 3);  // the namespace, the claim and the delete marker
   CHECK(process.read("key5") == "<none>");

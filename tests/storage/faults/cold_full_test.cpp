@@ -3,6 +3,7 @@
 #include <string>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "tests/storage/faults/failing_disk.hpp"
 #include "tests/storage/faults/scratch.hpp"
@@ -71,19 +72,19 @@ TEST_CASE("cold: a spill that met a full disk is made up for when there is space
     auto world = open_world(options, clock, Durability::logged, Joins::no, cold);
     REQUIRE(world);
     fill(*world, "a");
-    REQUIRE(world->engine->spill());
+    REQUIRE(world->engine->host().spill());
     fill(*world, "b");
     const std::size_t files = files_in(cold);
     disk.fail_after(failing.after);
     for (int i = 0; i < 20; ++i) {
-      CHECK_FALSE(world->engine->spill());
+      CHECK_FALSE(world->engine->host().spill());
       if (i % 8 != 0) continue;
       CHECK(count(*world, "a") == keys_each);
       CHECK(count(*world, "b") == keys_each);
     }
     CHECK(files_in(cold) <= files + 41);  // two small ones an attempt, and no part
     disk.heal();
-    const auto spilled = world->engine->spill();
+    const auto spilled = world->engine->host().spill();
     if (!spilled) FAIL(spilled.error().message());
     CHECK(spilled->records >= keys_each);
     CHECK(files_in(cold) <= files + 10);
@@ -95,7 +96,7 @@ TEST_CASE("cold: a spill that met a full disk is made up for when there is space
   CHECK(count(*world, "a") == keys_each);
   CHECK(count(*world, "b") == keys_each);
   fill(*world, "c");
-  CHECK(world->engine->spill());
+  CHECK(world->engine->host().spill());
 }
 
 TEST_CASE("cold: nothing is begun where there is no space for a part", "[storage][faults][cold]") {
@@ -111,7 +112,7 @@ TEST_CASE("cold: nothing is begun where there is no space for a part", "[storage
   const std::size_t files = files_in(scratch / "cold");
   disk.be_full(true);
   for (int i = 0; i < 3; ++i) {
-    const auto refused = world->engine->spill();
+    const auto refused = world->engine->host().spill();
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::storage_failed);
     CHECK(refused.error().detail.find("no space") != std::string::npos);
@@ -119,7 +120,7 @@ TEST_CASE("cold: nothing is begun where there is no space for a part", "[storage
   CHECK(files_in(scratch / "cold") == files);
   CHECK(count(*world, "a") == keys_each);
   disk.be_full(false);
-  REQUIRE(world->engine->spill());
+  REQUIRE(world->engine->host().spill());
   CHECK(count(*world, "a") == keys_each);
 }
 

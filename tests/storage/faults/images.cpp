@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "semel/engine_host.hpp"
 #include "tests/proofs/arguments.hpp"
 #include "tests/storage/faults/backups.hpp"
 #include "tests/storage/faults/interrupted_starts.hpp"
@@ -306,7 +307,7 @@ void Images::judge_backups(const Life& life) {
 void Images::spill(Life& life) {
   life.is_spilling.store(true, std::memory_order_relaxed);  // mo: relaxed: a figure
   const std::uint64_t before = life.world->cold->stats().generations;
-  const auto done = life.world->engine->spill();
+  const auto done = life.world->engine->host().spill();
   total_.dropped += before + 1 - std::min(before + 1, life.world->cold->stats().generations);
   life.is_spilling.store(false, std::memory_order_relaxed);  // mo: as above
   ++total_.spills;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "semel/engine_host.hpp"
 #include "tests/proofs/random.hpp"
 #include "tests/storage/boot_disk.hpp"
 #include "tests/storage/faults/power_disk.hpp"
@@ -127,7 +128,7 @@ Status fill(StartedProcess& process, int number) {
                                                  {.expiry = Expiry::in(1'000h)});
     if (set.ok()) return Done{};
     why = set.error();
-    static_cast<void>(process.engine->spill());  // or its own thread does
+    static_cast<void>(process.engine->host().spill());  // or its own thread does
   }
   return why;
 }
@@ -250,7 +251,7 @@ Result<StartSubject> new_subject(const std::string& directory, bool has_cold) {
     SEMEL_TRY(process, open_process(directory, clock, disk, {true, has_cold}));
     SEMEL_CHECK(hold_some(process, 0));
     SEMEL_CHECK(process.storage->drain());
-    if (has_cold) SEMEL_CHECK(process.engine->spill());
+    if (has_cold) SEMEL_CHECK(process.engine->host().spill());
     clock.advance(lock_lease / 4);
     SEMEL_CHECK(hold_some(process, holds_each));
   }

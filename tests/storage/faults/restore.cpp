@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "semel/engine_host.hpp"
 #include "semel/storage_tools.hpp"
 #include "tests/proofs/arguments.hpp"
 #include "tests/storage/boot_disk.hpp"
@@ -253,7 +254,7 @@ void Restores::spill(World& world) {
   if (world.cold == nullptr || !random_.chance(1, 3)) return;
   // What is drained may become void.
   if (random_.chance(1, 2) && !world.storage->drain()) fail("drain");
-  const auto done = world.engine->spill();
+  const auto done = world.engine->host().spill();
   ++total_.spills;
   // What is finished never ends, so the generations of long lines of copies are used up.
   if (done || done.error().detail.find("generations") != std::string::npos) return;

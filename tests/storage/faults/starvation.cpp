@@ -27,6 +27,7 @@
 #include <thread>
 
 #include "semel/cold_directory.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/rocksdb.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
@@ -172,7 +173,7 @@ class Work {
  private:
   void spill_once() {
     static_cast<void>(pthread_setname_np(pthread_self(), "semel:spill"));
-    static_cast<void>(world_.engine->spill());
+    static_cast<void>(world_.engine->host().spill());
   }
 
   World& world_;
@@ -197,7 +198,7 @@ int judge(World& world, const Work& work, const Ledger& ledger) {
     return complain("it failed for another reason: " + world.storage->stats().trouble);
   }
   if (!failed && !world.engine->confirm(Durability::synced)) return complain("it does not sync");
-  if (!failed && world.cold != nullptr && !world.engine->spill()) failed = true;
+  if (!failed && world.cold != nullptr && !world.engine->host().spill()) failed = true;
   // mo: relaxed: a count
   const auto called = [&] {
     return std::atomic_ref{const_cast<int&>(ledger.called_back)}.load(std::memory_order_relaxed);

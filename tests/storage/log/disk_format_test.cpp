@@ -6,6 +6,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "storage/log/log_scan.hpp"
 #include "storage/log/mutation_codec.hpp"
@@ -132,13 +133,13 @@ TEST_CASE("disk format: the mutation of the page is a hash", "[storage][disk_for
   // What an engine makes of it, and makes itself.
   auto engine = Engine::open({});
   REQUIRE(engine);
-  REQUIRE((*engine)->restore(mutation));
+  REQUIRE((*engine)->host().restore(mutation));
   CHECK((*engine)->hashes().hkeys("user:7").value() == std::vector<std::string>{"name", "age"});
   CHECK((*engine)->hashes().hvals("user:7").value() == std::vector<std::string>{"Ann", "41"});
   const FieldValue pairs[] = {{"name", "Ann"}, {"age", "41"}};
   REQUIRE((*engine)->hashes().hset("other", pairs).ok());
   std::string made;
-  REQUIRE((*engine)->snapshot([&](const Mutation& put) {
+  REQUIRE((*engine)->host().snapshot([&](const Mutation& put) {
     if (put.key == "other") made = put.value;
   }));
   CHECK(made == mutation.value);
@@ -166,7 +167,7 @@ TEST_CASE("disk format: the namespace of the page is one", "[storage][disk_forma
   MemoryJournal journal;
   auto engine = Engine::open({.journal = &journal});
   REQUIRE(engine);
-  REQUIRE((*engine)->restore(mutation));
+  REQUIRE((*engine)->host().restore(mutation));
   CHECK((*engine)->claims("orders", orders).has_value());
   Policy other = orders;
   other.db = 2;

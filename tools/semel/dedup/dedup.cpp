@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "semel/engine_host.hpp"
 #include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/units.hpp"
 
@@ -243,8 +244,8 @@ Status Dedup::flush_batch() {
   std::size_t judged = 0;
   while (judged < batch_size_) {
     const std::size_t count = batch_size_ - judged;
-    engine_.apply(std::span<const StoreOp>{&ops_[judged], count},
-                  std::span<StoreOutcome>{&outcomes_[judged], count});
+    engine_.host().apply(std::span<const StoreOp>{&ops_[judged], count},
+                         std::span<StoreOutcome>{&outcomes_[judged], count});
     while (judged < batch_size_ && outcomes_[judged].error == ErrorCode::ok) emit(judged++);
     if (judged == batch_size_) break;
     SEMEL_CHECK(retry(judged));
@@ -279,14 +280,14 @@ Status Dedup::retry(std::size_t index) {
       undo.verb = Verb::del;
       undo.key = ops_[i].key;
       StoreOutcome undone;
-      engine_.apply(undo, undone);
+      engine_.host().apply(undo, undone);
     }
     if (options_.window) {
       while (engine_.advance() == 0) {
       }
-      engine_.quiesce();
+      engine_.host().quiesce();
     }
-    engine_.apply(ops_[index], outcomes_[index]);
+    engine_.host().apply(ops_[index], outcomes_[index]);
   }
   const ErrorCode error = outcomes_[index].error;
   if (error == ErrorCode::ok) return Done{};

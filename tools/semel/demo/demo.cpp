@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "semel/engine_host.hpp"
 #include "semel/version.hpp"
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
@@ -30,8 +31,8 @@ void print(const std::string& text) {
 }
 
 void expect_sound(Story& story, const char* name, Engine& engine) {
-  engine.quiesce();
-  const std::vector<std::string> broken = engine.check_invariants();
+  engine.host().quiesce();
+  const std::vector<std::string> broken = engine.host().check_invariants();
   story.expect(broken.empty(),
                fmt::format("{}: every record, slot and timer of the table is accounted for{}", name,
                            broken.empty() ? "" : "; broken: " + broken.front()));

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "semel/engine_host.hpp"
 #include "semel/store.hpp"
 #include "tools/semel/demo/demo.hpp"
 #include "tools/semel/shared/units.hpp"
@@ -43,7 +44,7 @@ void show_set_nx_get_px(Story& story, Store& store, ManualClock& clock) {
 void sweep(Engine& engine) {
   while (engine.advance() == 0) {
   }
-  engine.quiesce();
+  engine.host().quiesce();
 }
 
 void show_expiry(Story& story, Engine& engine, Store& store, ManualClock& clock) {

@@ -6,6 +6,7 @@
 #include "net/cluster/group.hpp"
 #include "net/commands/command.hpp"
 #include "net/handlers/info.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/limits.hpp"
 
 namespace semel::tool {
@@ -117,7 +118,7 @@ void fill_metrics(net::Node& node, const net::Server& server, const NodeStorage&
   fill_clients(node, server, values);
   fill_commands(node.stats.totals(), values);
   values.engine = node.engine().stats();
-  values.claims = node.engine().claim_counts();
+  values.claims = node.engine().host().claim_counts();
   fill_databases(node.engine(), values);
   values.storage = storage.stats();
   if (node.services().group != nullptr) fill_group(*node.services().group, values);

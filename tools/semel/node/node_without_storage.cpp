@@ -1,4 +1,6 @@
 // Built without a storage.
+#include <functional>
+
 #include "tools/semel/node/node_storage.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
