@@ -8,14 +8,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace semel::tests {
+namespace {
+
+constexpr int not_installed = 127;  // the exit code of a process that could not become it
+
+}  // namespace
 
 std::unique_ptr<RedisServer> RedisServer::start(const std::vector<std::string>& arguments) {
+  is_missing_ = false;
   std::unique_ptr<RedisServer> server{new RedisServer};
   std::error_code error;
   std::string pattern =
@@ -61,7 +67,7 @@ bool RedisServer::spawn(const std::vector<std::string>& arguments) {
     ::dup2(log[1], STDOUT_FILENO);
     ::dup2(log[1], STDERR_FILENO);
     ::execvp(argv[0], argv.data());
-    ::_exit(127);
+    ::_exit(not_installed);
   }
   ::close(log[1]);
   log_ = log[0];
@@ -78,24 +84,30 @@ bool RedisServer::wait_until_ready() {
     if (::poll(&waiting, 1, patience_ms) <= 0) return false;
     char buffer[4096];
     const ssize_t got = ::read(log_, buffer, sizeof(buffer));
-    if (got <= 0) return false;  // not installed, or it ended
-    seen.append(buffer, static_cast<std::size_t>(got));
-    const std::size_t at = seen.find(version);
-    met_other_version_ = at != std::string::npos && at + version.size() < seen.size() &&
-                         seen[at + version.size()] != '7';
-    if (met_other_version_) {
-      std::fputs("SKIPPED: redis-server is not of version 7\n", stderr);
+    if (got <= 0) {
+      is_missing_ = wait_for_end() == not_installed;
       return false;
     }
+    seen.append(buffer, static_cast<std::size_t>(got));
+    const std::size_t at = seen.find(version);
+    is_missing_ = at != std::string::npos && at + version.size() < seen.size() &&
+                  seen[at + version.size()] != '7';
+    if (is_missing_) return false;
   }
   return true;
+}
+
+/// Its exit code.
+int RedisServer::wait_for_end() {
+  int status = 0;
+  ::waitpid(std::exchange(pid_, -1), &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 RedisServer::~RedisServer() {
   if (pid_ > 0) {
     ::kill(pid_, SIGKILL);
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
+    static_cast<void>(wait_for_end());
   }
   if (log_ >= 0) ::close(log_);
   std::error_code ignored;

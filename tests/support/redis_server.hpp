@@ -16,8 +16,8 @@ class RedisServer {
   [[nodiscard]] static std::unique_ptr<RedisServer> start(
       const std::vector<std::string>& arguments = {});
 
-  /// Whether the last start() met another version, which is no fault of this machine.
-  [[nodiscard]] static bool met_other_version() noexcept { return met_other_version_; }
+  /// Whether the last start() found none, or one of another version: no fault of this machine.
+  [[nodiscard]] static bool is_missing() noexcept { return is_missing_; }
 
   /// Ends the process and removes its directory. If the test dies first, the process ends with it.
   ~RedisServer();
@@ -30,8 +30,9 @@ class RedisServer {
   RedisServer() = default;
   [[nodiscard]] bool spawn(const std::vector<std::string>& arguments);
   [[nodiscard]] bool wait_until_ready();
+  int wait_for_end();
 
-  static inline bool met_other_version_ = false;
+  static inline bool is_missing_ = false;
   std::string directory_;
   std::string socket_path_;
   pid_t pid_ = -1;

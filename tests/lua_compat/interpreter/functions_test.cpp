@@ -2,7 +2,7 @@
 #include "tests/support/catch.hpp"
 
 #include "tests/lua_compat/forwarding_host.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 
 namespace semel::tests {
 namespace {
@@ -75,12 +75,9 @@ std::string after_error(const std::string& reply) {
 }  // namespace
 
 TEST_CASE("functions: loading and calling are redis-server's", "[lua][function][differential]") {
-  const auto server = RedisServer::start();
-  const auto second = RedisServer::start();
-  if (server == nullptr || second == nullptr) {
-    WARN("skipped: there is no redis-server");
-    return;
-  }
+  const auto server = redis_or_skip();
+  if (!server) return;
+  const auto second = redis_or_skip();
   RawClient client{server->socket_path()};
   ForwardingHost host{second->socket_path()};
   RawClient keys_of_second{second->socket_path()};

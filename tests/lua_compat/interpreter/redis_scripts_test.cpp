@@ -7,7 +7,7 @@
 #include "tests/support/catch.hpp"
 
 #include "tests/lua_compat/forwarding_host.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 
 namespace semel::tests {
 namespace {
@@ -79,12 +79,9 @@ class Comparison {
 }  // namespace
 
 TEST_CASE("scripts: replies and errors are redis-server's", "[lua][script][differential]") {
-  const auto server = RedisServer::start();
-  const auto second = RedisServer::start();
-  if (server == nullptr || second == nullptr) {
-    WARN("skipped: there is no redis-server");
-    return;
-  }
+  const auto server = redis_or_skip();
+  if (!server) return;
+  const auto second = redis_or_skip();
   const std::vector<std::string> scripts = scripts_of(SEMEL_LUA_SCRIPTS);
   REQUIRE(scripts.size() > 150);
   for (const net::Resp dialect : {net::Resp::two, net::Resp::three}) {

@@ -8,7 +8,7 @@
 
 #include "tests/lua_compat/lua_fixture.hpp"
 #include "tests/lua_compat/matcher/random_expressions.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 #include "tests/support/resp_client.hpp"
 
 namespace semel::tests {
@@ -31,11 +31,8 @@ const char* name_of(Library library) {
 }  // namespace
 
 TEST_CASE("libraries: a redis-server evaluates random expressions to the same", "[lua][redis]") {
-  const auto server = RedisServer::start();
-  if (!server) {
-    WARN("skipped: redis-server cannot be started");
-    return;
-  }
+  const auto server = redis_or_skip();
+  if (!server) return;
   RespClient theirs{server->socket_path()};
   LuaFixture ours;
   const auto seed = Catch::rngSeed();

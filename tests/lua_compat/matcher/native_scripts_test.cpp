@@ -13,7 +13,7 @@
 #include "semel/semel.hpp"
 #include "tests/lua_compat/script_replies.hpp"
 #include "tests/support/raw_client.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 #include "tests/support/resp_client.hpp"
 
 namespace semel::tests {
@@ -321,11 +321,8 @@ class Comparison {
 }  // namespace
 
 TEST_CASE("known scripts: without Lua they do what a redis-server does by them", "[lua][redis]") {
-  const auto server = RedisServer::start();
-  if (!server) {
-    WARN("skipped: redis-server cannot be started");
-    return;
-  }
+  const auto server = redis_or_skip();
+  if (!server) return;
   Comparison beside{server->socket_path(), Catch::rngSeed()};
   for (int round = 0; round < 12; ++round) {
     for (const Text& text : texts()) beside.run(text);

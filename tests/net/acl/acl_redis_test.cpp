@@ -16,7 +16,7 @@
 #include "net/resp/text.hpp"
 #include "tests/net/conversation.hpp"
 #include "tests/support/raw_client.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 #include "tests/support/resp_client.hpp"
 
 namespace semel::tests {
@@ -384,16 +384,10 @@ class Generator {
 
 const Words with_admin{"--user", "admin", "on", "nopass", "~*", "&*", "+@all"};
 
-std::unique_ptr<RedisServer> server_or_warning(const Words& arguments = with_admin) {
-  auto server = RedisServer::start(arguments);
-  if (!server) WARN("skipped: redis-server cannot be started");
-  return server;
-}
-
 }  // namespace
 
 TEST_CASE("acl: a redis-server answers the same to random rules", "[net][acl][redis]") {
-  const auto server = server_or_warning();
+  const auto server = redis_or_skip(with_admin);
   if (!server) return;
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
@@ -423,7 +417,7 @@ TEST_CASE("acl: a redis-server answers the same to random rules", "[net][acl][re
 }
 
 TEST_CASE("acl: a redis-server has the same commands in each category", "[net][acl][redis]") {
-  const auto server = server_or_warning();
+  const auto server = redis_or_skip(with_admin);
   if (!server) return;
   Pair pair{*server};
   for (const std::string_view category : acl_categories) {
@@ -439,7 +433,7 @@ TEST_CASE("acl: a redis-server has the same commands in each category", "[net][a
 }
 
 TEST_CASE("acl: a redis-server logs in and refuses with the same texts", "[net][acl][redis]") {
-  const auto server = server_or_warning();
+  const auto server = redis_or_skip(with_admin);
   if (!server) return;
   Pair pair{*server};
   const auto same = [&](const Words& words) { CHECK(pair.difference(words) == ""); };
@@ -509,7 +503,7 @@ TEST_CASE("acl: a redis-server says the same about an aclfile", "[net][acl][redi
   const std::string admin = "user admin on nopass ~* &* +@all\n";
   put(admin + "user default on nopass ~* &* +@all\n");
   {
-    const auto server = server_or_warning({"--aclfile", file});
+    const auto server = redis_or_skip({"--aclfile", file});
     if (server) {
       struct Case {
         std::string text;

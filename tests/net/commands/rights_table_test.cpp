@@ -11,7 +11,7 @@
 #include "net/resp/text.hpp"
 #include "tests/net/conversation.hpp"
 #include "tests/support/raw_client.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 
 namespace semel::tests {
 namespace {
@@ -278,12 +278,8 @@ TEST_CASE("rights: they follow from the words that COMMAND GETKEYSANDFLAGS shows
 
 TEST_CASE("rights: keys, flags and verdicts are those of redis-server",
           "[net][acl][redis][attack][fault-3]") {
-  const auto server = RedisServer::start();
-  if (RedisServer::met_other_version()) {
-    WARN("skipped: this redis-server is not version 7");
-    return;
-  }
-  if (server == nullptr) FAIL("redis-server cannot be started");
+  const auto server = redis_or_skip();
+  if (!server) return;
   RawClient theirs{server->socket_path()};
   Conversation f;
   const std::vector<Words> users{{"ACL", "SETUSER", "w", "+@all", "%W~*", "&*"},

@@ -1,4 +1,4 @@
-// MULTI, EXEC, DISCARD, WATCH: beside a redis-server, and where there is none to compare with.
+// MULTI, EXEC, DISCARD, WATCH, where a redis-server cannot show what is right.
 #include <memory>
 #include <string>
 #include <thread>
@@ -8,9 +8,7 @@
 #include "net/node/connection.hpp"
 #include "semel/memory_journal.hpp"
 #include "semel/semel.hpp"
-#include "tests/net/random_requests.hpp"
-#include "tests/support/raw_client.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/resp.hpp"
 
 namespace semel::tests {
 namespace {
@@ -38,76 +36,7 @@ struct TransactionFixture {
   std::vector<std::unique_ptr<net::Connection>> connections;
 };
 
-const std::vector<Words> steps{{"MULTI"},
-                               {"MULTI"},
-                               {"EXEC"},
-                               {"EXEC"},
-                               {"EXEC"},
-                               {"DISCARD"},
-                               {"WATCH", "K"},
-                               {"WATCH", "K", "K"},
-                               {"WATCH"},
-                               {"UNWATCH"},
-                               {"SET", "K", "1"},
-                               {"SET", "K", "2", "NX"},
-                               {"SET", "K", "3", "XX"},
-                               {"GET", "K"},
-                               {"INCR", "K"},
-                               {"APPEND", "K", "x"},
-                               {"DEL", "K"},
-                               {"DEL", "K", "K"},
-                               {"MSET", "K", "1", "K", "2"},
-                               {"MSETNX", "K", "1", "K", "2"},
-                               {"RENAME", "K", "K"},
-                               {"COPY", "K", "K"},
-                               {"EXPIRE", "K", "1000"},
-                               {"PERSIST", "K"},
-                               {"EXPIRE", "K", "-1"},
-                               {"SELECT", "0"},
-                               {"SELECT", "1"},
-                               {"SELECT", "99"},
-                               {"SWAPDB", "0", "1"},
-                               {"FLUSHDB"},
-                               {"FLUSHALL"},
-                               {"GET"},
-                               {"EXEC", "more"},
-                               {"nothing"},
-                               {"PING"}};
-
-const RandomRequests::Profile profile{.forms = steps, .kinds = {{'K', {"k0", "k1", "k2"}}}};
-
 }  // namespace
-
-TEST_CASE("transactions: a redis-server answers three clients the same", "[net][redis]") {
-  const auto server = RedisServer::start();
-  if (!server) {
-    WARN("skipped: redis-server cannot be started");
-    return;
-  }
-  RandomRequests requests{Catch::rngSeed(), profile};
-  constexpr std::size_t clients = 3;
-  for (int round = 0; round < 40; ++round) {
-    TransactionFixture ours{clients};
-    std::vector<std::unique_ptr<RawClient>> theirs;
-    for (std::size_t i = 0; i < clients; ++i) {
-      theirs.push_back(std::make_unique<RawClient>(server->socket_path()));
-    }
-    static_cast<void>(theirs[0]->call({"FLUSHALL"}));
-    std::string story;
-    for (int i = 0; i < 300; ++i) {
-      const std::size_t client = requests.below(clients);
-      const Words words = requests.next();
-      story += std::to_string(client) + ":";
-      for (const std::string& word : words) story += " " + word;
-      story += "\n";
-      // The marker would be queued: what is between MULTI and EXEC is compared without one.
-      const std::string reply = ours.call(client, words);
-      const std::string expected = theirs[client]->talk(request_bytes(words), reply.size());
-      INFO(story);
-      REQUIRE(reply == expected);
-    }
-  }
-}
 
 TEST_CASE("transactions: one group leaves for the journal", "[net]") {
   MemoryJournal journal;

@@ -14,7 +14,7 @@
 
 #include "net/settings/setting_limits.hpp"
 #include "net/settings/settings.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 #include "tests/support/resp_client.hpp"
 
 namespace semel::tests {
@@ -335,12 +335,8 @@ const std::set<std::string> not_asked{
 
 TEST_CASE("settings: whatever redis-server's CONFIG GET knows is known, with the same default",
           "[net][config][redis]") {
-  const auto server = RedisServer::start();
-  if (RedisServer::met_other_version()) {
-    WARN("skipped: this redis-server is not version 7");
-    return;
-  }
-  REQUIRE(server);
+  const auto server = redis_or_skip();
+  if (!server) return;
   RespClient client{server->socket_path()};
   const RespValue all = client.call({"CONFIG", "GET", "*"});
   REQUIRE(all.items.size() > 300);
@@ -421,12 +417,8 @@ struct Vocabulary {
 }  // namespace
 
 TEST_CASE("settings: CONFIG SET answers as redis-server does", "[net][config][redis]") {
-  const auto server = RedisServer::start();
-  if (RedisServer::met_other_version()) {
-    WARN("skipped: this redis-server is not version 7");
-    return;
-  }
-  REQUIRE(server);
+  const auto server = redis_or_skip();
+  if (!server) return;
   RespClient client{server->socket_path()};
   Settings settings;
   const std::string limits = settings.text(Setting::client_output_buffer_limit);

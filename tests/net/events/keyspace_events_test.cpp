@@ -9,7 +9,6 @@
 
 #include "net/resp/text.hpp"
 #include "tests/net/dialogue.hpp"
-#include "tests/net/random_requests.hpp"
 
 namespace semel::tests {
 namespace {
@@ -155,7 +154,7 @@ TEST_CASE("events: a transaction's come behind it in the order of its changes", 
 TEST_CASE("events: an end by ttl is published, when it is found and when it is swept",
           "[net][events]") {
   ManualClock clock;
-  LocalNode local{&clock};
+  LocalNode local{{.clock = &clock}};
   CHECK(local.node.events.set_flags("EA").ok());
   NodeClient client{local.node, local.batch, 1};
   NodeClient listener{local.node, local.batch, 2};
@@ -190,7 +189,7 @@ TEST_CASE("events: an end by ttl is published, when it is found and when it is s
 TEST_CASE("events: unpublished ends are kept up to a limit, and then counted",
           "[net][events][limits]") {
   ManualClock clock;
-  LocalNode local{&clock};
+  LocalNode local{{.clock = &clock}};
   constexpr std::size_t more = 3;
   CHECK(local.node.events.set_flags("Ex").ok());
   NodeClient listener{local.node, local.batch, 2};
@@ -219,172 +218,6 @@ TEST_CASE("events: unpublished ends are kept up to a limit, and then counted",
   CHECK(local.node.events.lost() == more + 1);
   local.node.events.drain();
   CHECK(values_of(listener.heard()).size() == keys_max);
-}
-
-namespace {
-
-const std::vector<Words> forms{{"SET", "K", "V"},
-                               {"SET", "K", "V", "O"},
-                               {"SET", "K", "V", "O", "O"},
-                               {"SET", "K", "V", "NX", "GET", "EX", "T"},
-                               {"SET", "K", "V", "PX", "T", "XX"},
-                               {"GET", "K"},
-                               {"GETSET", "K", "V"},
-                               {"GETDEL", "K"},
-                               {"GETEX", "K"},
-                               {"HSET", "K", "f", "V"},
-                               {"HSET", "K", "f", "V", "g", "V"},
-                               {"HSETNX", "K", "f", "V"},
-                               {"HMSET", "K", "g", "V"},
-                               {"HINCRBY", "K", "n", "2"},
-                               {"HINCRBYFLOAT", "K", "n", "0.5"},
-                               {"HDEL", "K", "f"},
-                               {"HDEL", "K", "f", "g", "n"},
-                               {"HGET", "K", "f"},
-                               {"HGETALL", "K"},
-                               {"HLEN", "K"},
-                               {"GETEX", "K", "EX", "T"},
-                               {"GETEX", "K", "PERSIST"},
-                               {"GETEX", "K", "PXAT", "1"},
-                               {"SETNX", "K", "V"},
-                               {"SETEX", "K", "T", "V"},
-                               {"PSETEX", "K", "T", "V"},
-                               {"APPEND", "K", "V"},
-                               {"STRLEN", "K"},
-                               {"GETRANGE", "K", "0", "1"},
-                               {"SUBSTR", "K", "0", "x"},
-                               {"SETRANGE", "K", "3", "V"},
-                               {"SETRANGE", "K", "-1", "V"},
-                               {"INCR", "K"},
-                               {"DECR", "K"},
-                               {"INCRBY", "K", "V"},
-                               {"DECRBY", "K", "V"},
-                               {"INCRBYFLOAT", "K", "V"},
-                               {"MGET", "K", "K", "K"},
-                               {"MSET", "K", "V", "K", "V"},
-                               {"MSETNX", "K", "V", "K", "V"},
-                               {"DEL", "K"},
-                               {"DEL", "K", "K", "K"},
-                               {"UNLINK", "K", "K"},
-                               {"EXISTS", "K"},
-                               {"EXISTS", "K", "K"},
-                               {"TOUCH", "K", "K"},
-                               {"TYPE", "K"},
-                               {"EXPIRE", "K", "T"},
-                               {"EXPIRE", "K", "T", "NX"},
-                               {"PEXPIRE", "K", "T", "XX"},
-                               {"EXPIRE", "K", "-1"},
-                               {"PEXPIREAT", "K", "1"},
-                               {"EXPIREAT", "K", "x"},
-                               {"PERSIST", "K"},
-                               {"TTL", "K"},
-                               {"RENAME", "K", "K"},
-                               {"RENAMENX", "K", "K"},
-                               {"COPY", "K", "K"},
-                               {"COPY", "K", "K", "REPLACE"},
-                               {"COPY", "K", "K", "DB", "D", "REPLACE"},
-                               {"MOVE", "K", "D"},
-                               {"SELECT", "D"},
-                               {"SWAPDB", "D", "D"},
-                               {"DBSIZE"},
-                               {"FLUSHDB"},
-                               {"PUBLISH", "K", "V"},
-                               {"MULTI"},
-                               {"EXEC"}};
-
-const RandomRequests::Profile profile{
-    .forms = forms,
-    .kinds = {{'K', {"a", "b", "c", "d"}},
-              {'V', {"", "1", "-5", "1.5", "abc"}},
-              {'O', {"NX", "XX", "GET", "KEEPTTL"}},
-              {'D', {"0", "0", "1", "16"}},
-              {'T', {"1000000", "2000000", "1000000", "2000000", "1000000", "2000000", "0", "x"}}}};
-
-const Words some_flags{"KEA", "KEAnm", "K$gxe", "E", "Eg", "K$n", "Em", "", "KAmn", "Ex"};
-
-bool is_push(const std::string& value) {
-  return value.starts_with('>') || value.find("pmessage\r\n") < 10;
-}
-
-/// redis-server 7.0 puts a transaction's messages into its reply; ends are published by two clocks.
-std::string in_order(const Words& words, const std::string& heard) {
-  std::vector<std::string> values = values_of(heard, words[0] == "EXEC");
-  if (words[0] == "EXEC") std::stable_partition(values.begin(), values.end(), std::not_fn(is_push));
-  std::string all;
-  for (const std::string& value : values) {
-    const bool is_time = value.size() > 7 && value.starts_with(':');
-    all += is_time ? ":some time\r\n" : value;
-  }
-  return all;
-}
-
-std::string lines_of(const std::vector<Words>& requests) {
-  std::string lines;
-  for (const Words& words : requests) lines += shown(words) + "\n";
-  return lines;
-}
-
-}  // namespace
-
-TEST_CASE("events: three clients of a redis-server receive the same", "[net][events][redis]") {
-  const auto server = RedisServer::start();
-  if (!server) {
-    WARN("skipped: redis-server cannot be started");
-    return;
-  }
-  const auto seed = Catch::rngSeed();
-  INFO("seed " << seed);
-  constexpr std::size_t count = 3;
-  RandomRequests generator{seed, profile};
-  ClientPairs sides{*server, count};
-  LocalNode& local = sides.local;
-  auto& ours = sides.ours;
-  auto& theirs = sides.theirs;
-  // The first only listens, in RESP2; the second listens and speaks, in RESP3; the third speaks.
-  const auto both_say = [&](std::size_t who, const Words& words) {
-    ours[who]->say(words);
-    static_cast<void>(theirs[who]->say(words, false));
-  };
-  both_say(0, {"PSUBSCRIBE", "__key*"});
-  both_say(1, {"HELLO", "3"});
-  both_say(1, {"PSUBSCRIBE", "__keyspace@0__:[ab]"});
-  RedisClient setter{server->socket_path()};
-  int published = 0;
-  for (int step = 0; step < steps_wanted(20'000); ++step) {
-    if (generator.below(200) == 0) {
-      const std::string& flags = generator.pick(some_flags);
-      REQUIRE(local.node.events.set_flags(flags).ok());
-      static_cast<void>(setter.say({"CONFIG", "SET", "notify-keyspace-events", flags}, false));
-    }
-    const std::size_t who = 1 + generator.below(count - 1);
-    std::vector<Words> requests{generator.next()};
-    const auto is_apart = [](const Words& words) {
-      return words[0] == "MULTI" || words[0] == "EXEC";
-    };
-    while (!is_apart(requests.back()) && !ours[who]->in_transaction() && generator.below(3) != 0) {
-      requests.push_back(generator.next());
-    }
-    if (is_apart(requests.back())) requests = {requests.back()};
-    // redis-server 7.0 sends misses to the caller in the middle of MGET's array.
-    if (who == 1) {
-      std::erase_if(requests, [](const Words& words) { return words[0] == "MGET"; });
-      if (requests.empty()) continue;
-    }
-    std::string bytes;
-    for (const Words& words : requests) bytes += request_bytes(words);
-    INFO("step " << step << ", client " << who << ", flags " << local.node.events.flags() << ": "
-                 << lines_of(requests));
-    const std::string heard = ours[who]->send(bytes);
-    const std::string expected = theirs[who]->send(bytes, ours[who]->in_transaction());
-    REQUIRE(in_order(requests[0], heard) == in_order(requests[0], expected));
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i == who) continue;
-      const std::string mine = ours[i]->heard();
-      published += mine.empty() ? 0 : 1;
-      REQUIRE(mine == theirs[i]->heard(ours[i]->in_transaction()));
-    }
-  }
-  CHECK(published > steps_wanted(20'000) / 20);
 }
 
 }  // namespace semel::tests

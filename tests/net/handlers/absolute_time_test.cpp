@@ -1,5 +1,4 @@
 // Absolute times of a client: the end that it gave is the end that it is told, on every path.
-#include <random>
 #include <string>
 #include <vector>
 #include "tests/support/catch.hpp"
@@ -7,8 +6,8 @@
 #include "net/node/connection.hpp"
 #include "net/time/test_clock.hpp"
 #include "semel/semel.hpp"
-#include "tests/net/dialogue.hpp"
 #include "tests/support/phase_clock.hpp"
+#include "tests/support/resp.hpp"
 
 namespace semel::tests {
 
@@ -200,76 +199,6 @@ TEST_CASE("absolute times: the clock of tests keeps them, frozen, advanced and l
     CHECK(call({"PTTL", "k"}) == ":" + text(left - 1'000) + "\r\n");
     call({"SEMEL.CLOCK", "REAL"});
     CHECK(call({"PEXPIRETIME", "k"}) == expected);
-  }
-}
-
-TEST_CASE("absolute times: the same answers as a redis-server, also in scripts and transactions",
-          "[net][redis][ttl][once-again-20]") {
-  const auto server = RedisServer::start();
-  if (!server) {
-    WARN("skipped: redis-server cannot be started");
-    return;
-  }
-  ClientPairs clients{*server, 1};
-  std::mt19937_64 random{20};
-  const auto pick = [&](const std::vector<std::string>& from) {
-    return from[random() % from.size()];
-  };
-  // Few, around the seconds' halves of a time in the year 2100, so that they are often equal.
-  std::vector<std::string> ends;
-  for (const std::int64_t more : {0, 1, 2, 499, 500, 501, 999, 1'000}) {
-    ends.push_back(text(4'102'444'800'000 + more));
-  }
-  const std::vector<std::string> keys{"a", "b", "c"};
-  const std::vector<std::string> seconds{"4102444800", "4102444801"};
-  const auto next = [&]() -> Words {
-    switch (random() % 14) {
-      case 0:
-        return {"SET", pick(keys), "v", "PXAT", pick(ends)};
-      case 1:
-        return {"SET", pick(keys), "v", "EXAT", pick(seconds)};
-      case 2:
-        return {"SET", pick(keys), "v", "KEEPTTL"};
-      case 3:
-        return {"PEXPIREAT", pick(keys), pick(ends)};
-      case 4:
-      case 5:
-        return {"PEXPIREAT", pick(keys), pick(ends), pick({"NX", "XX", "GT", "LT"})};
-      case 6:
-        return {"EXPIREAT", pick(keys), pick(seconds), pick({"NX", "XX", "GT", "LT"})};
-      case 7:
-        return {"GETEX", pick(keys), "PXAT", pick(ends)};
-      case 8:
-        return {"RENAME", pick(keys), pick(keys)};
-      case 9:
-        return {"COPY", pick(keys), pick(keys), "REPLACE"};
-      case 10:
-        return {"PERSIST", pick(keys)};
-      case 11:
-        return {"EXPIRETIME", pick(keys)};
-      default:
-        return {"PEXPIRETIME", pick(keys)};
-    }
-  };
-  const auto same = [&](const Words& words) {
-    INFO(shown(words));
-    const std::string ours = clients.ours[0]->say(words);
-    CHECK(ours == clients.theirs[0]->say(words, clients.ours[0]->in_transaction()));
-  };
-  const int steps = steps_wanted(6'000);
-  for (int i = 0; i < steps; ++i) {
-    if (random() % 20 == 0) {
-      same({"MULTI"});
-      for (std::uint64_t n = random() % 6; n > 0; --n) same(next());
-      same({"EXEC"});
-    } else if (random() % 20 == 0) {
-      const Words inner = next();
-      Words script{"EVAL", "return redis.call(unpack(ARGV))", "0"};
-      script.insert(script.end(), inner.begin(), inner.end());
-      same(script);
-    } else {
-      same(next());
-    }
   }
 }
 

@@ -5,8 +5,9 @@
 
 #include "net/commands/command_docs.hpp"
 #include "tests/net/conversation.hpp"
+#include "tests/net/differential/beside.hpp"
 #include "tests/support/raw_client.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 
 namespace semel::tests {
 namespace {
@@ -217,33 +218,13 @@ bool is_newer(const net::CommandRow& row) {
 }  // namespace
 
 TEST_CASE("administration: a redis-server answers the same, byte for byte", "[net][redis]") {
-  const auto server = RedisServer::start();
-  if (!server) {
-    WARN("skipped: redis-server cannot be started");
-    return;
-  }
-  for (const char* dialect : {"2", "3"}) {
-    RawClient theirs{server->socket_path()};
-    Conversation ours;
-    static_cast<void>(theirs.call({"FLUSHALL"}));
-    static_cast<void>(theirs.call({"HELLO", dialect}));
-    static_cast<void>(ours.call({"HELLO", dialect}));
-    for (const Words& words : requests) {
-      std::string line;
-      for (const std::string& word : words) line += word + " ";
-      INFO("RESP" << dialect << ": " << line);
-      CHECK(ours.call(words) == theirs.call(words));
-    }
-  }
+  play_beside(requests);
 }
 
 TEST_CASE("administration: COMMAND INFO of each command is that of a redis-server",
           "[net][redis]") {
-  const auto server = RedisServer::start();
-  if (!server) {
-    WARN("skipped: redis-server cannot be started");
-    return;
-  }
+  const auto server = redis_or_skip();
+  if (!server) return;
   int compared = 0;
   for (const char* dialect : {"2", "3"}) {
     RawClient theirs{server->socket_path()};

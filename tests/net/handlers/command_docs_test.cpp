@@ -7,7 +7,7 @@
 #include "net/commands/command_arguments.hpp"
 #include "net/commands/command_docs.hpp"
 #include "tests/net/conversation.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/redis_or_skip.hpp"
 #include "tests/support/resp_client.hpp"
 
 namespace semel::tests {
@@ -105,12 +105,8 @@ TEST_CASE("COMMAND DOCS: each command with words has arguments, also inside its 
 
 TEST_CASE("COMMAND DOCS: arguments are those of redis-server",
           "[net][handlers][redis][once-again-19]") {
-  const auto server = RedisServer::start();
-  if (RedisServer::met_other_version()) {
-    WARN("skipped: this redis-server is not version 7");
-    return;
-  }
-  REQUIRE(server);
+  const auto server = redis_or_skip();
+  if (!server) return;
   RespClient client{server->socket_path()};
   Conversation one;
   std::size_t compared = 0;
@@ -129,12 +125,8 @@ TEST_CASE("COMMAND DOCS: arguments are those of redis-server",
 }
 
 TEST_CASE("INFO: each field of redis-server is there", "[net][handlers][redis][once-again-19]") {
-  const auto server = RedisServer::start();
-  if (RedisServer::met_other_version()) {
-    WARN("skipped: this redis-server is not version 7");
-    return;
-  }
-  REQUIRE(server);
+  const auto server = redis_or_skip();
+  if (!server) return;
   RespClient client{server->socket_path()};
   const std::string theirs = client.call({"INFO", "everything"}).text;
   Conversation one;

@@ -7,44 +7,12 @@
 #include "net/scripts/script_text.hpp"
 #include "semel/local_redis.hpp"
 #include "tests/net/conversation.hpp"
-#include "tests/net/node_client.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/net/differential/beside.hpp"
 
 namespace semel::tests {
 namespace {
 
 constexpr std::string_view one_sha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";  // return 1
-
-std::string shown(const Words& words) {
-  std::string line;
-  for (const std::string& word : words) line += "[" + word.substr(0, 200) + "] ";
-  return line;
-}
-
-/// What both say to each of `all`, from a fresh server on.
-void compare(RedisServer& server, const std::vector<Words>& all, const char* dialect) {
-  RedisClient theirs{server.socket_path()};
-  static_cast<void>(theirs.say({"FLUSHALL"}, false));
-  static_cast<void>(theirs.say({"SCRIPT", "FLUSH"}, false));
-  static_cast<void>(theirs.say({"FUNCTION", "FLUSH"}, false));
-  Conversation ours;
-  static_cast<void>(theirs.say({"HELLO", dialect}, false));
-  static_cast<void>(ours.call({"HELLO", dialect}));
-  for (const Words& words : all) {
-    INFO("RESP" << dialect << ": " << shown(words));
-    const std::string reply = ours.call(words);
-    CHECK(reply == theirs.say(words, ours.connections[0]->client().transaction != nullptr));
-  }
-}
-
-void compare(const std::vector<Words>& all) {
-  const auto server = RedisServer::start();
-  if (!server) {
-    WARN("skipped: redis-server cannot be started");
-    return;
-  }
-  for (const char* dialect : {"2", "3"}) compare(*server, all, dialect);
-}
 
 std::string library(std::string_view name, std::string_view function) {
   return "#!lua name=" + std::string{name} + "\nredis.register_function('" + std::string{function} +
@@ -58,42 +26,42 @@ TEST_CASE("scripts: numbers of keys and digests are refused as redis-server does
   const std::string sha{one_sha};
   std::string large = sha;
   for (char& c : large) c = c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c;
-  compare({{"EVAL"},
-           {"EVAL", "return 1"},
-           {"EVAL", "return 1", "x"},
-           {"EVAL", "return 1", "-1"},
-           {"EVAL", "return 1", "1"},
-           {"EVAL", "return 1", "2", "a"},
-           {"EVAL", "return 1", " 1", "a"},
-           {"EVAL", "return 1", "99999999999999999999"},
-           {"EVALSHA", sha, "0"},
-           {"EVALSHA", sha, "-1"},
-           {"EVALSHA", "x", "a"},
-           {"EVAL", "return 1", "0"},
-           {"EVALSHA", sha, "0"},
-           {"EVALSHA", large, "0"},
-           {"EVALSHA_RO", sha, "0"},
-           {"SCRIPT", "EXISTS", sha, large, "x", ""},
-           {"SCRIPT", "FLUSH", "x"},
-           {"SCRIPT", "FLUSH", "sync", "x"},
-           {"SCRIPT", "FLUSH", "async"},
-           {"EVALSHA", sha, "0"},
-           {"SCRIPT", "LOAD", "return 1"},
-           {"SCRIPT", "EXISTS", sha},
-           {"SCRIPT", "FLUSH", "SYNC"},
-           {"SCRIPT", "EXISTS", sha},
-           {"SCRIPT", "LOAD", "foo bar"},
-           {"EVAL", "foo bar", "0"},
-           {"EVAL", "foo bar", "-1"},
-           {"SCRIPT"},
-           {"SCRIPT", "x"},
-           {"SCRIPT", "LOAD"},
-           {"SCRIPT", "KILL"},
-           {"SCRIPT", "KILL", "x"},
-           {"SCRIPT", "DEBUG", "no"},
-           {"SCRIPT", "DEBUG", "x"},
-           {"COMMAND", "GETKEYS", "EVAL", "return 1", "2", "a", "b", "c"},
-           {"COMMAND", "GETKEYS", "FCALL", "f", "1", "a", "b"}});
+  play_beside({{"EVAL"},
+               {"EVAL", "return 1"},
+               {"EVAL", "return 1", "x"},
+               {"EVAL", "return 1", "-1"},
+               {"EVAL", "return 1", "1"},
+               {"EVAL", "return 1", "2", "a"},
+               {"EVAL", "return 1", " 1", "a"},
+               {"EVAL", "return 1", "99999999999999999999"},
+               {"EVALSHA", sha, "0"},
+               {"EVALSHA", sha, "-1"},
+               {"EVALSHA", "x", "a"},
+               {"EVAL", "return 1", "0"},
+               {"EVALSHA", sha, "0"},
+               {"EVALSHA", large, "0"},
+               {"EVALSHA_RO", sha, "0"},
+               {"SCRIPT", "EXISTS", sha, large, "x", ""},
+               {"SCRIPT", "FLUSH", "x"},
+               {"SCRIPT", "FLUSH", "sync", "x"},
+               {"SCRIPT", "FLUSH", "async"},
+               {"EVALSHA", sha, "0"},
+               {"SCRIPT", "LOAD", "return 1"},
+               {"SCRIPT", "EXISTS", sha},
+               {"SCRIPT", "FLUSH", "SYNC"},
+               {"SCRIPT", "EXISTS", sha},
+               {"SCRIPT", "LOAD", "foo bar"},
+               {"EVAL", "foo bar", "0"},
+               {"EVAL", "foo bar", "-1"},
+               {"SCRIPT"},
+               {"SCRIPT", "x"},
+               {"SCRIPT", "LOAD"},
+               {"SCRIPT", "KILL"},
+               {"SCRIPT", "KILL", "x"},
+               {"SCRIPT", "DEBUG", "no"},
+               {"SCRIPT", "DEBUG", "x"},
+               {"COMMAND", "GETKEYS", "EVAL", "return 1", "2", "a", "b", "c"},
+               {"COMMAND", "GETKEYS", "FCALL", "f", "1", "a", "b"}});
 }
 
 TEST_CASE("scripts: the first line is read as redis-server reads it", "[net][script][redis]") {
@@ -134,7 +102,7 @@ TEST_CASE("scripts: the first line is read as redis-server reads it", "[net][scr
     all.push_back({"EVAL_RO", line, "0"});
     all.push_back({"SCRIPT", "LOAD", line});
   }
-  compare(all);
+  play_beside(all);
 }
 
 TEST_CASE("scripts: commands are refused to them in redis-server's words", "[net][script][redis]") {
@@ -188,50 +156,50 @@ TEST_CASE("scripts: commands are refused to them in redis-server's words", "[net
   for (const char* called : {"'set', 'x', '1'", "'nosuch'", "'get', 'x'"}) {
     all.push_back({"EVAL", "return redis.acl_check_cmd(" + std::string{called} + ")", "0"});
   }
-  compare(all);
+  play_beside(all);
 }
 
 TEST_CASE("scripts: a database chosen inside is not the client's afterwards",
           "[net][script][redis]") {
-  compare({{"SELECT", "1"},
-           {"EVAL", "redis.call('select', '3') return redis.call('set', 'x', '1')", "0"},
-           {"GET", "x"},
-           {"SELECT", "3"},
-           {"GET", "x"},
-           {"EVAL", "redis.call('select', '5') error('no')", "0"},
-           {"GET", "x"},
-           {"MULTI"},
-           {"EVAL", "redis.call('select', '4') return redis.call('set', 'y', '1')", "0"},
-           {"SET", "z", "1"},
-           {"EXEC"},
-           {"EXISTS", "x", "y", "z"}});
+  play_beside({{"SELECT", "1"},
+               {"EVAL", "redis.call('select', '3') return redis.call('set', 'x', '1')", "0"},
+               {"GET", "x"},
+               {"SELECT", "3"},
+               {"GET", "x"},
+               {"EVAL", "redis.call('select', '5') error('no')", "0"},
+               {"GET", "x"},
+               {"MULTI"},
+               {"EVAL", "redis.call('select', '4') return redis.call('set', 'y', '1')", "0"},
+               {"SET", "z", "1"},
+               {"EXEC"},
+               {"EXISTS", "x", "y", "z"}});
 }
 
 TEST_CASE("scripts: in transactions, with WATCH", "[net][script][redis]") {
   const std::string bump = "return redis.call('incr', KEYS[1])";
-  compare({{"MULTI"},
-           {"EVAL", bump, "1", "n"},
-           {"EVALSHA", net::sha1_hex(bump), "1", "n"},
-           {"SCRIPT", "LOAD", "return 2"},
-           {"EVAL", "return redis.call('incr')", "0"},
-           {"EVAL", "x x", "0"},
-           {"GET", "n"},
-           {"EXEC"},
-           {"WATCH", "n"},
-           {"EVAL", bump, "1", "n"},
-           {"MULTI"},
-           {"GET", "n"},
-           {"EXEC"},
-           {"WATCH", "new"},
-           {"EVAL", "redis.call('set', 'new', 1) redis.call('del', 'new')", "0"},
-           {"MULTI"},
-           {"PING"},
-           {"EXEC"},
-           {"WATCH", "n"},
-           {"EVAL", "return redis.call('get', KEYS[1])", "1", "n"},
-           {"MULTI"},
-           {"EVAL", "error('no')", "0"},
-           {"EXEC"}});
+  play_beside({{"MULTI"},
+               {"EVAL", bump, "1", "n"},
+               {"EVALSHA", net::sha1_hex(bump), "1", "n"},
+               {"SCRIPT", "LOAD", "return 2"},
+               {"EVAL", "return redis.call('incr')", "0"},
+               {"EVAL", "x x", "0"},
+               {"GET", "n"},
+               {"EXEC"},
+               {"WATCH", "n"},
+               {"EVAL", bump, "1", "n"},
+               {"MULTI"},
+               {"GET", "n"},
+               {"EXEC"},
+               {"WATCH", "new"},
+               {"EVAL", "redis.call('set', 'new', 1) redis.call('del', 'new')", "0"},
+               {"MULTI"},
+               {"PING"},
+               {"EXEC"},
+               {"WATCH", "n"},
+               {"EVAL", "return redis.call('get', KEYS[1])", "1", "n"},
+               {"MULTI"},
+               {"EVAL", "error('no')", "0"},
+               {"EXEC"}});
 }
 
 TEST_CASE("functions: loaded, listed, called and removed as redis-server does it",
@@ -242,84 +210,84 @@ TEST_CASE("functions: loaded, listed, called and removed as redis-server does it
   const std::string writes =
       "#!lua name=writes\nredis.register_function('put', function(k, a) return redis.call('set', "
       "k[1], a[1]) end)";
-  compare({{"FUNCTION"},
-           {"FUNCTION", "x"},
-           {"FUNCTION", "LOAD"},
-           {"FUNCTION", "LOAD", "return 1"},
-           {"FUNCTION", "LOAD", "#!lua\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!lua name=x\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!lua name=x"},
-           {"FUNCTION", "LOAD", "#!foo name=x\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!foo\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!lua name=x name=y\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!lua foo=x\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!lua name=a-b\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!lua name=\nreturn 1"},
-           {"FUNCTION", "LOAD", "#!lua name=\"x\nreturn 1"},
-           {"FUNCTION", "LOAD", library("lib", "f")},
-           {"FUNCTION", "LOAD", library("lib", "f")},
-           {"FUNCTION", "LOAD", library("other", "f")},
-           {"FCALL", "f", "1", "k", "v"},
-           {"FCALL", "F", "0"},
-           {"FUNCTION", "LOAD", "REPLACE", library("lib", "g")},
-           {"FUNCTION", "LOAD", "x", library("lib", "g")},
-           {"FUNCTION", "LOAD", "REPLACE", "x", library("lib", "g")},
-           {"FCALL", "f", "0"},
-           {"FCALL", "g", "1", "k", "v"},
-           {"FUNCTION", "LOAD", "#!lua name=bad\nfoo bar"},
-           {"FUNCTION", "LOAD", flags},
-           {"FUNCTION", "LIST", "LIBRARYNAME", "LIB*"},
-           {"FUNCTION", "LIST", "LIBRARYNAME", "fl?gs", "WITHCODE"},
-           {"FUNCTION", "LIST", "LIBRARYNAME"},
-           {"FUNCTION", "LIST", "x"},
-           {"FUNCTION", "LIST", "WITHCODE", "WITHCODE"},
-           {"FUNCTION", "LIST", "LIBRARYNAME", "a", "LIBRARYNAME", "b"},
-           {"FUNCTION", "LOAD", writes},
-           {"FCALL"},
-           {"FCALL", "x"},
-           {"FCALL", "x", "-1"},
-           {"FCALL", "g", "a"},
-           {"FCALL", "g", "-1"},
-           {"FCALL", "g", "1"},
-           {"FCALL", "put", "1", "k", "v"},
-           {"FCALL_RO", "put", "1", "k", "v"},
-           {"FCALL_RO", "look", "1", "k"},
-           {"FCALL", "look", "1", "k"},
-           {"FUNCTION", "STATS"},
-           {"FUNCTION", "KILL"},
-           {"FUNCTION", "DELETE", "x"},
-           {"FUNCTION", "DELETE", "LIB"},
-           {"FUNCTION", "DELETE", "lib"},
-           {"FUNCTION", "RESTORE", "x"},
-           {"FUNCTION", "RESTORE", "x", "y"},
-           {"FUNCTION", "RESTORE", "x", "flush", "z"},
-           {"FUNCTION", "FLUSH", "x"},
-           {"FUNCTION", "FLUSH", "SYNC", "x"},
-           {"FUNCTION", "FLUSH", "ASYNC"},
-           {"FUNCTION", "STATS"},
-           {"FCALL", "put", "0"}});
+  play_beside({{"FUNCTION"},
+               {"FUNCTION", "x"},
+               {"FUNCTION", "LOAD"},
+               {"FUNCTION", "LOAD", "return 1"},
+               {"FUNCTION", "LOAD", "#!lua\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!lua name=x\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!lua name=x"},
+               {"FUNCTION", "LOAD", "#!foo name=x\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!foo\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!lua name=x name=y\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!lua foo=x\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!lua name=a-b\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!lua name=\nreturn 1"},
+               {"FUNCTION", "LOAD", "#!lua name=\"x\nreturn 1"},
+               {"FUNCTION", "LOAD", library("lib", "f")},
+               {"FUNCTION", "LOAD", library("lib", "f")},
+               {"FUNCTION", "LOAD", library("other", "f")},
+               {"FCALL", "f", "1", "k", "v"},
+               {"FCALL", "F", "0"},
+               {"FUNCTION", "LOAD", "REPLACE", library("lib", "g")},
+               {"FUNCTION", "LOAD", "x", library("lib", "g")},
+               {"FUNCTION", "LOAD", "REPLACE", "x", library("lib", "g")},
+               {"FCALL", "f", "0"},
+               {"FCALL", "g", "1", "k", "v"},
+               {"FUNCTION", "LOAD", "#!lua name=bad\nfoo bar"},
+               {"FUNCTION", "LOAD", flags},
+               {"FUNCTION", "LIST", "LIBRARYNAME", "LIB*"},
+               {"FUNCTION", "LIST", "LIBRARYNAME", "fl?gs", "WITHCODE"},
+               {"FUNCTION", "LIST", "LIBRARYNAME"},
+               {"FUNCTION", "LIST", "x"},
+               {"FUNCTION", "LIST", "WITHCODE", "WITHCODE"},
+               {"FUNCTION", "LIST", "LIBRARYNAME", "a", "LIBRARYNAME", "b"},
+               {"FUNCTION", "LOAD", writes},
+               {"FCALL"},
+               {"FCALL", "x"},
+               {"FCALL", "x", "-1"},
+               {"FCALL", "g", "a"},
+               {"FCALL", "g", "-1"},
+               {"FCALL", "g", "1"},
+               {"FCALL", "put", "1", "k", "v"},
+               {"FCALL_RO", "put", "1", "k", "v"},
+               {"FCALL_RO", "look", "1", "k"},
+               {"FCALL", "look", "1", "k"},
+               {"FUNCTION", "STATS"},
+               {"FUNCTION", "KILL"},
+               {"FUNCTION", "DELETE", "x"},
+               {"FUNCTION", "DELETE", "LIB"},
+               {"FUNCTION", "DELETE", "lib"},
+               {"FUNCTION", "RESTORE", "x"},
+               {"FUNCTION", "RESTORE", "x", "y"},
+               {"FUNCTION", "RESTORE", "x", "flush", "z"},
+               {"FUNCTION", "FLUSH", "x"},
+               {"FUNCTION", "FLUSH", "SYNC", "x"},
+               {"FUNCTION", "FLUSH", "ASYNC"},
+               {"FUNCTION", "STATS"},
+               {"FCALL", "put", "0"}});
 }
 
 TEST_CASE("scripts: rights are those of the caller", "[net][script][redis]") {
-  compare({{"ACL", "SETUSER", "al", "on", "nopass", "+@all", "-get", "~k*", "&c*"},
-           {"AUTH", "al", "x"},
-           {"EVAL", "return redis.call('get', 'k')", "0"},
-           {"EVAL", "return redis.pcall('get', 'k')", "0"},
-           {"EVAL", "return redis.call('set', 'x', 'k')", "0"},
-           {"EVAL", "return redis.call('set', 'k', '1')", "0"},
-           {"EVAL", "return redis.call('publish', 'x', 'k')", "0"},
-           {"EVAL", "return redis.call('publish', 'c', 'k')", "0"},
-           {"EVAL", "return redis.acl_check_cmd('get', 'k')", "0"},
-           {"EVAL", "return redis.acl_check_cmd('set', 'k', '1')", "0"},
-           {"EVAL", "return redis.acl_check_cmd('set', 'z', '1')", "0"},
-           {"EVAL", "return 1", "1", "z"},
-           {"EVAL", "return 1", "1", "k"},
-           {"ACL", "SETUSER", "al", "-eval"},
-           {"EVAL", "return 1", "1", "k"},
-           {"EVALSHA", std::string{one_sha}, "1", "k"},
-           {"AUTH", "default", "x"},
-           {"ACL", "DELUSER", "al"}});
+  play_beside({{"ACL", "SETUSER", "al", "on", "nopass", "+@all", "-get", "~k*", "&c*"},
+               {"AUTH", "al", "x"},
+               {"EVAL", "return redis.call('get', 'k')", "0"},
+               {"EVAL", "return redis.pcall('get', 'k')", "0"},
+               {"EVAL", "return redis.call('set', 'x', 'k')", "0"},
+               {"EVAL", "return redis.call('set', 'k', '1')", "0"},
+               {"EVAL", "return redis.call('publish', 'x', 'k')", "0"},
+               {"EVAL", "return redis.call('publish', 'c', 'k')", "0"},
+               {"EVAL", "return redis.acl_check_cmd('get', 'k')", "0"},
+               {"EVAL", "return redis.acl_check_cmd('set', 'k', '1')", "0"},
+               {"EVAL", "return redis.acl_check_cmd('set', 'z', '1')", "0"},
+               {"EVAL", "return 1", "1", "z"},
+               {"EVAL", "return 1", "1", "k"},
+               {"ACL", "SETUSER", "al", "-eval"},
+               {"EVAL", "return 1", "1", "k"},
+               {"EVALSHA", std::string{one_sha}, "1", "k"},
+               {"AUTH", "default", "x"},
+               {"ACL", "DELUSER", "al"}});
 }
 
 TEST_CASE("scripts: EVAL keeps 500 of them, SCRIPT LOAD all", "[net][script]") {
