@@ -18,13 +18,28 @@ VALUES = ('owner', 'owner', 'v', '1', '0', '-1', '41', 'abc', '', ' 3', '9007199
           '9223372036854775807')
 SINGLE = (
     "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])",
+    "local k = KEYS[1] local v, ttl = ARGV[1], ARGV[2] "
+    "return redis.call('set', k, v, 'NX', 'GET', 'PX', ttl)",
     "local k, v = KEYS[1], ARGV[1] return redis.call('set', k, v, 'PX', 100000, 'NX', 'GET')",
+    "local r = redis.call('set', KEYS[1], 'CONSUMING', 'NX', 'GET', 'PX', 100000) return r",
+    "return redis.call('set', KEYS[1], ARGV[1], 'EX', ARGV[2], 'XX')",
+    "return redis.call('get', KEYS[1])",
+    "return redis.call('incr', KEYS[1])",
     "return redis.call('incrby', KEYS[1], ARGV[1])",
     "return redis.call('getdel', KEYS[1])",
     "return redis.call('del', KEYS[1])",
+    "return redis.call('del', KEYS[1], KEYS[2])",
+    "return redis.call('pexpire', KEYS[1], ARGV[1])",
     "return redis.call('expire', KEYS[1], ARGV[1], 'NX')",
+    "return redis.call('pttl', KEYS[1])",
+    "return redis.call('type', KEYS[1])",
+    "return redis.call('append', KEYS[1], ARGV[1])",
     "return redis.call('hget', KEYS[1], ARGV[1])",
+    "return redis.call('hmget', KEYS[1], ARGV[1], ARGV[2])",
     "return redis.call('mget', KEYS[1], KEYS[2])",
+    "return redis.call('getex', KEYS[1], 'EX', ARGV[1])",
+    "return redis.call('setnx', KEYS[1], ARGV[1])",
+    "return redis.call('incrbyfloat', KEYS[1], ARGV[1])",
 )
 
 
