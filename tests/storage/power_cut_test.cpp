@@ -1,4 +1,4 @@
-// What counts of a log after a boot, by hand: tests/storage/faults/powerloss.cpp does it at random.
+// What counts of a log after a boot, by hand: tests/storage/faults/lives.cpp does it at random.
 // A copy of a storage that is open is what a power cut, or a kill, leaves of it.
 #include <cstring>
 #include <filesystem>

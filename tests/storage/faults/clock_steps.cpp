@@ -1,7 +1,7 @@
 // The wall clock is set, by an hour, by a day, forward and back, while a storage runs and between
 // its lives, in the same boot of the machine and in another.
 //
-//   proof_clock [--long] [--seed N]
+//   proof_faults --fault clock [--long] [--seed N]
 //
 // The proof knows the true time. What must hold: while the process runs and after a restart within
 // the boot, a record is there exactly until its time is over; after a boot it is there at least
@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "tests/proofs/arguments.hpp"
 #include "tests/storage/boot_disk.hpp"
+#include "tests/storage/faults/proofs.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
 
@@ -194,16 +194,10 @@ int ClockSteps::report() const {
 }
 
 }  // namespace
-}  // namespace semel::faults
 
-int main(int count, char** texts) {
-  const auto arguments = semel::proofs::parse_arguments(count, texts);
-  if (!arguments) return 2;
-  const std::uint64_t seed = arguments->seed.value_or(semel::proofs::fresh_seed());
-  std::printf("clock: seed %llu\n", static_cast<unsigned long long>(seed));
-  semel::faults::ClockSteps proof{seed};
-  const std::uint64_t steps =
-      arguments->is_long ? semel::faults::steps_long : semel::faults::steps_short;
+int prove_clock(const Wanted& wanted) {
+  ClockSteps proof{wanted.seed};
+  const std::uint64_t steps = wanted.is_long ? steps_long : steps_short;
   bool good = proof.open();
   for (std::uint64_t i = 0; good && i < steps; ++i) {
     proof.one_step();
@@ -211,3 +205,5 @@ int main(int count, char** texts) {
   }
   return proof.report();
 }
+
+}  // namespace semel::faults

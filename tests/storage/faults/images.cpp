@@ -1,8 +1,8 @@
 // Images of the disk, taken at random steps of a storage's life as a power cut would leave them,
 // are opened one by one and compared with what was acknowledged when they were taken.
 //
-//   proof_images [--long] [--seed N] [--images N] [--lie bytes|names|cold [--every N]]
-//   [--must-find]
+//   proof_faults --fault images [--long] [--seed N] [--count N] [--must-find]
+//                [--lie bytes|names|cold [--every N]]
 //
 // One life gives many images, so there are more than cuts could make in the time: of opening,
 // recovering, working, draining, rewriting, backing up and closing. Some images live on, and give
@@ -26,7 +26,6 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -37,10 +36,10 @@
 #include <vector>
 
 #include "semel/engine_host.hpp"
-#include "tests/proofs/arguments.hpp"
 #include "tests/storage/faults/backups.hpp"
 #include "tests/storage/faults/interrupted_starts.hpp"
 #include "tests/storage/faults/power_disk.hpp"
+#include "tests/storage/faults/proofs.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
 
@@ -49,6 +48,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::uint64_t images_short = 2'000;
+constexpr std::uint64_t images_long = 50'000;
 constexpr unsigned thread_count = 3;
 constexpr std::uint64_t bytes_lie_every = 50;
 constexpr std::uint64_t cold_lie_every = 5;
@@ -59,16 +60,6 @@ constexpr std::uint64_t shown_errors = 12;
 constexpr std::uint64_t storages_at_first = 4;  // so that a short run has some of each kind
 /// A disk with so much space gets no file `reserve`, which takes longer to copy than all others.
 constexpr std::size_t no_reserve = std::size_t{8} << 20;
-
-struct Wanted {
-  proofs::Arguments arguments;
-  std::uint64_t images = 0;
-  PowerDisk::Lie lie = PowerDisk::Lie::none;
-  std::uint64_t lie_every = 0;  // 0: as below
-  bool must_find = false;
-  [[nodiscard]] bool lies() const noexcept { return lie != PowerDisk::Lie::none; }
-  [[nodiscard]] bool finds() const noexcept { return must_find || lies(); }
-};
 
 /// What a boot finds, and what it must find.
 struct Image {
@@ -127,7 +118,7 @@ struct Total {
 
 class Images {
  public:
-  Images(const Wanted& wanted, std::uint64_t seed) : wanted_(wanted), random_(seed), seed_(seed) {}
+  explicit Images(const Wanted& wanted) : wanted_(wanted), random_(wanted.seed) {}
   int run();
 
  private:
@@ -156,7 +147,6 @@ class Images {
 
   const Wanted wanted_;
   proofs::Random random_;
-  const std::uint64_t seed_;
   const SystemClock clock_;
   const Scratch scratch_;
   std::uint64_t numbers_ = 0;
@@ -186,7 +176,7 @@ struct Images::Life {
 void Images::say(const Life& life, const std::string& what) {
   if (wanted_.lies() || said_++ >= shown_errors) return;
   std::printf("images: seed %llu, image %llu after %u lives: %s\n",
-              static_cast<unsigned long long>(seed_),
+              static_cast<unsigned long long>(wanted_.seed),
               static_cast<unsigned long long>(life.image.number), life.image.lives, what.c_str());
 }
 
@@ -480,11 +470,11 @@ void Images::interrupt_starts_of(const Result<StartSubject>& subject, std::uint6
     std::printf("images: not made: %s\n", subject.error().message().c_str());
     return;
   }
-  const std::uint64_t stride = wanted_.arguments.is_long ? 1 : 8 * weight;
-  const StartsFound found = interrupt_starts(
-      *subject, {.seed = random_.bits(),
-                 .first = wanted_.arguments.is_long ? 1 : random_.between(1, stride),
-                 .stride = stride});
+  const std::uint64_t stride = wanted_.is_long ? 1 : 8 * weight;
+  const StartsFound found =
+      interrupt_starts(*subject, {.seed = random_.bits(),
+                                  .first = wanted_.is_long ? 1 : random_.between(1, stride),
+                                  .stride = stride});
   total_.starts_interrupted += found.interrupted;
   total_.lost += found.wrong.size();
   for (const std::string& wrong : found.wrong) {
@@ -514,7 +504,9 @@ void Images::interrupt_starts_of_all() {
 int Images::run() {
   if (!wanted_.lies()) interrupt_starts_of_all();
   const Timestamp begun = clock_.now();
-  while (total_.images < wanted_.images && !(wanted_.finds() && findings() > 0)) {
+  const std::uint64_t wanted =
+      wanted_.count != 0 ? wanted_.count : (wanted_.is_long ? images_long : images_short);
+  while (total_.images < wanted && !(wanted_.finds() && findings() > 0)) {
     live(next_image());
   }
   const double seconds = std::max(0.001, static_cast<double>((clock_.now() - begun).count()) / 1e3);
@@ -546,40 +538,10 @@ int Images::run() {
   return findings() > 0 ? 1 : 0;
 }
 
-std::optional<Wanted> parse(int count, char** texts) {
-  Wanted wanted;
-  std::vector<char*> rest{texts[0]};
-  for (int i = 1; i < count; ++i) {
-    const bool more = i + 1 < count;
-    if (std::strcmp(texts[i], "--images") == 0 && more) {
-      wanted.images = std::strtoull(texts[++i], nullptr, 10);
-    } else if (std::strcmp(texts[i], "--must-find") == 0) {
-      wanted.must_find = true;
-    } else if (std::strcmp(texts[i], "--every") == 0 && more) {
-      wanted.lie_every = std::strtoull(texts[++i], nullptr, 10);
-    } else if (std::strcmp(texts[i], "--lie") == 0 && more) {
-      ++i;
-      wanted.lie = std::strcmp(texts[i], "cold") == 0    ? PowerDisk::Lie::cold
-                   : std::strcmp(texts[i], "names") == 0 ? PowerDisk::Lie::names
-                                                         : PowerDisk::Lie::bytes;
-    } else {
-      rest.push_back(texts[i]);
-    }
-  }
-  const auto arguments = proofs::parse_arguments(static_cast<int>(rest.size()), rest.data());
-  if (!arguments) return std::nullopt;
-  wanted.arguments = *arguments;
-  if (wanted.images == 0) wanted.images = arguments->is_long ? 50'000 : 2'000;
-  return wanted;
-}
-
 }  // namespace
-}  // namespace semel::faults
 
-int main(int count, char** texts) {
-  const auto wanted = semel::faults::parse(count, texts);
-  if (!wanted) return 2;
-  const std::uint64_t seed = wanted->arguments.seed.value_or(semel::proofs::fresh_seed());
-  std::printf("images: seed %llu\n", static_cast<unsigned long long>(seed));
-  return semel::faults::Images{*wanted, seed}.run();
+int prove_images(const Wanted& wanted) {
+  return Images{wanted}.run();
 }
+
+}  // namespace semel::faults

@@ -3,7 +3,7 @@
 
 Like the mutants of the engine (tests/proofs/mutants.py): each fault is a set of exact edits behind
 a number. The copies are linked before the storage itself, and a proof of them is started with
-SEMEL_PLANTED=NAME: it must find something (proof_images --must-find), and nothing with "none". A
+SEMEL_PLANTED=NAME: it must find something (--must-find), and nothing with "none". A
 text that is not there once is an error of the build: then the fault has to be planted anew.
 """
 import sys

@@ -199,19 +199,25 @@ Status PowerDisk::rename(const std::string& from, const std::string& to) {
   return renamed;
 }
 
+rocksdb::IOStatus PowerDisk::after_cut(const FileStep& step) const {
+  const bool may_seem_done =
+      step.step == Step::write || step.step == Step::sync || step.step == Step::sync_names;
+  return options_.ends_quietly && may_seem_done
+             ? rocksdb::IOStatus::OK()
+             : rocksdb::IOStatus::IOError("power is gone", step.path);
+}
+
 rocksdb::IOStatus PowerDisk::on(const FileStep& step,
                                 const std::function<rocksdb::IOStatus()>& act) {
   if (step.step == Step::write) {  // the image is made from the file, whenever that is
-    return is_cut() ? rocksdb::IOStatus::IOError("power is gone", step.path) : act();
+    return is_cut() ? after_cut(step) : act();
   }
   const Timestamp begun = clock_.now();
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
   if (!cut_.load(std::memory_order_relaxed) && is_last_step()) cut_locked();
   // mo: relaxed: as above.
-  if (cut_.load(std::memory_order_relaxed)) {
-    return rocksdb::IOStatus::IOError("power is gone", step.path);
-  }
+  if (cut_.load(std::memory_order_relaxed)) return after_cut(step);
   const bool syncs = step.step == Step::sync || step.step == Step::sync_names;
   if (syncs && fails(Failing::rocksdb)) {
     step.step == Step::sync ? fail_node(step.path) : fail_names(step.path);

@@ -20,6 +20,7 @@
 // What is not modelled: directories themselves (they are always there).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -59,7 +60,11 @@ class PowerDisk final : public storage::Disk, private FileHooks {
     bool maps = true;                ///< false: the log is written, not mapped
     std::size_t sector_bytes = 512;  ///< what a disk writes at once, unless it is torn
     bool torn = false;
-    std::size_t bytes_free = SIZE_MAX;  ///< what it says
+    /// After the cut RocksDB is told that its writes and syncs went well, and nothing is done, as
+    /// nothing that a killed process still wanted has an effect. Else they fail: some of RocksDB's
+    /// assertions do not expect another error behind one for want of space.
+    bool ends_quietly = false;
+    std::size_t bytes_free = SIZE_MAX;  ///< it says at most so many
     /// Called before each step, whoever takes it, with the number of names that a cut could still
     /// take although later syncs may rest on them. It may call image() and nothing else of the
     /// disk.
@@ -86,7 +91,9 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   [[nodiscard]] Status remove(const std::string& path) override;
   [[nodiscard]] Status rename(const std::string& from, const std::string& to) override;
   [[nodiscard]] bool maps_safely(const std::string&) override { return options_.maps; }
-  [[nodiscard]] std::size_t bytes_free(const std::string&) override { return options_.bytes_free; }
+  [[nodiscard]] std::size_t bytes_free(const std::string& path) override {
+    return std::min(options_.bytes_free, Disk::bytes_free(path));
+  }
   [[nodiscard]] std::string boot_id() override { return options_.boot; }
   [[nodiscard]] rocksdb::Env* env() override { return env_.get(); }
 
@@ -135,6 +142,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
 
   rocksdb::IOStatus on(const FileStep& step,
                        const std::function<rocksdb::IOStatus()>& act) override;
+  [[nodiscard]] rocksdb::IOStatus after_cut(const FileStep& step) const;
   void note(const FileStep& step);
   void move_names_below(const std::string& from, const std::string& to);
   [[nodiscard]] std::size_t names_overdue() const;

@@ -1,7 +1,7 @@
 // Storages are copied, backed up, restored, swapped, repaired and reopened at random, with clocks
 // that step and boots in between.
 //
-//   proof_restore [--long] [--seed N] [--must-find]
+//   proof_faults --fault restore [--long] [--seed N] [--must-find]
 //
 // Each directory has a history: what was finished in it, or in what it was copied from, before the
 // copy. What must hold: no epoch is granted twice over all directories and lives, and what is
@@ -14,7 +14,6 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -25,8 +24,8 @@
 
 #include "semel/engine_host.hpp"
 #include "semel/storage_tools.hpp"
-#include "tests/proofs/arguments.hpp"
 #include "tests/storage/boot_disk.hpp"
+#include "tests/storage/faults/proofs.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
 
@@ -441,17 +440,12 @@ bool Restores::report() const {
 }
 
 }  // namespace
-}  // namespace semel::faults
 
-int main(int count, char** texts) {
-  const bool must_find = count > 1 && std::strcmp(texts[count - 1], "--must-find") == 0;
-  const auto arguments = semel::proofs::parse_arguments(must_find ? count - 1 : count, texts);
-  if (!arguments) return 2;
-  const std::uint64_t seed = arguments->seed.value_or(semel::proofs::fresh_seed());
-  std::printf("restore: seed %llu\n", static_cast<unsigned long long>(seed));
-  semel::faults::Restores proof{seed};
-  const std::uint64_t steps =
-      arguments->is_long ? semel::faults::steps_long : semel::faults::steps_short;
+int prove_restore(const Wanted& wanted) {
+  Restores proof{wanted.seed};
+  const std::uint64_t steps = wanted.is_long ? steps_long : steps_short;
   for (std::uint64_t i = 0; i < steps; ++i) proof.one_step();
-  return proof.report() != must_find ? 0 : 1;
+  return proof.report() != wanted.must_find ? 0 : 1;
 }
+
+}  // namespace semel::faults

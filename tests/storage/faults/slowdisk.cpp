@@ -1,6 +1,6 @@
 // The disk takes its time: every sync, and every write of RocksDB, lasts longer.
 //
-//   proof_slowdisk [--long] [--seed N]
+//   proof_faults --fault slowdisk [--long] [--seed N]
 //
 // One thread looks things up, one writes, one asks for `synced`. What must hold: lookups go on as
 // on a quick disk (p99 within twice of that; judged at five times, for the machine does something
@@ -24,8 +24,8 @@
 #endif
 
 #include "storage/log/disk.hpp"
-#include "tests/proofs/arguments.hpp"
 #include "tests/storage/faults/hooked_files.hpp"
+#include "tests/storage/faults/proofs.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
 
@@ -314,12 +314,9 @@ int SlowProof::run() {
 }
 
 }  // namespace
-}  // namespace semel::faults
 
-int main(int count, char** texts) {
-  const auto arguments = semel::proofs::parse_arguments(count, texts);
-  if (!arguments) return 2;
-  const std::uint64_t seed = arguments->seed.value_or(semel::proofs::fresh_seed());
-  std::printf("slowdisk: seed %llu\n", static_cast<unsigned long long>(seed));
-  return semel::faults::SlowProof{arguments->is_long, seed}.run();
+int prove_slowdisk(const Wanted& wanted) {
+  return SlowProof{wanted.is_long, wanted.seed}.run();
 }
+
+}  // namespace semel::faults

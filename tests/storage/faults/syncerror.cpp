@@ -1,6 +1,6 @@
 // The n-th sync fails, for n = 1, 2, 3, ..: those of the log, then those of RocksDB's files.
 //
-//   proof_syncerror [--long] [--seed N]
+//   proof_faults --fault syncerror [--long] [--seed N]
 //
 // What must hold when a sync of the log failed: the call that rested on it and every call after it
 // is not acknowledged; new work is refused within 100 ms; the process stays up, memory is read as
@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/proofs/arguments.hpp"
 #include "tests/storage/faults/power_disk.hpp"
+#include "tests/storage/faults/proofs.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
 
@@ -260,19 +260,14 @@ int SyncError::report() const {
 }
 
 }  // namespace
-}  // namespace semel::faults
 
-int main(int count, char** texts) {
-  using semel::faults::PowerDisk;
-  const auto arguments = semel::proofs::parse_arguments(count, texts);
-  if (!arguments) return 2;
-  const std::uint64_t seed = arguments->seed.value_or(semel::proofs::fresh_seed());
-  std::printf("syncerror: seed %llu\n", static_cast<unsigned long long>(seed));
-  semel::faults::SyncError proof{
-      seed, arguments->is_long ? semel::faults::refusal_limit : semel::faults::refusal_limit_short};
-  const std::uint64_t step = arguments->is_long ? 1 : semel::faults::step_short;
+int prove_syncerror(const Wanted& wanted) {
+  SyncError proof{wanted.seed, wanted.is_long ? refusal_limit : refusal_limit_short};
+  const std::uint64_t step = wanted.is_long ? 1 : step_short;
   for (const auto failing : {PowerDisk::Failing::disk, PowerDisk::Failing::rocksdb}) {
-    for (std::uint64_t n = 1; n <= semel::faults::syncs_long; n += step) proof.one_run(failing, n);
+    for (std::uint64_t n = 1; n <= syncs_long; n += step) proof.one_run(failing, n);
   }
   return proof.report();
 }
+
+}  // namespace semel::faults

@@ -238,9 +238,10 @@ bool Worker::ask_for_claim(History& history, const std::string& key) {
   history.withdraw();  // what was there stays as it is
   if (outcome.error != ErrorCode::ok) return told(outcome.error, {});
   // A repeat: it must say what is known.
-  const bool right = (outcome.answer == ClaimAnswer::in_flight && state[0] == 'h') ||
-                     (outcome.answer == ClaimAnswer::replay && state[0] == 'd' &&
-                      before < ends_by && state == done(epoch_of(state), outcome.result));
+  const bool right =
+      (outcome.answer == ClaimAnswer::in_flight && state[0] == 'h') ||
+      (outcome.answer == ClaimAnswer::replay && state[0] == 'd' &&
+       (options_.may_stay || before < ends_by) && state == done(epoch_of(state), outcome.result));
   if (!right) {
     wrong("answer " + std::to_string(static_cast<int>(outcome.answer)) + " for " + key +
           ", which was " + state.substr(0, 40));
@@ -307,11 +308,11 @@ void Observer::hand_over(Ledger& ledger) const {
 }
 
 Result<Found> compare(World& world, Ledger& ledger, const Clock& clock, Timestamp horizon,
-                      const std::function<void(const std::string&)>& say) {
+                      const std::function<void(const std::string&)>& say, Stays stays) {
   Found found;
   std::map<std::string, std::string> states;
   for (auto& [key, history] : ledger) {
-    const std::int64_t from = clock.unix_ms();
+    const std::int64_t from = stays == Stays::maybe ? 0 : clock.unix_ms();
     SEMEL_TRY(state, state_of(world, key));
     const History::Verdict verdict = history.judge(state, from, clock.unix_ms(), horizon);
     if (verdict.oldest_lost != Timestamp{} &&

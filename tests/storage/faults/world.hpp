@@ -44,6 +44,23 @@ class JumpingClock final : public Clock {
   std::atomic<std::int64_t> jumped_{0};
 };
 
+/// The same time, and a wall clock that is set off from it.
+class SteppedClock final : public Clock {
+ public:
+  SteppedClock(const Clock& time, Millis off) : time_(time), off_(off.count()) {}
+  [[nodiscard]] Timestamp now() const noexcept override { return time_.now(); }
+  [[nodiscard]] std::int64_t unix_ms() const noexcept override {
+    return time_.unix_ms() + off_.load(std::memory_order_relaxed);  // mo: relaxed: a time
+  }
+  void set_off(Millis off) noexcept {
+    off_.store(off.count(), std::memory_order_relaxed);  // mo: relaxed: as above
+  }
+
+ private:
+  const Clock& time_;
+  std::atomic<std::int64_t> off_;
+};
+
 inline constexpr const char* claims_name = "work";
 
 /// Storage, engine and namespace, opened and recovered.
@@ -109,6 +126,7 @@ class Worker {
     std::size_t value_bytes = 600;  ///< at most, of most values
     bool all_ends = false;          ///< what may leave memory lives for 3 s at most
     Joins joins = Joins::no;
+    bool may_stay = false;  ///< what has ended may be there: a boot met a clock that was set back
   };
   Worker(World& world, Ledger& ledger, const Clock& clock, const Options& options);
 
@@ -164,9 +182,11 @@ struct Found {
   Timestamp oldest_lost{};    ///< of all that is gone, rightly or not, when it was acknowledged
   [[nodiscard]] bool right() const noexcept { return lost + strange + parted == 0; }
 };
+enum class Stays { no, maybe };  ///< maybe: as of Worker::Options::may_stay
 /// `say` is told each wrong key. Errors: those of reading.
 [[nodiscard]] Result<Found> compare(World& world, Ledger& ledger, const Clock& clock,
                                     Timestamp horizon,
-                                    const std::function<void(const std::string&)>& say);
+                                    const std::function<void(const std::string&)>& say,
+                                    Stays stays = Stays::no);
 
 }  // namespace semel::faults

@@ -1,0 +1,476 @@
+// The lives of one storage, one after the other, under a schedule of faults.
+//
+//   proof_faults --fault powerloss|diskfull|kill|clock[,..] [--long] [--seed N] [--count N]
+//                [--lie bytes|names] [--any-order] [--keep DIR]
+//
+// While threads work, and write down what they are told, each life meets what the schedule has:
+//   powerloss  power goes at a random moment or step; the next boot finds an image (power_disk.hpp)
+//   kill       the process ends there; the next one finds all that was written
+//   diskfull   the file system, of 48 MiB, fills up, and gets space back in this life or the next
+//   clock      the wall clock steps by up to a day, within lives and between them
+// A life that meets no end of these is closed.
+//
+// What must hold after each: whatever was acknowledged is there; after a loss of power, what was
+// acknowledged at `synced`, and at `logged` what was so one interval before the cut, plus the time
+// a sync took and the time by which this machine wakes threads late. On the full disk each call is
+// refused at once, the statistics say why, lookups go on, and a start opens the storage; when there
+// is space again, new work is accepted within 5 s without anybody doing anything. With --lie the
+// disk says that it synced and does not: then the proof must find losses, and its verdict is turned
+// round. --keep: what the last boots before each finding found goes to DIR, for a look at it. Ends
+// with 77 where it may not mount: skipped.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/storage/faults/full_disk.hpp"
+#include "tests/storage/faults/power_disk.hpp"
+#include "tests/storage/faults/proofs.hpp"
+#include "tests/storage/faults/scratch.hpp"
+#include "tests/storage/faults/world.hpp"
+
+namespace semel::faults {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned thread_count = 6;  // more than processors: some stop in the middle of a call
+constexpr std::uint64_t lives_of_a_storage = 25;  // then it starts again with nothing
+constexpr std::uint64_t shown_errors = 12;
+constexpr Millis slack = 100ms;  // threads are woken late on a busy machine
+constexpr std::uint64_t day_ms = 86'400'000;
+
+enum class End { close, kill, power };
+
+struct Total {
+  std::uint64_t lives = 0;
+  std::array<std::uint64_t, 3> by_end{};
+  std::uint64_t while_opening = 0;
+  std::uint64_t clock_steps = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t sectors_lost = 0;
+  std::uint64_t names_lost = 0;
+  std::uint64_t syncs = 0;
+  Millis oldest_lost{0};     // age of the oldest acknowledgement that `logged` lost
+  Millis interval_at_it{0};  // what was promised then
+  // Findings.
+  std::uint64_t lost = 0;
+  std::uint64_t back = 0;  // of them
+  std::uint64_t strange = 0;
+  std::uint64_t parted = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t not_opened = 0;
+};
+
+/// One process, and the threads that work in it.
+struct Process {
+  std::uint64_t number = 0;
+  End end = End::close;
+  Durability level = Durability::logged;
+  Millis interval{0};
+  std::unique_ptr<PowerDisk> disk{};
+  std::optional<World> world{};
+  std::vector<std::unique_ptr<Worker>> workers{};  // the last one is the main thread's
+  std::atomic<bool> ends{false};
+  bool has_worked = false;
+  Millis late{0};  // by how much a thread of ours was woken too late, at most
+};
+
+class Lives {
+ public:
+  Lives(const Wanted& wanted, Schedule schedule)
+      : wanted_(wanted), schedule_(std::move(schedule)), random_(wanted.seed) {
+    if (schedule_.loses_power) ends_.push_back(End::power);
+    if (schedule_.is_killed) ends_.push_back(End::kill);
+    if (schedule_.fills_up || schedule_.steps_clock) ends_.push_back(End::close);
+  }
+  int run();
+
+ private:
+  void one_life(std::uint64_t number);
+  void start_again();
+  void boot();
+  void make_disk(Process& process);
+  [[nodiscard]] bool open(Process& process);
+  void judge(Process& process, Timestamp horizon);
+  void work(Process& process);
+  void wait_for_end(Process& process);
+  void step_clock();
+  void remember(const Process& process);
+  void say(const std::string& what);
+  void found(std::uint64_t& kind, const std::string& what) {
+    ++kind;
+    say(what);
+  }
+  [[nodiscard]] std::uint64_t findings() const noexcept {
+    const std::uint64_t of_disk = full_ ? full_->total().findings() : 0;
+    return total_.lost + total_.strange + total_.parted + total_.wrong + total_.not_opened +
+           of_disk;
+  }
+  void set_aside();
+  void keep();
+  [[nodiscard]] int report(double seconds) const;
+
+  const Wanted wanted_;
+  const Schedule schedule_;
+  proofs::Random random_;
+  const SystemClock system_;
+  const Scratch scratch_;
+  std::optional<FullDisk> full_;
+  std::vector<End> ends_;              // one is drawn for each life
+  std::string root_;                   // what the next process finds
+  std::deque<std::string> aside_;      // what the last ones found, as far as it is to be kept
+  std::unique_ptr<PowerDisk> before_;  // of the last process, unless power went
+  std::uint64_t boots_ = 0;
+  std::optional<JumpingClock> time_;  // the true one, of a boot
+  std::optional<SteppedClock> wall_;  // what the storage is told
+  Millis off_{0};                     // by which the wall clock is set off
+  bool may_stay_ = false;             // a boot has met a clock that was set back
+  Ledger ledger_;
+  Timestamp horizon_ = Timestamp::max();  // what was acknowledged until then must be there
+  Timestamp synced_ = Timestamp::max();   // the same if power goes before the next process works
+  Timestamp last_cut_{};
+  Millis last_interval_{0};
+  Epoch largest_epoch_ = 0;
+  bool is_useless_ = true;  // it was refused, or there is none yet
+  std::uint64_t said_ = 0;
+  std::uint64_t number_ = 0;
+  Total total_;
+};
+
+void Lives::say(const std::string& what) {
+  if (wanted_.lies() || said_++ >= shown_errors) return;
+  std::printf("%s: seed %llu, process %llu: %s\n", schedule_.name.c_str(),
+              static_cast<unsigned long long>(wanted_.seed),
+              static_cast<unsigned long long>(number_), what.c_str());
+}
+
+void Lives::start_again() {
+  std::error_code code;
+  before_.reset();
+  if (full_) full_->give_space();
+  if (!root_.empty()) std::filesystem::remove_all(root_, code);
+  root_ = (full_ ? full_->path() : scratch_.path()) + "/start" + std::to_string(number_);
+  ledger_ = new_ledger(thread_count + 1);
+  horizon_ = synced_ = Timestamp::max();
+  largest_epoch_ = 0;
+  may_stay_ = false;
+}
+
+/// Of the machine: its clock begins anew, and the wall clock may step meanwhile.
+void Lives::boot() {
+  const std::int64_t unix_ms = time_ ? time_->unix_ms() : 1'700'000'000'000;
+  ++boots_;
+  time_.emplace(unix_ms);
+  wall_.emplace(*time_, off_);
+}
+
+/// A clock that was set forward just before power went cannot be known to the next boot, so where
+/// power goes it is set back only.
+void Lives::step_clock() {
+  ++total_.clock_steps;
+  const Millis by{static_cast<std::int64_t>(random_.between(1, day_ms))};
+  off_ += schedule_.loses_power || random_.chance(1, 2) ? -by : by;
+  if (wall_) wall_->set_off(off_);
+}
+
+/// A copy of what this process finds, before anything is changed.
+void Lives::set_aside() {
+  if (wanted_.keep.empty() || !std::filesystem::exists(root_)) return;
+  constexpr std::size_t kept_boots = 4;
+  aside_.push_back(scratch_ / ("aside" + std::to_string(number_)));
+  std::filesystem::copy(root_, aside_.back(), std::filesystem::copy_options::recursive);
+  if (aside_.size() <= kept_boots) return;
+  std::filesystem::remove_all(aside_.front());
+  aside_.pop_front();
+}
+
+void Lives::keep() {
+  for (const std::string& copy : aside_) {
+    const std::string to =
+        wanted_.keep + "/found" + std::to_string(number_) + copy.substr(copy.rfind('/'));
+    std::filesystem::create_directories(to);
+    std::filesystem::copy(copy, to, std::filesystem::copy_options::recursive);
+  }
+}
+
+void Lives::make_disk(Process& process) {
+  const bool by_step = process.end != End::close && random_.chance(1, 2);
+  const PowerDisk::Options options{
+      .root = root_,
+      .image = process.end == End::power ? scratch_ / ("boot" + std::to_string(number_)) : "",
+      .boot = "boot " + std::to_string(boots_),
+      .seed = random_.bits(),
+      .cut_at = by_step ? random_.between(1, 300) : 0,
+      .any_order = wanted_.any_order,
+      .maps = random_.chance(1, 2),
+      .ends_quietly = schedule_.fills_up,
+      .lie = wanted_.lie};
+  process.disk = before_ != nullptr ? std::make_unique<PowerDisk>(options, *before_)
+                                    : std::make_unique<PowerDisk>(options);
+  before_.reset();
+}
+
+bool Lives::open(Process& process) {
+  StorageOptions options;
+  options.directory = root_ + "/storage";
+  options.sync_every = process.interval;
+  options.span = 1'000ms;
+  options.disk = process.disk.get();
+  options.log_bytes = std::size_t{1} << 20;
+  options.garbage_bytes = std::size_t{1} << 20;
+  auto world = open_world(options, *wall_, process.level);
+  if (world) {
+    process.world = *std::move(world);
+    return true;
+  }
+  if (!process.disk->is_cut()) {
+    is_useless_ = true;
+    found(total_.not_opened, "not opened: " + world.error().message());
+  }
+  return false;
+}
+
+void Lives::judge(Process& process, Timestamp horizon) {
+  const auto seen = compare(
+      *process.world, ledger_, *time_, horizon, [this](const std::string& what) { say(what); },
+      may_stay_ ? Stays::maybe : Stays::no);
+  if (!seen) {
+    if (!process.disk->is_cut()) {
+      found(total_.not_opened, "not read: " + seen.error().message());
+    }
+    return;
+  }
+  total_.lost += seen->lost;
+  total_.back += seen->back;
+  total_.strange += seen->strange;
+  total_.parted += seen->parted;
+  if (seen->oldest_lost != Timestamp{} && last_cut_ - seen->oldest_lost > total_.oldest_lost) {
+    total_.oldest_lost = last_cut_ - seen->oldest_lost;
+    total_.interval_at_it = last_interval_;
+  }
+  if (process.world->storage->first_version() <= largest_epoch_) {
+    found(total_.wrong, "version " + std::to_string(process.world->storage->first_version()) +
+                            " is handed out again, seen before: " + std::to_string(largest_epoch_));
+  }
+}
+
+/// Time passes for the storage: the clock jumps, so that spans end; pages are written.
+void Lives::wait_for_end(Process& process) {
+  std::mutex mutex;
+  std::condition_variable never;
+  // Long enough that `logged` has something to keep.
+  const std::uint64_t longest = process.level == Durability::logged ? 400 : 90;
+  const Timestamp end =
+      system_.now() + Millis{static_cast<std::int64_t>(random_.between(1, longest))};
+  std::unique_lock lock{mutex};
+  Timestamp before = system_.now();
+  while (!process.disk->is_cut() && before < end) {
+    never.wait_for(lock, 1ms);
+    const Timestamp now = system_.now();
+    process.late = std::max(process.late, now - before - 1ms);
+    before = now;
+    if (random_.chance(1, 4)) process.disk->write_back();
+    if (random_.chance(1, 12)) {
+      time_->jump(Millis{static_cast<std::int64_t>(random_.between(1, 1'500))});
+    }
+    if (schedule_.steps_clock && random_.chance(1, 12)) step_clock();
+    if (random_.chance(1, 8)) process.world->engine->advance();
+  }
+}
+
+void Lives::work(Process& process) {
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t <= thread_count; ++t) {
+    process.workers.push_back(
+        std::make_unique<Worker>(*process.world, ledger_, *time_,
+                                 Worker::Options{.thread = t,
+                                                 .level = process.level,
+                                                 .seed = random_.bits(),
+                                                 .process = std::to_string(process.number),
+                                                 .may_stay = may_stay_}));
+    if (t == thread_count) break;
+    threads.emplace_back(
+        [&process, goes_on = schedule_.fills_up, worker = process.workers.back().get()] {
+          // mo: relaxed: what was done until then is read behind join().
+          while (!process.disk->is_cut() && !process.ends.load(std::memory_order_relaxed)) {
+            if (worker->step()) continue;
+            if (!goes_on) break;
+            std::this_thread::yield();
+          }
+        });
+  }
+  Observer observer{*process.world, ledger_, random_.bits()};
+  Observer seen{*process.world, ledger_, random_.bits()};  // this thread's
+  threads.emplace_back([&process, &observer] {
+    // mo: relaxed: as above.
+    while (!process.disk->is_cut() && !process.ends.load(std::memory_order_relaxed) &&
+           observer.step()) {
+    }
+  });
+  wait_for_end(process);
+  if (full_ && !process.disk->is_cut()) {
+    full_->meet(*process.world, *process.workers.back(), seen, *process.disk, random_.bits(),
+                random_.chance(1, 2));
+  }
+  process.ends.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  process.has_worked = true;
+  if (process.end != End::close) process.disk->cut();
+  for (std::thread& thread : threads) thread.join();
+  // What somebody was shown must stay, whoever wrote it.
+  if (process.level == Durability::synced) {
+    observer.hand_over(ledger_);
+    seen.hand_over(ledger_);
+  }
+  for (const auto& worker : process.workers) {
+    const Tally& tally = worker->tally();
+    total_.acknowledged += tally.acknowledged;
+    total_.wrong += tally.wrong;
+    largest_epoch_ = std::max(largest_epoch_, tally.largest_epoch);
+    if (tally.wrong > 0) say(tally.first_wrong);
+  }
+}
+
+/// What the next process finds, and what it must find.
+void Lives::remember(const Process& process) {
+  if (process.has_worked && process.end == End::close) {
+    synced_ = Timestamp::max();
+  } else if (process.has_worked) {  // else what was acknowledged was so before an earlier cut
+    last_interval_ = process.interval + 2 * (process.disk->longest_sync() + process.late) + slack;
+    last_cut_ = process.disk->cut_time();
+    synced_ = last_cut_ - last_interval_;
+  }
+  if (process.has_worked) horizon_ = Timestamp::max();
+  if (process.end != End::power) return;
+  horizon_ = synced_;
+  std::error_code code;
+  std::filesystem::remove_all(root_, code);
+  const std::string image = scratch_ / ("boot" + std::to_string(number_));
+  if (!full_) {
+    root_ = image;
+    return;
+  }
+  full_->give_space();
+  root_ = full_->path() + "/boot" + std::to_string(number_);
+  std::filesystem::copy(image, root_, std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(image, code);
+}
+
+void Lives::one_life(std::uint64_t number) {
+  number_ = number;
+  const bool is_new = std::exchange(is_useless_, false) || number % lives_of_a_storage == 0;
+  if (is_new) start_again();
+  if (before_ == nullptr) {
+    boot();
+    may_stay_ = may_stay_ || (schedule_.steps_clock && !is_new);
+  }
+  if (schedule_.steps_clock && random_.chance(1, 2)) step_clock();
+  constexpr std::array<Millis, 4> intervals{10ms, 20ms, 30ms, 40ms};
+  Process process{.number = number,
+                  .end = ends_[random_.below(ends_.size())],
+                  .level = random_.chance(1, 2) ? Durability::synced : Durability::logged,
+                  .interval = random_.pick(intervals)};
+  if (full_) full_->leave_room();
+  make_disk(process);
+  const std::uint64_t before = findings();
+  set_aside();
+  const bool is_open = open(process);
+  if (is_open) judge(process, horizon_);
+  if (!wanted_.keep.empty() && findings() != before) keep();
+  if (is_open && !process.disk->is_cut()) {
+    work(process);
+  } else {
+    ++total_.while_opening;
+  }
+  if (process.end != End::close) process.disk->cut();
+  process.workers.clear();
+  process.world.reset();
+  remember(process);
+  const PowerDisk::Counts counts = process.disk->counts();
+  ++total_.lives;
+  ++total_.by_end[static_cast<std::size_t>(process.end)];
+  total_.sectors_lost += counts.sectors_lost;
+  total_.names_lost += counts.names_lost;
+  total_.syncs += counts.syncs;
+  if (process.end != End::power) before_ = std::move(process.disk);
+}
+
+int Lives::run() {
+  if (schedule_.fills_up) {
+    full_.emplace([this](const std::string& what) { say(what); });
+    if (!full_->is_mounted()) {
+      std::printf("%s: skipped, a file system cannot be mounted here\n", schedule_.name.c_str());
+      return skipped;
+    }
+  }
+  const std::uint64_t usual = schedule_.fills_up ? 40 : 200;
+  const std::uint64_t count =
+      wanted_.count != 0 ? wanted_.count : usual * (wanted_.is_long ? 50 : 1);
+  const Timestamp begun = system_.now();
+  for (std::uint64_t number = 0; number < count; ++number) {
+    one_life(number);
+    // With a disk that lies, what is found later says nothing any more.
+    if (wanted_.lies() && findings() > 0) break;
+  }
+  return report(std::max(0.001, static_cast<double>((system_.now() - begun).count()) / 1e3));
+}
+
+int Lives::report(double seconds) const {
+  const char* const name = schedule_.name.c_str();
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  const auto ms = [](Millis value) { return static_cast<long long>(value.count()); };
+  std::printf(
+      "%s: %llu closed, %llu killed, %llu lost power, %llu of these before they were open; %llu "
+      "syncs; not synced and gone: %llu sectors, %llu names\n",
+      name, number(total_.by_end[0]), number(total_.by_end[1]), number(total_.by_end[2]),
+      number(total_.while_opening), number(total_.syncs), number(total_.sectors_lost),
+      number(total_.names_lost));
+  if (schedule_.loses_power) {
+    std::printf("%s: oldest loss at logged %lld ms before the cut, allowed then %lld ms\n", name,
+                ms(total_.oldest_lost), ms(total_.interval_at_it));
+  }
+  if (full_) {
+    const FullDisk::Total& full = full_->total();
+    std::printf(
+        "%s: %llu ended on the full disk; slowest answer there %lld ms, accepted again %lld ms "
+        "after space came back at most\n",
+        name, number(full.lives_ended), ms(full.slowest_refusal), ms(full.slowest_recovery));
+    std::printf("%s: %llu unclear, %llu slow, %llu bad lookups, %llu did not go on\n", name,
+                number(full.unclear), number(full.slow), number(full.bad_lookups),
+                number(full.not_again));
+  }
+  if (schedule_.steps_clock) {
+    std::printf("%s: %llu steps of the clock\n", name, number(total_.clock_steps));
+  }
+  std::printf(
+      "%s: %llu lives, %.1f/s, %llu acknowledged, %llu lost, %llu deleted and back, %llu never "
+      "asked for, %llu parted, %llu wrong answers, %llu not opened, %llu wrong on the full disk\n",
+      name, number(total_.lives), static_cast<double>(total_.lives) / seconds,
+      number(total_.acknowledged), number(total_.lost), number(total_.back), number(total_.strange),
+      number(total_.parted), number(total_.wrong), number(total_.not_opened),
+      number(full_ ? full_->total().findings() : 0));
+  if (wanted_.lies()) return findings() > 0 ? 0 : 1;
+  if (total_.acknowledged < total_.lives) {
+    std::printf("%s: next to nothing was done\n", name);
+    return 1;
+  }
+  return findings() > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int prove_lives(const Wanted& wanted, const Schedule& schedule) {
+  return Lives{wanted, schedule}.run();
+}
+
+}  // namespace semel::faults

@@ -1,0 +1,44 @@
+// What holds when the machine fails: the proofs of one program, and what it may be told.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/storage/faults/power_disk.hpp"
+
+namespace semel::faults {
+
+struct Wanted {
+  std::uint64_t seed = 0;
+  bool is_long = false;
+  std::uint64_t count = 0;  ///< of images, or of lives; 0: as the proof has it
+  PowerDisk::Lie lie = PowerDisk::Lie::none;
+  std::uint64_t lie_every = 0;  ///< 0: as the proof has it
+  bool any_order = false;       ///< of appended sectors
+  bool must_find = false;
+  std::string keep{};
+  [[nodiscard]] bool lies() const noexcept { return lie != PowerDisk::Lie::none; }
+  /// The verdict is turned round: something is wrong on purpose.
+  [[nodiscard]] bool finds() const noexcept { return must_find || lies(); }
+};
+
+inline constexpr int skipped = 77;
+
+// Each prints its figure in the last line and returns the exit code.
+[[nodiscard]] int prove_clock(const Wanted& wanted);
+[[nodiscard]] int prove_images(const Wanted& wanted);
+[[nodiscard]] int prove_restore(const Wanted& wanted);
+[[nodiscard]] int prove_slowdisk(const Wanted& wanted);
+[[nodiscard]] int prove_syncerror(const Wanted& wanted);
+
+/// What happens to a storage in its lives. None: it is closed and opened again.
+struct Schedule {
+  std::string name{};  ///< as it was asked for
+  bool loses_power = false;
+  bool is_killed = false;
+  bool fills_up = false;  ///< a small file system, which gets space back
+  bool steps_clock = false;
+};
+[[nodiscard]] int prove_lives(const Wanted& wanted, const Schedule& schedule);
+
+}  // namespace semel::faults
