@@ -27,7 +27,7 @@ std::size_t apply_bounded(Engine& engine, std::span<const StoreOp> ops,
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },
-        [&](std::size_t i, Core::Operation& operation, const Core::KeyLocation& location) {
+        [&](std::size_t i, Operation& operation, const KeyLocation& location) {
           if (value_bytes > value_bytes_max) [[unlikely]]
             return;
           StoreOutcome& outcome = outcomes[at + i];

@@ -43,7 +43,7 @@ std::uint64_t Core::flush_database(std::uint8_t stored, Version below) noexcept 
   own.bump(Count::changes, count);
   own.bump(Count::records, 0 - count);
   own.bump(Count::records_flushed, count);
-  databases_.raise_floor(stored, below);
+  keys_.databases().raise_floor(stored, below);
   compactor_.sweep_flushed_soon();
   return count;
 }
@@ -55,16 +55,17 @@ void Core::sweep_flushed() {
 /// The sweep may come by when the key has a new claim: what the log says of that one stays last.
 void Core::note_flushed(ThreadContext& context, const Entry& old) noexcept {
   const Timestamp now = now_of(clock_);
-  const KeyLocation location = location_of({databases_.shown(old.db()), old.key()});
-  const Probe probe = find(location, old.key());
-  const bool is_taken = probe.state == Probe::State::found && lives(entry(probe.seen), now);
+  const KeyLocation location = keys_.location_of({keys_.databases().shown(old.db()), old.key()});
+  const TableProbe probe = keys_.find(location, old.key());
+  const bool is_taken = probe.state == TableProbe::State::found &&
+                        keys_.databases().lives(keys_.entry(probe.seen), now);
   if (!is_taken) return note_forgotten(context, old.key(), old.value(), now);
   context.bump(Count::claims_forgotten);
 }
 
 bool Core::sweep_flushed(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
   if (!context.retired.reserve()) return false;
-  const Entry& old = entry(seen);
+  const Entry& old = keys_.entry(seen);
   // No delete marker: copies in the cold store are flushed as well.
   if (!ShardTable::bury(word, seen, old.version())) return false;
   if (old.kind() == Kind::claim && is_visible(old.kind(), old.value())) [[unlikely]] {
@@ -83,8 +84,8 @@ using engine::Entry;
 
 /// Calls `visit(Word&, SlotWord)` for each record of a shard. Inside an operation or section.
 template <class Visit>
-void for_each_record(Core::Shard& shard, Visit&& visit) {
-  shard.table.for_each_segment([&](Core::ShardTable::Segment& segment) {
+void for_each_record(engine::Shard& shard, Visit&& visit) {
+  shard.table.for_each_segment([&](engine::ShardTable::Segment& segment) {
     const std::uint32_t count = shard.table.line_count() * engine::slots_per_line;
     for (std::uint32_t i = 0; i < count; ++i) {
       // mo: acquire [table.publish]: the record is read next.
@@ -108,13 +109,13 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
     for (unsigned db = 0; db < limits::db_count; ++db) {
       map |= (static_cast<std::uint64_t>(mutation.value[db]) & 15) << (db * 4);
     }
-    Section::Impl all{core, wait_queue_, engine::mask_of_all(core.shards())};
+    Section::Impl all{core, wait_queue_, engine::mask_of_all(core.keys().shards())};
     db_map_version = mutation.version;
     core.databases().set_map(map);
     return Done{};
   }
   const std::uint8_t stored = mutation.db & 15;
-  Section::Impl all{core, wait_queue_, engine::mask_of_all(core.shards())};
+  Section::Impl all{core, wait_queue_, engine::mask_of_all(core.keys().shards())};
   if (!core.context().retired.reserve()) return Error{ErrorCode::memory_full, {}};
   if (core.cold() != nullptr) core.cold()->flush(stored, mutation.version);
   erase_database(stored, mutation.version, all);
@@ -124,9 +125,9 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
 }
 
 void Engine::Impl::erase_database(std::uint8_t stored, Version below, Section::Impl& all) {
-  for (Core::Shard& shard : core_.shards()) {
-    for_each_record(shard, [&](Core::ShardTable::Word& word, engine::SlotWord seen) {
-      const Entry& entry = core_.entry(seen);
+  for (engine::Shard& shard : core_.keys().shards()) {
+    for_each_record(shard, [&](engine::ShardTable::Word& word, engine::SlotWord seen) {
+      const Entry& entry = core_.keys().entry(seen);
       if (entry.db() != stored || entry.version() >= below) return;
       if (entry.kind() == Kind::claim)
         all.note_change({core_.databases().shown(stored), entry.key()});

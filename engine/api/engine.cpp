@@ -100,8 +100,8 @@ Engine::Impl::~Impl() {
   wait_queue_.close();
 }
 
-void Engine::Impl::apply_or_refuse(engine::Core::Operation& operation,
-                                   const engine::Core::KeyLocation& location, const StoreOp& op,
+void Engine::Impl::apply_or_refuse(engine::Operation& operation,
+                                   const engine::KeyLocation& location, const StoreOp& op,
                                    Timestamp now, StoreOutcome& outcome) noexcept {
   try {
     engine::apply_at(core_, operation, location, op, now, outcome);
@@ -118,9 +118,9 @@ void Engine::Impl::apply(const StoreOp& op, StoreOutcome& outcome, Timestamp now
   if (!engine::begin_apply(op, core_.options(), outcome, own)) [[unlikely]]
     return;
   {
-    engine::Core::KeyLocation location = core_.location_of({op.db, op.key});
-    engine::Core::Operation operation{core_, own};
-    if (core_.admit(operation, location, {op.db, op.key})) [[likely]] {
+    engine::KeyLocation location = core_.keys().location_of({op.db, op.key});
+    engine::Operation operation{core_, own};
+    if (operation.admit(location, {op.db, op.key})) [[likely]] {
       operation.keep_up(now);
       apply_or_refuse(operation, location, op, now, outcome);
     } else {
@@ -172,8 +172,7 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },
-        [&](std::size_t i, engine::Core::Operation& operation,
-            const engine::Core::KeyLocation& location) {
+        [&](std::size_t i, engine::Operation& operation, const engine::KeyLocation& location) {
           StoreOutcome& outcome = outcomes[at + i];
           if (!engine::begin_apply(group[i], core_.options(), outcome, operation.context())) return;
           if (location.shard != nullptr) [[likely]] {

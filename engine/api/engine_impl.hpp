@@ -162,9 +162,8 @@ class Engine::Impl {
   const engine::GroupTime* group_clock = nullptr;       // of a replica that takes part
 
   /// engine::apply_at(), or memory_full where the heap had no room before anything was changed.
-  void apply_or_refuse(engine::Core::Operation& operation,
-                       const engine::Core::KeyLocation& location, const StoreOp& op, Timestamp now,
-                       StoreOutcome& outcome) noexcept;
+  void apply_or_refuse(engine::Operation& operation, const engine::KeyLocation& location,
+                       const StoreOp& op, Timestamp now, StoreOutcome& outcome) noexcept;
 
  private:
   /// Asked by the background thread each time it comes by. Nothing is swept while a recovery puts

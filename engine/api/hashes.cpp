@@ -51,7 +51,7 @@ Error explain(Core& core, Bytes key, std::uint8_t db, const HashOp& op, const Ha
 std::uint64_t seed_of(Core& core, const engine::ThreadContext& own, KeyRef key) noexcept {
   if (own.decision != nullptr) [[unlikely]]
     return own.decision->secret;
-  return core.hash64_of(core.databases().stored(key.db), key.key);
+  return core.keys().hash64_of(core.databases().stored(key.db), key.key);
 }
 
 replication::HashCommand command_of(KeyRef key, const HashOp& op) {

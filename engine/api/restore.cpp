@@ -85,7 +85,7 @@ Status Engine::Impl::restore(const Mutation& mutation) {
   const Timestamp now = engine::now_of(clock_);
   Timestamp marker_end = now + delete_marker_ttl;
   if (core_.cold() != nullptr) {
-    const Core::Operation operation{core_, core_.context()};
+    const engine::Operation operation{core_, core_.context()};
     marker_end = std::max(marker_end, core_.cold_end(mutation.db, mutation.key));
   }
   // A claim that was granted while its namespace's terms changed: it ends by what they are now.

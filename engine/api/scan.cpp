@@ -78,12 +78,12 @@ class Scan {
   /// turned_away() by a section.
   bool step(Cursor& cursor, std::vector<Copied>& found, std::size_t& looked) {
     Core& core = impl_.core();
-    Core::Shard& shard = core.shards()[cursor.shard];
-    Core::Operation operation{core, core.context()};
+    engine::Shard& shard = core.keys().shards()[cursor.shard];
+    engine::Operation operation{core, core.context()};
     turned_away_ = turned_away_ || !operation.try_admit(shard);
     if (turned_away_) return false;
     engine::HashBits bits{reverse_index(cursor.reversed_index)};
-    Core::ShardTable::Segment& segment = *shard.table.locate(bits);
+    engine::ShardTable::Segment& segment = *shard.table.locate(bits);
     const auto birth = static_cast<std::uint32_t>(segment.birth & 0x7fff'ffff);
     const std::uint32_t lines = shard.table.line_count();
     std::uint32_t first = 0;
@@ -98,7 +98,7 @@ class Scan {
       const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
       if (!engine::slot::is_record(word & ~engine::slot::frozen)) continue;
       ++looked;
-      take(core.entry(word), found);
+      take(core.keys().entry(word), found);
     }
     lines_ += last - first;
     if (last < lines) {
@@ -112,7 +112,7 @@ class Scan {
     cursor.reversed_index = (cursor.reversed_index & ~(width - 1)) + width;
     if (cursor.reversed_index < (1U << engine::depth_max)) return true;
     cursor.reversed_index = 0;
-    return ++cursor.shard < core.shards().size();
+    return ++cursor.shard < core.keys().shards().size();
   }
 
   /// The same in the cold store, from `rank` on; 0 afterwards: at the end.
@@ -122,13 +122,14 @@ class Scan {
     return core.cold()->scan(
         *view, rank, options_.count, [&](std::uint64_t, const ColdRecord& copy) {
           const Mutation& record = copy.record;
-          Core::Operation operation{core, core.context()};
-          const engine::HashBits hash = core.hash_of(record.db, record.key);
-          turned_away_ = turned_away_ || !operation.try_admit(core.shard_of(hash));
+          engine::Operation operation{core, core.context()};
+          const engine::HashBits hash = core.keys().hash_of(record.db, record.key);
+          turned_away_ = turned_away_ || !operation.try_admit(core.keys().shard_of(hash));
           if (turned_away_) return;
-          const Core::Probe probe = core.shard_of(hash).table.find(
-              hash, Core::Match{core.region(), record.db, record.key});
-          if (probe.state == Core::Probe::State::found) return take(core.entry(probe.seen), found);
+          const engine::TableProbe probe = core.keys().shard_of(hash).table.find(
+              hash, engine::Match{core.region(), record.db, record.key});
+          if (probe.state == engine::TableProbe::State::found)
+            return take(core.keys().entry(probe.seen), found);
           engine::Scratch scratch;
           take({record.kind, record.db, record.due, record.version, record.key,
                 engine::value_of(record, scratch)},
@@ -162,17 +163,18 @@ class Scan {
   /// as likely, and every segment by the stretch of hashes it has.
   void pick(std::uint64_t random, std::vector<Copied>& found) {
     Core& core = impl_.core();
-    Core::Shard& shard = core.shards()[static_cast<std::size_t>(random % core.shards().size())];
-    Core::Operation operation{core, core.context()};
+    engine::Shard& shard =
+        core.keys().shards()[static_cast<std::size_t>(random % core.keys().shards().size())];
+    engine::Operation operation{core, core.context()};
     turned_away_ = turned_away_ || !operation.try_admit(shard);
     if (turned_away_) return;
     const auto index = static_cast<std::uint32_t>(random >> 8 & 0xffff);
-    Core::ShardTable::Segment& segment = *shard.table.locate(engine::HashBits{index});
+    engine::ShardTable::Segment& segment = *shard.table.locate(engine::HashBits{index});
     const std::uint64_t slots = std::uint64_t{shard.table.line_count()} * engine::slots_per_line;
     const auto slot = static_cast<std::size_t>((random >> 32) % slots);
     // mo: acquire [table.publish]: the record is read next.
     const engine::SlotWord word = segment.slots()[slot].load(std::memory_order_acquire);
-    if (engine::slot::is_record(word & ~engine::slot::frozen)) take(core.entry(word), found);
+    if (engine::slot::is_record(word & ~engine::slot::frozen)) take(core.keys().entry(word), found);
   }
 
   /// How many lines of the table were looked at.
@@ -249,7 +251,7 @@ Result<std::uint64_t> Engine::scan(std::uint64_t cursor, const ScanOptions& opti
     return next == 0 ? 0 : beyond_table | next >> 1;
   }
   Cursor at = Cursor::unpack(cursor);
-  if (cursor >= beyond_table || at.shard >= impl_->core().shards().size()) {
+  if (cursor >= beyond_table || at.shard >= impl_->core().keys().shards().size()) {
     return Error{ErrorCode::bad_cursor, std::to_string(cursor)};
   }
   Scan scan{*impl_, options, impl_->now()};
@@ -286,7 +288,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
     if (!found.empty()) return found.front().key;
   }
   const std::uint64_t from = base::next_random(state);
-  const Cursor start{static_cast<std::uint32_t>(from % core_.shards().size()),
+  const Cursor start{static_cast<std::uint32_t>(from % core_.keys().shards().size()),
                      static_cast<std::uint32_t>(from >> 8 & 0xffff), 0, 0};
   std::optional<std::string> chosen;
   std::uint64_t met = 0;

@@ -30,16 +30,16 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
   }
   engine::Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  const std::size_t count = core.shards().size();
+  const std::size_t count = core.keys().shards().size();
   std::uint64_t mask = 0;
   for (const KeyRef& key : keys) {
     if (key.db >= limits::db_count) {
       return Error{ErrorCode::db_out_of_range, std::to_string(key.db)};
     }
-    const engine::HashBits hash = core.hash_of(core.databases().stored(key.db), key.key);
+    const engine::HashBits hash = core.keys().hash_of(core.databases().stored(key.db), key.key);
     mask |= std::uint64_t{1} << (hash.shard() & (count - 1));
   }
-  if (keys.empty()) mask = engine::mask_of_all(core.shards());
+  if (keys.empty()) mask = engine::mask_of_all(core.keys().shards());
   if (const engine::OwnSection* const own = core.context().section; own != nullptr) {
     for (std::uint32_t shard = 0; shard < count; ++shard) {
       if ((mask >> shard & 1) == 0 || own->holds_shard(shard)) continue;
@@ -59,7 +59,7 @@ Result<Section> Engine::section(std::span<const KeyRef> keys) {
   }
   // The databases were swapped while we waited: take everything.
   Section section{std::make_unique<Section::Impl>(core, impl_->wait_queue(),
-                                                  engine::mask_of_all(core.shards()))};
+                                                  engine::mask_of_all(core.keys().shards()))};
   if (!engine::impl_of(section).has_begun()) return Error{ErrorCode::section_held, {}};
   const ErrorCode unread = engine::impl_of(section).read_ahead(keys);
   if (unread != ErrorCode::ok) return Error{unread, {}};

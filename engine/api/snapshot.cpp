@@ -29,22 +29,22 @@ using engine::Entry;
 using engine::Handle;
 
 /// The records of one stretch of the table below the cut; advances `index`.
-void collect(Core& core, Core::Shard& shard, std::uint32_t& index, Version cut,
+void collect(Core& core, engine::Shard& shard, std::uint32_t& index, Version cut,
              std::vector<Handle>& found) {
-  Core::Operation operation{core, core.context()};
+  engine::Operation operation{core, core.context()};
   operation.admit(shard);
   // Indexes are walked in reversed-bit order, see scan.cpp; here the segment is taken as a whole.
   std::uint32_t reversed = 0;
   for (unsigned bit = 0; bit < engine::depth_max; ++bit) {
     reversed |= ((index >> bit) & 1U) << (engine::depth_max - 1 - bit);
   }
-  Core::ShardTable::Segment& segment = *shard.table.locate({reversed});
+  engine::ShardTable::Segment& segment = *shard.table.locate({reversed});
   const std::uint32_t count = shard.table.line_count() * engine::slots_per_line;
   for (std::uint32_t i = 0; i < count; ++i) {
     // mo: acquire [table.publish]: the record is read next.
     const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
     if (!engine::slot::is_record(word & ~engine::slot::frozen)) continue;
-    if (core.entry(word).version() < cut) found.push_back(engine::slot::handle(word));
+    if (core.keys().entry(word).version() < cut) found.push_back(engine::slot::handle(word));
   }
   const std::uint32_t width = 1U << (engine::depth_max - segment.depth);
   index = (index & ~(width - 1)) + width;
@@ -87,10 +87,10 @@ class Visitor {
 
 /// Records that were kept for the snapshot.
 void give_back(Core& core, const std::vector<Handle>& handles) {
-  const Core::Operation operation{core, core.context()};
+  const engine::Operation operation{core, core.context()};
   for (const Handle handle : handles) {
     core.threads().retire_record(core.context(), handle,
-                                 engine::Arena::rounded(core.entry(handle).bytes()));
+                                 engine::Arena::rounded(core.keys().entry(handle).bytes()));
   }
 }
 
@@ -122,14 +122,14 @@ class ColdCut {
   [[nodiscard]] bool is_of_cut(const Mutation& record) {
     if (record.version >= cut_ || record.due <= now_) return false;
     if (delete_markers_.contains(name_of(record.db, record.key))) return false;
-    const engine::HashBits hash = core_.hash_of(record.db, record.key);
-    Core::Shard& shard = core_.shard_of(hash);
-    Core::Operation operation{core_, core_.context()};
+    const engine::HashBits hash = core_.keys().hash_of(record.db, record.key);
+    engine::Shard& shard = core_.keys().shard_of(hash);
+    engine::Operation operation{core_, core_.context()};
     operation.admit(shard);
-    const Core::Probe probe =
-        shard.table.find(hash, Core::Match{core_.region(), record.db, record.key});
-    if (probe.state != Core::Probe::State::found) return true;
-    const Version version = core_.entry(probe.seen).version();
+    const engine::TableProbe probe =
+        shard.table.find(hash, engine::Match{core_.region(), record.db, record.key});
+    if (probe.state != engine::TableProbe::State::found) return true;
+    const Version version = core_.keys().entry(probe.seen).version();
     // Of the same version: it has been shown, or it is a delete marker (Spill::bar_changed).
     return version < record.version || version >= cut_;
   }
@@ -174,10 +174,10 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
     at_cut();
   }
   const auto show = [&](Handle handle) {
-    const Entry& entry = core.entry(handle);
+    const Entry& entry = core.keys().entry(handle);
     if (entry.due() <= now || entry.version() < floors[entry.db()] || visitor.has_failed()) return;
     Mutation mutation;
-    Core::fill_mutation(mutation, entry);
+    engine::fill_mutation(mutation, entry);
     // Of two replicas one may have come by already.
     if (core.options().replicated && mutation.claim) engine::trim(*mutation.claim, now);
     visitor(mutation);
@@ -187,7 +187,7 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
     engine::visit_db_map(core, cut, std::ref(visitor));
     impl.namespaces().for_each_mutation(std::ref(visitor));
     std::vector<Handle> found;
-    for (Core::Shard& shard : core.shards()) {
+    for (engine::Shard& shard : core.keys().shards()) {
       for (std::uint32_t index = 0; index < (1U << engine::depth_max) && !visitor.has_failed();) {
         found.clear();
         collect(core, shard, index, cut, found);
@@ -201,7 +201,7 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
   visitor.run([&] {
     for (const Handle handle : preserved.handles) {
       show(handle);
-      const Entry& entry = core.entry(handle);
+      const Entry& entry = core.keys().entry(handle);
       if (beyond && entry.is_delete_marker()) beyond->note_delete_marker(entry);
     }
   });

@@ -21,7 +21,7 @@ using engine::Core;
 using namespace store_calls;
 
 bool fits(Engine& engine, std::uint8_t db, Bytes key) noexcept {
-  return engine::impl_of(engine).core().check_key(db, key) == ErrorCode::ok;
+  return engine::impl_of(engine).core().keys().check(db, key) == ErrorCode::ok;
 }
 bool fits(Engine& engine, Bytes value, Expiry expiry) noexcept {
   return value.size() <= engine::impl_of(engine).core().options().value_bytes_max &&
@@ -35,8 +35,8 @@ bool may_be_logged(Engine& engine) noexcept {
 
 /// The rest of read_or_apply(): applies the operation. True: it changed the record.
 template <class T, class Read>
-[[gnu::noinline]] bool apply_missed(Engine& engine, Core::Operation& operation,
-                                    Core::KeyLocation location, const StoreOp& op, Timestamp now,
+[[gnu::noinline]] bool apply_missed(Engine& engine, engine::Operation& operation,
+                                    engine::KeyLocation location, const StoreOp& op, Timestamp now,
                                     Read&& read, Result<T>& result) {
   StoreOutcome out;
   engine::decide_store(engine::impl_of(engine).core(), operation, location, op, now, out);
@@ -67,12 +67,12 @@ Result<T> read_or_apply(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& rea
   Timestamp now = core.now(own);
   bool changed = false;
   {
-    Core::KeyLocation location = core.location_of(key);
-    Core::Operation operation{core, own};
-    const bool is_admitted = core.admit(operation, location, key);
+    engine::KeyLocation location = core.keys().location_of(key);
+    engine::Operation operation{core, own};
+    const bool is_admitted = operation.admit(location, key);
     operation.keep_up(now);
     const engine::Entry* const live =
-        is_admitted ? core.probe_home_line(location, key.key, now) : nullptr;
+        is_admitted ? core.keys().probe_home_line(location, key.key, now) : nullptr;
     own.bump(engine::Count::operations);
     if (!is_admitted) [[unlikely]] {
       result = explain(engine, make_op(), ErrorCode::section_held);

@@ -121,13 +121,13 @@ struct ClaimContext {
     };
   }
   /// The same for a key of a group.
-  [[nodiscard]] auto in_group(Core::Operation& operation, const Core::KeyLocation& location,
+  [[nodiscard]] auto in_group(Operation& operation, const KeyLocation& location,
                               Bytes table_key) const {
     return [&, this, table_key](auto&& decide, Version& version) {
       Core& core = impl.core();
       if (location.shard == nullptr) [[unlikely]]
         return ErrorCode::section_held;
-      const ErrorCode bad = core.check_key(policy.db, table_key);
+      const ErrorCode bad = core.keys().check(policy.db, table_key);
       if (bad != ErrorCode::ok) return bad;
       return core.decide_at(operation, location, {policy.db, table_key}, now, decide, version);
     };

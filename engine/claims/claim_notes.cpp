@@ -65,7 +65,7 @@ ClaimCount count_of(const ClaimOutcome& outcome) noexcept {
 }  // namespace
 
 void ClaimNote::begin(Bytes table_key) noexcept {
-  hash_ = context_.impl.core().hash64_of(0, table_key);
+  hash_ = context_.impl.core().keys().hash64_of(0, table_key);
   log_->fetch_bucket(hash_);
 }
 

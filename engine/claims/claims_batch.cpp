@@ -184,7 +184,7 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
         [&](std::size_t i) {
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
-        [&](std::size_t i, Core::Operation& operation, const Core::KeyLocation& location) {
+        [&](std::size_t i, engine::Operation& operation, const engine::KeyLocation& location) {
           // A repeated key meets the record its first request has just left, and changes nothing.
           const std::optional<std::size_t> first = folds.first_of(start + i);
           ClaimFacts facts;
@@ -233,7 +233,7 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
         [&](std::size_t i) {
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
-        [&](std::size_t i, Core::Operation& operation, const Core::KeyLocation& location) {
+        [&](std::size_t i, engine::Operation& operation, const engine::KeyLocation& location) {
           engine::run_owner(context, OwnerVerb::complete, calls[start + i], keys[i].bytes(),
                             outcomes[start + i],
                             context.in_group(operation, location, keys[i].bytes()));

@@ -65,7 +65,7 @@ Result<std::vector<ClaimDecision>> Claims::explain(Bytes key, std::size_t count)
     SEMEL_CHECK(check_explain(context, key, count));
     const engine::TableKey table_key{context.prefix, key};
     const Bytes whole = table_key.bytes();
-    if (const ErrorCode bad = core.check_key(context.policy.db, whole); bad != ErrorCode::ok) {
+    if (const ErrorCode bad = core.keys().check(context.policy.db, whole); bad != ErrorCode::ok) {
       return engine::key_error(bad, key);
     }
     // The log has the engine's time, people the wall clock's.
@@ -73,17 +73,18 @@ Result<std::vector<ClaimDecision>> Claims::explain(Bytes key, std::size_t count)
       return at.time_since_epoch().count() + offset;
     };
     std::vector<ClaimDecision> decisions;
-    context.decisions->for_each(core.hash64_of(0, whole), [&](const DecisionFacts& facts,
-                                                              Timestamp last, std::uint64_t times) {
-      ClaimDecision& decision = decisions.emplace_back(decision_of(facts));
-      // Not noted at the grant, which would have to look for what is no more.
-      if (decisions.size() > 1 && is_grant_of_nothing(facts)) {
-        decision.why += why_nothing_was_known(decisions[decisions.size() - 2]);
-      }
-      decision.first_unix_ms = unix_ms(facts.at);
-      decision.last_unix_ms = unix_ms(last);
-      decision.times = times;
-    });
+    context.decisions->for_each(
+        core.keys().hash64_of(0, whole),
+        [&](const DecisionFacts& facts, Timestamp last, std::uint64_t times) {
+          ClaimDecision& decision = decisions.emplace_back(decision_of(facts));
+          // Not noted at the grant, which would have to look for what is no more.
+          if (decisions.size() > 1 && is_grant_of_nothing(facts)) {
+            decision.why += why_nothing_was_known(decisions[decisions.size() - 2]);
+          }
+          decision.first_unix_ms = unix_ms(facts.at);
+          decision.last_unix_ms = unix_ms(last);
+          decision.times = times;
+        });
     if (decisions.size() > count) {
       decisions.erase(decisions.begin(), decisions.end() - static_cast<std::ptrdiff_t>(count));
     }

@@ -31,7 +31,7 @@ class FoldTable {
     const Bytes key = requests_[index].key;
     if (!is_valid(requests_[index])) return std::nullopt;
     const std::size_t mask = slots_.size() - 1;
-    const std::uint64_t bits = context_.impl.core().hash_of(0, key).bits;
+    const std::uint64_t bits = context_.impl.core().keys().hash_of(0, key).bits;
     for (std::size_t at = bits & mask;; at = (at + 1) & mask) {
       if (slots_[at] == 0) {
         slots_[at] = static_cast<std::uint32_t>(index + 1);

@@ -7,8 +7,8 @@
 
 namespace semel::engine {
 
-void decide_store(Core& core, Core::Operation& operation, Core::KeyLocation location,
-                  const StoreOp& op, Timestamp now, StoreOutcome& outcome, MutationSink* sink) {
+void decide_store(Core& core, Operation& operation, KeyLocation location, const StoreOp& op,
+                  Timestamp now, StoreOutcome& outcome, MutationSink* sink) {
   std::string scratch;
   bool asked = false;
   Bytes forgotten;  // a claim that is erased; valid until the operation ends

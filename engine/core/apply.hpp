@@ -34,14 +34,14 @@ inline void refuse(StoreOutcome& outcome, ErrorCode why) noexcept {
 }
 
 /// The rest of apply_at(), and all of it inside a section (`sink`).
-void decide_store(Core& core, Core::Operation& operation, Core::KeyLocation location,
-                  const StoreOp& op, Timestamp now, StoreOutcome& outcome,
-                  MutationSink* sink = nullptr);
+void decide_store(Core& core, Operation& operation, KeyLocation location, const StoreOp& op,
+                  Timestamp now, StoreOutcome& outcome, MutationSink* sink = nullptr);
 
 /// After begin_apply() and Core::admit().
-inline void apply_at(Core& core, Core::Operation& operation, const Core::KeyLocation& location,
+inline void apply_at(Core& core, Operation& operation, const KeyLocation& location,
                      const StoreOp& op, Timestamp now, StoreOutcome& outcome) {
-  const Entry* const live = may_repeat(op) ? core.probe_home_line(location, op.key, now) : nullptr;
+  const Entry* const live =
+      may_repeat(op) ? core.keys().probe_home_line(location, op.key, now) : nullptr;
   if (live == nullptr || !answer_repeat(op, *live, outcome)) {
     decide_store(core, operation, location, op, now, outcome);
   }

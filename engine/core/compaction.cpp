@@ -28,8 +28,8 @@ bool Compactor::step(ThreadContext& own, Effort effort) {
 }
 
 void Compactor::go_on(ThreadContext& own, std::size_t slots) {
-  while (slots != 0 && shard_ < core_.shards().size()) slots -= std::min(slots, walk(own));
-  if (shard_ == core_.shards().size()) end(own);
+  while (slots != 0 && shard_ < core_.keys().shards().size()) slots -= std::min(slots, walk(own));
+  if (shard_ == core_.keys().shards().size()) end(own);
 }
 
 bool Compactor::runs_or_begins(ThreadContext& own, unsigned sixteenths) {
@@ -98,11 +98,11 @@ void Compactor::next_segment(std::uint32_t depth) noexcept {
 
 std::size_t Compactor::walk(ThreadContext& own) {
   constexpr std::size_t enough = ~std::size_t{0};
-  Core::Operation operation{core_, own};
-  Core::Shard& shard = core_.shards()[shard_];
+  Operation operation{core_, own};
+  Shard& shard = core_.keys().shards()[shard_];
   if (!operation.admit_now(shard)) return enough;
   if (core_.snapshot_cut().is_running()) return enough;
-  Core::ShardTable::Segment& segment = *shard.table.locate({reversed(reversed_index_)});
+  ShardTable::Segment& segment = *shard.table.locate({reversed(reversed_index_)});
   if (segment.birth != birth_) slot_ = 0;  // another has replaced it
   birth_ = segment.birth;
   const std::uint32_t all = shard.table.line_count() * slots_per_line;
@@ -113,23 +113,24 @@ std::size_t Compactor::walk(ThreadContext& own) {
   std::size_t swept = 0;
   bool again = false;
   for (std::uint32_t i = first; i < end; ++i) {
-    Core::ShardTable::Word& word = segment.slots()[i];
+    ShardTable::Word& word = segment.slots()[i];
     // mo: acquire [table.publish]: the record may be read next.
     const SlotWord seen = word.load(std::memory_order_acquire);
     if (!slot::is_record(seen & ~slot::frozen)) continue;
-    if (sweeps && core_.databases().is_flushed(core_.entry(seen))) {
+    if (sweeps && core_.databases().is_flushed(core_.keys().entry(seen))) {
       if (core_.sweep_flushed(own, word, seen)) {
         ++swept;
         continue;
       }
       again = true;  // none of them may be left behind
       if (!slot::is_frozen(seen)) continue;
-      const Entry& flushed = core_.entry(seen);
-      core_.help_growth(shard, core_.hash_of(flushed.db(), flushed.key()), slot::handle(seen));
+      const Entry& flushed = core_.keys().entry(seen);
+      core_.keys().help_growth(shard, core_.keys().hash_of(flushed.db(), flushed.key()),
+                               slot::handle(seen));
       break;
     }
     if (slot::is_frozen(seen)) continue;
-    if (renewing_) core_.renew_timer(own, core_.entry(seen));
+    if (renewing_) core_.renew_timer(own, core_.keys().entry(seen));
     if (!core_.arena().is_leaving(slot::handle(seen))) continue;
     if (core_.move_record(own, word, seen)) ++moved;
   }
@@ -143,7 +144,7 @@ std::size_t Compactor::walk(ThreadContext& own) {
 }
 
 bool Core::move_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
-  const Entry& old = entry(seen);
+  const Entry& old = keys_.entry(seen);
   if (old.pending()) return false;  // its publisher has yet to write to it
   const Handle handle = arena_.allocate_staying(old.bytes());
   if (handle == 0) return false;
@@ -159,7 +160,7 @@ bool Core::move_record(ThreadContext& context, ShardTable::Word& word, SlotWord 
 void Core::renew_timer(ThreadContext& context, const Entry& record) {
   const Timestamp wake = wake_of(record);
   if (wake == no_end) return;
-  const HashBits hash = hash_of(record.db(), record.key());
+  const HashBits hash = keys_.hash_of(record.db(), record.key());
   if (context.timers.push({hash.bits, wake})) context.drain_due = true;
 }
 

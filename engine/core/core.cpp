@@ -1,91 +1,28 @@
 #include "engine/core/core.hpp"
 
-#include <sys/mman.h>
-#include <xxhash.h>
-
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <new>
 #include <string>
 
-#include "base/random.hpp"
 #include "engine/rules/claim_rules.hpp"
 #include "engine/rules/kinds.hpp"
 
 namespace semel::engine {
-
-namespace {
-
-constexpr std::size_t directory_bytes = (std::size_t{1} << depth_max) * sizeof(std::uint64_t);
-
-/// Shards grow at different moments, or the whole table would be half empty at the same time:
-/// shard s has 2^(s / count) times the lines of shard 0, rounded up to a prime (table.hpp).
-std::uint32_t line_count_of(unsigned shard, unsigned shard_count) noexcept {
-  constexpr double smallest = 257;
-  const auto is_prime = [](std::uint32_t number) {
-    for (std::uint32_t divisor = 2; divisor * divisor <= number; ++divisor) {
-      if (number % divisor == 0) return false;
-    }
-    return true;
-  };
-  auto count = static_cast<std::uint32_t>(
-      std::lround(smallest * std::exp2(static_cast<double>(shard) / shard_count)));
-  while (!is_prime(count)) ++count;
-  return count;
-}
-
-void fill_secret(std::span<unsigned char> secret, std::optional<std::uint64_t> seed) noexcept {
-  if (seed) {
-    std::uint64_t state = *seed;
-    for (unsigned char& byte : secret) {
-      state = state * 6364136223846793005U + 1442695040888963407U;
-      byte = static_cast<unsigned char>(state >> 56);
-    }
-    return;
-  }
-  base::fill_random(secret);
-}
-
-}  // namespace
 
 Core::Core(const Options& options, const Clock& clock)
     : options_(options),
       clock_(clock),
       reserved_(region_.reserve(options.memory_bytes, options.memory_room_bytes)),
       arena_(region_),
+      keys_(region_, options_),
       versions_(options.first_version, options.replicated),
-      threads_(arena_, *this) {
-  // Ranks must mean the same in every life of a cold store.
-  fill_secret(secret_, options.cold != nullptr ? options.cold->hash_seed() : options.hash_seed);
-}
+      threads_(arena_, keys_) {}
 
-Core::~Core() {
-  if (directories_ == nullptr) return;
-  std::destroy_n(shards_, shard_count_);
-  std::allocator<Shard>{}.deallocate(shards_, options_.shard_count);
-  munmap(directories_, directory_bytes * options_.shard_count);
-}
+Core::~Core() = default;
 
 Status Core::start() {
   const std::string limit = std::to_string(options_.memory_bytes) + " bytes";
   if (!reserved_ || !arena_.is_ready()) return Error{ErrorCode::out_of_address_space, limit};
-  const unsigned count = options_.shard_count;
-  void* memory = mmap(nullptr, directory_bytes * count, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return Error{ErrorCode::out_of_address_space, "table directory"};
-  directories_ = static_cast<ShardTable::Word*>(memory);
-  shard_mask_ = count - 1;
-  shards_ = std::allocator<Shard>{}.allocate(count);
-  for (unsigned i = 0; i < count; ++i) {
-    ShardTable::Word* const directory = directories_ + (std::size_t{i} << depth_max);
-    new (&shards_[i]) Shard{region_, threads_, line_count_of(i, count), directory};
-    ++shard_count_;
-    if (!shards_[i].table.start()) {
-      return Error{ErrorCode::bad_option, "memory_bytes = " + limit + ": holds no table of " +
-                                              std::to_string(count) + " shards"};
-    }
-  }
+  SEMEL_CHECK(keys_.start(region_, threads_));
   if (const Status kept = start_insight(); !kept) return kept;
   const Timestamp now = now_of(clock_);
   {
@@ -116,43 +53,8 @@ Status Core::start_insight() {
   return Done{};
 }
 
-void Core::reuse_segment(void* segment) noexcept {
-  static_cast<ShardTable::Segment*>(segment)->source->release_segment(segment);
-}
-
-std::uint64_t Core::hash64_of(std::uint8_t db, Bytes key) const noexcept {
-  const std::uint64_t hash =
-      XXH3_64bits_withSecret(key.data(), key.size(), secret_, sizeof secret_);
-  return hash ^ (std::uint64_t{db} * 0x9E37'79B9'7F4A'7C15U);
-}
-
-Timestamp Core::wake_of(const Entry& entry) noexcept {
-  if (!entry.is_delete_marker()) [[likely]]
-    return engine::wake_of(entry.kind(), entry.value(), entry.due());
-  std::int64_t end = 0;
-  std::memcpy(&end, entry.value().data(), sizeof end);
-  return Timestamp{Millis{end}};
-}
-
-const Entry* Core::make_delete_marker(ThreadContext& context, std::uint8_t db, Bytes key,
-                                      Version version, Timestamp end, Region::Use use) {
-  const std::int64_t ms = end.time_since_epoch().count();
-  const Bytes value{reinterpret_cast<const char*>(&ms), sizeof ms};
-  return make_entry(context, {Kind::string, db, Timestamp{}, version}, key, value, use);
-}
-
-const Entry* Core::make_entry(ThreadContext& context, const Entry::Header& header, Bytes key,
-                              Bytes value, Region::Use use) {
-  const Handle handle = context.cache.allocate(Entry::bytes(key.size(), value.size()), use);
-  if (handle == 0) [[unlikely]]
-    return nullptr;
-  Entry* const entry = static_cast<Entry*>(region_.at(handle));
-  Entry::write(entry, header, key, value);
-  return entry;
-}
-
 std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyLocation& location,
-                                              const Probe& probe, const Change& change,
+                                              const TableProbe& probe, const Change& change,
                                               const Decision& decision, Version& version) {
   MutationSink* const sink = change.sink;
   if (options_.replicated && context.decision == nullptr && !decision.keeps_version) [[unlikely]] {
@@ -176,7 +78,7 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
   if (fresh_version > Entry::version_max) [[unlikely]]
     return ErrorCode::versions_exhausted;
   const Entry* fresh = nullptr;
-  if (probe.state == Probe::State::full) [[unlikely]] {
+  if (probe.state == TableProbe::State::full) [[unlikely]] {
     if (!shard.table.grow(location.hash, probe.segment)) return ErrorCode::memory_full;
     return std::nullopt;
   }
@@ -191,7 +93,7 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
     if (!precious && region_.is_over()) [[unlikely]]
       return ErrorCode::memory_full;
     fresh = make_entry(
-        context,
+        region_, context,
         {decision.kind, location.stored_db, decision.due, fresh_version, pending, decision.raw},
         change.key, decision.value, precious ? Region::Use::structure : Region::Use::record);
     if (fresh == nullptr) [[unlikely]]
@@ -216,35 +118,34 @@ std::optional<ErrorCode> Core::apply_decision(ThreadContext& context, const KeyL
   committed(context, location.hash, change.old, change.live, fresh,
             fresh == nullptr ? no_end : wake_of(*fresh));
   if (change.cold != nullptr) [[unlikely]] {
-    options_.cold->superseded(rank_of(location.stored_db, change.key), change.cold->part,
+    options_.cold->superseded(keys_.rank_of(location.stored_db, change.key), change.cold->part,
                               location.stored_db, change.cold->record.due);
   }
   return ErrorCode::ok;
 }
 
-bool Core::make_remains(ThreadContext& context, const KeyLocation& location, const Probe& probe,
-                        const Change& change, Version version, const Entry*& remains) {
+bool Core::make_remains(ThreadContext& context, const KeyLocation& location,
+                        const TableProbe& probe, const Change& change, Version version,
+                        const Entry*& remains) {
   const Timestamp beyond = cold_end(location.stored_db, change.key);
   if (beyond > change.now || change.old == nullptr) [[unlikely]] {
     // An older copy must not come back.
-    remains = make_delete_marker(context, location.stored_db, change.key, version,
+    remains = make_delete_marker(region_, context, location.stored_db, change.key, version,
                                  std::max(beyond, change.now + delete_marker_ttl),
                                  Region::Use::structure);
     return remains != nullptr;
   }
   if (slot::distance(probe.prefix) >= delete_marker_distance) [[unlikely]] {
-    remains = make_delete_marker(context, location.stored_db, change.key, version,
+    remains = make_delete_marker(region_, context, location.stored_db, change.key, version,
                                  change.now + delete_marker_ttl);
   }
   return true;
 }
 
 void Core::after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
-                           const Probe& probe) {
+                           const TableProbe& probe) {
   context.bump(Count::lost_races);
-  if (!ShardTable::is_frozen(probe)) return;
-  // Without memory for a copy of our own, the thread that froze the segment has it: let it run.
-  if (!shard.table.grow(hash, probe.segment)) std::this_thread::yield();
+  KeySpace::help_growth(shard, hash, probe);
 }
 
 namespace {
@@ -269,30 +170,30 @@ Weight weight_of(const Entry& entry) noexcept {
 void Core::note_ended(const Entry& old) noexcept {
   ClaimRecord record;
   if (!decode(old.value(), record)) return;
-  decisions_->add(hash64_of(0, old.key()), {.call = DecisionCall::ended,
-                                            .changed = true,
-                                            .attempt = record.attempts,
-                                            .at = old.due(),
-                                            .met = record.state,
-                                            .met_epoch = record.epoch,
-                                            .met_lease_until = record.lease_until,
-                                            .met_owner = record.owner});
+  decisions_->add(keys_.hash64_of(0, old.key()), {.call = DecisionCall::ended,
+                                                  .changed = true,
+                                                  .attempt = record.attempts,
+                                                  .at = old.due(),
+                                                  .met = record.state,
+                                                  .met_epoch = record.epoch,
+                                                  .met_lease_until = record.lease_until,
+                                                  .met_owner = record.owner});
 }
 
 void Core::note_forgotten(ThreadContext& context, Bytes key, Bytes claim, Timestamp now) noexcept {
   context.bump(Count::claims_forgotten);
   ClaimRecord record;
   if (decisions_ == nullptr || !decode(claim, record)) return;
-  decisions_->add(hash64_of(0, key), {.call = DecisionCall::forget,
-                                      .answer = 1,
-                                      .changed = true,
-                                      .attempt = record.attempts,
-                                      .at = now,
-                                      .met = record.state,
-                                      .met_epoch = record.epoch,
-                                      .met_lease_until = record.lease_until,
-                                      .client = {context.client.data(), context.client_size},
-                                      .met_owner = record.owner});
+  decisions_->add(keys_.hash64_of(0, key), {.call = DecisionCall::forget,
+                                            .answer = 1,
+                                            .changed = true,
+                                            .attempt = record.attempts,
+                                            .at = now,
+                                            .met = record.state,
+                                            .met_epoch = record.epoch,
+                                            .met_lease_until = record.lease_until,
+                                            .client = {context.client.data(), context.client_size},
+                                            .met_owner = record.owner});
 }
 
 void Core::notify_expired(ThreadContext& context, const Entry& old) noexcept {
@@ -300,7 +201,7 @@ void Core::notify_expired(ThreadContext& context, const Entry& old) noexcept {
   if (decisions_ != nullptr && old.kind() == Kind::claim) note_ended(old);
   for (const auto& subscribed : expired_sinks) {
     callbacks_.run(Callback::expired_sink, [&] {
-      subscribed.second({old.kind(), databases_.shown(old.db()), old.key()});
+      subscribed.second({old.kind(), keys_.databases().shown(old.db()), old.key()});
     });
   }
 }
@@ -326,7 +227,7 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
   if (old != nullptr) {
     less = weight_of(*old);
     old_wake = wake_of(*old);
-    if (databases_.is_flushed(*old)) [[unlikely]] {
+    if (keys_.databases().is_flushed(*old)) [[unlikely]] {
       context.bump(Count::records_flushed, 0 - less.records);
       less.records = 0;  // the flush took it off the others
     } else if (!old_was_live && !old->is_delete_marker()) {
@@ -350,12 +251,6 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
   const Handle handle = region_.handle_of(old);
   if (snapshot_cut_.preserve(old->version(), handle)) return;
   threads_.retire_record(context, handle, less.bytes);
-}
-
-void Core::wait_for_append(const Entry& seen) noexcept {
-  for (unsigned spins = 0; seen.pending(); ++spins) {
-    if (spins > 1000) std::this_thread::yield();
-  }
 }
 
 void Core::append_mutation(ThreadContext& context, const Change& change, const Entry* fresh,
@@ -383,16 +278,6 @@ void Core::append_mutation(ThreadContext& context, const Change& change, const E
   if (change.sink != nullptr) return change.sink->add(mutation);
   context.ticket = guarded_journal_.append({&mutation, 1});
   if (!erases) fresh->set_journalled();
-}
-
-void Core::fill_mutation(Mutation& mutation, const Entry& entry) noexcept {
-  mutation.type = Mutation::Type::put;
-  mutation.kind = entry.kind();
-  mutation.db = entry.db();
-  mutation.version = entry.version();
-  mutation.due = mutation.keep_until = entry.due();
-  mutation.key = entry.key();
-  fill_value(entry.kind(), entry.value(), mutation);
 }
 
 }  // namespace semel::engine

@@ -4,7 +4,7 @@
 // compare-and-set -> timer, counters, Mutation. If the compare-and-set loses, find and decide
 // again.
 //
-// Its parts: shard.hpp (tables and sections), operation.hpp, database_map.hpp, versions.hpp,
+// Its parts: key_space.hpp (tables, hash, databases), operation.hpp, versions.hpp,
 // snapshot_cut.hpp. The templates are in core_update.hpp.
 #pragma once
 
@@ -22,11 +22,10 @@
 #include "engine/core/callbacks.hpp"
 #include "engine/core/cold_look.hpp"
 #include "engine/core/compactor.hpp"
-#include "engine/core/database_map.hpp"
-#include "engine/core/own_section.hpp"
-#include "engine/core/shard.hpp"
 #include "engine/decisions/claim_counts.hpp"
 #include "engine/decisions/decision_log.hpp"
+#include "engine/keys/key_space.hpp"
+#include "engine/keys/own_section.hpp"
 #include "engine/memory/arena.hpp"
 #include "engine/memory/decision_context.hpp"
 #include "engine/memory/region.hpp"
@@ -43,14 +42,12 @@
 
 namespace semel::engine {
 
-class Core final : public SegmentSink {
- public:
-  using Shard = engine::Shard;
-  using ShardTable = engine::ShardTable;
-  using Probe = ShardTable::Probe;
+class Operation;
 
+class Core {
+ public:
   explicit Core(const Options& options, const Clock& clock);
-  ~Core() override;
+  ~Core();
 
   /// Errors: out_of_address_space, bad_option (the limit holds no table).
   [[nodiscard]] Status start();
@@ -74,44 +71,8 @@ class Core final : public SegmentSink {
   ErrorCode update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
                              Version& version, MutationSink& sink);
 
-  /// Whether a record is that of a key; the hash said it may be.
-  struct Match {
-    [[nodiscard]] bool operator()(Handle handle) const noexcept {
-      return static_cast<const Entry*>(region.at(handle))->has_key(db, key);
-    }
-    const Region& region;
-    std::uint8_t db;
-    Bytes key;
-  };
-
-  // An update in its parts, for callers that can often do without the last two: admit,
-  // probe_home_line, find, decide_at.
-  class Operation;
-  struct KeyLocation {
-    Shard* shard;
-    HashBits hash;
-    std::uint8_t stored_db;
-  };
-  /// Shard and hash of a key that has passed check_key(). Needs no operation.
-  [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(KeyRef key) noexcept {
-    const std::uint8_t stored = databases_.stored(key.db);
-    const HashBits hash = hash_of(stored, key.key);
-    return {&shard_of(hash), hash, stored};
-  }
-  /// Returns when no section holds the key's shard; renews `location` if the databases were swapped
-  /// meanwhile. False: the section takes long, and the thread does not wait for such
-  /// (section_held).
-  [[nodiscard]] bool admit(Operation& operation, KeyLocation& location, KeyRef key) noexcept;
-  [[nodiscard]] Probe find(const KeyLocation& location, Bytes key) const noexcept {
-    return location.shard->table.find(location.hash, Match{region_, location.stored_db, key});
-  }
-  /// The live record of a key. Null is inconclusive: call find().
-  [[nodiscard, gnu::always_inline]] inline const Entry* probe_home_line(
-      const KeyLocation& location, Bytes key, Timestamp now) const noexcept;
-  /// The same for a record of which more than the first cache line will be read: its second line is
-  /// prefetched, so that both misses overlap.
-  [[nodiscard, gnu::always_inline]] inline const Entry* probe_with_prefetch(
-      const KeyLocation& location, Bytes key, Timestamp now) const noexcept;
+  // An update in its parts, for callers that can often do without the last: Operation::admit,
+  // KeySpace::probe_home_line, decide_at.
   /// `now` is read again after each wait, before `decide` runs.
   template <class Decide>
   [[nodiscard]] ErrorCode decide_at(Operation& operation, KeyLocation location, KeyRef key,
@@ -127,25 +88,6 @@ class Core final : public SegmentSink {
   template <class KeyAt, class Run>
   void group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run);
 
-  [[nodiscard]] HashBits hash_of(std::uint8_t db, Bytes key) const noexcept {
-    return HashBits::of(hash64_of(db, key));
-  }
-  [[nodiscard]] std::uint64_t hash64_of(std::uint8_t db, Bytes key) const noexcept;
-  [[nodiscard]] Shard& shard_of(HashBits hash) noexcept {
-    return shards_[hash.shard() & shard_mask_];
-  }
-  /// The checks of a key that need no table.
-  [[nodiscard]] ErrorCode check_key(std::uint8_t db, Bytes key) const noexcept {
-    if (key.empty()) return ErrorCode::key_empty;
-    if (key.size() > options_.key_bytes_max) return ErrorCode::key_too_long;
-    return db < limits::db_count ? ErrorCode::ok : ErrorCode::db_out_of_range;
-  }
-
-  /// Brings slots and the first `bytes` of the records of up to 64 keys into the cache, so
-  /// that their misses are waited for together. `hash_at(i) -> HashBits`. Inside an operation.
-  template <class HashAt>
-  void prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept;
-
   // --- operations and sections ------------------------------------------------------------
   /// What a refused operation has tried already.
   enum class Room : std::uint8_t { nothing, retired, swept, gathered, moved, all };
@@ -157,11 +99,6 @@ class Core final : public SegmentSink {
   }
   [[nodiscard]] ErrorCode why_no_context() const noexcept {
     return threads_.is_forked() ? ErrorCode::forked : ErrorCode::memory_full;
-  }
-  /// Whether the thread is in a section that holds this shard.
-  [[nodiscard]] bool is_own(const ThreadContext& context, const Shard& shard) const noexcept {
-    return context.section != nullptr &&
-           context.section->holds_shard(static_cast<std::uint32_t>(&shard - shards_));
   }
   /// The time of a call that begins now: in a section it stands still, and an entry of a
   /// replicated log brings its own.
@@ -181,7 +118,7 @@ class Core final : public SegmentSink {
   [[nodiscard]] Arena& arena() noexcept { return arena_; }
   [[nodiscard]] VersionSource& versions() noexcept { return versions_; }
   [[nodiscard]] SnapshotCut& snapshot_cut() noexcept { return snapshot_cut_; }
-  [[nodiscard]] std::span<Shard> shards() const noexcept { return {shards_, shard_count_}; }
+  [[nodiscard]] KeySpace& keys() noexcept { return keys_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   /// Null: decisions are not kept.
   [[nodiscard]] DecisionLog* decisions() const noexcept { return decisions_.get(); }
@@ -201,17 +138,7 @@ class Core final : public SegmentSink {
       return ErrorCode::ok;
     return wait_for_journal(own);
   }
-  /// Returns when the journal has a record that is about to be answered from. Inside an operation.
-  /// Progress: waits for one append of the thread that published it.
-  void await_journalled(const Entry& seen) const noexcept {
-    if (seen.pending()) [[unlikely]]
-      wait_for_append(seen);
-  }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
-  [[nodiscard]] const Entry& entry(SlotWord word) const noexcept {
-    return *static_cast<const Entry*>(region_.at(slot::handle(word)));
-  }
-
   /// Puts a mutation back as it was; a record of the same or a larger version stays. An erase of an
   /// absent key leaves a delete marker until `marker_end`, so that an older put has no effect
   /// later. What was flushed is passed over; see ask_cold_in_restores().
@@ -229,15 +156,12 @@ class Core final : public SegmentSink {
   /// Brings what restore() will look at into the cache; at most group_max mutations.
   void prefetch_keys(std::span<const Mutation> group) noexcept;
 
-  /// The mutation that says what `entry` is. Its bytes point into the entry.
-  static void fill_mutation(Mutation& mutation, const Entry& entry) noexcept;
   /// Ends `seen` in `word` outside of any decision (a restored flush). Under a section only, and
   /// not inside an operation: one of our own would keep the memory of all of them.
   void erase_exclusive(ShardTable::Word& word, SlotWord seen);
 
   // --- beyond the table (cold.cpp, spill.cpp) ----------------------------------------------
   [[nodiscard]] ColdStore* cold() const noexcept { return options_.cold; }
-  [[nodiscard]] std::uint64_t rank_of(std::uint8_t stored, Bytes key) const noexcept;
   /// When nothing in the cold store can hold this key any more; Timestamp{}: nothing does. Inside
   /// an operation.
   [[nodiscard]] Timestamp cold_end(std::uint8_t stored, Bytes key) noexcept;
@@ -272,7 +196,7 @@ class Core final : public SegmentSink {
   void drain_own_timers(ThreadContext& context);
 
   // --- databases (api/databases.cpp) --------------------------------------------------------
-  [[nodiscard]] DatabaseMap& databases() noexcept { return databases_; }
+  [[nodiscard]] DatabaseMap& databases() noexcept { return keys_.databases(); }
   /// Under a section over everything: ends all records of a database, whose versions are all below
   /// `below`. Returns how many there were, with those ended by their ttl and not yet removed.
   std::uint64_t flush_database(std::uint8_t stored, Version below) noexcept;
@@ -282,12 +206,6 @@ class Core final : public SegmentSink {
   /// Takes one of them out. False: it has changed, is frozen, or the heap has no room to remember
   /// it. Inside an operation that was admitted.
   [[nodiscard]] bool sweep_flushed(ThreadContext& context, ShardTable::Word& word, SlotWord seen);
-  void help_growth(Shard& shard, HashBits hash, Handle stuck);
-  /// Neither its ttl nor a flush has ended it.
-  [[nodiscard]] bool lives(const Entry& record, Timestamp now) const noexcept {
-    return record.lives_at(now) && !databases_.is_flushed(record);
-  }
-
   // --- insight ----------------------------------------------------------------------------
   [[nodiscard]] Stats stats();
   [[nodiscard]] std::uint64_t records_in(std::uint8_t stored_db);
@@ -296,32 +214,16 @@ class Core final : public SegmentSink {
   /// Called for each record that ended by its ttl. Changed only inside a section over everything.
   std::vector<std::pair<std::uint64_t, ExpiredSink>> expired_sinks;
 
-  void reuse_segment(void* segment) noexcept override;
-
  private:
-  template <class Matches>
-  [[nodiscard, gnu::always_inline]] inline const Entry* probe_matching(
-      const KeyLocation& location, Timestamp now, Matches&& matches) const noexcept;
   static constexpr std::size_t drain_budget = 256;       // timers that a drain may look at again
   static constexpr Millis delete_marker_ttl{1'000};      // of a delete marker left by an erase
   static constexpr unsigned delete_marker_distance = 4;  // random keys rarely lie so far from home
   /// What a claim's encoding adds to its result.
   static constexpr std::size_t value_overhead_max = claim_overhead_max;
 
-  /// An erase leaves a delete marker (entry.hpp) where restore() met it out of order, and where a
-  /// key that comes and goes (a lock) has filled its first lines with tombstones: the next record
-  /// of that key takes the marker's slot, and the tombstones stop there. Its value is the time at
-  /// which the wheel removes it. Null: no memory.
-  [[nodiscard]] const Entry* make_delete_marker(ThreadContext& context, std::uint8_t db, Bytes key,
-                                                Version version, Timestamp end,
-                                                Region::Use use = Region::Use::record);
-  /// A record that is not published yet. Null: no memory.
-  [[nodiscard]] const Entry* make_entry(ThreadContext& context, const Entry::Header& header,
-                                        Bytes key, Bytes value, Region::Use use);
-  /// When the wheel should check a record: at its end, or when a part of it ends before.
-  [[nodiscard]] static Timestamp wake_of(const Entry& entry) noexcept;
   /// After a lost compare-and-set: helps a replacement of the segment along.
-  void after_lost_race(ThreadContext& context, Shard& shard, HashBits hash, const Probe& probe);
+  void after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
+                       const TableProbe& probe);
   /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                  const Entry* fresh, Timestamp wake) noexcept;
@@ -331,7 +233,6 @@ class Core final : public SegmentSink {
   void note_flushed(ThreadContext& context, const Entry& old) noexcept;
   /// The decision log and the counters, where the options ask for them.
   [[nodiscard]] Status start_insight();
-  static void wait_for_append(const Entry& seen) noexcept;
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
   /// Retries a timer later that fired while a section held the shard for long. Inside an operation.
   void put_off(ThreadContext& context, HashBits hash, Timestamp now);
@@ -375,35 +276,32 @@ class Core final : public SegmentSink {
                        bool erases, Version version) noexcept;
   [[nodiscard]] ErrorCode wait_for_journal(ThreadContext& own);
   /// What is wrong with a change that was just published, or with the line of the table that it is
-  /// in; null: nothing. With SEMEL_VERIFY each change is checked so. Inside the operation: costs
-  /// the hashes of at most slots_per_line + 1 keys.
-  [[nodiscard]] const char* broken_by(const KeyLocation& location, const Probe& probe,
+  /// in; null: nothing. With SEMEL_VERIFY each change is checked so. Inside the operation.
+  [[nodiscard]] const char* broken_by(const KeyLocation& location, const TableProbe& probe,
                                       const Entry* old, const Entry* fresh,
-                                      Version version) const noexcept;
+                                      Version version) noexcept;
   [[nodiscard]] Status attach_cold();
   /// The cold store is held beside the table, and grows with what is moved there. Without room for
   /// records every few of them would be a generation. Errors: memory_full.
   [[nodiscard]] Status check_cold_memory(std::size_t most) const;
   /// Brings the limit up to date with what the cold store holds and the next spill will need.
   void charge_cold() noexcept;
-  [[nodiscard]] unsigned shard_bits() const noexcept;
   /// Of a key for which the table has nothing. Reads the disk only if the filters say so.
   [[nodiscard]] ColdAnswer ask_cold(Operation& operation, KeyLocation& location, KeyRef key,
                                     ColdLook& look, bool in_section);
   void take_cold(const ColdLook::Copy& copy, Change& change) const noexcept;
   /// What an erase leaves behind, null: a tombstone is enough. False: no memory.
   [[nodiscard]] bool make_remains(ThreadContext& context, const KeyLocation& location,
-                                  const Probe& probe, const Change& change, Version version,
+                                  const TableProbe& probe, const Change& change, Version version,
                                   const Entry*& remains);
   friend class Spill;
   friend class Spiller;
-  [[nodiscard]] bool admit_after_wait(Operation& operation, KeyLocation& location,
-                                      KeyRef key) noexcept;
   /// Stores or erases in the slot that `probe` found. None: the slot has changed, so find and
   /// decide again.
   [[nodiscard]] std::optional<ErrorCode> apply_decision(ThreadContext& context,
                                                         const KeyLocation& location,
-                                                        const Probe& probe, const Change& change,
+                                                        const TableProbe& probe,
+                                                        const Change& change,
                                                         const Decision& decision, Version& version);
   const Options options_;
   CallbackWatch callbacks_{options_.on_callback_exception};
@@ -412,17 +310,12 @@ class Core final : public SegmentSink {
   Region region_;
   const bool reserved_;
   Arena arena_;
-  std::uint32_t shard_mask_ = 0;
-  Shard* shards_ = nullptr;  // one block: an index away, without a pointer between
-  std::size_t shard_count_ = 0;
-  ShardTable::Word* directories_ = nullptr;
+  KeySpace keys_;
   std::unique_ptr<DecisionLog> decisions_;
   std::unique_ptr<ClaimCounts> claim_counts_;
   std::size_t cold_charged_ = 0;  // of start(), then of the spiller
   bool asks_cold_ = false;        // set while no other thread restores
-  DatabaseMap databases_;
   SnapshotCut snapshot_cut_;
-  alignas(64) unsigned char secret_[192];
   alignas(64) VersionSource versions_;
   alignas(64) base::Mutex wheel_mutex_;
   std::unique_ptr<TtlWheel> wheel_ SEMEL_GUARDED_BY(wheel_mutex_);

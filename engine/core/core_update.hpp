@@ -10,40 +10,6 @@
 
 namespace semel::engine {
 
-inline bool Core::admit(Operation& operation, KeyLocation& location, KeyRef key) noexcept {
-  if (!operation.is_free(*location.shard) || databases_.stored(key.db) != location.stored_db)
-      [[unlikely]] {
-    return admit_after_wait(operation, location, key);
-  }
-  return true;
-}
-
-template <class Matches>
-inline const Entry* Core::probe_matching(const KeyLocation& location, Timestamp now,
-                                         Matches&& matches) const noexcept {
-  const Handle handle = location.shard->table.probe_home_line(location.hash, matches);
-  if (handle == 0) return nullptr;
-  const auto* const found = static_cast<const Entry*>(region_.at(handle));
-  if (!lives(*found, now)) return nullptr;
-  await_journalled(*found);
-  return found;
-}
-
-inline const Entry* Core::probe_home_line(const KeyLocation& location, Bytes key,
-                                          Timestamp now) const noexcept {
-  return probe_matching(location, now, Match{region_, location.stored_db, key});
-}
-
-inline const Entry* Core::probe_with_prefetch(const KeyLocation& location, Bytes key,
-                                              Timestamp now) const noexcept {
-  const Match match{region_, location.stored_db, key};
-  return probe_matching(location, now, [&](Handle handle) {
-    constexpr std::size_t line_bytes = 64;
-    __builtin_prefetch(static_cast<const char*>(region_.at(handle)) + line_bytes);
-    return match(handle);
-  });
-}
-
 struct NoFastAnswer {
   bool operator()(const Entry&) const noexcept { return false; }
 };
@@ -61,18 +27,18 @@ ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answer
   if (found == nullptr) [[unlikely]]
     return why_no_context();
   ThreadContext& own = *found;
-  ErrorCode result = check_key(db, key);
+  ErrorCode result = keys_.check(db, key);
   if (result != ErrorCode::ok) [[unlikely]]
     return result;
   {
     Operation operation{*this, own};
-    KeyLocation location = location_of({db, key});
-    if (!admit(operation, location, {db, key})) [[unlikely]]
+    KeyLocation location = keys_.location_of({db, key});
+    if (!operation.admit(location, {db, key})) [[unlikely]]
       return ErrorCode::section_held;
     operation.keep_up(now);
     const Entry* live = nullptr;
     if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NoFastAnswer>) {
-      live = probe_with_prefetch(location, key, now);
+      live = keys_.probe_with_prefetch(location, key, now);
     }
     if (live != nullptr && answers(*live)) {
       version = live->version();
@@ -85,31 +51,6 @@ ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answer
   return result;
 }
 
-template <class HashAt>
-void Core::prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept {
-  const auto fetch_record = [&](HashBits hash, unsigned distance) {
-    const Handle handle = shard_of(hash).table.peek(hash, distance);
-    if (handle == 0) return false;
-    const auto* const record = static_cast<const char*>(region_.at(handle));
-    __builtin_prefetch(record);
-    __builtin_prefetch(record + bytes - 1);  // records are packed: most lie in two lines
-    return true;
-  };
-  for (std::size_t i = 0; i < count; ++i) {
-    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 0));
-  }
-  std::uint64_t elsewhere = 0;  // bit i: not in its home line
-  for (std::size_t i = 0; i < count; ++i) {
-    if (fetch_record(hash_at(i), 0)) continue;
-    elsewhere |= std::uint64_t{1} << i;
-    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 1));
-  }
-  for (; elsewhere != 0; elsewhere &= elsewhere - 1) {
-    static_cast<void>(
-        fetch_record(hash_at(static_cast<std::size_t>(__builtin_ctzll(elsewhere))), 1));
-  }
-}
-
 template <class KeyAt, class Run>
 void Core::group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
   ThreadContext& own = threads_.context();
@@ -118,13 +59,13 @@ void Core::group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
     Operation operation{*this, own};
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
-      locations[i] = location_of({static_cast<std::uint8_t>(key.db & 15), key.key});
+      locations[i] = keys_.location_of({static_cast<std::uint8_t>(key.db & 15), key.key});
     }
-    prefetch(
+    keys_.prefetch(
         count, [&](std::size_t i) { return locations[i].hash; }, 56);
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
-      if (!admit(operation, locations[i], {static_cast<std::uint8_t>(key.db & 15), key.key})) {
+      if (!operation.admit(locations[i], {static_cast<std::uint8_t>(key.db & 15), key.key})) {
         locations[i].shard = nullptr;
       }
       operation.keep_up(now);
@@ -138,12 +79,12 @@ void Core::group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
 template <class Decide>
 ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
                                  Version& version, MutationSink& sink) {
-  if (const ErrorCode bad = check_key(db, key); bad != ErrorCode::ok) [[unlikely]]
+  if (const ErrorCode bad = keys_.check(db, key); bad != ErrorCode::ok) [[unlikely]]
     return bad;
   ThreadContext& own = threads_.context();
   // The section keeps others out, but memory is still given back by epochs.
   Operation operation{*this, own};
-  const KeyLocation location = location_of({db, key});
+  const KeyLocation location = keys_.location_of({db, key});
   return decide_at(operation, location, {db, key}, now, decide, version, &sink);
 }
 
@@ -151,15 +92,16 @@ template <class Decide>
 ErrorCode Core::decide_at(Operation& operation, KeyLocation location, KeyRef key, Timestamp& now,
                           Decide& decide, Version& version, MutationSink* sink) {
   SEMEL_ASSERT(location.shard != nullptr);
-  if (sink == nullptr && is_own(operation.context(), *location.shard)) [[unlikely]] {
+  if (sink == nullptr && keys_.is_own(operation.context(), *location.shard)) [[unlikely]] {
     sink = operation.context().section;
   }
   ColdLook beyond;
   for (Room tried = Room::nothing;;) {
     if (sink == nullptr) operation.keep_up(now);
-    const Probe probe = find(location, key.key);
-    const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
-    const bool live = old != nullptr && lives(*old, now);
+    const TableProbe probe = keys_.find(location, key.key);
+    const Entry* const old =
+        probe.state == TableProbe::State::found ? &keys_.entry(probe.seen) : nullptr;
+    const bool live = old != nullptr && keys_.databases().lives(*old, now);
     if (live && old->pending()) [[unlikely]] {
       wait_for_append(*old);
       operation.note_wait();
@@ -201,7 +143,7 @@ ErrorCode Core::decide_at(Operation& operation, KeyLocation location, KeyRef key
     if (*done != ErrorCode::memory_full) [[likely]]
       return *done;
     if (!operation.reclaim(tried)) return refuse(operation.context());
-    if (sink == nullptr && !admit(operation, location, key)) return ErrorCode::section_held;
+    if (sink == nullptr && !operation.admit(location, key)) return ErrorCode::section_held;
   }
 }
 

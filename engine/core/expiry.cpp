@@ -63,8 +63,8 @@ void Core::drain_own_timers(ThreadContext& context) {
 unsigned Core::timers_alive(std::uint64_t hash_bits, Timestamp wake, unsigned at_most) {
   const HashBits hash{hash_bits};
   unsigned alive = 0;
-  shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
-    const Entry& record = entry(seen);
+  keys_.shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
+    const Entry& record = keys_.entry(seen);
     if (record.due() == wake || wake_of(record) == wake) ++alive;
     return alive < at_most;
   });
@@ -95,7 +95,7 @@ std::size_t Core::advance(Timestamp now, std::size_t budget, bool wait_for_turn)
       now, budget, [&](std::span<const std::uint64_t> batch) { expire_batch(own, batch, now); });
   step_wheel_compaction(budget);
   constexpr std::uint64_t look_every = 64;  // calls
-  if (++advances_ % look_every == 0) unwatch_shards(shards());
+  if (++advances_ % look_every == 0) unwatch_shards(keys_.shards());
 #if defined(SEMEL_VERIFY)
   constexpr std::size_t few = 4'096;  // timers: a wheel of more is not walked each time
   if (wheel_->size() <= few) {
@@ -141,8 +141,8 @@ void Core::step_wheel_compaction(std::size_t budget) {
 }
 
 void Core::put_off(ThreadContext& context, HashBits hash, Timestamp now) {
-  shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
-    const Timestamp wake = wake_of(entry(seen));
+  keys_.shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
+    const Timestamp wake = wake_of(keys_.entry(seen));
     if (wake <= now && context.timers.push({hash.bits, wake})) context.drain_due = true;
     return true;
   });
@@ -157,11 +157,11 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
   std::vector<Trim> trims;
   {
     Operation operation{*this, context};
-    prefetch(
+    keys_.prefetch(
         batch.size(), [&](std::size_t i) { return HashBits{batch[i]}; }, sizeof(Entry));
     for (const std::uint64_t bits : batch) {
       const HashBits hash{bits};
-      Shard& shard = shard_of(hash);
+      Shard& shard = keys_.shard_of(hash);
       for (Handle stuck = 1; stuck != 0;) {
         stuck = 0;
         if (!operation.try_admit(shard)) {
@@ -170,7 +170,7 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
         }
         // One timer, one record: of two with these bits each has a timer of its own.
         shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
-          const Entry& old = entry(seen);
+          const Entry& old = keys_.entry(seen);
           if (old.due() > now) {
             if (wake_of(old) <= now) trims.push_back({old.db(), std::string{old.key()}});
             return true;
@@ -182,7 +182,7 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
           }
           return false;
         });
-        if (stuck != 0) help_growth(shard, hash, stuck);
+        if (stuck != 0) keys_.help_growth(shard, hash, stuck);
       }
     }
   }
@@ -191,7 +191,7 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
 
 bool Core::sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word, SlotWord seen,
                  Timestamp now) {
-  const Entry& old = entry(seen);
+  const Entry& old = keys_.entry(seen);
   const Timestamp beyond = old.is_delete_marker() ? Timestamp{} : cold_end(old.db(), old.key());
   if (beyond <= now) [[likely]] {
     if (!ShardTable::bury(word, seen, old.version())) return false;
@@ -199,8 +199,8 @@ bool Core::sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word, 
     return true;
   }
   // It replaced a copy in the cold store that may end later.
-  const Entry* const marker = make_delete_marker(context, old.db(), old.key(), old.version(),
-                                                 beyond, Region::Use::structure);
+  const Entry* const marker = make_delete_marker(region_, context, old.db(), old.key(),
+                                                 old.version(), beyond, Region::Use::structure);
   if (marker == nullptr) {
     context.timers.push({hash.bits, old.due()});  // dead it is anyway; later there is room
     return true;
@@ -213,19 +213,12 @@ bool Core::sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word, 
   return true;
 }
 
-void Core::help_growth(Shard& shard, HashBits hash, Handle stuck) {
-  // Just this record: an earlier one of the same bits may lie in a line that is not frozen yet.
-  const Probe probe = shard.table.find(hash, [stuck](Handle handle) { return handle == stuck; });
-  if (!ShardTable::is_frozen(probe)) return;
-  if (!shard.table.grow(hash, probe.segment)) std::this_thread::yield();
-}
-
 void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
   Scratch scratch;
   Version version = 0;
   Timestamp due = no_end;
   const ErrorCode error = update(
-      databases_.shown(stored_db), key, now,
+      keys_.databases().shown(stored_db), key, now,
       [&](const RecordView* live, const NextVersion&) {
         due = live != nullptr ? live->due : no_end;
         Decision decision = live != nullptr ? trim(*live, now, scratch) : Decision{};
@@ -236,13 +229,13 @@ void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
       version);
   if (error == ErrorCode::section_held) {
     const Operation operation{*this, threads_.context()};
-    return put_off(threads_.context(), hash_of(stored_db, key), now);
+    return put_off(threads_.context(), keys_.hash_of(stored_db, key), now);
   }
   if (error == ErrorCode::ok || due == no_end) return;
   // Without memory, or a journal that takes it, the result stays until the record ends; it is
   // answered as ended all the same. The timer that brought us here is gone: without another the
   // record would never be looked at again.
-  threads_.context().timers.push({hash_of(stored_db, key).bits, due});
+  threads_.context().timers.push({keys_.hash_of(stored_db, key).bits, due});
 }
 
 }  // namespace semel::engine

@@ -46,7 +46,7 @@ void Claims::NamespaceRef::let_go() noexcept {
 namespace engine {
 
 std::size_t Namespaces::NameHash::operator()(Bytes name) const noexcept {
-  return core->hash_of(0, name).bits;
+  return core->keys().hash_of(0, name).bits;
 }
 
 namespace {

@@ -2,27 +2,27 @@
 
 namespace semel::engine {
 
-bool Core::Operation::wait(Shard& shard, bool no_wait) noexcept {
+bool Operation::wait(Shard& shard, bool no_wait) noexcept {
   waited_ = true;
-  core_.threads_.leave(context_);
+  core_.threads().leave(context_);
   const bool waited = shard.wait_for_section(no_wait);
-  core_.threads_.enter(context_);
+  core_.threads().enter(context_);
   return waited;
 }
 
-bool Core::Operation::reclaim(Room& tried) {
-  core_.threads_.leave(context_);
+bool Operation::reclaim(Core::Room& tried) {
+  core_.threads().leave(context_);
   const bool made = core_.make_room(context_, tried);
   note_wait();
-  core_.threads_.enter(context_);
+  core_.threads().enter(context_);
   return made;
 }
 
-bool Core::admit_after_wait(Operation& operation, KeyLocation& location, KeyRef key) noexcept {
+bool Operation::admit_after_wait(KeyLocation& location, KeyRef key) noexcept {
   do {
-    location = location_of(key);
-    if (!operation.try_admit(*location.shard)) return false;
-  } while (databases_.stored(key.db) != location.stored_db);
+    location = core_.keys().location_of(key);
+    if (!try_admit(*location.shard)) return false;
+  } while (core_.databases().stored(key.db) != location.stored_db);
   return true;
 }
 

@@ -11,12 +11,12 @@
 namespace semel::engine {
 
 /// Inside one operation; sections wait for it, it waits for sections.
-class Core::Operation {
+class Operation {
  public:
   Operation(Core& core, ThreadContext& context) noexcept : core_(core), context_(context) {
-    core_.threads_.enter(context_);
+    core_.threads().enter(context_);
   }
-  ~Operation() { core_.threads_.leave(context_); }
+  ~Operation() { core_.threads().leave(context_); }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -27,14 +27,14 @@ class Core::Operation {
   /// To be called before touching a shard; may leave and enter again. Waits for every section.
   void admit(Shard& shard) noexcept {
     while (!is_free(shard)) [[unlikely]] {
-        if (core_.is_own(context_, shard) || passes_watched(shard)) return;
+        if (core_.keys().is_own(context_, shard) || passes_watched(shard)) return;
         static_cast<void>(wait(shard, false));
       }
   }
   /// The same, but false where a no_wait thread would wait for a section that takes long.
   [[nodiscard]] bool try_admit(Shard& shard) noexcept {
     while (!is_free(shard)) [[unlikely]] {
-        if (core_.is_own(context_, shard) || passes_watched(shard)) return true;
+        if (core_.keys().is_own(context_, shard) || passes_watched(shard)) return true;
         if (!wait(shard, context_.no_wait)) return false;
       }
     return true;
@@ -42,7 +42,18 @@ class Core::Operation {
 
   /// The same, but false instead of waiting.
   [[nodiscard]] bool admit_now(Shard& shard) noexcept {
-    return is_free(shard) || core_.is_own(context_, shard) || passes_watched(shard);
+    return is_free(shard) || core_.keys().is_own(context_, shard) || passes_watched(shard);
+  }
+
+  /// Returns when no section holds the key's shard; renews `location` if the databases were swapped
+  /// meanwhile. False: the section takes long, and the thread does not wait for such
+  /// (section_held).
+  [[nodiscard]] bool admit(KeyLocation& location, KeyRef key) noexcept {
+    if (!is_free(*location.shard) || core_.databases().stored(key.db) != location.stored_db)
+        [[unlikely]] {
+      return admit_after_wait(location, key);
+    }
+    return true;
   }
 
   [[nodiscard]] ThreadContext& context() const noexcept { return context_; }
@@ -60,23 +71,25 @@ class Core::Operation {
   template <class Work>
   void outside(Work&& work) {
     waited_ = true;
-    core_.threads_.leave(context_);
+    core_.threads().leave(context_);
     work();
-    core_.threads_.enter(context_);
+    core_.threads().enter(context_);
   }
   /// After a refusal, see Core::make_room(). True: admit and try again.
-  [[nodiscard]] bool reclaim(Room& tried);
+  [[nodiscard]] bool reclaim(Core::Room& tried);
 
  private:
   /// Announces itself so that a section which needs no membarrier sees it. False: one is there.
   [[nodiscard]] bool passes_watched(const Shard& shard) noexcept {
-    core_.threads_.announce_again(context_);
+    core_.threads().announce_again(context_);
     // mo: seq_cst [core.section]: after the announcement, and before nothing else.
     return !Shard::is_held(shard.section.load(std::memory_order_seq_cst));
   }
   /// Leaves, waits for the section that holds the shard to change its state, and enters again.
   /// False: it takes long, and `no_wait` says not to wait then.
   [[nodiscard]] bool wait(Shard& shard, bool no_wait) noexcept;
+  [[nodiscard]] bool admit_after_wait(KeyLocation& location, KeyRef key) noexcept;
+
   Core& core_;
   ThreadContext& context_;
   bool waited_ = false;  // since the time of the call was read

@@ -49,7 +49,7 @@ bool Core::make_room(ThreadContext& context, Room& tried) {
       }
       threads_.collect_now(context);
       static_cast<void>(arena_.purge_all());
-      for (Shard& shard : shards()) shard.pool.trim();
+      for (Shard& shard : keys_.shards()) shard.pool.trim();
       return true;
     case Room::gathered:
       tried = Room::moved;
@@ -117,7 +117,7 @@ void Core::step_compaction(ThreadContext& context, std::size_t budget) {
       return;
     }
     static_cast<void>(arena_.purge_all());
-    for (Shard& shard : shards()) shard.pool.trim();
+    for (Shard& shard : keys_.shards()) shard.pool.trim();
   }
   const std::uint64_t moved = compactor_.moved();
   const bool stepped = compactor_.step(
@@ -145,7 +145,7 @@ std::size_t Core::compact() {
   }
   threads_.collect_now(own);
   static_cast<void>(arena_.purge_all());
-  for (Shard& shard : shards()) shard.pool.trim();
+  for (Shard& shard : keys_.shards()) shard.pool.trim();
   while (!region_.trim()) {
   }
   const std::size_t after = region_.used_bytes();

@@ -16,7 +16,7 @@ constexpr int room_checks_max = 10'000;  // each yields
 }  // namespace
 
 void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
-  const Entry& old = entry(seen);
+  const Entry& old = keys_.entry(seen);
   // No other thread is inside, so no segment is frozen and no word changes meanwhile.
   if (!ShardTable::bury(word, seen, old.version())) return;
   ThreadContext& own = threads_.context();
@@ -31,9 +31,10 @@ void Core::erase_exclusive(ShardTable::Word& word, SlotWord seen) {
 
 void Core::prefetch_keys(std::span<const Mutation> group) noexcept {
   std::array<HashBits, group_max> hashes{};
-  for (std::size_t i = 0; i < group.size(); ++i) hashes[i] = hash_of(group[i].db, group[i].key);
+  for (std::size_t i = 0; i < group.size(); ++i)
+    hashes[i] = keys_.hash_of(group[i].db, group[i].key);
   const Operation operation{*this, threads_.context()};
-  prefetch(
+  keys_.prefetch(
       group.size(), [&](std::size_t i) { return hashes[i]; }, 56);
 }
 
@@ -57,10 +58,11 @@ ErrorCode Core::restore_marker(const Mutation& erase, Timestamp now, Timestamp m
 
 ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marker_end,
                         AskCold ask) {
-  if (const ErrorCode bad = check_key(mutation.db, mutation.key); bad != ErrorCode::ok) return bad;
+  if (const ErrorCode bad = keys_.check(mutation.db, mutation.key); bad != ErrorCode::ok)
+    return bad;
   ThreadContext& own = threads_.context();
-  const HashBits hash = hash_of(mutation.db, mutation.key);
-  Shard& shard = shard_of(hash);
+  const HashBits hash = keys_.hash_of(mutation.db, mutation.key);
+  Shard& shard = keys_.shard_of(hash);
   Scratch scratch;
   const bool erase = mutation.type == Mutation::Type::erase || mutation.due <= now;
   const Bytes value = value_of(mutation, scratch);
@@ -73,30 +75,33 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marke
   operation.admit(shard);
   // Raised in a section over everything, so before we were admitted, or after we leave and then
   // what we publish ends with the rest.
-  if (mutation.version < databases_.flushed_below(mutation.db)) return ErrorCode::ok;
+  if (mutation.version < keys_.databases().flushed_below(mutation.db)) return ErrorCode::ok;
   for (Room tried = Room::nothing;;) {
-    const Probe probe = shard.table.find(
-        hash, [&](Handle handle) { return entry(handle).has_key(mutation.db, mutation.key); });
-    const Entry* const old = probe.state == Probe::State::found ? &entry(probe.seen) : nullptr;
+    const TableProbe probe = shard.table.find(hash, [&](Handle handle) {
+      return keys_.entry(handle).has_key(mutation.db, mutation.key);
+    });
+    const Entry* const old =
+        probe.state == TableProbe::State::found ? &keys_.entry(probe.seen) : nullptr;
     if (old != nullptr && old->version() >= mutation.version) return ErrorCode::ok;
     if (old == nullptr && ask == AskCold::yes) {
       ask = AskCold::no;  // nothing spills meanwhile
-      const std::uint64_t rank = rank_of(mutation.db, mutation.key);
+      const std::uint64_t rank = keys_.rank_of(mutation.db, mutation.key);
       if (options_.cold->may_hold_until(rank) != Timestamp{}) {
         if (cold_has(operation, rank, mutation)) return ErrorCode::ok;
         operation.admit(shard);
         continue;
       }
     }
-    if (probe.state == Probe::State::full) {
+    if (probe.state == TableProbe::State::full) {
       if (shard.table.grow(hash, probe.segment)) continue;
       if (!operation.reclaim(tried)) return refuse(own);
       operation.admit(shard);
       continue;
     }
     const Entry* const fresh =
-        erase ? make_delete_marker(own, mutation.db, mutation.key, mutation.version, marker_end)
-              : make_entry(own, header, mutation.key, value, Region::Use::record);
+        erase ? make_delete_marker(region_, own, mutation.db, mutation.key, mutation.version,
+                                   marker_end)
+              : make_entry(region_, own, header, mutation.key, value, Region::Use::record);
     if (fresh == nullptr || !own.timers.is_ready()) {
       if (fresh != nullptr) own.cache.free(region_.handle_of(fresh));
       if (!operation.reclaim(tried)) return refuse(own);
@@ -118,20 +123,21 @@ std::uint32_t Core::superseded(std::span<const HeldMutation> asked) noexcept {
   ThreadContext* const own = threads_.try_context();
   if (own == nullptr) return 0;
   std::array<HashBits, group_max> hashes{};
-  for (std::size_t i = 0; i < asked.size(); ++i) hashes[i] = hash_of(asked[i].db, asked[i].key);
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    hashes[i] = keys_.hash_of(asked[i].db, asked[i].key);
   std::uint32_t found = 0;
   Operation operation{*this, *own};
-  prefetch(
+  keys_.prefetch(
       asked.size(), [&](std::size_t i) { return hashes[i]; }, sizeof(Entry));
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const HeldMutation& held = asked[i];
-    Shard& shard = shard_of(hashes[i]);
+    Shard& shard = keys_.shard_of(hashes[i]);
     // What a section has changed is appended at its end, and is not marked as pending before.
-    if (!operation.admit_now(shard) || is_own(*own, shard)) continue;
-    const Probe probe = shard.table.find(
-        hashes[i], [&](Handle handle) { return entry(handle).has_key(held.db, held.key); });
-    if (probe.state != Probe::State::found) continue;
-    const Entry& newest = entry(probe.seen);
+    if (!operation.admit_now(shard) || keys_.is_own(*own, shard)) continue;
+    const TableProbe probe = shard.table.find(
+        hashes[i], [&](Handle handle) { return keys_.entry(handle).has_key(held.db, held.key); });
+    if (probe.state != TableProbe::State::found) continue;
+    const Entry& newest = keys_.entry(probe.seen);
     // Pending: visible, and not appended yet (docs/decisions/0001-visible-before-durable.md).
     if (newest.version() <= held.version || newest.due() < held.keep_until || newest.pending()) {
       continue;

@@ -23,7 +23,7 @@ Section::Impl::Impl(Core& core, engine::ChangeListener& listener, std::uint64_t 
     now_ = outer_->now();
     return;
   }
-  has_begun_ = engine::begin_section(core_.shards(), mask_, core_.threads());
+  has_begun_ = engine::begin_section(core_.keys().shards(), mask_, core_.threads());
   if (!has_begun_) return;
   core_.context().section = this;
   // Read after the wait: an operation that was under way then may have used a later time than one
@@ -47,19 +47,19 @@ Section::Impl::~Impl() {
   if (!group_.mutations().empty())
     core_.context().ticket = core_.guarded_journal().append(group_.mutations());
   core_.context().retired.trim();
-  engine::end_section(core_.shards(), mask_);
+  engine::end_section(core_.keys().shards(), mask_);
   if (all_changed_) listener_.all_changed();
   for (const Changed& key : changed_) listener_.changed(key.db, key.key);
 }
 
 void Section::Impl::take_long() noexcept {
   if (outer_ != nullptr) return outer_->take_long();
-  engine::prolong_section(core_.shards(), mask_);
+  engine::prolong_section(core_.keys().shards(), mask_);
 }
 
 void Section::Impl::yield() noexcept {
   if (outer_ != nullptr) return;
-  engine::prolong_section(core_.shards(), mask_);
+  engine::prolong_section(core_.keys().shards(), mask_);
   core_.context().section = nullptr;
 }
 
@@ -84,8 +84,8 @@ void Section::Impl::note_change(const KeyRef& key) {
 
 bool Section::Impl::covers(const KeyRef& key) const noexcept {
   if (key.db >= limits::db_count) return false;
-  const engine::HashBits hash = core_.hash_of(core_.databases().stored(key.db), key.key);
-  return (mask_ >> (hash.shard() & (core_.shards().size() - 1)) & 1) != 0;
+  const engine::HashBits hash = core_.keys().hash_of(core_.databases().stored(key.db), key.key);
+  return (mask_ >> (hash.shard() & (core_.keys().shards().size() - 1)) & 1) != 0;
 }
 
 ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
@@ -98,7 +98,7 @@ ErrorCode Section::Impl::reserve(std::size_t bytes, std::size_t records) {
   // Rounding to size classes adds at most a quarter; a record's header is at most 24 bytes. Each
   // size may need a span of its own, and each shard one to grow.
   const std::size_t spans = std::min<std::size_t>(records, engine::Arena::class_count) +
-                            std::min(records, core_.shards().size());
+                            std::min(records, core_.keys().shards().size());
   const std::size_t wanted = bytes + bytes / 4 + records * 32 + spans * Region::span_bytes;
   const std::size_t limit = core_.region().limit_bytes(Region::Use::structure);
   if (core_.region().used_bytes() + wanted > limit) return ErrorCode::memory_full;
@@ -218,8 +218,8 @@ void Section::apply(const StoreOp& op, StoreOutcome& outcome) noexcept {
   if (!engine::begin_apply(op, core.options(), outcome, own)) return;
   {
     // The section keeps others out, but memory is still given back by epochs.
-    Core::Operation operation{core, own};
-    const Core::KeyLocation location = core.location_of({op.db, op.key});
+    engine::Operation operation{core, own};
+    const engine::KeyLocation location = core.keys().location_of({op.db, op.key});
     try {
       engine::decide_store(core, operation, location, op, impl_->now(), outcome, impl_.get());
     } catch (const std::bad_alloc&) {

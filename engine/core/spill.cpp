@@ -26,7 +26,7 @@ Spill::Spill(Core& core, const Namespaces& namespaces)
       namespaces_(namespaces),
       cold_(*core.cold()),
       own_(core.context()),
-      shard_bits_(core.shard_bits()),
+      shard_bits_(core.keys().shard_bits()),
       // A part is held in memory until it has left the table, at about twice its bytes in there.
       part_bytes_(std::max<std::size_t>(core.options().memory_bytes / 64, 64 * 1024)),
       keeps_(core.journal() != nullptr && core.journal()->wants_spills()) {}
@@ -83,7 +83,7 @@ Status Spill::check_memory() const {
 
 Status Spill::walk() {
   Stop at;
-  const auto shards = static_cast<std::uint32_t>(core_.shards().size());
+  const auto shards = static_cast<std::uint32_t>(core_.keys().shards().size());
   while (at.shard < shards) {
     // What stays is appended again, inside an operation: it must not find the journal full.
     if (keeps_ && !core_.journal()->accepts_writes()) {
@@ -116,9 +116,9 @@ void Spill::keep(const Entry& entry, Timestamp now) {
   const bool marker = entry.is_delete_marker();
   if (!marker && entry.due() <= now && core_.cold_end(entry.db(), entry.key()) <= now) return;
   Mutation& mutation = kept_.emplace_back();
-  Core::fill_mutation(mutation, entry);
+  fill_mutation(mutation, entry);
   const Timestamp beyond = core_.cold_end(entry.db(), entry.key());
-  mutation.keep_until = std::max(marker ? Core::wake_of(entry) : entry.due(), beyond);
+  mutation.keep_until = std::max(marker ? wake_of(entry) : entry.due(), beyond);
   if (!marker) return;
   mutation.type = Mutation::Type::erase;
   mutation.value = {};
@@ -134,8 +134,8 @@ void Spill::take(const Entry& entry, Timestamp now) {
   SEMEL_ASSERT(!entry.is_delete_marker());  // it means that a copy counts no more
   SEMEL_ASSERT(!entry.pending());
   Mutation mutation;
-  Core::fill_mutation(mutation, entry);
-  const std::uint64_t rank = core_.rank_of(entry.db(), entry.key());
+  fill_mutation(mutation, entry);
+  const std::uint64_t rank = core_.keys().rank_of(entry.db(), entry.key());
   // Segments are met in the order of ranks, so nothing belongs to a part before.
   SEMEL_ASSERT(rank >= first_rank(part_begin_.shard, part_begin_.reversed_index, shard_bits_));
   cold_.collect(rank, mutation);
@@ -154,8 +154,8 @@ void Spill::step_over(Stop& at, std::uint32_t depth) noexcept {
 }
 
 void Spill::collect(Stop& at) {
-  SEMEL_ASSERT(at.shard < core_.shards().size() && at.reversed_index < directory_size);
-  Core::Shard& shard = core_.shards()[at.shard];
+  SEMEL_ASSERT(at.shard < core_.keys().shards().size() && at.reversed_index < directory_size);
+  Shard& shard = core_.keys().shards()[at.shard];
   const Timestamp now = now_of(core_.clock());
   Operation operation{core_, own_};
   operation.admit(shard);
@@ -170,8 +170,8 @@ void Spill::collect(Stop& at) {
   }
   constexpr std::size_t ahead = 12;
   for (std::size_t i = 0; i < words_.size(); ++i) {
-    if (i + ahead < words_.size()) __builtin_prefetch(&core_.entry(words_[i + ahead]));
-    take(core_.entry(words_[i]), now);
+    if (i + ahead < words_.size()) __builtin_prefetch(&core_.keys().entry(words_[i + ahead]));
+    take(core_.keys().entry(words_[i]), now);
   }
   // Inside the operation: the mutations point into records.
   // One by one: together they may be more than a journal takes at once, and nothing joins them.
@@ -182,7 +182,7 @@ void Spill::collect(Stop& at) {
 Status Spill::finish_part(Stop end) {
   const std::uint64_t first =
       first_rank(part_begin_.shard, part_begin_.reversed_index, shard_bits_);
-  const bool last_part = end.shard == core_.shards().size();
+  const bool last_part = end.shard == core_.keys().shards().size();
   const std::uint64_t last =
       last_part ? ~std::uint64_t{0} : first_rank(end.shard, end.reversed_index, shard_bits_) - 1;
   SEMEL_ASSERT(first <= last);
@@ -226,13 +226,13 @@ Status Spill::bar_changed() {
     const std::size_t count = std::min(batch_max, all.size() - at);
     Operation operation{core_, own_};
     const auto hash_at = [&](std::size_t i) { return hash_of_rank(all[at + i].rank, shard_bits_); };
-    core_.prefetch(count, hash_at, sizeof(Entry));
+    core_.keys().prefetch(count, hash_at, sizeof(Entry));
     for (std::size_t i = 0; i < count; ++i) {
-      Core::Shard& shard = core_.shard_of(hash_at(i));
+      Shard& shard = core_.keys().shard_of(hash_at(i));
       operation.admit(shard);
       bool there = false;
       shard.table.for_each_candidate(hash_at(i), [&](ShardTable::Word&, SlotWord seen) {
-        there = core_.entry(seen).version() == all[at + i].version;
+        there = core_.keys().entry(seen).version() == all[at + i].version;
         return !there;
       });
       if (!there) changed_.push_back(static_cast<std::uint32_t>(at + i));
@@ -267,7 +267,7 @@ void Spill::remove_unchanged() {
       const auto hash_at = [&](std::size_t i) {
         return hash_of_rank(all[at + i].rank, shard_bits_);
       };
-      core_.prefetch(count, hash_at, sizeof(Entry));
+      core_.keys().prefetch(count, hash_at, sizeof(Entry));
       for (std::size_t i = 0; i < count; ++i) {
         if (next_changed < changed_.size() && changed_[next_changed] == at + i) {
           ++next_changed;
@@ -286,13 +286,13 @@ void Spill::remove_unchanged() {
 
 bool Spill::remove(Operation& operation, const ColdPlace& collected) {
   const HashBits hash = hash_of_rank(collected.rank, shard_bits_);
-  Core::Shard& shard = core_.shard_of(hash);
+  Shard& shard = core_.keys().shard_of(hash);
   bool removed = false;
   for (Handle stuck = 1; stuck != 0;) {
     stuck = 0;
     operation.admit(shard);
     shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
-      const Entry& old = core_.entry(seen);
+      const Entry& old = core_.keys().entry(seen);
       if (old.version() != collected.version || old.is_delete_marker()) return true;
       SEMEL_ASSERT(!old.pending());  // it was collected
       removed = ShardTable::bury(word, seen, old.version());
@@ -303,7 +303,7 @@ bool Spill::remove(Operation& operation, const ColdPlace& collected) {
       }
       return false;
     });
-    if (stuck != 0) core_.help_growth(shard, hash, stuck);
+    if (stuck != 0) core_.keys().help_growth(shard, hash, stuck);
   }
   return removed;
 }
@@ -314,7 +314,7 @@ void Spill::tidy_segments(Stop end) {
   Stop at = part_begin_;
   while (at.shard < end.shard ||
          (at.shard == end.shard && at.reversed_index < end.reversed_index)) {
-    Core::Shard& shard = core_.shards()[at.shard];
+    Shard& shard = core_.keys().shards()[at.shard];
     Operation operation{core_, own_};
     operation.admit(shard);
     const HashBits hash{reverse16(at.reversed_index)};

@@ -26,9 +26,6 @@ class Spill {
   [[nodiscard]] Status drop_ended();
 
  private:
-  using Operation = Core::Operation;
-  using ShardTable = Core::ShardTable;
-
   /// Where a walk is: a shard and a directory index with its bits reversed (scan.cpp).
   struct Stop {
     std::uint32_t shard = 0;

@@ -17,7 +17,7 @@ std::uint64_t Core::records_in(std::uint8_t stored_db) {
 
 std::uint64_t Core::held_bytes() noexcept {
   std::uint64_t bytes = threads_.sum(Count::bytes_records) + region_.charged_bytes();
-  for (const Shard& shard : shards()) bytes += shard.pool.bytes();
+  for (const Shard& shard : keys_.shards()) bytes += shard.pool.bytes();
   return bytes + wheel_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
 }
 
@@ -40,7 +40,7 @@ Stats Core::stats() {
   stats.sections = threads_.sum(Count::sections);
   stats.growth_steps = threads_.sum(Count::growth_steps);
   stats.lost_races = threads_.sum(Count::lost_races);
-  for (const Shard& shard : shards()) {
+  for (const Shard& shard : keys_.shards()) {
     stats.slots += shard.table.segment_count() * shard.table.line_count() * slots_per_line;
     stats.bytes_table += shard.pool.bytes();
   }
@@ -60,41 +60,19 @@ Stats Core::stats() {
   return stats;
 }
 
-const char* Core::broken_by(const KeyLocation& location, const Probe& probe, const Entry* old,
-                            const Entry* fresh, Version version) const noexcept {
+const char* Core::broken_by(const KeyLocation& location, const TableProbe& probe, const Entry* old,
+                            const Entry* fresh, Version version) noexcept {
   if (version >= versions_.next()) return "a version is larger than all that were handed out";
   // Equal: it was no change (Decision::keeps_version).
   if (old != nullptr && old->version() > version) return "a change has an older version";
   if (fresh != nullptr) {
     if (fresh->version() != version) return "a record has another version than its change";
     if (fresh->db() != location.stored_db) return "a record is in another database than its change";
-    if (hash_of(fresh->db(), fresh->key()).bits != location.hash.bits) {
+    if (keys_.hash_of(fresh->db(), fresh->key()).bits != location.hash.bits) {
       return "a record lies where the hash of its key does not lead";
     }
   }
-  // Others change this line meanwhile, but each of them puts a record where its key leads.
-  const ShardTable& table = location.shard->table;
-  auto* const segment = static_cast<const ShardTable::Segment*>(probe.segment);
-  const auto index =
-      static_cast<std::uint32_t>(probe.slot - const_cast<ShardTable::Segment*>(segment)->slots());
-  const std::uint32_t line = index / slots_per_line;
-  if (line >= table.line_count()) return "a slot lies outside of its segment";
-  ShardTable::Word* const slots = probe.slot - index % slots_per_line;
-  for (std::uint32_t i = 0; i < slots_per_line; ++i) {
-    // mo: acquire [table.publish]: the key is read.
-    const SlotWord word = slots[i].load(std::memory_order_acquire);
-    if (!slot::is_record(word)) continue;
-    const Entry& record = entry(word);
-    const HashBits hash = hash_of(record.db(), record.key());
-    if (hash.tag() != slot::tag(word)) return "a slot has another tag than its record's key";
-    if (&shards_[hash.shard() & shard_mask_] != location.shard)
-      return "a record in the wrong shard";
-    const std::uint32_t steps = slot::step(hash.tag()) * slot::distance(word);
-    if ((hash.line(table.line_count()) + steps) % table.line_count() != line) {
-      return "a slot is not as far from its home line as it says";
-    }
-  }
-  return nullptr;
+  return keys_.line_broken_by(location, probe);
 }
 
 void Core::check_invariants(std::vector<std::string>& broken) {
@@ -102,8 +80,8 @@ void Core::check_invariants(std::vector<std::string>& broken) {
   std::uint64_t records = 0;
   std::uint64_t flushed = 0;
   std::uint64_t bytes = 0;
-  for (std::size_t s = 0; s < shard_count_; ++s) {
-    Shard& shard = shards_[s];
+  for (std::size_t s = 0; s < keys_.shards().size(); ++s) {
+    Shard& shard = keys_.shards()[s];
     const auto where = [&](const char* what, Bytes key) {
       broken.push_back("shard " + std::to_string(s) + ": " + what + ": key " + std::string{key});
     };
@@ -113,18 +91,20 @@ void Core::check_invariants(std::vector<std::string>& broken) {
         const SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
         if (slot::is_frozen(word)) broken.push_back("a segment in use is frozen");
         if (!slot::is_record(word)) continue;
-        const Entry& record = entry(word);
-        (databases_.is_flushed(record) ? flushed : records) += record.is_delete_marker() ? 0 : 1;
+        const Entry& record = keys_.entry(word);
+        (keys_.databases().is_flushed(record) ? flushed : records) +=
+            record.is_delete_marker() ? 0 : 1;
         bytes += Arena::rounded(record.bytes());
-        const HashBits hash = hash_of(record.db(), record.key());
+        const HashBits hash = keys_.hash_of(record.db(), record.key());
         if (hash.tag() != slot::tag(word)) where("tag differs from hash", record.key());
-        if ((hash.shard() & shard_mask_) != s) where("record in the wrong shard", record.key());
+        if (&keys_.shard_of(hash) != &shard) where("record in the wrong shard", record.key());
         if (record.version() >= versions_.next()) where("version from the future", record.key());
-        const Probe probe =
+        const TableProbe probe =
             shard.table.find(hash, [&](Handle handle) { return handle == slot::handle(word); });
         if (probe.slot != &segment.slots()[i]) where("record cannot be found", record.key());
-        const Probe twin = shard.table.find(
-            hash, [&](Handle handle) { return entry(handle).has_key(record.db(), record.key()); });
+        const TableProbe twin = shard.table.find(hash, [&](Handle handle) {
+          return keys_.entry(handle).has_key(record.db(), record.key());
+        });
         if (twin.slot != &segment.slots()[i]) where("key is there twice", record.key());
       }
     });

@@ -17,7 +17,7 @@
 
 #include "base/mutex.hpp"
 #include "engine/core/callbacks.hpp"
-#include "engine/core/own_section.hpp"
+#include "engine/keys/own_section.hpp"
 #include "engine/waits/attempt.hpp"
 #include "engine/waits/parked_threads.hpp"
 #include "engine/waits/wait_lines.hpp"

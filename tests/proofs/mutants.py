@@ -50,22 +50,23 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "early_expiry", "a record is dead 1 ms before its end",
-        [("engine/core/core_update.hpp", "old != nullptr && lives(*old, now);",
-          "old != nullptr && lives(*old, now + Millis{1});", "tail")],
+        [("engine/core/core_update.hpp", "old != nullptr && keys_.databases().lives(*old, now);",
+          "old != nullptr && keys_.databases().lives(*old, now + Millis{1});", "tail")],
         "model"),
     Mutant(
         "late_expiry", "a record lives through the millisecond of its end",
-        [("engine/core/core_update.hpp", "old != nullptr && lives(*old, now);",
-          "old != nullptr && lives(*old, now - Millis{1});", "tail")],
+        [("engine/core/core_update.hpp", "old != nullptr && keys_.databases().lives(*old, now);",
+          "old != nullptr && keys_.databases().lives(*old, now - Millis{1});", "tail")],
         "model"),
     Mutant(
         "hit_after_end", "a repeat is answered from a record whose time has ended",
-        [("engine/core/core_update.hpp", "!lives(*found, now)", "databases_.is_flushed(*found)",
+        [("engine/keys/key_space.hpp", "!databases_.lives(*found, now)",
+          "databases_.is_flushed(*found)",
           "expression")],
         "model"),
     Mutant(
         "flushed_lives", "what was flushed is there until it is taken out",
-        [("engine/core/core.hpp", "record.lives_at(now) && !databases_.is_flushed(record)",
+        [("engine/keys/database_map.hpp", "record.lives_at(now) && !is_flushed(record)",
           "record.lives_at(now)", "expression")],
         "model"),
     Mutant(
@@ -174,9 +175,9 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
-        [("engine/core/core_update.hpp",
-          "!operation.is_free(*location.shard) || databases_.stored(key.db) != location.stored_db",
-          "databases_.stored(key.db) != location.stored_db", "expression")],
+        [("engine/core/operation.hpp",
+          "!is_free(*location.shard) || core_.databases().stored(key.db) != location.stored_db",
+          "core_.databases().stored(key.db) != location.stored_db", "expression")],
         "linearizability"),
     Mutant(
         "promoted_twice", "every waiter of a free key gets the grant",

@@ -23,15 +23,15 @@ void store_beside(Spoil&& spoil) {
   Store store = engine->store();
   static_cast<void>(store.set("first", "v"));
   engine::Core& core = engine::impl_of(*engine).core();
-  const engine::HashBits hash = core.hash_of(core.databases().stored(0), "first");
-  auto& table = core.shard_of(hash).table;
+  const engine::HashBits hash = core.keys().hash_of(core.databases().stored(0), "first");
+  auto& table = core.keys().shard_of(hash).table;
   table.for_each_candidate(hash, [&](auto& word, engine::SlotWord seen) {
     word.store(spoil(seen), std::memory_order_relaxed);  // mo: relaxed: one thread
     return false;
   });
   for (int number = 0;; ++number) {
     const std::string key = "k" + std::to_string(number);
-    const engine::HashBits other = core.hash_of(core.databases().stored(0), key);
+    const engine::HashBits other = core.keys().hash_of(core.databases().stored(0), key);
     if (other.line(table.line_count()) != hash.line(table.line_count())) continue;
     static_cast<void>(store.set(key, "v"));
     return;

@@ -21,7 +21,7 @@ Core& core_of(EngineFixture& f) {
 }
 
 std::uint32_t line_count_of(EngineFixture& f) {
-  return core_of(f).shards().front().table.line_count();
+  return core_of(f).keys().shards().front().table.line_count();
 }
 
 /// `count` keys with the same home line in `f`.
@@ -30,7 +30,7 @@ std::vector<std::string> craft(EngineFixture& f, std::size_t count) {
   const std::uint32_t lines = line_count_of(f);
   for (std::uint64_t i = 0; keys.size() < count; ++i) {
     std::string key = "user:" + std::to_string(i);
-    if (core_of(f).hash_of(0, key).line(lines) == 17) keys.push_back(std::move(key));
+    if (core_of(f).keys().hash_of(0, key).line(lines) == 17) keys.push_back(std::move(key));
   }
   return keys;
 }
@@ -39,7 +39,7 @@ std::vector<std::string> craft(EngineFixture& f, std::size_t count) {
 std::size_t largest_line(EngineFixture& f, const std::vector<std::string>& keys) {
   std::vector<std::size_t> lines(line_count_of(f), 0);
   for (const std::string& key : keys) {
-    ++lines[core_of(f).hash_of(0, key).line(line_count_of(f))];
+    ++lines[core_of(f).keys().hash_of(0, key).line(line_count_of(f))];
   }
   return *std::max_element(lines.begin(), lines.end());
 }
@@ -48,8 +48,8 @@ std::size_t largest_line(EngineFixture& f, const std::vector<std::string>& keys)
 double mean_distance(EngineFixture& f) {
   std::size_t records = 0;
   std::size_t lines = 0;
-  for (Core::Shard& shard : core_of(f).shards()) {
-    shard.table.for_each_segment([&](Core::ShardTable::Segment& segment) {
+  for (engine::Shard& shard : core_of(f).keys().shards()) {
+    shard.table.for_each_segment([&](engine::ShardTable::Segment& segment) {
       for (std::uint32_t i = 0; i < shard.table.line_count() * engine::slots_per_line; ++i) {
         const engine::SlotWord word = segment.slots()[i].load(std::memory_order_acquire);
         if (!engine::slot::is_record(word)) continue;
@@ -73,13 +73,15 @@ TEST_CASE("hash flood: keys crafted for one engine are ordinary keys in another"
     CHECK(largest_line(other, crafted) < 60);  // 16 on average
   }
   EngineFixture same{{.shard_count = 1, .hash_seed = 42}};
-  CHECK(core_of(known).hash_of(3, "k").bits == core_of(same).hash_of(3, "k").bits);
+  CHECK(core_of(known).keys().hash_of(3, "k").bits == core_of(same).keys().hash_of(3, "k").bits);
   EngineFixture one;
   EngineFixture two;
   int equal = 0;
   for (int i = 0; i < 64; ++i) {
     const std::string key = std::to_string(i);
-    equal += core_of(one).hash_of(0, key).bits == core_of(two).hash_of(0, key).bits ? 1 : 0;
+    equal += core_of(one).keys().hash_of(0, key).bits == core_of(two).keys().hash_of(0, key).bits
+                 ? 1
+                 : 0;
   }
   CHECK(equal < 4);
 }
@@ -125,7 +127,7 @@ TEST_CASE("hash flood: one key in sixteen databases has sixteen hashes", "[engin
   EngineFixture f;
   std::set<std::uint64_t> hashes;
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
-    hashes.insert(core_of(f).hash_of(db, "k").bits);
+    hashes.insert(core_of(f).keys().hash_of(db, "k").bits);
   }
   CHECK(hashes.size() == limits::db_count);
 }

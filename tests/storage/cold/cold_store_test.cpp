@@ -465,7 +465,7 @@ TEST_CASE("cold: a crash between writing a part and removing its records loses a
     REQUIRE(cold.begin_generation().has_value());
     journal.replay([&](Ticket, const Mutation& mutation) {
       cold.collect(
-          semel::engine::impl_of(*process.engine).core().rank_of(mutation.db, mutation.key),
+          semel::engine::impl_of(*process.engine).core().keys().rank_of(mutation.db, mutation.key),
           mutation);
     });
     // Meanwhile one is replaced and one erased.

@@ -34,8 +34,8 @@ class ChangeListener {
   ~ChangeListener() = default;
 };
 
-/// An atomic section as the thread that began it meets it: what it calls meanwhile on the section's
-/// shards happens inside.
+/// An atomic section as the thread that began it meets it: that thread's calls on the section's
+/// shards happen inside.
 class OwnSection : public MutationSink {
  public:
   [[nodiscard]] virtual Timestamp now() const noexcept = 0;

@@ -19,20 +19,11 @@
 
 namespace semel::engine {
 
-std::uint64_t Core::rank_of(std::uint8_t stored, Bytes key) const noexcept {
-  return engine::rank_of(hash64_of(stored, key), shard_bits());
-}
-
-unsigned Core::shard_bits() const noexcept {
-  SEMEL_ASSERT(std::has_single_bit(options_.shard_count));
-  return static_cast<unsigned>(std::countr_zero(options_.shard_count));
-}
-
 Status Core::attach_cold() {
   SEMEL_ASSERT(options_.cold != nullptr && cold_charged_ == 0);
   ColdStore& cold = *options_.cold;
   SEMEL_CHECK(cold.attach(options_.shard_count,
-                          [this](std::uint8_t db, Bytes key) { return rank_of(db, key); }));
+                          [this](std::uint8_t db, Bytes key) { return keys_.rank_of(db, key); }));
   // More than a spill may end with: an engine that ran can be opened again with its options, and
   // the same files may take a little more memory then. Without records only options can be wrong:
   // then half of what a spill may end with is left for them.
@@ -80,7 +71,7 @@ ColdAnswer Core::ask_cold(Operation& operation, KeyLocation& location, KeyRef ke
     SEMEL_ASSERT(look.error == ErrorCode::ok);
     return look.found ? ColdAnswer::present : ColdAnswer::absent;
   }
-  look.rank = rank_of(location.stored_db, key.key);
+  look.rank = keys_.rank_of(location.stored_db, key.key);
   if (cold.may_hold_until(look.rank) == Timestamp{}) [[likely]]
     return ColdAnswer::absent;
   look.stored_db = location.stored_db;
@@ -101,7 +92,7 @@ ColdAnswer Core::ask_cold(Operation& operation, KeyLocation& location, KeyRef ke
     const Mutation& record = copy.record.record;
     copy.view = {record.kind, value_of(record, copy.scratch), record.due, record.version};
   }
-  if (!in_section && !admit(operation, location, key)) {
+  if (!in_section && !operation.admit(location, key)) {
     look.error = ErrorCode::section_held;
     return ColdAnswer::failed;
   }
@@ -120,7 +111,7 @@ void Core::take_cold(const ColdLook::Copy& copy, Change& change) const noexcept 
 Timestamp Core::cold_end(std::uint8_t stored, Bytes key) noexcept {
   if (options_.cold == nullptr) return Timestamp{};
   SEMEL_ASSERT(threads_.context().is_inside());
-  const Timestamp end = options_.cold->may_hold_until(rank_of(stored, key));
+  const Timestamp end = options_.cold->may_hold_until(keys_.rank_of(stored, key));
   // A little longer, for threads whose clocks do not agree to the millisecond.
   return end == Timestamp{} || end > no_end - delete_marker_ttl ? end : end + delete_marker_ttl;
 }

@@ -1,4 +1,4 @@
-#include "engine/core/shard.hpp"
+#include "engine/keys/shard.hpp"
 
 #include <thread>
 
@@ -13,7 +13,7 @@ constexpr std::uint32_t recent_sections_many = 4;
 }  // namespace
 
 bool Shard::wait_for_section(bool no_wait) noexcept {
-  // mo: acquire [core.section]: what it did comes before what follows its end.
+  // mo: acquire [core.section]: the changes of an ended section are visible from here on.
   const std::uint32_t seen = section.load(std::memory_order_acquire);
   if (!is_held(seen)) return true;
   if (seen == held_long && no_wait) return false;
@@ -32,7 +32,7 @@ bool begin_section(std::span<Shard> shards, std::uint64_t mask, Threads& threads
       shard.section_mutex.lock();
     } else {
       // A thread blocked on a mutex cannot give up; wait on the section word instead. The mutex is
-      // held for a moment before and after the word says so, hence the loop.
+      // held a little longer than the word is set, hence the loop.
       bool locked = false;
       while (!locked && shard.wait_for_section(true)) {
         locked = shard.section_mutex.try_lock();
@@ -44,7 +44,7 @@ bool begin_section(std::span<Shard> shards, std::uint64_t mask, Threads& threads
       }
     }
     ++shard.recent_sections;
-    // mo: seq_cst [core.section]: before the barrier in wait_for_others(). What was there was
+    // mo: seq_cst [core.section]: before the barrier in wait_for_others(). The old state was
     //     written under the mutex.
     const std::uint32_t before = shard.section.exchange(Shard::held_now, std::memory_order_seq_cst);
     all_watched = all_watched && before == Shard::watched;

@@ -47,6 +47,10 @@ class DatabaseMap {
   [[nodiscard]] bool is_flushed(const Entry& record) const noexcept {
     return record.version() < flushed_below(record.db());
   }
+  /// Neither its ttl nor a flush has ended it.
+  [[nodiscard]] bool lives(const Entry& record, Timestamp now) const noexcept {
+    return record.lives_at(now) && !is_flushed(record);
+  }
   [[nodiscard]] Floors floors() const noexcept {
     Floors floors{};
     for (std::uint8_t db = 0; db < limits::db_count; ++db) floors[db] = flushed_below(db);

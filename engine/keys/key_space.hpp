@@ -1,0 +1,165 @@
+// The keys of one engine: the numbered databases, the keyed hash, the shards, and the tables that
+// lead from a key to its record.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/keys/database_map.hpp"
+#include "engine/keys/own_section.hpp"
+#include "engine/keys/records.hpp"
+#include "engine/keys/shard.hpp"
+#include "semel/options.hpp"
+
+namespace semel::engine {
+
+using TableProbe = ShardTable::Probe;
+
+struct KeyLocation {
+  Shard* shard;
+  HashBits hash;
+  std::uint8_t stored_db;
+};
+
+/// Confirms the key after a tag match.
+struct Match {
+  [[nodiscard]] bool operator()(Handle handle) const noexcept {
+    return static_cast<const Entry*>(region.at(handle))->has_key(db, key);
+  }
+  const Region& region;
+  std::uint8_t db;
+  Bytes key;
+};
+
+/// Thread-safe.
+class KeySpace final : public SegmentSink {
+ public:
+  KeySpace(const Region& region, const Options& options);
+  ~KeySpace() override;
+  KeySpace(const KeySpace&) = delete;
+  KeySpace& operator=(const KeySpace&) = delete;
+
+  /// Makes the shards. Errors: out_of_address_space, bad_option (the memory holds no table).
+  [[nodiscard]] Status start(Region& region, Threads& threads);
+
+  // --- keys -------------------------------------------------------------------------------
+  /// The checks of a key that need no table. Errors: key_empty, key_too_long, db_out_of_range.
+  [[nodiscard]] ErrorCode check(std::uint8_t db, Bytes key) const noexcept {
+    if (key.empty()) return ErrorCode::key_empty;
+    if (key.size() > key_bytes_max_) return ErrorCode::key_too_long;
+    return db < limits::db_count ? ErrorCode::ok : ErrorCode::db_out_of_range;
+  }
+  /// `db`: as stored.
+  [[nodiscard]] HashBits hash_of(std::uint8_t db, Bytes key) const noexcept {
+    return HashBits::of(hash64_of(db, key));
+  }
+  [[nodiscard]] std::uint64_t hash64_of(std::uint8_t db, Bytes key) const noexcept;
+  /// Its place in the order of a spill; `db`: as stored.
+  [[nodiscard]] std::uint64_t rank_of(std::uint8_t db, Bytes key) const noexcept;
+  [[nodiscard]] unsigned shard_bits() const noexcept;
+  [[nodiscard]] Shard& shard_of(HashBits hash) noexcept {
+    return shards_[hash.shard() & shard_mask_];
+  }
+  /// Shard and hash of a key that has passed check(). Needs no operation.
+  [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(KeyRef key) noexcept {
+    const std::uint8_t stored = databases_.stored(key.db);
+    const HashBits hash = hash_of(stored, key.key);
+    return {&shard_of(hash), hash, stored};
+  }
+  /// Whether the thread is in a section that holds this shard.
+  [[nodiscard]] bool is_own(const ThreadContext& context, const Shard& shard) const noexcept {
+    return context.section != nullptr &&
+           context.section->holds_shard(static_cast<std::uint32_t>(&shard - shards_));
+  }
+  [[nodiscard]] DatabaseMap& databases() noexcept { return databases_; }
+  [[nodiscard]] std::span<Shard> shards() const noexcept { return {shards_, shard_count_}; }
+
+  // --- records, inside an operation -------------------------------------------------------
+  [[nodiscard]] const Entry& entry(SlotWord word) const noexcept {
+    return *static_cast<const Entry*>(region_.at(slot::handle(word)));
+  }
+  [[nodiscard]] TableProbe find(const KeyLocation& location, Bytes key) const noexcept {
+    return location.shard->table.find(location.hash, Match{region_, location.stored_db, key});
+  }
+  /// The live record of a key. Null is inconclusive: call find().
+  [[nodiscard, gnu::always_inline]] inline const Entry* probe_home_line(
+      const KeyLocation& location, Bytes key, Timestamp now) const noexcept {
+    return probe_matching(location, now, Match{region_, location.stored_db, key});
+  }
+  /// The same for a record of which more than the first cache line will be read: its second line is
+  /// prefetched, so that both misses overlap.
+  [[nodiscard, gnu::always_inline]] inline const Entry* probe_with_prefetch(
+      const KeyLocation& location, Bytes key, Timestamp now) const noexcept {
+    const Match match{region_, location.stored_db, key};
+    return probe_matching(location, now, [&](Handle handle) {
+      constexpr std::size_t line_bytes = 64;
+      __builtin_prefetch(static_cast<const char*>(region_.at(handle)) + line_bytes);
+      return match(handle);
+    });
+  }
+  /// Brings slots and the first `bytes` of the records of up to 64 keys into the cache, so
+  /// that their misses are waited for together. `hash_at(i) -> HashBits`.
+  template <class HashAt>
+  void prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept;
+  /// Helps the replacement of the segment that `stuck` lies in.
+  void help_growth(Shard& shard, HashBits hash, Handle stuck);
+  /// The same after a compare-and-set on `probe` was lost, if that segment is being replaced.
+  static void help_growth(Shard& shard, HashBits hash, const TableProbe& probe);
+  /// The first rule that the line of a change just published breaks; null: none. Costs the hashes
+  /// of at most slots_per_line keys.
+  [[nodiscard]] const char* line_broken_by(const KeyLocation& location,
+                                           const TableProbe& probe) const noexcept;
+
+  /// Of the threads: no operation reads it any more.
+  void reuse_segment(void* segment) noexcept override;
+
+ private:
+  template <class Matches>
+  [[nodiscard, gnu::always_inline]] inline const Entry* probe_matching(
+      const KeyLocation& location, Timestamp now, Matches&& matches) const noexcept {
+    const Handle handle = location.shard->table.probe_home_line(location.hash, matches);
+    if (handle == 0) return nullptr;
+    const auto* const found = static_cast<const Entry*>(region_.at(handle));
+    if (!databases_.lives(*found, now)) return nullptr;
+    await_append(*found);
+    return found;
+  }
+
+  const Region& region_;
+  const std::size_t key_bytes_max_;
+  const unsigned shard_count_max_;  // of the options; shards_ has room for so many
+  std::uint32_t shard_mask_ = 0;
+  Shard* shards_ = nullptr;  // one block: an index away, without a pointer between
+  std::size_t shard_count_ = 0;
+  ShardTable::Word* directories_ = nullptr;
+  DatabaseMap databases_;
+  alignas(64) unsigned char secret_[192];
+};
+
+template <class HashAt>
+void KeySpace::prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept {
+  const auto fetch_record = [&](HashBits hash, unsigned distance) {
+    const Handle handle = shard_of(hash).table.peek(hash, distance);
+    if (handle == 0) return false;
+    const auto* const record = static_cast<const char*>(region_.at(handle));
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + bytes - 1);  // records are packed: most lie in two lines
+    return true;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 0));
+  }
+  std::uint64_t elsewhere = 0;  // bit i: not in its home line
+  for (std::size_t i = 0; i < count; ++i) {
+    if (fetch_record(hash_at(i), 0)) continue;
+    elsewhere |= std::uint64_t{1} << i;
+    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 1));
+  }
+  for (; elsewhere != 0; elsewhere &= elsewhere - 1) {
+    static_cast<void>(
+        fetch_record(hash_at(static_cast<std::size_t>(__builtin_ctzll(elsewhere))), 1));
+  }
+}
+
+}  // namespace semel::engine
