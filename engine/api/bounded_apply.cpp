@@ -22,8 +22,8 @@ std::size_t apply_bounded(Engine& engine, std::span<const StoreOp> ops,
   while (applied < ops.size() && value_bytes <= value_bytes_max) {
     const std::size_t at = applied;
     const auto group = ops.subspan(at, std::min(Core::group_max, ops.size() - at));
-    core.group(
-        group.size(), now,
+    for_group(
+        core, group.size(), now,
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },

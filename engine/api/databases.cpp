@@ -59,7 +59,9 @@ void Core::note_flushed(ThreadContext& context, const Entry& old) noexcept {
   const TableProbe probe = keys_.find(location, old.key());
   const bool is_taken = probe.state == TableProbe::State::found &&
                         keys_.databases().lives(keys_.entry(probe.seen), now);
-  if (!is_taken) return note_forgotten(context, old.key(), old.value(), now);
+  if (!is_taken) {
+    return insight_.note_forgotten(context, keys_.hash64_of(0, old.key()), old.value(), now);
+  };
   context.bump(Count::claims_forgotten);
 }
 

@@ -167,8 +167,8 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
   for (std::size_t at = 0; at < ops.size(); at += engine::Core::group_max) {
     const std::size_t count = std::min(engine::Core::group_max, ops.size() - at);
     const auto group = ops.subspan(at, count);
-    core_.group(
-        count, now,
+    engine::for_group(
+        core_, count, now,
         [&](std::size_t i) {
           return KeyRef{group[i].db, group[i].key};
         },
@@ -316,17 +316,13 @@ std::size_t EngineHost::compact() {
 std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {
   auto all = section({});  // no sink may be called meanwhile
   if (!all) return 0;
-  auto& sinks = impl_->core().expired_sinks;
-  const std::uint64_t handle = sinks.empty() ? 1 : sinks.back().first + 1;
-  sinks.emplace_back(handle, std::move(sink));
-  return handle;
+  return impl_->core().insight().add_sink(std::move(sink));
 }
 
 void Engine::unsubscribe_expired(std::uint64_t handle) {
   auto all = section({});
   if (!all) return;
-  std::erase_if(impl_->core().expired_sinks,
-                [handle](const auto& sink) { return sink.first == handle; });
+  impl_->core().insight().remove_sink(handle);
 }
 
 SessionId Engine::open_session() {
@@ -382,13 +378,13 @@ bool EngineHost::spill_due() const {
 
 std::vector<NamespaceCounts> EngineHost::claim_counts() const {
   engine::Core& core = impl_->core();
-  if (core.threads().is_forked() || core.claim_counts() == nullptr) return {};
-  return core.claim_counts()->all();
+  if (core.threads().is_forked() || core.insight().claim_counts() == nullptr) return {};
+  return core.insight().claim_counts()->all();
 }
 
 void EngineHost::set_client(Bytes client) noexcept {
   engine::Core& core = impl_->core();
-  if (core.decisions() == nullptr) return;
+  if (core.insight().decisions() == nullptr) return;
   engine::ThreadContext* const own = core.threads().try_context();
   if (own == nullptr) return;
   const std::size_t size = std::min(client.size(), own->client.size());

@@ -122,7 +122,9 @@ class Engine::Impl {
   }
   /// At the end of a call: waits until what it changed, or saw, has reached the engine's level. ok,
   /// or why that is not known.
-  [[nodiscard]] ErrorCode confirm(engine::ThreadContext& own) { return core_.confirm(own); }
+  [[nodiscard]] ErrorCode confirm(engine::ThreadContext& own) {
+    return core_.guarded_journal().confirm(own);
+  }
   [[nodiscard]] ErrorCode confirm() { return confirm(core_.context()); }
   /// The same for a batch: what its last change was given covers its changes, but not all it saw.
   [[nodiscard]] ErrorCode confirm_batch() {

@@ -113,7 +113,7 @@ auto run_hash(Engine& engine, KeyRef key, const HashOp& op, Read&& read)
   };
   Version version = 0;
   Timestamp now = core.now(own);
-  const ErrorCode error = core.update(key.db, key.key, now, decide, version);
+  const ErrorCode error = engine::update(core, key, now, decide, version);
   own.bump(out.found ? engine::Count::hits : engine::Count::misses);
   if (error != ErrorCode::ok) {
     out.error = error;

@@ -104,8 +104,8 @@ class Drop {
     bool erased = false;
     Version version = 0;
     Timestamp now = engine::impl_of(engine_).now();
-    const ErrorCode error = core.update(
-        db_, key, now,
+    const ErrorCode error = engine::update(
+        core, {db_, key}, now,
         [&](const engine::RecordView* live, const auto&) -> engine::Decision {
           ClaimRecord claim;
           erased =
@@ -151,8 +151,8 @@ class Drop {
       engine::Scratch scratch;
       Version version = 0;
       Timestamp now = engine::impl_of(of).now();
-      const ErrorCode error = core.update(
-          policy.db, key, now,
+      const ErrorCode error = engine::update(
+          core, {policy.db, key}, now,
           [&](const engine::RecordView* live, const auto&) {
             engine::Decision decision = engine::decide_hold(live, policy, scratch);
             // Replicas come by in orders of their own, which must not show.
@@ -218,7 +218,7 @@ Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
   }
   const NamespaceHandle names = impl_->namespaces().find(name);
   engine::ThreadContext& own = impl_->core().context();
-  const bool holds = names && engine::Core::guards_claims(own) && engine::check_policy(policy) &&
+  const bool holds = names && engine::guards_claims(own.decision) && engine::check_policy(policy) &&
                      holds_longer(names->policy(), policy);
   if (holds && own.section != nullptr) {
     return Error{ErrorCode::bad_option,

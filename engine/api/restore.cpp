@@ -86,7 +86,8 @@ Status Engine::Impl::restore(const Mutation& mutation) {
   Timestamp marker_end = now + delete_marker_ttl;
   if (core_.cold() != nullptr) {
     const engine::Operation operation{core_, core_.context()};
-    marker_end = std::max(marker_end, core_.cold_end(mutation.db, mutation.key));
+    marker_end =
+        std::max(marker_end, core_.cold_side().end_of(core_.context(), mutation.db, mutation.key));
   }
   // A claim that was granted while its namespace's terms changed: it ends by what they are now.
   std::optional<Mutation> held;

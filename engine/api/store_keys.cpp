@@ -45,7 +45,8 @@ class Group {
   /// call ends with wrong_type.
   [[nodiscard]] bool met_claim() {
     engine::Core& core = engine::impl_of(engine_).core();
-    if (!out_.found || out_.kind != Kind::claim || !engine::Core::guards_claims(core.context())) {
+    if (!out_.found || out_.kind != Kind::claim ||
+        !engine::guards_claims(core.context().decision)) {
       return false;
     }
     fail_if(ErrorCode::wrong_type);

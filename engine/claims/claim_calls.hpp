@@ -86,7 +86,8 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
 
 inline void count_answer(Engine::Impl& impl, const Claims::Namespace& names,
                          const ClaimOutcome& outcome) {
-  if (ClaimCounts* const counts = impl.core().claim_counts(); counts != nullptr) [[unlikely]]
+  if (ClaimCounts* const counts = impl.core().insight().claim_counts(); counts != nullptr)
+      [[unlikely]]
     count_by_namespace(*counts, names, impl.thread_stats(), outcome);
   switch (outcome.answer) {
     case ClaimAnswer::granted:

@@ -57,7 +57,7 @@ struct ClaimContext {
         names(space),
         policy(space.policy()),
         prefix(space.prefix()),
-        decisions(impl.core().decisions()),
+        decisions(impl.core().insight().decisions()),
         now(when) {}
   ClaimContext(Engine& engine, const Claims::Namespace& space)
       : ClaimContext(engine, space, impl_of(engine).now()) {}
@@ -72,10 +72,10 @@ struct ClaimContext {
     return decision.action == Action::store && names.state() != Claims::Namespace::State::open;
   }
 
-  /// See Core::guards_claims().
+  /// See guards_claims() of decision_context.hpp.
   [[nodiscard]] bool guards_claims() const noexcept {
     const ThreadContext* const own = impl.core().threads().try_context();
-    return own == nullptr || Core::guards_claims(*own);
+    return own == nullptr || engine::guards_claims(own->decision);
   }
 
   /// Whether the request is of a session that is not open: its owner would be dead from the
@@ -97,7 +97,7 @@ struct ClaimContext {
   /// An update of one key outside of sections and groups.
   [[nodiscard]] auto single(Bytes table_key) const {
     return [this, table_key](auto&& decide, Version& version) {
-      return impl.core().update(policy.db, table_key, now, decide, version);
+      return update(impl.core(), {policy.db, table_key}, now, decide, version);
     };
   }
   /// The same for a claim: a finished record answers from where it lies, as no claim changes it. A
@@ -105,8 +105,8 @@ struct ClaimContext {
   [[nodiscard]] auto single_claim(Bytes table_key, const ClaimRequest& request,
                                   ClaimOutcome& outcome) const {
     return [this, table_key, &request, &outcome](auto&& decide, Version& version) {
-      return impl.core().update_unless(
-          policy.db, table_key, now,
+      return update_unless(
+          impl.core(), {policy.db, table_key}, now,
           [&](const Entry& live) {
             if (live.kind() != Kind::claim) return false;
             const Bytes value = live.value();
@@ -129,7 +129,7 @@ struct ClaimContext {
         return ErrorCode::section_held;
       const ErrorCode bad = core.keys().check(policy.db, table_key);
       if (bad != ErrorCode::ok) return bad;
-      return core.decide_at(operation, location, {policy.db, table_key}, now, decide, version);
+      return decide_at(core, operation, location, {policy.db, table_key}, now, decide, version);
     };
   }
 

@@ -179,8 +179,8 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
   for (std::size_t start = 0; start < total; start += Core::group_max) {
     const std::size_t size = std::min(Core::group_max, total - start);
     for (std::size_t i = 0; i < size; ++i) keys[i].join(context.prefix, requests[start + i].key);
-    context.impl.core().group(
-        size, context.now,
+    engine::for_group(
+        context.impl.core(), size, context.now,
         [&](std::size_t i) {
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
@@ -228,8 +228,8 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
   for (std::size_t start = 0; start < total; start += Core::group_max) {
     const std::size_t size = std::min(Core::group_max, total - start);
     for (std::size_t i = 0; i < size; ++i) keys[i].join(context.prefix, calls[start + i].key);
-    context.impl.core().group(
-        size, context.now,
+    engine::for_group(
+        context.impl.core(), size, context.now,
         [&](std::size_t i) {
           return KeyRef{context.policy.db, keys[i].bytes()};
         },

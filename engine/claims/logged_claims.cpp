@@ -38,8 +38,8 @@ bool repeat_claim(Engine& engine, const Claims::Namespace& names, const GroupTim
   run_claim(
       context, request, facts, note, outcome,
       [&](auto&& decide, Version& version) {
-        return context.impl.core().update_unless(
-            context.policy.db, key.bytes(), context.now,
+        return update_unless(
+            context.impl.core(), {context.policy.db, key.bytes()}, context.now,
             [&](const Entry& live) {
               return context.decisions == nullptr && live.kind() == Kind::claim &&
                      lives_on(live.due()) && answer_repeat(request, live.value(), *now, outcome);

@@ -97,8 +97,8 @@ class MemoFold {
   [[nodiscard]] Status update(Bytes key, Decide&& decide) {
     Timestamp now = impl_.now();
     Version version = 0;
-    const ErrorCode error = impl_.core().update(
-        db_, key, now,
+    const ErrorCode error = engine::update(
+        impl_.core(), {db_, key}, now,
         [&](const RecordView* live, const auto&) -> Decision { return decide(live); }, version);
     if (error == ErrorCode::ok) return Done{};
     return Error{error, "memos of steps, key '" + std::string{key_} + "'"};

@@ -14,7 +14,7 @@ void decide_store(Core& core, Operation& operation, KeyLocation location, const 
   Bytes forgotten;  // a claim that is erased; valid until the operation ends
   const auto of_claim = [&](const RecordView& live) __attribute__((noinline)) {
     const Decision made = decide(&live, op, now, core.options().value_bytes_max, outcome, scratch);
-    const bool guards = Core::guards_claims(operation.context());
+    const bool guards = guards_claims(operation.context().decision);
     const Decision decision = guards ? guard_claim(op, made, outcome) : made;
     if (decision.action == Action::erase) forgotten = live.value;
     return decision;
@@ -33,7 +33,7 @@ void decide_store(Core& core, Operation& operation, KeyLocation location, const 
   };
   Version version = 0;
   const ErrorCode error =
-      core.decide_at(operation, location, {op.db, op.key}, now, decision, version, sink);
+      decide_at(core, operation, location, {op.db, op.key}, now, decision, version, sink);
   if (error != ErrorCode::ok) [[unlikely]] {
     reset(outcome);
     outcome.error = error;
@@ -41,7 +41,8 @@ void decide_store(Core& core, Operation& operation, KeyLocation location, const 
   }
   outcome.version = version;
   if (!forgotten.empty()) [[unlikely]]
-    core.note_forgotten(operation.context(), op.key, forgotten, now);
+    core.insight().note_forgotten(operation.context(), core.keys().hash64_of(0, op.key), forgotten,
+                                  now);
 }
 
 }  // namespace semel::engine

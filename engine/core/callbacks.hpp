@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "engine/memory/threads.hpp"
 #include "semel/engine.hpp"
 #include "semel/journal.hpp"
 
@@ -49,11 +50,19 @@ class CallbackWatch {
 };
 
 /// The journal as it is called after a change: the change is visible already, so an exception comes
-/// too late to refuse it. Not to be called without a journal.
+/// too late to refuse it. Without a journal only journal() and confirm() may be called.
 class GuardedJournal {
  public:
-  GuardedJournal(Journal* journal, CallbackWatch& callbacks) noexcept
-      : journal_(journal), callbacks_(callbacks) {}
+  GuardedJournal(Journal* journal, Durability durability, CallbackWatch& callbacks) noexcept
+      : journal_(journal), durability_(durability), callbacks_(callbacks) {}
+
+  /// Null: none.
+  [[nodiscard]] Journal* journal() const noexcept { return journal_; }
+  /// Before a change; `frees`: it only ends records.
+  [[nodiscard]] bool accepts(bool frees) const noexcept {
+    SEMEL_ASSERT(journal_ != nullptr);
+    return journal_->accepts_writes() || (frees && journal_->accepts_frees());
+  }
 
   /// 0: not taken, or it threw.
   [[nodiscard]] Ticket append(std::span<const Mutation> group) const noexcept {
@@ -76,9 +85,19 @@ class GuardedJournal {
     callbacks_.run(Callback::journal, [&] { reached = journal_->wait(ticket, level).has_value(); });
     return reached;
   }
+  /// At the end of a call: waits until what it changed, or saw, has reached the engine's level. ok,
+  /// or why that is not known.
+  [[nodiscard]] ErrorCode confirm(ThreadContext& own) const {
+    if (durability_ == Durability::memory) [[likely]]
+      return ErrorCode::ok;
+    return wait_for_call(own);
+  }
 
  private:
+  [[nodiscard]] ErrorCode wait_for_call(ThreadContext& own) const;
+
   Journal* const journal_;
+  const Durability durability_;
   CallbackWatch& callbacks_;
 };
 

@@ -1,4 +1,4 @@
-// What one call has learnt about the cold copy of its key: Core::ask_cold.
+// What one call has learnt about the cold copy of its key: ColdSide::ask.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,8 @@ namespace semel::engine {
 
 enum class ColdAnswer : std::uint8_t {
   absent,
-  present,     ///< dead or alive: see ColdLook::copy()
-  look_again,  ///< the operation was left meanwhile
-  failed,      ///< it is not known
+  present,  ///< dead or alive: see ColdLook::copy()
+  unknown,  ///< ColdSide::read() knows more
 };
 
 class ColdLook {

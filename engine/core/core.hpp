@@ -1,11 +1,8 @@
-// One atomic read-decide-commit step per key, over table, arena, wheel and journal.
+// The parts of one engine that all its operations use: memory, keys, threads, versions, journal,
+// cold store, insight.
 //
 // Data flow of an operation: hash -> shard -> find -> decide (a pure function) -> one
-// compare-and-set -> timer, counters, Mutation. If the compare-and-set loses, find and decide
-// again.
-//
-// Its parts: key_space.hpp (tables, hash, databases), operation.hpp, versions.hpp,
-// snapshot_cut.hpp. The templates are in core_update.hpp.
+// compare-and-set -> Mutation, timer, counters (record_step.hpp, core_update.hpp).
 #pragma once
 
 #include <atomic>
@@ -20,10 +17,9 @@
 
 #include "base/mutex.hpp"
 #include "engine/core/callbacks.hpp"
-#include "engine/core/cold_look.hpp"
+#include "engine/core/cold_side.hpp"
 #include "engine/core/compactor.hpp"
-#include "engine/decisions/claim_counts.hpp"
-#include "engine/decisions/decision_log.hpp"
+#include "engine/core/insight.hpp"
 #include "engine/keys/key_space.hpp"
 #include "engine/keys/own_section.hpp"
 #include "engine/memory/arena.hpp"
@@ -44,53 +40,21 @@ namespace semel::engine {
 
 class Operation;
 
+/// What an operation that was refused memory has tried already.
+enum class Room : std::uint8_t { nothing, retired, swept, gathered, moved, all };
+
 class Core {
  public:
+  /// Keys of one operation on several, see for_group().
+  static constexpr std::size_t group_max = 16;
+
   explicit Core(const Options& options, const Clock& clock);
   ~Core();
 
   /// Errors: out_of_address_space, bad_option (the limit holds no table).
   [[nodiscard]] Status start();
 
-  // --- one key ----------------------------------------------------------------------------
-  /// `decide(const RecordView* live, const NextVersion&) -> Decision` may run several times.
-  /// `version` becomes that of the record written, or seen if kept. `now` moves on if the call had
-  /// to wait, before `decide` runs: a lease or ttl is never counted from before a wait. Errors:
-  /// key_empty, key_too_long, db_out_of_range, value_too_long, memory_full, refused.
-  template <class Decide>
-  ErrorCode update(std::uint8_t db, Bytes key, Timestamp& now, Decide&& decide, Version& version);
-
-  /// The same, and `answers(const Entry&)` is asked first about a live record that is found at
-  /// once: true ends the call without looking again, and without a version being taken.
-  template <class Answers, class Decide>
-  ErrorCode update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answers&& answers,
-                          Decide&& decide, Version& version);
-
-  /// The same inside a section that covers the key.
-  template <class Decide>
-  ErrorCode update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
-                             Version& version, MutationSink& sink);
-
-  // An update in its parts, for callers that can often do without the last: Operation::admit,
-  // KeySpace::probe_home_line, decide_at.
-  /// `now` is read again after each wait, before `decide` runs.
-  template <class Decide>
-  [[nodiscard]] ErrorCode decide_at(Operation& operation, KeyLocation location, KeyRef key,
-                                    Timestamp& now, Decide& decide, Version& version,
-                                    MutationSink* sink = nullptr);
-
-  /// Up to group_max keys as one operation. The cache misses of the whole group are waited for
-  /// together, in two rounds: first the slots, then the records they point to.
-  /// `key_at(i) -> KeyRef`; `run(i, operation, location)`: as after admit(), of a key that was not
-  /// checked; location.shard is null if that was false. `now` is read again after each wait, before
-  /// `run`.
-  static constexpr std::size_t group_max = 16;
-  template <class KeyAt, class Run>
-  void group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run);
-
   // --- operations and sections ------------------------------------------------------------
-  /// What a refused operation has tried already.
-  enum class Room : std::uint8_t { nothing, retired, swept, gathered, moved, all };
   [[nodiscard]] ThreadContext& context() { return threads_.context(); }
   /// Whether a call of this thread may begin. Errors: forked; memory_full (the first call of a
   /// thread needs room on the heap).
@@ -109,10 +73,6 @@ class Core {
       return bounded(context.decision->now);
     return now_of(clock_);
   }
-  /// Whether claims are no values, and what else a group does from that level of features on.
-  [[nodiscard]] static bool guards_claims(const ThreadContext& context) noexcept {
-    return context.decision == nullptr || context.decision->guards_claims;
-  }
   [[nodiscard]] Threads& threads() noexcept { return threads_; }
   [[nodiscard]] Region& region() noexcept { return region_; }
   [[nodiscard]] Arena& arena() noexcept { return arena_; }
@@ -120,25 +80,16 @@ class Core {
   [[nodiscard]] SnapshotCut& snapshot_cut() noexcept { return snapshot_cut_; }
   [[nodiscard]] KeySpace& keys() noexcept { return keys_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
-  /// Null: decisions are not kept.
-  [[nodiscard]] DecisionLog* decisions() const noexcept { return decisions_.get(); }
-  /// A claim with these bytes was removed as a key is, by an operator: it is counted, and the
-  /// decision log has it.
-  void note_forgotten(ThreadContext& context, Bytes key, Bytes claim, Timestamp now) noexcept;
-  /// Null: claims are not counted by namespace.
-  [[nodiscard]] ClaimCounts* claim_counts() const noexcept { return claim_counts_.get(); }
+  [[nodiscard]] Insight& insight() noexcept { return insight_; }
   [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
-  [[nodiscard]] Journal* journal() const noexcept { return options_.journal; }
-  /// The journal, as to be called after a change. Only if there is one.
+  /// Null: none.
+  [[nodiscard]] Journal* journal() const noexcept { return guarded_journal_.journal(); }
   [[nodiscard]] const GuardedJournal& guarded_journal() const noexcept { return guarded_journal_; }
-  /// At the end of a call: waits until what it changed, or saw, has reached the engine's level. ok,
-  /// or why that is not known.
-  [[nodiscard]] ErrorCode confirm(ThreadContext& own) {
-    if (options_.durability == Durability::memory) [[likely]]
-      return ErrorCode::ok;
-    return wait_for_journal(own);
-  }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
+  /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
+  void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
+                 const Entry* fresh, Timestamp wake) noexcept;
+
   /// Puts a mutation back as it was; a record of the same or a larger version stays. An erase of an
   /// absent key leaves a delete marker until `marker_end`, so that an older put has no effect
   /// later. What was flushed is passed over; see ask_cold_in_restores().
@@ -161,10 +112,9 @@ class Core {
   void erase_exclusive(ShardTable::Word& word, SlotWord seen);
 
   // --- beyond the table (cold.cpp, spill.cpp) ----------------------------------------------
-  [[nodiscard]] ColdStore* cold() const noexcept { return options_.cold; }
-  /// When nothing in the cold store can hold this key any more; Timestamp{}: nothing does. Inside
-  /// an operation.
-  [[nodiscard]] Timestamp cold_end(std::uint8_t stored, Bytes key) noexcept;
+  /// Null: none.
+  [[nodiscard]] ColdStore* cold() const noexcept { return cold_.store(); }
+  [[nodiscard]] ColdSide& cold_side() noexcept { return cold_; }
   /// Records, table, wheel and what is charged: what a spill could make less, free lists apart.
   [[nodiscard]] std::uint64_t held_bytes() noexcept;
 
@@ -211,28 +161,9 @@ class Core {
   [[nodiscard]] std::uint64_t records_in(std::uint8_t stored_db);
   void check_invariants(std::vector<std::string>& broken);
 
-  /// Called for each record that ended by its ttl. Changed only inside a section over everything.
-  std::vector<std::pair<std::uint64_t, ExpiredSink>> expired_sinks;
-
  private:
-  static constexpr std::size_t drain_budget = 256;       // timers that a drain may look at again
-  static constexpr Millis delete_marker_ttl{1'000};      // of a delete marker left by an erase
-  static constexpr unsigned delete_marker_distance = 4;  // random keys rarely lie so far from home
-  /// What a claim's encoding adds to its result.
-  static constexpr std::size_t value_overhead_max = claim_overhead_max;
-
-  /// After a lost compare-and-set: helps a replacement of the segment along.
-  void after_lost_race(ThreadContext& context, Shard& shard, HashBits hash,
-                       const TableProbe& probe);
-  /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
-  void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
-                 const Entry* fresh, Timestamp wake) noexcept;
-  void notify_expired(ThreadContext& context, const Entry& old) noexcept;
-  /// Of a claim, for the decision log.
-  void note_ended(const Entry& old) noexcept;
+  static constexpr std::size_t drain_budget = 256;  // timers that a drain may look at again
   void note_flushed(ThreadContext& context, const Entry& old) noexcept;
-  /// The decision log and the counters, where the options ask for them.
-  [[nodiscard]] Status start_insight();
   void expire_batch(ThreadContext& context, std::span<const std::uint64_t> batch, Timestamp now);
   /// Retries a timer later that fired while a section held the shard for long. Inside an operation.
   void put_off(ThreadContext& context, HashBits hash, Timestamp now);
@@ -252,69 +183,17 @@ class Core {
   [[nodiscard]] std::size_t idle_bytes() noexcept;
   /// Releases idle memory, and moves records where that pays.
   void step_compaction(ThreadContext& context, std::size_t budget) SEMEL_REQUIRES(wheel_mutex_);
-  [[nodiscard]] bool accepts(const MutationSink* sink, bool frees) const noexcept {
-    if (sink != nullptr) return sink->accepts(frees);
-    return options_.journal->accepts_writes() || (frees && options_.journal->accepts_frees());
-  }
-  [[nodiscard]] ErrorCode refuse(ThreadContext& context) noexcept {
-    context.bump(Count::refused);
-    return ErrorCode::memory_full;
-  }
-
-  /// What a decision was made about.
-  struct Change {
-    Bytes key;
-    Timestamp now;
-    const Entry* old;  ///< null: none; `live`: and it has not ended
-    bool live;
-    Version floor;  ///< of the version of what comes next
-    MutationSink* sink;
-    const ColdRecord* cold = nullptr;  ///< the newest copy beyond the table, if that has nothing
-  };
-  /// Hands the change to the journal, or to the section that it is a part of.
-  void append_mutation(ThreadContext& context, const Change& change, const Entry* fresh,
-                       bool erases, Version version) noexcept;
-  [[nodiscard]] ErrorCode wait_for_journal(ThreadContext& own);
-  /// What is wrong with a change that was just published, or with the line of the table that it is
-  /// in; null: nothing. With SEMEL_VERIFY each change is checked so. Inside the operation.
-  [[nodiscard]] const char* broken_by(const KeyLocation& location, const TableProbe& probe,
-                                      const Entry* old, const Entry* fresh,
-                                      Version version) noexcept;
-  [[nodiscard]] Status attach_cold();
-  /// The cold store is held beside the table, and grows with what is moved there. Without room for
-  /// records every few of them would be a generation. Errors: memory_full.
-  [[nodiscard]] Status check_cold_memory(std::size_t most) const;
-  /// Brings the limit up to date with what the cold store holds and the next spill will need.
-  void charge_cold() noexcept;
-  /// Of a key for which the table has nothing. Reads the disk only if the filters say so.
-  [[nodiscard]] ColdAnswer ask_cold(Operation& operation, KeyLocation& location, KeyRef key,
-                                    ColdLook& look, bool in_section);
-  void take_cold(const ColdLook::Copy& copy, Change& change) const noexcept;
-  /// What an erase leaves behind, null: a tombstone is enough. False: no memory.
-  [[nodiscard]] bool make_remains(ThreadContext& context, const KeyLocation& location,
-                                  const TableProbe& probe, const Change& change, Version version,
-                                  const Entry*& remains);
-  friend class Spill;
-  friend class Spiller;
-  /// Stores or erases in the slot that `probe` found. None: the slot has changed, so find and
-  /// decide again.
-  [[nodiscard]] std::optional<ErrorCode> apply_decision(ThreadContext& context,
-                                                        const KeyLocation& location,
-                                                        const TableProbe& probe,
-                                                        const Change& change,
-                                                        const Decision& decision, Version& version);
   const Options options_;
   CallbackWatch callbacks_{options_.on_callback_exception};
-  const GuardedJournal guarded_journal_{options_.journal, callbacks_};
+  const GuardedJournal guarded_journal_{options_.journal, options_.durability, callbacks_};
   const Clock& clock_;
   Region region_;
   const bool reserved_;
   Arena arena_;
   KeySpace keys_;
-  std::unique_ptr<DecisionLog> decisions_;
-  std::unique_ptr<ClaimCounts> claim_counts_;
-  std::size_t cold_charged_ = 0;  // of start(), then of the spiller
-  bool asks_cold_ = false;        // set while no other thread restores
+  Insight insight_{callbacks_};
+  ColdSide cold_;
+  bool asks_cold_ = false;  // set while no other thread restores
   SnapshotCut snapshot_cut_;
   alignas(64) VersionSource versions_;
   alignas(64) base::Mutex wheel_mutex_;

@@ -1,67 +1,102 @@
-// The templates of the core: how an update runs, alone, in a section, or among others. Included by
-// the sources that call them; core.hpp only declares them.
+// Updates of one key, alone, in a section, or among others.
 #pragma once
 
 #include <array>
 #include <type_traits>
 
-#include "engine/core/core.hpp"
-#include "engine/core/operation.hpp"
+#include "engine/core/record_step.hpp"
 
 namespace semel::engine {
+
+/// Inside an operation, of a key that was admitted: see RecordStep. `sink`: the section that the
+/// change is a part of, if that is not the thread's own. `now` is read again after each wait,
+/// before `decide` runs.
+template <class Decide>
+[[nodiscard]] ErrorCode decide_at(Core& core, Operation& operation, const KeyLocation& location,
+                                  KeyRef key, Timestamp& now, Decide& decide, Version& version,
+                                  MutationSink* sink = nullptr) {
+  SEMEL_ASSERT(location.shard != nullptr);
+  if (sink == nullptr && core.keys().is_own(operation.context(), *location.shard)) [[unlikely]] {
+    sink = operation.context().section;
+  }
+  return RecordStep{core, operation, location, key, sink}.run(now, decide, version);
+}
 
 struct NoFastAnswer {
   bool operator()(const Entry&) const noexcept { return false; }
 };
 
-template <class Decide>
-ErrorCode Core::update(std::uint8_t db, Bytes key, Timestamp& now, Decide&& decide,
-                       Version& version) {
-  return update_unless(db, key, now, NoFastAnswer{}, decide, version);
-}
-
+/// As update(), but `answers(const Entry&)` is asked first about a live record that is found at
+/// once: true ends the call without looking again, and without a version being taken.
 template <class Answers, class Decide>
-ErrorCode Core::update_unless(std::uint8_t db, Bytes key, Timestamp& now, Answers&& answers,
-                              Decide&& decide, Version& version) {
-  ThreadContext* const found = threads_.try_context();
+ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answers, Decide&& decide,
+                        Version& version) {
+  ThreadContext* const found = core.threads().try_context();
   if (found == nullptr) [[unlikely]]
-    return why_no_context();
+    return core.why_no_context();
   ThreadContext& own = *found;
-  ErrorCode result = keys_.check(db, key);
+  ErrorCode result = core.keys().check(key.db, key.key);
   if (result != ErrorCode::ok) [[unlikely]]
     return result;
   {
-    Operation operation{*this, own};
-    KeyLocation location = keys_.location_of({db, key});
-    if (!operation.admit(location, {db, key})) [[unlikely]]
+    Operation operation{core, own};
+    KeyLocation location = core.keys().location_of(key);
+    if (!operation.admit(location, key)) [[unlikely]]
       return ErrorCode::section_held;
     operation.keep_up(now);
     const Entry* live = nullptr;
     if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NoFastAnswer>) {
-      live = keys_.probe_with_prefetch(location, key, now);
+      live = core.keys().probe_with_prefetch(location, key.key, now);
     }
     if (live != nullptr && answers(*live)) {
       version = live->version();
     } else {
-      result = decide_at(operation, location, {db, key}, now, decide, version);
+      result = decide_at(core, operation, location, key, now, decide, version);
     }
   }
   if (own.drain_due) [[unlikely]]
-    drain_own_timers(own);
+    core.drain_own_timers(own);
   return result;
 }
 
+/// `decide(const RecordView* live, const NextVersion&) -> Decision` may run several times.
+/// `version` becomes that of the record written, or seen if kept. `now` moves on if the call had
+/// to wait, before `decide` runs: a lease or ttl is never counted from before a wait. Errors:
+/// key_empty, key_too_long, db_out_of_range, value_too_long, memory_full, refused.
+template <class Decide>
+ErrorCode update(Core& core, KeyRef key, Timestamp& now, Decide&& decide, Version& version) {
+  return update_unless(core, key, now, NoFastAnswer{}, decide, version);
+}
+
+/// The same inside a section that covers the key.
+template <class Decide>
+ErrorCode update_exclusive(Core& core, KeyRef key, Timestamp now, Decide&& decide, Version& version,
+                           MutationSink& sink) {
+  if (const ErrorCode bad = core.keys().check(key.db, key.key); bad != ErrorCode::ok) [[unlikely]]
+    return bad;
+  // The section keeps others out, but memory is still given back by epochs.
+  Operation operation{core, core.context()};
+  const KeyLocation location = core.keys().location_of(key);
+  return decide_at(core, operation, location, key, now, decide, version, &sink);
+}
+
+/// Up to Core::group_max keys as one operation. The cache misses of the whole group are waited for
+/// together, in two rounds: first the slots, then the records they point to.
+/// `key_at(i) -> KeyRef`; `run(i, operation, location)`: as after admit(), of a key that was not
+/// checked; location.shard is null if that was false. `now` is read again after each wait, before
+/// `run`.
 template <class KeyAt, class Run>
-void Core::group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
-  ThreadContext& own = threads_.context();
-  std::array<KeyLocation, group_max> locations;
+void for_group(Core& core, std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
+  SEMEL_ASSERT(count <= Core::group_max);
+  ThreadContext& own = core.context();
+  std::array<KeyLocation, Core::group_max> locations;
   {
-    Operation operation{*this, own};
+    Operation operation{core, own};
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
-      locations[i] = keys_.location_of({static_cast<std::uint8_t>(key.db & 15), key.key});
+      locations[i] = core.keys().location_of({static_cast<std::uint8_t>(key.db & 15), key.key});
     }
-    keys_.prefetch(
+    core.keys().prefetch(
         count, [&](std::size_t i) { return locations[i].hash; }, 56);
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRef key = key_at(i);
@@ -73,78 +108,7 @@ void Core::group(std::size_t count, Timestamp& now, KeyAt&& key_at, Run&& run) {
     }
   }
   if (own.drain_due) [[unlikely]]
-    drain_own_timers(own);
-}
-
-template <class Decide>
-ErrorCode Core::update_exclusive(std::uint8_t db, Bytes key, Timestamp now, Decide&& decide,
-                                 Version& version, MutationSink& sink) {
-  if (const ErrorCode bad = keys_.check(db, key); bad != ErrorCode::ok) [[unlikely]]
-    return bad;
-  ThreadContext& own = threads_.context();
-  // The section keeps others out, but memory is still given back by epochs.
-  Operation operation{*this, own};
-  const KeyLocation location = keys_.location_of({db, key});
-  return decide_at(operation, location, {db, key}, now, decide, version, &sink);
-}
-
-template <class Decide>
-ErrorCode Core::decide_at(Operation& operation, KeyLocation location, KeyRef key, Timestamp& now,
-                          Decide& decide, Version& version, MutationSink* sink) {
-  SEMEL_ASSERT(location.shard != nullptr);
-  if (sink == nullptr && keys_.is_own(operation.context(), *location.shard)) [[unlikely]] {
-    sink = operation.context().section;
-  }
-  ColdLook beyond;
-  for (Room tried = Room::nothing;;) {
-    if (sink == nullptr) operation.keep_up(now);
-    const TableProbe probe = keys_.find(location, key.key);
-    const Entry* const old =
-        probe.state == TableProbe::State::found ? &keys_.entry(probe.seen) : nullptr;
-    const bool live = old != nullptr && keys_.databases().lives(*old, now);
-    if (live && old->pending()) [[unlikely]] {
-      wait_for_append(*old);
-      operation.note_wait();
-      continue;
-    }
-    Change change{.key = key.key,
-                  .now = now,
-                  .old = old,
-                  .live = live,
-                  .floor = old != nullptr ? old->version() : probe.floor,
-                  .sink = sink};
-    RecordView view;
-    if (live) {  // each field by itself: a copy of the whole waits for the stores before it
-      view.kind = old->kind();
-      view.value = old->value();
-      view.due = old->due();
-      view.version = change.floor;
-      view.raw = old->is_raw();
-    }
-    if (old == nullptr && options_.cold != nullptr) [[unlikely]] {
-      const ColdAnswer answer = ask_cold(operation, location, key, beyond, sink != nullptr);
-      if (answer == ColdAnswer::look_again) continue;
-      if (answer == ColdAnswer::failed) return beyond.error;
-      if (answer == ColdAnswer::present) {
-        take_cold(beyond.copy(), change);
-        view = beyond.copy().view;
-      }
-    }
-    const NextVersion next{versions_, operation.context(), change.floor};
-    const Decision decision = decide(change.live ? &view : nullptr, next);
-    if (decision.action == Action::keep || (decision.action == Action::erase && !change.live)) {
-      version = change.live ? view.version : 0;
-      return ErrorCode::ok;
-    }
-    const std::optional<ErrorCode> done =
-        apply_decision(operation.context(), location, probe, change, decision, version);
-    if (!done) [[unlikely]]
-      continue;
-    if (*done != ErrorCode::memory_full) [[likely]]
-      return *done;
-    if (!operation.reclaim(tried)) return refuse(operation.context());
-    if (sink == nullptr && !operation.admit(location, key)) return ErrorCode::section_held;
-  }
+    core.drain_own_timers(own);
 }
 
 }  // namespace semel::engine

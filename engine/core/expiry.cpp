@@ -192,7 +192,8 @@ void Core::expire_batch(ThreadContext& context, std::span<const std::uint64_t> b
 bool Core::sweep(ThreadContext& context, HashBits hash, ShardTable::Word& word, SlotWord seen,
                  Timestamp now) {
   const Entry& old = keys_.entry(seen);
-  const Timestamp beyond = old.is_delete_marker() ? Timestamp{} : cold_end(old.db(), old.key());
+  const Timestamp beyond =
+      old.is_delete_marker() ? Timestamp{} : cold_.end_of(context, old.db(), old.key());
   if (beyond <= now) [[likely]] {
     if (!ShardTable::bury(word, seen, old.version())) return false;
     committed(context, hash, &old, false, nullptr, no_end);
@@ -218,7 +219,7 @@ void Core::trim_record(std::uint8_t stored_db, Bytes key, Timestamp now) {
   Version version = 0;
   Timestamp due = no_end;
   const ErrorCode error = update(
-      keys_.databases().shown(stored_db), key, now,
+      *this, {keys_.databases().shown(stored_db), key}, now,
       [&](const RecordView* live, const NextVersion&) {
         due = live != nullptr ? live->due : no_end;
         Decision decision = live != nullptr ? trim(*live, now, scratch) : Decision{};

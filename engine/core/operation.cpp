@@ -10,7 +10,7 @@ bool Operation::wait(Shard& shard, bool no_wait) noexcept {
   return waited;
 }
 
-bool Operation::reclaim(Core::Room& tried) {
+bool Operation::reclaim(Room& tried) {
   core_.threads().leave(context_);
   const bool made = core_.make_room(context_, tried);
   note_wait();

@@ -76,7 +76,12 @@ class Operation {
     core_.threads().enter(context_);
   }
   /// After a refusal, see Core::make_room(). True: admit and try again.
-  [[nodiscard]] bool reclaim(Core::Room& tried);
+  [[nodiscard]] bool reclaim(Room& tried);
+  /// Counts a refusal for want of memory.
+  [[nodiscard]] ErrorCode refuse() noexcept {
+    context_.bump(Count::refused);
+    return ErrorCode::memory_full;
+  }
 
  private:
   /// Announces itself so that a section which needs no membarrier sees it. False: one is there.

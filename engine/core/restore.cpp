@@ -94,7 +94,7 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marke
     }
     if (probe.state == TableProbe::State::full) {
       if (shard.table.grow(hash, probe.segment)) continue;
-      if (!operation.reclaim(tried)) return refuse(own);
+      if (!operation.reclaim(tried)) return operation.refuse();
       operation.admit(shard);
       continue;
     }
@@ -104,7 +104,7 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marke
               : make_entry(region_, own, header, mutation.key, value, Region::Use::record);
     if (fresh == nullptr || !own.timers.is_ready()) {
       if (fresh != nullptr) own.cache.free(region_.handle_of(fresh));
-      if (!operation.reclaim(tried)) return refuse(own);
+      if (!operation.reclaim(tried)) return operation.refuse();
       operation.admit(shard);
       continue;
     }
@@ -113,7 +113,8 @@ ErrorCode Core::restore(const Mutation& mutation, Timestamp now, Timestamp marke
       return ErrorCode::ok;
     }
     own.cache.free(region_.handle_of(fresh));
-    after_lost_race(own, shard, hash, probe);
+    own.bump(Count::lost_races);
+    KeySpace::help_growth(shard, hash, probe);
   }
 }
 

@@ -205,7 +205,7 @@ Status Section::commit() {
   Core& core = impl_->core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
   impl_.reset();  // of a part: nothing has ended yet, and confirm() knows it
-  const ErrorCode unknown = core.confirm(core.context());
+  const ErrorCode unknown = core.guarded_journal().confirm(core.context());
   if (unknown != ErrorCode::ok) return Error{unknown, {}};
   return Done{};
 }

@@ -33,7 +33,7 @@ class Section::Impl final : public engine::OwnSection {
   /// As Core::update, at the section's time.
   template <class Decide>
   ErrorCode update(std::uint8_t db, Bytes key, Decide&& decide, Version& version) {
-    return core_.update_exclusive(db, key, now_, decide, version, *this);
+    return engine::update_exclusive(core_, {db, key}, now_, decide, version, *this);
   }
 
   /// Makes sure that records of `bytes` altogether fit and the journal takes them, so that what

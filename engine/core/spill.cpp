@@ -71,14 +71,14 @@ Status Spill::drop_ended() {
   Status dropped = cold_.drop_ended(now_of(core_.clock()));
   core_.threads().wait_for_others(own_);
   cold_.reclaim();
-  core_.charge_cold();
+  core_.cold_side().charge();
   return dropped;
 }
 
 /// A part adds less than a hundredth of the limit to what the store holds, so it stays below what
 /// attach_cold() accepts.
 Status Spill::check_memory() const {
-  return core_.check_cold_memory(core_.options().memory_bytes / 2);
+  return core_.cold_side().check_memory(core_.options().memory_bytes / 2);
 }
 
 Status Spill::walk() {
@@ -114,10 +114,12 @@ void Spill::keep(const Entry& entry, Timestamp now) {
   SEMEL_ASSERT(keeps_);
   if (entry.pending()) return;  // its own append comes after the cut
   const bool marker = entry.is_delete_marker();
-  if (!marker && entry.due() <= now && core_.cold_end(entry.db(), entry.key()) <= now) return;
+  if (!marker && entry.due() <= now &&
+      core_.cold_side().end_of(own_, entry.db(), entry.key()) <= now)
+    return;
   Mutation& mutation = kept_.emplace_back();
   fill_mutation(mutation, entry);
-  const Timestamp beyond = core_.cold_end(entry.db(), entry.key());
+  const Timestamp beyond = core_.cold_side().end_of(own_, entry.db(), entry.key());
   mutation.keep_until = std::max(marker ? wake_of(entry) : entry.due(), beyond);
   if (!marker) return;
   mutation.type = Mutation::Type::erase;
@@ -205,7 +207,7 @@ Status Spill::finish_part(Stop end) {
     SEMEL_ASSERT(cold_.collected().empty());
     tidy_segments(end);
     core_.threads().collect_now(own_);
-    core_.charge_cold();
+    core_.cold_side().charge();
   }
   part_begin_ = end;
   return Done{};
@@ -246,7 +248,7 @@ Status Spill::bar_changed() {
     Timestamp end;
     {
       const Operation operation{core_, own_};
-      end = core_.cold_end(record.db, record.key);
+      end = core_.cold_side().end_of(own_, record.db, record.key);
     }
     // The part is known to may_hold_until(), so the marker outlives the copy.
     SEMEL_ASSERT(end >= record.due);

@@ -53,26 +53,11 @@ Stats Core::stats() {
   stats.bytes_records = threads_.sum(Count::bytes_records);
   stats.bytes_used = region_.used_bytes();
   stats.bytes_limit = region_.limit_bytes();
-  if (decisions_ != nullptr) {
-    stats.bytes_decisions = decisions_->bytes();
-    stats.decisions_missed = decisions_->missed();
+  if (const DecisionLog* const decisions = insight_.decisions(); decisions != nullptr) {
+    stats.bytes_decisions = decisions->bytes();
+    stats.decisions_missed = decisions->missed();
   }
   return stats;
-}
-
-const char* Core::broken_by(const KeyLocation& location, const TableProbe& probe, const Entry* old,
-                            const Entry* fresh, Version version) noexcept {
-  if (version >= versions_.next()) return "a version is larger than all that were handed out";
-  // Equal: it was no change (Decision::keeps_version).
-  if (old != nullptr && old->version() > version) return "a change has an older version";
-  if (fresh != nullptr) {
-    if (fresh->version() != version) return "a record has another version than its change";
-    if (fresh->db() != location.stored_db) return "a record is in another database than its change";
-    if (keys_.hash_of(fresh->db(), fresh->key()).bits != location.hash.bits) {
-      return "a record lies where the hash of its key does not lead";
-    }
-  }
-  return keys_.line_broken_by(location, probe);
 }
 
 void Core::check_invariants(std::vector<std::string>& broken) {

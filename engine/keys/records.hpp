@@ -5,11 +5,17 @@
 
 #include "engine/memory/arena.hpp"
 #include "engine/memory/threads.hpp"
+#include "engine/rules/claim_codec.hpp"
 #include "engine/rules/kinds.hpp"
 #include "engine/table/entry.hpp"
 #include "semel/journal.hpp"
 
 namespace semel::engine {
+
+/// Of a delete marker left by an erase.
+constexpr Millis delete_marker_ttl{1'000};
+/// How much longer a stored value is than its caller's: a claim's encoding beside its result.
+constexpr std::size_t value_overhead_max = claim_overhead_max;
 
 /// A record that is not published yet, in memory of this thread's cache. Null: no memory.
 [[nodiscard]] inline const Entry* make_entry(const Region& region, ThreadContext& context,

@@ -22,4 +22,10 @@ struct DecisionContext {
   bool guards_claims = true;
 };
 
+/// Whether claims are no values, and what else a group does from that level of features on.
+/// `decision`: of the calling thread's context; null: the engine is no replica.
+[[nodiscard]] inline bool guards_claims(const DecisionContext* decision) noexcept {
+  return decision == nullptr || decision->guards_claims;
+}
+
 }  // namespace semel::engine

@@ -38,7 +38,7 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "lost_cas", "a compare-and-set that failed counts as done",
-        [("engine/core/core.cpp", "!won", "!won && false", "expression")],
+        [("engine/core/record_step.cpp", "!won", "!won && false", "expression")],
         "linearizability"),
     Mutant(
         "blind_store", "a record is stored without a compare",
@@ -50,13 +50,15 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "early_expiry", "a record is dead 1 ms before its end",
-        [("engine/core/core_update.hpp", "old != nullptr && keys_.databases().lives(*old, now);",
-          "old != nullptr && keys_.databases().lives(*old, now + Millis{1});", "tail")],
+        [("engine/core/record_step.hpp",
+          "old != nullptr && core_.databases().lives(*old, now);",
+          "old != nullptr && core_.databases().lives(*old, now + Millis{1});", "tail")],
         "model"),
     Mutant(
         "late_expiry", "a record lives through the millisecond of its end",
-        [("engine/core/core_update.hpp", "old != nullptr && keys_.databases().lives(*old, now);",
-          "old != nullptr && keys_.databases().lives(*old, now - Millis{1});", "tail")],
+        [("engine/core/record_step.hpp",
+          "old != nullptr && core_.databases().lives(*old, now);",
+          "old != nullptr && core_.databases().lives(*old, now - Millis{1});", "tail")],
         "model"),
     Mutant(
         "hit_after_end", "a repeat is answered from a record whose time has ended",
@@ -94,7 +96,7 @@ MUTANTS = [
         "model"),
     Mutant(
         "epoch_repeats", "what a deleted record has shown is forgotten, so versions repeat",
-        [("engine/core/core_update.hpp", "old != nullptr ? old->version() : probe.floor",
+        [("engine/core/record_step.hpp", "old != nullptr ? old->version() : probe_.floor",
           "old != nullptr ? old->version() : 0", "expression")],
         "linearizability"),
     Mutant(
@@ -152,18 +154,19 @@ MUTANTS = [
         "model"),
     Mutant(
         "torn_value", "a record is published before its bytes are written",
-        [("engine/core/core.cpp", "decision.value, precious",
-          "::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
-          "                               : decision.value,\n"
-          "        precious", "text"),
-         ("engine/core/core.cpp", "version = keeps ? fresh_version : context.version_next++;",
+        [("engine/core/record_step.cpp", "key_.key, decision.value,",
+          "key_.key,\n"
+          "            ::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
+          "                                : decision.value,", "text"),
+         ("engine/core/record_step.cpp",
+          "version = keeps ? fresh_version : context.version_next++;",
           "::semel_noise(16);\n"
           "    if (!erases) {\n"
-          "      const bool pending = options_.journal != nullptr && sink == nullptr;\n"
+          "      const bool pending = core_.journal() != nullptr && sink_ == nullptr;\n"
           "      Entry::write(\n"
           "          const_cast<Entry*>(fresh),\n"
-          "          {decision.kind, location.stored_db, decision.due, fresh_version, pending},\n"
-          "          change.key, decision.value);\n"
+          "          {decision.kind, location_.stored_db, decision.due, fresh_version, pending},\n"
+          "          key_.key, decision.value);\n"
           "    }\n"
           "    version = keeps ? fresh_version : context.version_next++;", "statement")],
         "linearizability"),
@@ -218,9 +221,9 @@ RUNS_MAX = {"model": 2, "linearizability": 12, "once": 1}
 # between the steps of one operation, so that threads meet there even on few cores: one in so many
 # times.
 NOISE = [
-    ("engine/core/core_update.hpp", "    RecordView view;\n", 16),  # found, not yet read
+    ("engine/core/record_step.hpp", "    RecordView view;\n", 16),  # found, not yet read
     # Decided, not yet published.
-    ("engine/core/core.cpp", "    if (fresh == nullptr) [[unlikely]]\n", 16),
+    ("engine/core/record_step.cpp", "  const bool won = fresh", 16),
     # Seen, not yet moved.
     ("engine/core/compaction.cpp", "  old.copy_to(region_.at(handle));\n", 2),
 ]

@@ -1,0 +1,178 @@
+#include "engine/core/record_step.hpp"
+
+#include <algorithm>
+
+#include "engine/core/cold_side.hpp"
+#include "engine/keys/records.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+constexpr unsigned delete_marker_distance = 4;  // random keys rarely lie so far from home
+
+}  // namespace
+
+std::optional<ErrorCode> RecordStep::look_beyond(RecordView& view) {
+  SEMEL_ASSERT(seen_.old == nullptr && !seen_.live);
+  const ColdAnswer answer = core_.cold_side().ask(location_, key_.key, beyond_);
+  if (answer == ColdAnswer::absent) return ErrorCode::ok;
+  if (answer == ColdAnswer::unknown) {
+    ErrorCode error = ErrorCode::ok;
+    operation_.outside([&] { error = core_.cold_side().read(key_.key, beyond_); });
+    if (error != ErrorCode::ok) return error;
+    if (sink_ == nullptr && !operation_.admit(location_, key_)) return ErrorCode::section_held;
+    return std::nullopt;
+  }
+  const Mutation& record = beyond_.copy().record.record;
+  seen_.cold = &beyond_.copy().record;
+  seen_.floor = std::max(seen_.floor, record.version);
+  // By the clock as well: what kept the copy from coming back may have gone since `now` was read.
+  seen_.live = record.due > seen_.now && record.due > now_of(core_.clock());
+  view = beyond_.copy().view;
+  return ErrorCode::ok;
+}
+
+inline ErrorCode RecordStep::prepare(const Decision& decision) {
+  ThreadContext& context = operation_.context();
+  const bool is_replica = core_.options().replicated;
+  if (is_replica && context.decision == nullptr && !decision.keeps_version) [[unlikely]]
+    return ErrorCode::refused;
+  if (core_.journal() != nullptr) {
+    const bool frees = decision.frees();
+    const bool accepts =
+        sink_ != nullptr ? sink_->accepts(frees) : core_.guarded_journal().accepts(frees);
+    if (!accepts) [[unlikely]]
+      return ErrorCode::refused;
+  }
+  // The timer of a live record must not be lost.
+  if (!context.timers.is_ready()) [[unlikely]]
+    return ErrorCode::memory_full;
+  if (!context.retired.reserve()) [[unlikely]]
+    return operation_.refuse();
+  if (sink_ != nullptr) [[unlikely]]
+    sink_->make_room(key_.key.size() + decision.value.size(), 1);
+  return ErrorCode::ok;
+}
+
+inline ErrorCode RecordStep::make_fresh(const Decision& decision, Version version,
+                                        const Entry*& fresh) {
+  if (decision.value.size() > core_.options().value_bytes_max + value_overhead_max) [[unlikely]]
+    return ErrorCode::value_too_long;
+  // A live record can be replaced out of the reserve: an owner must be able to finish.
+  const bool precious = seen_.live || sink_ != nullptr;
+  // Other threads cannot see a change inside a section before its group has been appended.
+  const bool pending = core_.journal() != nullptr && sink_ == nullptr;
+  if (!precious && core_.region().is_over()) [[unlikely]]
+    return ErrorCode::memory_full;
+  fresh =
+      make_entry(core_.region(), operation_.context(),
+                 {decision.kind, location_.stored_db, decision.due, version, pending, decision.raw},
+                 key_.key, decision.value, precious ? Region::Use::structure : Region::Use::record);
+  return fresh != nullptr ? ErrorCode::ok : ErrorCode::memory_full;
+}
+
+ErrorCode RecordStep::make_remains(Version version, const Entry*& remains) {
+  ThreadContext& context = operation_.context();
+  const Timestamp beyond = core_.cold_side().end_of(context, location_.stored_db, key_.key);
+  if (beyond > seen_.now || seen_.old == nullptr) [[unlikely]] {
+    // An older copy must not come back.
+    remains =
+        make_delete_marker(core_.region(), context, location_.stored_db, key_.key, version,
+                           std::max(beyond, seen_.now + delete_marker_ttl), Region::Use::structure);
+    return remains != nullptr ? ErrorCode::ok : ErrorCode::memory_full;
+  }
+  if (slot::distance(probe_.prefix) >= delete_marker_distance) [[unlikely]] {
+    remains = make_delete_marker(core_.region(), context, location_.stored_db, key_.key, version,
+                                 seen_.now + delete_marker_ttl);
+  }
+  return ErrorCode::ok;
+}
+
+std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& version) {
+  ThreadContext& context = operation_.context();
+  if (const ErrorCode no = prepare(decision); no != ErrorCode::ok) [[unlikely]]
+    return no;
+  ShardTable& table = location_.shard->table;
+  const bool erases = decision.action == Action::erase, keeps = decision.keeps_version;
+  const Version fresh_version =
+      keeps ? seen_.floor : core_.versions().candidate(context, seen_.floor);
+  SEMEL_ASSERT(keeps || fresh_version > seen_.floor);
+  if (fresh_version > Entry::version_max) [[unlikely]]
+    return ErrorCode::versions_exhausted;
+  if (probe_.state == TableProbe::State::full) [[unlikely]] {
+    if (!table.grow(location_.hash, probe_.segment)) return ErrorCode::memory_full;
+    return std::nullopt;
+  }
+  const Entry* fresh = nullptr;
+  const ErrorCode made =
+      erases ? make_remains(fresh_version, fresh) : make_fresh(decision, fresh_version, fresh);
+  if (made != ErrorCode::ok) [[unlikely]]
+    return made;
+  const bool won = fresh == nullptr ? table.bury(probe_, fresh_version)
+                                    : table.publish(probe_, core_.region().handle_of(fresh));
+  if (!won) [[unlikely]] {
+    if (fresh != nullptr) context.cache.free(core_.region().handle_of(fresh));
+    context.bump(Count::lost_races);
+    KeySpace::help_growth(*location_.shard, location_.hash, probe_);
+    return std::nullopt;
+  }
+  version = keeps ? fresh_version : context.version_next++;
+  if (!keeps) context.bump(Count::changes);
+#if defined(SEMEL_VERIFY)
+  if (const char* const broken = broken_by(fresh, version))
+    base::assertion_failed(broken, __FILE__, __LINE__);
+#endif
+  if (core_.journal() != nullptr) append_mutation(fresh, erases, version);
+  core_.committed(context, location_.hash, seen_.old, seen_.live, fresh,
+                  fresh == nullptr ? no_end : wake_of(*fresh));
+  if (seen_.cold != nullptr) [[unlikely]] {
+    core_.cold()->superseded(core_.keys().rank_of(location_.stored_db, key_.key), seen_.cold->part,
+                             location_.stored_db, seen_.cold->record.due);
+  }
+  return ErrorCode::ok;
+}
+
+void RecordStep::append_mutation(const Entry* fresh, bool erases, Version version) noexcept {
+  SEMEL_ASSERT(erases || fresh != nullptr);
+  const Entry* const old = seen_.old;
+  Mutation mutation;
+  fill_mutation(mutation, erases && old != nullptr ? *old : *fresh);
+  mutation.version = version;
+  if (old != nullptr && !old->is_delete_marker()) {
+    mutation.keep_until = std::max(mutation.due, old->due());
+  } else if (seen_.cold != nullptr) {
+    const Mutation& copy = seen_.cold->record;
+    mutation.keep_until = std::max(mutation.due, copy.due);
+    if (erases) mutation.kind = copy.kind;
+  }
+  if (erases) {
+    mutation.type = Mutation::Type::erase;
+    mutation.value = {};
+    mutation.claim.reset();
+    mutation.due = no_end;
+    // As long as there is a copy that it keeps away.
+    if (fresh != nullptr) mutation.keep_until = std::max(mutation.keep_until, wake_of(*fresh));
+  }
+  if (sink_ != nullptr) return sink_->add(mutation);
+  operation_.context().ticket = core_.guarded_journal().append({&mutation, 1});
+  if (!erases) fresh->set_journalled();
+}
+
+const char* RecordStep::broken_by(const Entry* fresh, Version version) const noexcept {
+  const Entry* const old = seen_.old;
+  if (version >= core_.versions().next())
+    return "a version is larger than all that were handed out";
+  // Equal: it was no change (Decision::keeps_version).
+  if (old != nullptr && old->version() > version) return "a change has an older version";
+  if (fresh != nullptr) {
+    if (fresh->version() != version) return "a record has another version than its change";
+    if (fresh->db() != location_.stored_db)
+      return "a record is in another database than its change";
+    if (core_.keys().hash_of(fresh->db(), fresh->key()).bits != location_.hash.bits)
+      return "a record lies where the hash of its key does not lead";
+  }
+  return core_.keys().line_broken_by(location_, probe_);
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,125 @@
+// One atomic change of one record: find, decide (a pure function), one compare-and-set, then its
+// mutation, timer and counters. If the compare-and-set loses,
+// find and decide again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/core/cold_look.hpp"
+#include "engine/core/core.hpp"
+#include "engine/core/operation.hpp"
+#include "engine/rules/record.hpp"
+
+namespace semel::engine {
+
+/// On the stack of the call that it serves, inside that call's operation.
+class RecordStep {
+ public:
+  /// `key` has passed KeySpace::check() and its shard was admitted. `sink`: the section that the
+  /// change is a part of; null: none.
+  RecordStep(Core& core, Operation& operation, const KeyLocation& location, KeyRef key,
+             MutationSink* sink) noexcept
+      : core_(core), operation_(operation), location_(location), key_(key), sink_(sink) {}
+
+  /// `now` is read again after each wait, before `decide` runs.
+  template <class Decide>
+  [[nodiscard]] ErrorCode run(Timestamp& now, Decide& decide, Version& version);
+
+ private:
+  /// The newest that is known of the key. Invariants: live implies old or cold; old and cold are
+  /// not both there; floor >= the version of either.
+  struct Seen {
+    const Entry* old = nullptr;  ///< in the table; null: none
+    bool live = false;           ///< it has not ended
+    Version floor = 0;           ///< of the version of what comes next
+    Timestamp now{};
+    const ColdRecord* cold = nullptr;  ///< the copy beyond the table, if that has nothing
+  };
+
+  /// Of a key for which the table has nothing. ok: `seen_` and `view` have the copy, if there is
+  /// one. None: look again.
+  [[nodiscard]] std::optional<ErrorCode> look_beyond(RecordView& view);
+  /// Stores or erases in the slot that was found. None: the slot has changed, so find and decide
+  /// again.
+  [[nodiscard]] std::optional<ErrorCode> apply(const Decision& decision, Version& version);
+  /// Makes sure of all that the change needs once it is visible, while it can still be refused.
+  /// Errors: refused, memory_full, value_too_long.
+  [[nodiscard]] ErrorCode prepare(const Decision& decision);
+  /// Errors: memory_full.
+  [[nodiscard]] ErrorCode make_fresh(const Decision& decision, Version version,
+                                     const Entry*& fresh);
+  /// The same of an erase. Leaves `remains` null where a tombstone is enough.
+  [[nodiscard]] ErrorCode make_remains(Version version, const Entry*& remains);
+  /// Gives the change to the journal, or to the section that it is a part of.
+  void append_mutation(const Entry* fresh, bool erases, Version version) noexcept;
+  /// The first rule that a change just published breaks, or the line of the table that it is in;
+  /// null: none.
+  [[nodiscard]] const char* broken_by(const Entry* fresh, Version version) const noexcept;
+  void check_invariants() const noexcept {
+    SEMEL_ASSERT(!seen_.live || seen_.old != nullptr || seen_.cold != nullptr);
+    SEMEL_ASSERT(seen_.old == nullptr || seen_.cold == nullptr);
+    SEMEL_ASSERT(seen_.old == nullptr || seen_.floor == seen_.old->version());
+    SEMEL_ASSERT((probe_.state == TableProbe::State::found) == (seen_.old != nullptr));
+  }
+
+  Core& core_;
+  Operation& operation_;
+  KeyLocation location_;
+  const KeyRef key_;
+  MutationSink* const sink_;
+  TableProbe probe_;
+  Seen seen_;
+  ColdLook beyond_;
+  Room tried_ = Room::nothing;
+};
+
+template <class Decide>
+ErrorCode RecordStep::run(Timestamp& now, Decide& decide, Version& version) {
+  for (;;) {
+    if (sink_ == nullptr) operation_.keep_up(now);
+    probe_ = core_.keys().find(location_, key_.key);
+    const Entry* const old =
+        probe_.state == TableProbe::State::found ? &core_.keys().entry(probe_.seen) : nullptr;
+    const bool live = old != nullptr && core_.databases().lives(*old, now);
+    if (live && old->pending()) [[unlikely]] {
+      wait_for_append(*old);
+      operation_.note_wait();
+      continue;
+    }
+    seen_ = {.old = old,
+             .live = live,
+             .floor = old != nullptr ? old->version() : probe_.floor,
+             .now = now,
+             .cold = nullptr};
+    RecordView view;
+    if (live) {  // each field by itself: a copy of the whole waits for the stores before it
+      view.kind = old->kind();
+      view.value = old->value();
+      view.due = old->due();
+      view.version = seen_.floor;
+      view.raw = old->is_raw();
+    }
+    if (old == nullptr && core_.cold() != nullptr) [[unlikely]] {
+      const std::optional<ErrorCode> looked = look_beyond(view);
+      if (!looked) continue;
+      if (*looked != ErrorCode::ok) return *looked;
+    }
+    check_invariants();
+    const NextVersion next{core_.versions(), operation_.context(), seen_.floor};
+    const Decision decision = decide(seen_.live ? &view : nullptr, next);
+    if (decision.action == Action::keep || (decision.action == Action::erase && !seen_.live)) {
+      version = seen_.live ? view.version : 0;
+      return ErrorCode::ok;
+    }
+    const std::optional<ErrorCode> done = apply(decision, version);
+    if (!done) [[unlikely]]
+      continue;
+    if (*done != ErrorCode::memory_full) [[likely]]
+      return *done;
+    if (!operation_.reclaim(tried_)) return operation_.refuse();
+    if (sink_ == nullptr && !operation_.admit(location_, key_)) return ErrorCode::section_held;
+  }
+}
+
+}  // namespace semel::engine
