@@ -143,7 +143,7 @@ ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
     'engine/rules', 'engine/table', 'engine/objects', 'engine/memory', 'engine/time',
     'engine/logged',
-    'engine/decisions', 'engine/keys', 'engine/core',
+    'engine/decisions', 'engine/keys', 'engine/core', 'engine/upkeep',
     'engine/waits',
     'engine/api',
     'engine/claims', 'engine/replica',

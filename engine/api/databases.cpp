@@ -31,52 +31,6 @@ void visit_db_map(Core& core, Version version, const std::function<void(const Mu
   visit(mutation);
 }
 
-std::uint64_t Core::flush_database(std::uint8_t stored, Version below) noexcept {
-  const std::uint64_t count = records_in(stored);
-  // No thread is inside an operation, so the other threads' fields may be written; see
-  // VersionSource::fence().
-  threads_.for_each([&](ThreadContext& context) {
-    // mo: relaxed: see ThreadContext::bump.
-    context.db_records[stored].store(0, std::memory_order_relaxed);
-  });
-  ThreadContext& own = threads_.context();
-  own.bump(Count::changes, count);
-  own.bump(Count::records, 0 - count);
-  own.bump(Count::records_flushed, count);
-  keys_.databases().raise_floor(stored, below);
-  compactor_.sweep_flushed_soon();
-  return count;
-}
-
-void Core::sweep_flushed() {
-  compactor_.sweep_flushed(threads_.context());
-}
-
-/// The sweep may come by when the key has a new claim: what the log says of that one stays last.
-void Core::note_flushed(ThreadContext& context, const Entry& old) noexcept {
-  const Timestamp now = now_of(clock_);
-  const KeyLocation location = keys_.location_of({keys_.databases().shown(old.db()), old.key()});
-  const TableProbe probe = keys_.find(location, old.key());
-  const bool is_taken = probe.state == TableProbe::State::found &&
-                        keys_.databases().lives(keys_.entry(probe.seen), now);
-  if (!is_taken) {
-    return insight_.note_forgotten(context, keys_.hash64_of(0, old.key()), old.value(), now);
-  };
-  context.bump(Count::claims_forgotten);
-}
-
-bool Core::sweep_flushed(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
-  if (!context.retired.reserve()) return false;
-  const Entry& old = keys_.entry(seen);
-  // No delete marker: copies in the cold store are flushed as well.
-  if (!ShardTable::bury(word, seen, old.version())) return false;
-  if (old.kind() == Kind::claim && is_visible(old.kind(), old.value())) [[unlikely]] {
-    note_flushed(context, old);
-  }
-  committed(context, HashBits{}, &old, false, nullptr, no_end);
-  return true;
-}
-
 }  // namespace engine
 
 namespace {
@@ -133,7 +87,7 @@ void Engine::Impl::erase_database(std::uint8_t stored, Version below, Section::I
       if (entry.db() != stored || entry.version() >= below) return;
       if (entry.kind() == Kind::claim)
         all.note_change({core_.databases().shown(stored), entry.key()});
-      core_.erase_exclusive(word, seen);
+      restorer_.erase_exclusive(word, seen);
     });
   }
 }
@@ -155,7 +109,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
   if (!impl_->accepts_changes()) return Error{ErrorCode::refused, {}};
   // Expired keys do not count. Do not wait for the advancing thread: it may wait for our section.
   if (mode == FlushMode::sync) {
-    core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
+    impl_->upkeep().advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
   }
   std::uint64_t ended = 0;
   {
@@ -174,7 +128,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
         ended += core.cold()->size(stored, section.now());
         core.cold()->flush(stored, version);
       }
-      ended += core.flush_database(stored, version);
+      ended += impl_->upkeep().flush_database(stored, version);
       Mutation mutation;
       mutation.type = Mutation::Type::flush;
       mutation.db = stored;
@@ -190,7 +144,7 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
   } catch (const std::bad_alloc&) {
   }
   // Not inside a section of this thread: all other threads would wait for the sweep.
-  if (mode == FlushMode::sync && core.context().section == nullptr) core.sweep_flushed();
+  if (mode == FlushMode::sync && core.context().section == nullptr) impl_->upkeep().sweep_flushed();
   return ended;
 }
 

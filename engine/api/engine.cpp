@@ -12,6 +12,7 @@
 #include "engine/api/store_calls.hpp"
 #include "engine/core/apply.hpp"
 #include "engine/core/core_update.hpp"
+#include "engine/core/figures.hpp"
 #include "engine/core/section.hpp"
 #include "semel/claims.hpp"
 #include "semel/hashes.hpp"
@@ -95,7 +96,7 @@ Engine::Impl::Impl(const Options& options, std::uint64_t incarnation)
 
 Engine::Impl::~Impl() {
   spiller_.stop();
-  stop_background();
+  background_.stop();
   if (core_.journal() != nullptr) core_.journal()->engine_ends();
   wait_queue_.close();
 }
@@ -198,50 +199,32 @@ void Engine::Impl::apply(std::span<const StoreOp> ops, std::span<StoreOutcome> o
 std::size_t Engine::Impl::advance(std::size_t budget) {
   if (core_.begin_call() != ErrorCode::ok) return budget;
   const Timestamp now = engine::now_of(clock_);
-  const std::size_t left = core_.advance(now, budget, false);
+  const std::size_t left = upkeep_.advance(now, budget, false);
   wait_queue_.poll(now);
   return left;
 }
 
-void Engine::Impl::start_background(Millis every) {
-  background_ = std::thread{[this, every] { run_background(every); }};
+Status Engine::Impl::start() {
+  SEMEL_CHECK(core_.start());
+  upkeep_.start();
+  const Options& options = core_.options();
+  const std::optional<Millis> every = background_of(options);
+  if (!every) return Done{};
+  background_.start(*every, [this] { step_background(); });
+  if (options.cold != nullptr) spiller_.start(*every);
+  return Done{};
 }
 
-void Engine::Impl::run_background(Millis every) {
-  base::MutexLock lock{background_mutex_};
-  while (!background_stop_) {
-    background_wake_.wait_for(lock, every);
-    if (background_stop_) return;
-    if (is_recovering()) continue;
-    lock.unlock();
-    // In small parts, so that threads with timers to hand over are not kept out for long.
-    try {
-      while (advance(10'000) == 0) {
-      }
-      core_.go_on_compacting();
-    } catch (const std::bad_alloc&) {  // the next round may have more
+void Engine::Impl::step_background() {
+  if (restorer_.is_recovering()) return;
+  // In small parts, so that threads with timers to hand over are not kept out for long.
+  try {
+    while (advance(10'000) == 0) {
     }
-    core_.region().touch_ahead();
-    lock.lock();
+    upkeep_.go_on_compacting();
+  } catch (const std::bad_alloc&) {  // the next round may have more
   }
-}
-
-bool Engine::Impl::is_recovering() noexcept {
-  constexpr unsigned pause = 20;  // visits: two seconds
-  // mo: relaxed: a count that is compared with an older one.
-  const std::uint64_t restores = restores_.load(std::memory_order_relaxed);
-  restores_pause_ = restores == restores_seen_ ? restores_pause_ + 1 : 0;
-  restores_seen_ = restores;
-  return restores != 0 && restores_pause_ < pause;
-}
-
-void Engine::Impl::stop_background() {
-  {
-    const base::MutexLock lock{background_mutex_};
-    background_stop_ = true;
-  }
-  background_wake_.notify_all();
-  if (background_.joinable()) background_.join();
+  core_.region().touch_ahead();
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -260,11 +243,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   if (!ProcessMark::is_watching()) return Error{ErrorCode::out_of_address_space, "atfork"};
   try {
     auto impl = std::make_unique<Impl>(options, base::random_number());
-    SEMEL_CHECK(impl->core().start());
-    if (const std::optional<Millis> every = background_of(options)) {
-      impl->start_background(*every);
-      if (options.cold != nullptr) impl->spiller().start(*every);
-    }
+    SEMEL_CHECK(impl->start());
     return std::unique_ptr<Engine>{new Engine{std::move(impl)}};
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::out_of_address_space, "heap"};
@@ -310,7 +289,7 @@ std::size_t Engine::advance(std::size_t budget) {
 }
 
 std::size_t EngineHost::compact() {
-  return impl_->core().compact();
+  return impl_->upkeep().compact();
 }
 
 std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {
@@ -354,10 +333,10 @@ std::uint64_t Engine::size(std::uint8_t db) const {
   engine::Core& core = impl_->core();
   if (core.begin_call() != ErrorCode::ok) return 0;
   // Expired keys do not count. Do not wait for the advancing thread: it may wait for our section.
-  core.advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
+  impl_->upkeep().advance(impl_->now(), ~std::size_t{0}, core.context().section == nullptr);
   const std::uint8_t stored = core.databases().stored(db);
   const std::uint64_t beyond = core.cold() == nullptr ? 0 : core.cold()->size(stored, impl_->now());
-  return core.records_in(stored) + beyond;
+  return engine::records_in(core, stored) + beyond;
 }
 
 Result<SpillReport> EngineHost::spill() {
@@ -410,7 +389,8 @@ Status Engine::set_memory_limit(std::size_t bytes) {
 
 Stats Engine::stats() const {
   if (impl_->core().threads().is_forked()) return {};
-  Stats stats = impl_->core().stats();
+  Stats stats = engine::stats_of(impl_->core());
+  impl_->upkeep().add_to(stats);
   stats.waiters = impl_->wait_queue().waiting();
   stats.callbacks_threw = impl_->core().callbacks().threw();
   stats.spills = impl_->spiller().spills();
@@ -452,7 +432,7 @@ void EngineHost::quiesce() {
 std::vector<std::string> EngineHost::check_invariants() {
   std::vector<std::string> broken;
   if (impl_->core().threads().is_forked()) return {"the engine belongs to the parent process"};
-  impl_->core().check_invariants(broken);
+  impl_->upkeep().check_invariants(broken);
   return broken;
 }
 

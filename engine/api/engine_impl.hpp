@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/mutex.hpp"
@@ -13,8 +12,11 @@
 #include "engine/api/sessions.hpp"
 #include "engine/core/core.hpp"
 #include "engine/core/namespaces.hpp"
-#include "engine/core/spill.hpp"
 #include "engine/logged/group_time.hpp"
+#include "engine/upkeep/background_thread.hpp"
+#include "engine/upkeep/engine_upkeep.hpp"
+#include "engine/upkeep/restorer.hpp"
+#include "engine/upkeep/spill.hpp"
 #include "engine/waits/wait_queue.hpp"
 #include "semel/engine.hpp"
 
@@ -63,6 +65,8 @@ class Engine::Impl {
   ~Impl();
 
   [[nodiscard]] engine::Core& core() noexcept { return core_; }
+  [[nodiscard]] engine::EngineUpkeep& upkeep() noexcept { return upkeep_; }
+  [[nodiscard]] engine::Restorer& restorer() noexcept { return restorer_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   /// The time of a call that begins now.
   [[nodiscard]] Timestamp now() noexcept {
@@ -111,7 +115,7 @@ class Engine::Impl {
   /// What follows when an operation on one key of the store has ended.
   void after_operation(engine::ThreadContext& own, const KeyRef& key, bool changed) {
     if (own.drain_due) [[unlikely]]
-      core_.drain_own_timers(own);
+      upkeep_.drain_own_timers(own);
     // A waiter may be interested when a string command ended a claim.
     if (changed && wait_queue_.has_waiters()) [[unlikely]]
       this->changed(own, key);
@@ -136,9 +140,8 @@ class Engine::Impl {
   /// What a change beside the table has brought, or nothing if it changed none: waits for it.
   [[nodiscard]] Status confirm_ticket(Ticket ticket);
   std::size_t advance(std::size_t budget);
-  void start_background(Millis every);
-  void run_background(Millis every);
-  void stop_background();
+  /// Makes the tables, and starts the threads that the options ask for. Errors: see Engine::open.
+  [[nodiscard]] Status start();
 
   /// A live key of `db`, or none. Not uniform, but every key can come.
   [[nodiscard]] std::optional<std::string> random_key(std::uint8_t db);
@@ -146,9 +149,6 @@ class Engine::Impl {
   [[nodiscard]] Status restore(const Mutation& mutation);
   /// Whether its record is of a claim that must not end by itself, and says that it does.
   [[nodiscard]] bool holds_longer(const Mutation& mutation) const;
-  [[nodiscard]] std::uint64_t restores() const noexcept {
-    return restores_.load(std::memory_order_relaxed);  // mo: relaxed: added before it is published
-  }
   [[nodiscard]] Status restore_database(const Mutation& mutation);
   /// In `all`, a section over everything: ends the records of a database, as stored, with a smaller
   /// version, and takes them out.
@@ -168,24 +168,19 @@ class Engine::Impl {
                        const StoreOp& op, Timestamp now, StoreOutcome& outcome) noexcept;
 
  private:
-  /// Asked by the background thread each time it comes by. Nothing is swept while a recovery puts
-  /// mutations back, in whatever order: a swept record no longer keeps an older one away.
-  [[nodiscard]] bool is_recovering() noexcept;
+  /// What the background thread does each time.
+  void step_background();
 
   std::unique_ptr<const Clock> own_clock_;
   const Clock& clock_;
   engine::Core core_;
+  engine::EngineUpkeep upkeep_{core_};
+  engine::Restorer restorer_{core_};
   engine::Namespaces namespaces_{core_};
   engine::Sessions sessions_;
   engine::WaitQueue wait_queue_{core_.region(), core_.callbacks()};
-  engine::Spiller spiller_{core_, namespaces_};
-  base::Mutex background_mutex_;
-  base::Condition background_wake_;
-  bool background_stop_ SEMEL_GUARDED_BY(background_mutex_) = false;
-  std::atomic<std::uint64_t> restores_{0};  // calls
-  std::uint64_t restores_seen_ = 0;         // the background thread's
-  unsigned restores_pause_ = 0;             // likewise: visits without one
-  std::thread background_;
+  engine::Spiller spiller_{core_, namespaces_, upkeep_, restorer_};
+  engine::BackgroundThread background_;
 };
 
 }  // namespace semel

@@ -28,24 +28,24 @@ Status EngineHost::restore(std::span<const Mutation> mutations) {
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
   for (std::size_t at = 0; at < mutations.size(); at += Core::group_max) {
     const auto group = mutations.subspan(at, std::min(Core::group_max, mutations.size() - at));
-    if (group.size() > 1) core.prefetch_keys(group);
+    if (group.size() > 1) impl_->restorer().prefetch_keys(group);
     for (const Mutation& mutation : group) {
       if (Status status = impl_->restore(mutation); !status) return status;
     }
   }
   // A recovery may restore millions before the first advance(); their timers wait in the heap.
-  if (core.context().drain_due) core.drain_own_timers(core.context());
+  if (core.context().drain_due) core.upkeep().drain_own_timers(core.context());
   return Done{};
 }
 
 void EngineHost::expect_restores(std::uint64_t bytes) noexcept {
   Core& core = impl_->core();
   // A record of some bytes takes one and a half times its bytes in the log.
-  core.ask_cold_in_restores(bytes > core.options().memory_bytes / 3);
+  impl_->restorer().ask_cold(bytes > core.options().memory_bytes / 3);
 }
 
 std::uint32_t EngineHost::superseded(std::span<const HeldMutation> asked) noexcept {
-  return impl_->core().superseded(asked);
+  return impl_->restorer().superseded(asked);
 }
 
 const Journal* EngineHost::journal() const noexcept {
@@ -53,7 +53,7 @@ const Journal* EngineHost::journal() const noexcept {
 }
 
 std::uint64_t EngineHost::restores() const noexcept {
-  return impl_->restores();
+  return impl_->restorer().calls();
 }
 
 bool Engine::Impl::holds_longer(const Mutation& mutation) const {
@@ -65,7 +65,7 @@ bool Engine::Impl::holds_longer(const Mutation& mutation) const {
 }
 
 Status Engine::Impl::restore(const Mutation& mutation) {
-  restores_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
+  restorer_.note_call();
   if (mutation.version > limits::version_max) {
     return Error{ErrorCode::storage_damaged, "version " + std::to_string(mutation.version) +
                                                  ", the largest is " +
@@ -92,7 +92,7 @@ Status Engine::Impl::restore(const Mutation& mutation) {
   // A claim that was granted while its namespace's terms changed: it ends by what they are now.
   std::optional<Mutation> held;
   if (holds_longer(mutation)) held.emplace(mutation).due = no_end;
-  const ErrorCode error = core_.restore(held ? *held : mutation, now, marker_end);
+  const ErrorCode error = restorer_.restore(held ? *held : mutation, now, marker_end);
   if (error == ErrorCode::ok) return Done{};
   return Error{error, "key of " + std::to_string(mutation.key.size()) + " bytes, value of " +
                           std::to_string(mutation.value.size()) + " bytes"};

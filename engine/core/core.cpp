@@ -25,13 +25,6 @@ Status Core::start() {
   if (!reserved_ || !arena_.is_ready()) return Error{ErrorCode::out_of_address_space, limit};
   SEMEL_CHECK(keys_.start(region_, threads_));
   SEMEL_CHECK(insight_.start(options_, region_));
-  const Timestamp now = now_of(clock_);
-  {
-    const base::MutexLock lock{wheel_mutex_};
-    wheel_ = std::make_unique<TtlWheel>(region_, now);
-  }
-  // mo: relaxed: a statistic.
-  wheel_time_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   return options_.cold == nullptr ? Status{Done{}} : cold_.attach(versions_);
 }
 

@@ -55,7 +55,7 @@ ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answer
     }
   }
   if (own.drain_due) [[unlikely]]
-    core.drain_own_timers(own);
+    core.upkeep().drain_own_timers(own);
   return result;
 }
 
@@ -108,7 +108,7 @@ void for_group(Core& core, std::size_t count, Timestamp& now, KeyAt&& key_at, Ru
     }
   }
   if (own.drain_due) [[unlikely]]
-    core.drain_own_timers(own);
+    core.upkeep().drain_own_timers(own);
 }
 
 }  // namespace semel::engine

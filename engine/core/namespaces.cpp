@@ -115,7 +115,7 @@ bool Namespaces::insert(const NamespaceHandle& made) {
   const auto fits = static_cast<float>(by_name_.bucket_count()) * by_name_.max_load_factor();
   if (static_cast<float>(by_name_.size() + 1) > fits) by_name_.reserve(2 * by_name_.size() + 8);
   const std::size_t bytes = Claims::Namespace::bytes_of(made->name());
-  if (!core_.try_charge(bytes)) return false;
+  if (!core_.upkeep().try_charge(bytes)) return false;
   bytes_ += bytes;
   made->serial = next_serial_++;
   by_name_.insert(name.extract(name.begin()));

@@ -12,7 +12,7 @@ bool Operation::wait(Shard& shard, bool no_wait) noexcept {
 
 bool Operation::reclaim(Room& tried) {
   core_.threads().leave(context_);
-  const bool made = core_.make_room(context_, tried);
+  const bool made = core_.upkeep().make_room(context_, tried);
   note_wait();
   core_.threads().enter(context_);
   return made;

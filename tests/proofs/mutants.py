@@ -73,7 +73,7 @@ MUTANTS = [
         "model"),
     Mutant(
         "early_sweep", "the wheel's sweep takes what ends in 2 ms",
-        [("engine/core/expiry.cpp", "old.due() > now", "old.due() > now + Millis{2}",
+        [("engine/upkeep/expiry.cpp", "old.due() > now", "old.due() > now + Millis{2}",
           "expression")],
         "model"),
     Mutant(
@@ -87,7 +87,8 @@ MUTANTS = [
         "model"),
     Mutant(
         "resurrect_by_replay", "an older mutation replaces a newer record",
-        [("engine/core/restore.cpp", "old->version() >= mutation.version", "false", "expression")],
+        [("engine/upkeep/restorer.cpp", "old->version() >= mutation.version", "false",
+          "expression")],
         "model"),
     Mutant(
         "epoch_kept", "a takeover keeps the epoch of the owner before",
@@ -201,14 +202,15 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "blind_move", "a record is moved without a compare",
-        [("engine/core/compaction.cpp", "if (!ShardTable::replace(word, seen, handle)) {",
+        [("engine/upkeep/compactor.cpp", "if (!ShardTable::replace(word, seen, handle)) {",
           "if (word.store((seen & ~slot::handle_mask) | handle, std::memory_order_seq_cst), "
           "false) {", "condition")],
         "linearizability"),
     Mutant(
         "left_before_grace", "the place that a record has left is given out again at once",
-        [("engine/core/compaction.cpp",
-          "threads_.retire_record(context, slot::handle(seen), Arena::rounded(old.bytes()));",
+        [("engine/upkeep/compactor.cpp",
+          "core_.threads().retire_record(context, slot::handle(seen), "
+          "Arena::rounded(old.bytes()));",
           "context.cache.free(slot::handle(seen));", "statement")],
         "linearizability"),
 ]
@@ -225,7 +227,7 @@ NOISE = [
     # Decided, not yet published.
     ("engine/core/record_step.cpp", "  const bool won = fresh", 16),
     # Seen, not yet moved.
-    ("engine/core/compaction.cpp", "  old.copy_to(region_.at(handle));\n", 2),
+    ("engine/upkeep/compactor.cpp", "  old.copy_to(core_.region().at(handle));\n", 2),
 ]
 NOISE_SOURCE = """#include <sched.h>
 #include <cstdint>

@@ -251,12 +251,12 @@ TEST_CASE("expiry: the background thread removes what has ended", "[engine][expi
 TEST_CASE("expiry: a thread whose time lags behind the wheel's loses no timer",
           "[engine][expiry]") {
   EngineFixture f;
-  engine::Core& core = semel::engine::impl_of(*f.engine).core();
+  engine::EngineUpkeep& upkeep = semel::engine::impl_of(*f.engine).upkeep();
   const Timestamp now = f.clock.now();
   // One thread has read a later time than another, which read its own before it waited.
-  static_cast<void>(core.advance(now + 10ms, 1000, true));
+  static_cast<void>(upkeep.advance(now + 10ms, 1000, true));
   REQUIRE(f.put("k", "v", Expiry::at(now + 10ms)));
-  static_cast<void>(core.advance(now + 5ms, 1000, true));
+  static_cast<void>(upkeep.advance(now + 5ms, 1000, true));
   f.pass(20ms);
   CHECK(f.engine->stats().records == 0);
 }

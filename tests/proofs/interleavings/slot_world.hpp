@@ -1,8 +1,8 @@
 // What the interleavings proof explores: a real Table (engine/table/table.hpp) over stepped atomics
 // with a small memory of its own, and the engine's loops around it.
 //
-// The loops are those of Core::update_in, Core::after_lost_race, Core::expire_batch and
-// Core::help_growth, without journal, counters and timers: change them there, change them here.
+// The loops are those of RecordStep::run, KeySpace::help_growth and expire_batch(), without
+// journal, counters and timers: change them there, change them here.
 #pragma once
 
 #include <array>

@@ -1,8 +1,9 @@
-// The passes of a Compactor over the table of a core, which has it as a member.
+#include "engine/upkeep/compactor.hpp"
+
 #include <algorithm>
 
-#include "engine/core/compactor.hpp"
 #include "engine/core/operation.hpp"
+#include "engine/rules/kinds.hpp"
 
 namespace semel::engine {
 
@@ -36,7 +37,7 @@ bool Compactor::runs_or_begins(ThreadContext& own, unsigned sixteenths) {
   // mo: relaxed: under mutex_; a hint
   const bool sweeping = sweeping_.load(std::memory_order_relaxed);
   if (is_running() && !sweeping && sweep_due_.load(std::memory_order_relaxed)) {
-    // What is flushed holds more than what could be moved together.
+    // Flushed records hold more memory than a move of others would free.
     if (renewing_) renew_timers();
     end(own);
   }
@@ -70,7 +71,7 @@ bool Compactor::begin(ThreadContext& own, unsigned sixteenths) {
   // mo: relaxed: a later flush sets it again.
   const bool sweeps = sweep_due_.exchange(false, std::memory_order_relaxed);
   sweeping_.store(sweeps, std::memory_order_relaxed);  // mo: relaxed: a hint to others
-  // What is flushed is not worth a move: choose when it has gone.
+  // Flushed records are not worth a move: choose when they have gone.
   const bool moves = !sweeps && core_.arena().choose_leaving(sixteenths) != 0;
   if (!moves && !renewing_ && !sweeps) return false;
   shard_ = reversed_index_ = slot_ = 0;
@@ -118,7 +119,7 @@ std::size_t Compactor::walk(ThreadContext& own) {
     const SlotWord seen = word.load(std::memory_order_acquire);
     if (!slot::is_record(seen & ~slot::frozen)) continue;
     if (sweeps && core_.databases().is_flushed(core_.keys().entry(seen))) {
-      if (core_.sweep_flushed(own, word, seen)) {
+      if (sweep_record(own, word, seen)) {
         ++swept;
         continue;
       }
@@ -130,9 +131,9 @@ std::size_t Compactor::walk(ThreadContext& own) {
       break;
     }
     if (slot::is_frozen(seen)) continue;
-    if (renewing_) core_.renew_timer(own, core_.keys().entry(seen));
+    if (renewing_) renew_timer(own, core_.keys().entry(seen));
     if (!core_.arena().is_leaving(slot::handle(seen))) continue;
-    if (core_.move_record(own, word, seen)) ++moved;
+    if (move_record(own, word, seen)) ++moved;
   }
   // mo: relaxed: a statistic, one writer
   moved_.store(moved_.load(std::memory_order_relaxed) + moved, std::memory_order_relaxed);
@@ -143,25 +144,52 @@ std::size_t Compactor::walk(ThreadContext& own) {
   return cost;
 }
 
-bool Core::move_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
-  const Entry& old = keys_.entry(seen);
+bool Compactor::move_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
+  const Entry& old = core_.keys().entry(seen);
   if (old.pending()) return false;  // its publisher has yet to write to it
-  const Handle handle = arena_.allocate_staying(old.bytes());
+  const Handle handle = core_.arena().allocate_staying(old.bytes());
   if (handle == 0) return false;
-  old.copy_to(region_.at(handle));
+  old.copy_to(core_.region().at(handle));
   if (!ShardTable::replace(word, seen, handle)) {
     context.cache.free(handle);
     return false;
   }
-  threads_.retire_record(context, slot::handle(seen), Arena::rounded(old.bytes()));
+  core_.threads().retire_record(context, slot::handle(seen), Arena::rounded(old.bytes()));
   return true;
 }
 
-void Core::renew_timer(ThreadContext& context, const Entry& record) {
+void Compactor::renew_timer(ThreadContext& context, const Entry& record) {
   const Timestamp wake = wake_of(record);
   if (wake == no_end) return;
-  const HashBits hash = keys_.hash_of(record.db(), record.key());
+  const HashBits hash = core_.keys().hash_of(record.db(), record.key());
   if (context.timers.push({hash.bits, wake})) context.drain_due = true;
+}
+
+/// The sweep may come by when the key has a new claim: what the log says of that one stays last.
+void Compactor::note_flushed(ThreadContext& context, const Entry& old) noexcept {
+  const Timestamp now = now_of(core_.clock());
+  const KeyLocation location =
+      core_.keys().location_of({core_.keys().databases().shown(old.db()), old.key()});
+  const TableProbe probe = core_.keys().find(location, old.key());
+  const bool is_taken = probe.state == TableProbe::State::found &&
+                        core_.keys().databases().lives(core_.keys().entry(probe.seen), now);
+  if (!is_taken) {
+    return core_.insight().note_forgotten(context, core_.keys().hash64_of(0, old.key()),
+                                          old.value(), now);
+  };
+  context.bump(Count::claims_forgotten);
+}
+
+bool Compactor::sweep_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen) {
+  if (!context.retired.reserve()) return false;
+  const Entry& old = core_.keys().entry(seen);
+  // No delete marker: copies in the cold store are flushed as well.
+  if (!ShardTable::bury(word, seen, old.version())) return false;
+  if (old.kind() == Kind::claim && is_visible(old.kind(), old.value())) [[unlikely]] {
+    note_flushed(context, old);
+  }
+  core_.committed(context, HashBits{}, &old, false, nullptr, no_end);
+  return true;
 }
 
 }  // namespace semel::engine

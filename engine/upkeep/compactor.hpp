@@ -1,5 +1,5 @@
-// Moves records together, so that memory of one size can serve another, and takes out what was
-// flushed.
+// Moves records together, so that memory of one size can serve another, and takes out flushed
+// records.
 //
 // Goals      after most records of a size have ended, all but a few of its spans go back; work in
 //            steps, beside operations; invisible to callers: version, time to live and timers
@@ -25,13 +25,9 @@
 #include <cstdint>
 
 #include "base/mutex.hpp"
-#include "engine/table/slot.hpp"
+#include "engine/core/core.hpp"
 
 namespace semel::engine {
-
-class Core;
-class Entry;
-struct ThreadContext;
 
 class Compactor {
  public:
@@ -87,6 +83,14 @@ class Compactor {
   /// What it cost; walk_blocked: it cannot go on now.
   [[nodiscard]] std::size_t walk(ThreadContext& own) SEMEL_REQUIRES(mutex_);
   void end(ThreadContext& own) SEMEL_REQUIRES(mutex_);
+  /// Replaces the record by a copy elsewhere. False: it stays where it is. Inside an operation that
+  /// was admitted, and not while a snapshot runs.
+  [[nodiscard]] bool move_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen);
+  void renew_timer(ThreadContext& context, const Entry& record);
+  /// Takes a flushed record out. False: it has changed, is frozen, or the heap has no room to
+  /// remember it. Inside an operation that was admitted.
+  [[nodiscard]] bool sweep_record(ThreadContext& context, ShardTable::Word& word, SlotWord seen);
+  void note_flushed(ThreadContext& context, const Entry& old) noexcept;
   void next_segment(std::uint32_t depth) noexcept SEMEL_REQUIRES(mutex_);
 
   Core& core_;

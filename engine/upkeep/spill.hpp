@@ -10,16 +10,19 @@
 #include "base/mutex.hpp"
 #include "engine/core/core.hpp"
 #include "engine/core/namespaces.hpp"
+#include "engine/core/operation.hpp"
+#include "engine/upkeep/engine_upkeep.hpp"
+#include "engine/upkeep/restorer.hpp"
 #include "semel/engine.hpp"
 
 namespace semel::engine {
 
 /// One spill: a walk over the table in the order of ranks, in parts. For each part: collect, write
-/// and sync; wait until every operation knows the part's filter; bar the way back for what has
-/// changed since it was collected; let lookups find the part; take out of the table what has not.
+/// and sync; wait until every operation knows the part's filter; bar the way back
+/// for records that changed since; let lookups find the part; take the others out of the table.
 class Spill {
  public:
-  Spill(Core& core, const Namespaces& namespaces);
+  Spill(Core& core, const Namespaces& namespaces, Restorer& restorer);
 
   [[nodiscard]] Result<SpillReport> run();
   /// Lets go of generations that have ended.
@@ -53,6 +56,7 @@ class Spill {
 
   Core& core_;
   const Namespaces& namespaces_;
+  Restorer& restorer_;
   ColdStore& cold_;
   ThreadContext& own_;
   const unsigned shard_bits_;
@@ -68,8 +72,9 @@ class Spill {
 /// Runs spills, one at a time, and a thread that starts them.
 class Spiller {
  public:
-  Spiller(Core& core, const Namespaces& namespaces) noexcept
-      : core_(core), namespaces_(namespaces) {}
+  Spiller(Core& core, const Namespaces& namespaces, EngineUpkeep& upkeep,
+          Restorer& restorer) noexcept
+      : core_(core), namespaces_(namespaces), upkeep_(upkeep), restorer_(restorer) {}
   ~Spiller() { stop(); }
   Spiller(const Spiller&) = delete;
   Spiller& operator=(const Spiller&) = delete;
@@ -96,6 +101,8 @@ class Spiller {
 
   Core& core_;
   const Namespaces& namespaces_;
+  EngineUpkeep& upkeep_;
+  Restorer& restorer_;
   Timestamp next_drop_{};                       // of the thread
   Millis failed_pause_{0};                      // of the thread; 0: the last spill did not fail
   base::Mutex one_;                             // spill at a time

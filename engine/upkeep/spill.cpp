@@ -1,4 +1,4 @@
-#include "engine/core/spill.hpp"
+#include "engine/upkeep/spill.hpp"
 
 #include <pthread.h>
 
@@ -16,14 +16,15 @@ namespace semel::engine {
 namespace {
 
 constexpr std::size_t batch_max = 32;
-constexpr Millis idle{1'000};  // of the thread, after what is not to be done again at once
+constexpr Millis idle{1'000};  // of the thread, after a step that is not repeated at once
 constexpr Millis failed_pause_max{16'000};  // after spills that failed one after the other
 
 }  // namespace
 
-Spill::Spill(Core& core, const Namespaces& namespaces)
+Spill::Spill(Core& core, const Namespaces& namespaces, Restorer& restorer)
     : core_(core),
       namespaces_(namespaces),
+      restorer_(restorer),
       cold_(*core.cold()),
       own_(core.context()),
       shard_bits_(core.keys().shard_bits()),
@@ -35,7 +36,7 @@ Result<SpillReport> Spill::run() {
   try {
     return run_generation();
   } catch (const std::bad_alloc&) {
-    // What was collected must not be left behind: it would get into the next spill's parts.
+    // Collected records must not be left behind: they would get into the next spill's parts.
     cold_.abandon();
     return Error{ErrorCode::memory_full, "no memory for a spill"};
   }
@@ -46,11 +47,11 @@ Result<SpillReport> Spill::run_generation() {
   if (core_.journal() != nullptr && !core_.journal()->may_spill()) {
     return Error{ErrorCode::refused, "the journal has records that were not put back yet"};
   }
-  // What has been appended by now is about records the walk will meet as they are then, or later.
+  // Each mutation up to here is of a record that the walk will meet as it is now, or newer.
   const Ticket cut = keeps_ ? core_.journal()->newest() : 0;
   SEMEL_CHECK(cold_.keep_flushes());
-  // What has ended makes room, in memory and among the generations. On an error the next lines say
-  // more.
+  // Ended generations make room, in memory and among the generations. On an error the next lines
+  // say more.
   static_cast<void>(drop_ended());
   SEMEL_CHECK(check_memory());
   SEMEL_CHECK(cold_.begin_generation());
@@ -61,7 +62,8 @@ Result<SpillReport> Spill::run_generation() {
   if (!walked) return walked.error();
   if (!dropped) return dropped.error();
   if (keeps_) {
-    namespaces_.append_again(*core_.journal());  // they stay in memory, as what may not leave
+    namespaces_.append_again(
+        *core_.journal());  // they stay in memory, like records that may not leave
     core_.journal()->spilled(cut, core_.journal()->newest(), cold_.mark());
   }
   return report_;
@@ -252,7 +254,7 @@ Status Spill::bar_changed() {
     }
     // The part is known to may_hold_until(), so the marker outlives the copy.
     SEMEL_ASSERT(end >= record.due);
-    const ErrorCode barred = core_.restore_marker(record, now_of(core_.clock()), end);
+    const ErrorCode barred = restorer_.restore_marker(record, now_of(core_.clock()), end);
     if (barred != ErrorCode::ok) return Error{barred, "a delete marker for a record that changed"};
   }
   return Done{};
@@ -279,7 +281,7 @@ void Spill::remove_unchanged() {
       }
     }
     // Threads with timers to hand over must not wait for the whole spill.
-    if (own_.drain_due) core_.drain_own_timers(own_);
+    if (own_.drain_due) core_.upkeep().drain_own_timers(own_);
   }
   SEMEL_ASSERT(next_changed == changed_.size());  // they are in the order of collection
   report_.changed += left.size();
@@ -347,7 +349,7 @@ Result<SpillReport> Spiller::spill() {
   // mo: relaxed: a figure that is compared with the present one; nothing else is read by it
   refused_seen_.store(core_.threads().sum(Count::refused), std::memory_order_relaxed);
   SEMEL_ASSERT(!core_.context().is_inside());
-  Result<SpillReport> done = Spill{core_, namespaces_}.run();
+  Result<SpillReport> done = Spill{core_, namespaces_, restorer_}.run();
   (done ? spills_ : failed_).fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
   return done;
 }
@@ -357,10 +359,10 @@ bool Spiller::is_due() noexcept {
   // A record that is put back later could be older than one that has left.
   if (core_.journal() != nullptr && !core_.journal()->may_spill()) return false;
   const std::size_t limit = core_.options().memory_bytes;
-  // A generation costs every lookup a cache line, so it must be worth it: what is held beside the
-  // records, a spill makes no smaller.
+  // A generation costs every lookup a cache line, so it must be worth it: a spill lowers
+  // nothing but the memory of records.
   const std::uint64_t records = core_.threads().sum(Count::bytes_records);
-  if (records >= limit / 8 && core_.held_bytes() > limit / 100 * core_.options().spill_above) {
+  if (records >= limit / 8 && upkeep_.held_bytes() > limit / 100 * core_.options().spill_above) {
     return true;
   }
   // Records that are few but lie everywhere leave no whole span for anything else, and then the
@@ -376,7 +378,7 @@ bool Spiller::is_due() noexcept {
 Status Spiller::drop_ended() {
   SEMEL_ASSERT(core_.cold() != nullptr);
   const base::MutexLock lock{one_};
-  return Spill{core_, namespaces_}.drop_ended();
+  return Spill{core_, namespaces_, restorer_}.drop_ended();
 }
 
 Millis Spiller::step(Millis every) {

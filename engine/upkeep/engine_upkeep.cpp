@@ -1,0 +1,272 @@
+#include "engine/upkeep/engine_upkeep.hpp"
+
+#include <algorithm>
+
+#include "engine/core/figures.hpp"
+#include "engine/core/operation.hpp"
+#include "engine/upkeep/expiry.hpp"
+
+namespace semel::engine {
+
+EngineUpkeep::EngineUpkeep(Core& core) noexcept : core_(core) {
+  core.serve(*this);
+}
+
+void EngineUpkeep::start() {
+  const base::MutexLock lock{mutex_};
+  timers_.start(now_of(core_.clock()));
+  publish();
+}
+
+namespace {
+
+// A span that is left at 14 sixteenths costs fourteen times the moves of one that is left at one.
+constexpr unsigned background_sixteenths = 14;
+constexpr std::size_t drain_budget = 256;  // timers that a drain may look at again
+
+}  // namespace
+
+bool EngineUpkeep::make_room(ThreadContext& context, Room& tried) {
+  constexpr std::size_t due_at_once = 10'000;
+  constexpr Compactor::Effort thorough{.slots = 2'000'000, .sixteenths = 16};  // 10 ms
+  // A sweep that trims a record may be refused memory and end up here again.
+  if (context.in_upkeep) return false;
+  switch (tried) {
+    case Room::nothing:
+      tried = Room::retired;
+      if (!context.retired.empty()) {
+        core_.threads().collect_some(context);  // one may be stuck in a journal
+        return true;
+      }
+      [[fallthrough]];
+    case Room::retired:
+      if (sweep_some_flushed(context)) return true;
+      // A section's time stands still, and records of other shards may have to wait for its end.
+      if (context.section == nullptr) {
+        const std::uint64_t before = core_.threads().sum(Count::bytes_records);
+        static_cast<void>(advance(now_of(core_.clock()), due_at_once, false));
+        // One that needs many spans comes here again, until nothing is due any more.
+        if (core_.threads().sum(Count::bytes_records) < before) return true;
+      }
+      tried = Room::swept;
+      [[fallthrough]];
+    case Room::swept:
+      tried = Room::gathered;
+      if (is_futile()) {
+        tried = Room::all;
+        return false;
+      }
+      core_.threads().collect_now(context);
+      purge_idle();
+      return true;
+    case Room::gathered:
+      tried = Room::moved;
+      if (compactor_.step(context, thorough)) return true;
+      [[fallthrough]];
+    case Room::moved:
+    case Room::all:
+      tried = Room::all;
+      // mo: relaxed: a guess, see engine_upkeep.hpp
+      futile_bytes_.store(idle_bytes(), std::memory_order_relaxed);
+      return false;
+  }
+  return false;
+}
+
+bool EngineUpkeep::sweep_some_flushed(ThreadContext& context) {
+  constexpr Compactor::Effort part{.slots = 250'000, .sixteenths = 16};  // some ms
+  constexpr int parts_max = 64;
+  const std::uint64_t before = core_.threads().sum(Count::records_flushed);
+  for (int i = 0; i < parts_max && compactor_.sweeps_flushed(); ++i) {
+    if (!compactor_.step(context, part)) break;
+    if (core_.threads().sum(Count::records_flushed) < before) return true;
+  }
+  return false;
+}
+
+bool EngineUpkeep::try_charge(std::size_t bytes) {
+  ThreadContext& own = core_.threads().context();
+  for (Room tried = Room::nothing; !core_.region().try_charge(bytes);) {
+    if (!make_room(own, tried)) return false;
+  }
+  return true;
+}
+
+void EngineUpkeep::purge_idle() {
+  static_cast<void>(core_.arena().purge_all());
+  for (Shard& shard : core_.keys().shards()) shard.pool.trim();
+}
+
+std::size_t EngineUpkeep::idle_bytes() noexcept {
+  const std::size_t held = held_bytes();
+  const std::size_t used = core_.region().used_bytes();
+  return used > held ? used - held : 0;
+}
+
+bool EngineUpkeep::is_futile() noexcept {
+  constexpr std::uint32_t look_every = 64;
+  // Not each of many refusals in a row pays for what the one before has tried in vain.
+  // mo: relaxed: a guess, see engine_upkeep.hpp
+  const std::uint64_t futile = futile_bytes_.load(std::memory_order_relaxed);
+  const std::uint64_t idle = idle_bytes();
+  const std::uint64_t changed = idle > futile ? idle - futile : futile - idle;
+  if (futile == 0 || changed >= Region::span_bytes) return false;
+  return futile_skipped_.fetch_add(1, std::memory_order_relaxed) % look_every != 0;  // mo: as above
+}
+
+void EngineUpkeep::step_compaction(ThreadContext& context, std::size_t budget) {
+  constexpr std::size_t slots_min = 65'536;
+  constexpr unsigned pause_max = 64;
+  // mo: relaxed: a guess, see engine_upkeep.hpp
+  futile_bytes_.store(0, std::memory_order_relaxed);
+  core_.region().trim_idle();
+  const std::size_t before = idle_bytes();
+  const std::size_t usual = std::max<std::size_t>(
+      held_bytes() / 8,
+      std::min<std::size_t>(std::size_t{2} << 20, core_.region().limit_bytes() / 16));
+  if (!compactor_.is_running() && !compactor_.renewal_due() && !compactor_.sweeps_flushed()) {
+    if (before <= usual) return;
+    if (compact_pause_ != 0) {
+      --compact_pause_;
+      return;
+    }
+    purge_idle();
+  }
+  const std::uint64_t moved = compactor_.moved();
+  const bool stepped = compactor_.step(
+      context, {.slots = slots_min + budget / 4, .sixteenths = background_sixteenths});
+  if (compactor_.is_running()) return;
+  // Little to gain: records that cannot be moved now, or memory in other hands.
+  const bool in_vain = !stepped || (compactor_.moved() == moved && idle_bytes() > before / 16 * 15);
+  compact_pause_ = in_vain ? pause_max : 0;
+}
+
+void EngineUpkeep::go_on_compacting() {
+  constexpr Compactor::Effort more{.slots = 1'000'000, .sixteenths = background_sixteenths};
+  if (compactor_.is_running() || compactor_.sweeps_flushed()) {
+    static_cast<void>(compactor_.step(core_.threads().context(), more));
+  }
+}
+
+std::size_t EngineUpkeep::compact() {
+  ThreadContext& own = core_.threads().context();
+  constexpr Compactor::Effort all{.slots = ~std::size_t{0}, .sixteenths = 16};
+  const std::size_t before = core_.region().used_bytes();
+  // A pass under way may have chosen before records ended, and flushed records go first.
+  for (int pass = 0; pass < 3; ++pass) {
+    if (!compactor_.step(own, all)) break;
+  }
+  core_.threads().collect_now(own);
+  purge_idle();
+  while (!core_.region().trim()) {
+  }
+  const std::size_t after = core_.region().used_bytes();
+  return before > after ? before - after : 0;
+}
+
+void EngineUpkeep::drain_own_timers(ThreadContext& context) {
+  context.drain_due = false;
+  base::MutexLock lock{mutex_, std::defer_lock};
+  if (!lock.try_lock()) return;  // the thread that holds it drains our queue as well
+  ThreadContext& own = context;
+  {
+    const Operation operation{core_, own};
+    if (!timers_.drain(own)) compactor_.renew_timers();
+  }
+  // Without calls of advance(), timers of records that ended early would fill all memory.
+  timers_.step_compaction(drain_budget);
+}
+
+std::size_t EngineUpkeep::advance(Timestamp now, std::size_t budget, bool wait_for_turn) {
+  ThreadContext& own = core_.threads().context();
+  if (own.in_upkeep) return budget;
+  base::MutexLock lock{mutex_, std::defer_lock};
+  if (wait_for_turn) {
+    lock.lock();
+  } else if (!lock.try_lock()) {
+    return budget;
+  }
+  own.in_upkeep = true;
+  // The caller read its time before it had the wheel, and others may have been ahead. Judged by the
+  // older time a record whose timer fires would be alive, and with its timer gone it would stay.
+  now = std::max(now, timers_.wheel().time());
+  {
+    const Operation operation{core_, own};
+    core_.threads().for_each([&](ThreadContext& context) {
+      mutex_.assume_held();  // by the function around
+      if (!timers_.drain(context)) compactor_.renew_timers();
+    });
+  }
+  budget = timers_.advance(now, budget, [&](std::span<const std::uint64_t> batch) {
+    expire_batch(core_, own, batch, now);
+  });
+  timers_.step_compaction(budget);
+  constexpr std::uint64_t look_every = 64;  // calls
+  if (++advances_ % look_every == 0) unwatch_shards(core_.keys().shards());
+#if defined(SEMEL_VERIFY)
+  constexpr std::size_t few = 4'096;  // timers: a wheel of more is not walked each time
+  if (timers_.wheel().size() <= few) {
+    std::vector<std::string> broken;
+    timers_.wheel().check(broken);
+    if (!broken.empty()) base::assertion_failed(broken[0].c_str(), __FILE__, __LINE__);
+  }
+#endif
+  // Memory is back when this returns, also if this thread does nothing else; but for what a thread
+  // inside an operation may be reading, which the next call gives back.
+  if (!own.retired.empty()) core_.threads().collect_now(own);
+  step_compaction(own, budget);
+  own.in_upkeep = false;
+  publish();
+  return budget;
+}
+
+std::uint64_t EngineUpkeep::flush_database(std::uint8_t stored, Version below) noexcept {
+  const std::uint64_t count = records_in(core_, stored);
+  // No thread is inside an operation, so the other threads' fields may be written; see
+  // VersionSource::fence().
+  core_.threads().for_each([&](ThreadContext& context) {
+    // mo: relaxed: see ThreadContext::bump.
+    context.db_records[stored].store(0, std::memory_order_relaxed);
+  });
+  ThreadContext& own = core_.threads().context();
+  own.bump(Count::changes, count);
+  own.bump(Count::records, 0 - count);
+  own.bump(Count::records_flushed, count);
+  core_.keys().databases().raise_floor(stored, below);
+  compactor_.sweep_flushed_soon();
+  return count;
+}
+
+void EngineUpkeep::sweep_flushed() {
+  compactor_.sweep_flushed(core_.context());
+}
+
+std::uint64_t EngineUpkeep::held_bytes() noexcept {
+  std::uint64_t bytes = core_.threads().sum(Count::bytes_records) + core_.region().charged_bytes();
+  for (const Shard& shard : core_.keys().shards()) bytes += shard.pool.bytes();
+  return bytes + wheel_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+}
+
+void EngineUpkeep::publish() noexcept {
+  TtlWheel& wheel = timers_.wheel();
+  // mo: relaxed: statistics.
+  wheel_size_.store(wheel.size(), std::memory_order_relaxed);
+  wheel_bytes_.store(wheel.bytes(), std::memory_order_relaxed);
+  wheel_time_.store(wheel.time().time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+void EngineUpkeep::add_to(Stats& stats) const noexcept {
+  // mo: relaxed: statistics.
+  stats.wheel_items = wheel_size_.load(std::memory_order_relaxed);
+  const Millis wheel_time{wheel_time_.load(std::memory_order_relaxed)};
+  stats.wheel_lag = std::max(Millis{0}, now_of(core_.clock()).time_since_epoch() - wheel_time);
+  stats.bytes_wheel = wheel_bytes_.load(std::memory_order_relaxed);
+}
+
+void EngineUpkeep::check_invariants(std::vector<std::string>& broken) {
+  const base::MutexLock lock{mutex_};
+  check_records(core_, broken);
+  timers_.wheel().check(broken);
+}
+
+}  // namespace semel::engine
