@@ -15,7 +15,7 @@ template <class Decide>
 [[nodiscard]] ErrorCode decide_at(Core& core, Operation& operation, const KeyLocation& location,
                                   KeyRef key, Timestamp& now, Decide& decide, Version& version,
                                   MutationSink* sink = nullptr) {
-  SEMEL_ASSERT(location.shard != nullptr);
+  SEMEL_ASSERT_SLOW(location.shard != nullptr);
   if (sink == nullptr && core.keys().is_own(operation.context(), *location.shard)) [[unlikely]] {
     sink = operation.context().section;
   }

@@ -57,10 +57,10 @@ class RecordStep {
   /// null: none.
   [[nodiscard]] const char* broken_by(const Entry* fresh, Version version) const noexcept;
   void check_invariants() const noexcept {
-    SEMEL_ASSERT(!seen_.live || seen_.old != nullptr || seen_.cold != nullptr);
-    SEMEL_ASSERT(seen_.old == nullptr || seen_.cold == nullptr);
-    SEMEL_ASSERT(seen_.old == nullptr || seen_.floor == seen_.old->version());
-    SEMEL_ASSERT((probe_.state == TableProbe::State::found) == (seen_.old != nullptr));
+    SEMEL_ASSERT_SLOW(!seen_.live || seen_.old != nullptr || seen_.cold != nullptr);
+    SEMEL_ASSERT_SLOW(seen_.old == nullptr || seen_.cold == nullptr);
+    SEMEL_ASSERT_SLOW(seen_.old == nullptr || seen_.floor == seen_.old->version());
+    SEMEL_ASSERT_SLOW((probe_.state == TableProbe::State::found) == (seen_.old != nullptr));
   }
 
   Core& core_;

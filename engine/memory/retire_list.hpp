@@ -72,7 +72,7 @@ class RetireList {
       spare_ = std::exchange(last_->next, nullptr);
       filled_ = 0;
     }
-    SEMEL_ASSERT(filled_ < block_size);
+    SEMEL_ASSERT_SLOW(filled_ < block_size);
     last_->items[filled_++] = retired;
     return true;
   }

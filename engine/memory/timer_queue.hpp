@@ -56,7 +56,7 @@ class TimerQueue {
       dropped_.store(true, std::memory_order_relaxed);
       return true;
     }
-    SEMEL_ASSERT(write_count_ < Chunk::capacity);
+    SEMEL_ASSERT_SLOW(write_count_ < Chunk::capacity);
     write_->items[write_count_] = timer;
     // mo: release [timers.filled]: the item is complete.
     write_->filled.store(++write_count_, std::memory_order_release);

@@ -52,9 +52,9 @@ class Entry {
   };
   /// Writes a record of Entry::bytes() at `memory`.
   static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
-    SEMEL_ASSERT(header.db < 16);
-    SEMEL_ASSERT(static_cast<unsigned>(header.kind) < 4);
-    SEMEL_ASSERT(!key.empty());
+    SEMEL_ASSERT_SLOW(header.db < 16);
+    SEMEL_ASSERT_SLOW(static_cast<unsigned>(header.kind) < 4);
+    SEMEL_ASSERT_SLOW(!key.empty());
     auto* const entry = static_cast<Entry*>(memory);
     const bool compact = is_short(key.size(), value.size());
     const std::uint64_t word0 =

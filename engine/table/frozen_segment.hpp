@@ -88,7 +88,7 @@ class FrozenSegment {
 
   [[nodiscard]] bool insert(Segment& fresh, const Moving& record) const noexcept {
     const std::uint64_t tag = slot::tag(record.word);
-    SEMEL_ASSERT(record.home < line_count_);
+    SEMEL_ASSERT_SLOW(record.home < line_count_);
     std::uint32_t line = record.home;
     for (unsigned distance = 0; distance < probe_lines_max; ++distance) {
       auto* const slots = &fresh.slots()[line * slots_per_line];

@@ -150,13 +150,13 @@ class Table {
   /// again.
   /// Progress: wait-free.
   [[nodiscard]] bool publish(const Probe& probe, Handle handle) noexcept {
-    SEMEL_ASSERT(probe.slot != nullptr);
-    SEMEL_ASSERT(handle != 0 && (handle & ~slot::handle_mask) == 0);
+    SEMEL_ASSERT_SLOW(probe.slot != nullptr);
+    SEMEL_ASSERT_SLOW(handle != 0 && (handle & ~slot::handle_mask) == 0);
     return swap(probe, probe.prefix | handle);
   }
   /// Ends the record that `probe` found, at `version`.
   [[nodiscard]] bool bury(const Probe& probe, Version version) noexcept {
-    SEMEL_ASSERT(slot::is_record(probe.seen));
+    SEMEL_ASSERT_SLOW(slot::is_record(probe.seen));
     return swap(probe, slot::make_tombstone(version));
   }
   /// True if a change failed, or will fail, because the segment is being replaced.
@@ -251,7 +251,7 @@ class Table {
 
   /// Puts `handle`, a record of the same key, in its place. False: as bury().
   [[nodiscard]] static bool replace(Word& word, SlotWord seen, Handle handle) noexcept {
-    SEMEL_ASSERT(slot::is_record(seen) && handle != 0);
+    SEMEL_ASSERT_SLOW(slot::is_record(seen) && handle != 0);
     if (slot::is_frozen(seen)) return false;
     // mo: release [table.publish]: the record's bytes are complete; failure relaxed: as above.
     return word.compare_exchange_strong(seen, (seen & ~slot::handle_mask) | handle,

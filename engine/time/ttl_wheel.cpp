@@ -131,7 +131,7 @@ void TtlWheel::insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
     if (slots_ahead >= static_cast<std::int64_t>(slots[level])) continue;
     const auto slot = static_cast<unsigned>((due >> shift[level]) & (slots[level] - 1));
     const auto into = static_cast<std::uint64_t>(due & ((std::int64_t{1} << shift[level]) - 1));
-    SEMEL_ASSERT(slots_ahead >= 0 && (hash_bits & ~HashBits::mask) == 0);
+    SEMEL_ASSERT_SLOW(slots_ahead >= 0 && (hash_bits & ~HashBits::mask) == 0);
     append(lists_[list_index(level, slot)], (into << 38) | hash_bits);
     ++level_size_[level];
     return;

@@ -98,7 +98,7 @@ class Parser {
   NodeIndex add(Node node) {
     unsigned depth = 1;
     for (const NodeIndex part : node.parts) {
-      SEMEL_ASSERT(part < tree_.nodes.size());  // parts stand in front of their whole
+      SEMEL_ASSERT_SLOW(part < tree_.nodes.size());  // parts stand in front of their whole
       depth = std::max(depth, 1U + tree_.nodes[part].depth);
     }
     if (depth > depth_max) {

@@ -25,7 +25,7 @@ void OutputQueue::add(std::string& text, Splices&& splices, std::size_t skip) {
   } else {
     std::size_t from = skip;
     for (Splice& each : splices) {
-      SEMEL_ASSERT(each.at >= from && each.at <= text.size());
+      SEMEL_ASSERT_SLOW(each.at >= from && each.at <= text.size());
       add_copy(std::string_view{text}.substr(from, each.at - from));
       add_large(std::move(each.bytes));
       from = each.at;

@@ -69,7 +69,7 @@ class EntryPlaces {
   }
   /// Entries up to `index`, which is there. Returns where the first that is left is; none: none is.
   std::optional<storage::LogOffset> forget(LogIndex index) {
-    SEMEL_ASSERT(find(index) != nullptr);
+    SEMEL_ASSERT_SLOW(find(index) != nullptr);
     term_before_ = term_of(index);
     places_.erase(places_.begin(),
                   places_.begin() + static_cast<std::ptrdiff_t>(index + 1 - first_));
