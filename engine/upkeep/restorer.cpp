@@ -127,7 +127,7 @@ bool Restorer::is_recovering() noexcept {
 }
 
 std::uint32_t Restorer::superseded(std::span<const HeldMutation> asked) noexcept {
-  static_assert(Engine::superseded_max == Core::group_max);
+  static_assert(EngineHost::superseded_max == Core::group_max);
   SEMEL_ASSERT(asked.size() <= Core::group_max);
   ThreadContext* const own = core_.threads().try_context();
   if (own == nullptr) return 0;

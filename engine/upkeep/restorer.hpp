@@ -28,13 +28,13 @@ class Restorer {
                                          Timestamp marker_end);
   /// Brings what restore() will look at into the cache; at most Core::group_max mutations.
   void prefetch_keys(std::span<const Mutation> group) noexcept;
-  /// See Engine::superseded().
+  /// See EngineHost::superseded().
   [[nodiscard]] std::uint32_t superseded(std::span<const HeldMutation> asked) noexcept;
   /// Ends `seen` in `word` outside of any decision (a restored flush). Under a section only, and
   /// not inside an operation: one of our own would keep the memory of all of them.
   void erase_exclusive(ShardTable::Word& word, SlotWord seen);
 
-  /// Counts a call of Engine::restore().
+  /// Counts a call of EngineHost::restore().
   void note_call() noexcept {
     calls_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: see is_recovering()
   }
@@ -55,7 +55,7 @@ class Restorer {
 
   Core& core_;
   bool asks_cold_ = false;               // set while no other thread restores
-  std::atomic<std::uint64_t> calls_{0};  // of Engine::restore()
+  std::atomic<std::uint64_t> calls_{0};  // of EngineHost::restore()
   std::uint64_t calls_seen_ = 0;         // the background thread's
   unsigned pause_ = 0;                   // likewise: visits without a call
 };

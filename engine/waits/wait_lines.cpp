@@ -28,24 +28,24 @@ bool Waiter::may_be_of(const KeyRef& key) const noexcept {
 }
 
 WaitLines::Entrance::Entrance(std::span<const KeyRef> all, Timestamp deadline)
-    : node(make_node<Waiters>()), timer(make_node<Timers<Waiter>>()) {
+    : node(make_node<Waiters>()), timer(make_node<Alarms<Waiter>>()) {
   keys.reserve(all.size());
   for (const KeyRef& each : all) {
     OfKey& made = keys.emplace_back();
     made.key = std::make_shared<const std::string>(each.key);
     made.name = {each.db, *made.key};
     made.line = make_node<Lines>();
-    made.timer = make_node<Timers<WaitLine>>();
+    made.timer = make_node<Alarms<WaitLine>>();
     WaitLine& line = made.line.mapped();
     line.charged = sizeof(Lines::value_type) + 3 * node_overhead +
-                   sizeof(Timers<WaitLine>::value_type) + made.key->size();
+                   sizeof(Alarms<WaitLine>::value_type) + made.key->size();
     bytes += line.charged;
   }
   Waiter& made = node.mapped();
   made.places.resize(all.size());
   made.deadline = deadline;
   made.charged = sizeof(Waiters::value_type) + 2 * node_overhead +
-                 sizeof(Timers<Waiter>::value_type) + all.size() * sizeof(WaitPlace);
+                 sizeof(Alarms<Waiter>::value_type) + all.size() * sizeof(WaitPlace);
 }
 
 ErrorCode WaitLines::enter(Entrance& entrance) {

@@ -43,7 +43,7 @@ struct Waiter;
 
 /// Earliest first; the ticket tells equal times apart.
 template <class Target>
-using Timers = std::map<std::pair<Timestamp, std::uint64_t>, Target*>;
+using Alarms = std::map<std::pair<Timestamp, std::uint64_t>, Target*>;
 
 /// A waiter in the line of one of its keys.
 struct WaitPlace {
@@ -65,7 +65,7 @@ struct WaitLine {
   Seen seen;           // by the last try that left a waiter in line
   std::uint64_t ticket = 0;
   std::size_t charged = 0;             // to the memory limit
-  Timers<WaitLine>::iterator timer{};  // when to try again; at no_end: not
+  Alarms<WaitLine>::iterator timer{};  // when to try again; at no_end: not
 };
 
 struct Waiter {
@@ -85,7 +85,7 @@ struct Waiter {
   std::thread::id runner{};          // running: where
   Waiter* next = nullptr;            // leaving: to be notified by the same thread
   std::size_t charged = 0;           // to the memory limit
-  Timers<Waiter>::iterator timer{};  // if it has a deadline
+  Alarms<Waiter>::iterator timer{};  // if it has a deadline
 
   /// Whether it waits for `key`, or for nothing any more.
   [[nodiscard]] bool may_be_of(const KeyRef& key) const noexcept;
@@ -107,11 +107,11 @@ class WaitLines {
       SharedKey key;
       LineName name;
       Lines::node_type line;
-      Timers<WaitLine>::node_type timer;
+      Alarms<WaitLine>::node_type timer;
     };
     std::vector<OfKey> keys;
     Node node;
-    Timers<Waiter>::node_type timer;
+    Alarms<Waiter>::node_type timer;
     std::size_t bytes = 0;  ///< at most, if all its lines are new
   };
 
@@ -165,7 +165,7 @@ class WaitLines {
   /// A line that is due by `now`; it is no longer. Null: none.
   [[nodiscard]] WaitLine* take_due(Timestamp now) noexcept;
   /// The deadlines, earliest first.
-  [[nodiscard]] Timers<Waiter>& deadlines() noexcept { return deadlines_; }
+  [[nodiscard]] Alarms<Waiter>& deadlines() noexcept { return deadlines_; }
   [[nodiscard]] Waiters& waiters() noexcept { return waiters_; }
   /// The earliest timer.
   [[nodiscard]] Timestamp next() const noexcept;
@@ -184,8 +184,8 @@ class WaitLines {
   WaitMarks& marks_;
   Lines lines_;
   Waiters waiters_;
-  Timers<WaitLine> rechecks_;
-  Timers<Waiter> deadlines_;
+  Alarms<WaitLine> rechecks_;
+  Alarms<Waiter> deadlines_;
   std::uint64_t tickets_ = 0;  // the last one; never given twice
 };
 
