@@ -77,8 +77,8 @@ Status Recovery::fold_memos(Engine& engine) {
 /// The lease of a remote owner starts again, so its record now ends later than its span on disk. It
 /// is written again: otherwise the span could end before the lease, and after another restart the
 /// claim would be free. This runs after everything is restored, so that an older hold does not
-/// replace a later completion. Only what is synced outlives the power together with the time of
-/// this process, by which the hold that it replaces has ended.
+/// replace a later completion. The new record is synced: by the time of this process the replaced
+/// hold counts as ended, and after a power cut only synced records are left.
 Status Recovery::keep_remote_leases(Engine& engine) {
   const std::string& directory = context_.options.directory;
   if (!log_.has_begun()) {
@@ -100,7 +100,7 @@ Status Recovery::keep_remote_leases(Engine& engine) {
   SEMEL_CHECK(engine.host().snapshot([&](const Mutation& mutation) {
     if (is_remote_hold(mutation)) newest = journal_.append({&mutation, 1});
   }));
-  // A failed append has set the storage to failed, and the wait says so.
+  // A failed append has set the storage to failed, and the wait returns that error.
   const Status synced = newest ? journal_.wait(*newest, Durability::synced) : Done{};
   if (synced) return Done{};
   return Error{

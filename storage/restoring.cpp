@@ -216,7 +216,7 @@ Status Restoring::restore(Bytes mutations, const MutationBase* base, const std::
       const Mutation& mutation = group[count];
       if (mutation.type == Mutation::Type::db_map) map_.remember(mutation);
       ++seen.report.mutations;
-      // As in draining: what is dropped there must not count here.
+      // As in draining: a mutation that draining drops must not count here.
       if (mutation.keep_until <= now) {
         ++seen.report.ended;
         const Bytes bytes = before.substr(0, before.size() - mutations.size());
@@ -264,8 +264,8 @@ Status Restoring::supersede(Bytes mutations, const MutationBase* base, const std
   return Done{};
 }
 
-/// Names and numbers of claims. What was read may have been replaced since, and its namespace
-/// dropped, so the records themselves are asked, where there is anything to ask.
+/// Counts the live claims of each unknown namespace. A record may have been replaced since it was
+/// read, and its namespace dropped, so the engine's records are counted.
 Result<std::map<std::string, std::uint64_t>> Restoring::live_claims_without_namespace() const {
   std::map<std::string, std::uint64_t> live;
   const std::vector<std::string> known = engine_.namespaces();  // in order

@@ -33,7 +33,7 @@ namespace semel::storage {
 class Restoring {
  public:
   struct Source {
-    std::span<const OldSegment> segments;  // unchanged meanwhile
+    std::span<const OldSegment> segments;  // unchanged while this exists
     LogOffset floor = 0;                   // data before it is void
     std::uint64_t bytes_total = 0;
   };

@@ -45,7 +45,8 @@ class Backups::Making {
     if (!has_turn_) return Error{ErrorCode::refused, "a backup of this storage is running"};
     SEMEL_CHECK(check());
     SEMEL_CHECK(begin());
-    // Before the offset up to which is drained is read: what was dropped by then is before it.
+    // This must precede the read of the drained offset: everything dropped until now lies before
+    // that offset.
     const LogToFiles::KeepsAll whole{of_.log_to_files_};
     SEMEL_CHECK(of_.requests_.drain());
     SEMEL_CHECK(fix_whole_content());
@@ -150,7 +151,7 @@ Status Backups::Making::write_mark(LogOffset drained) {
   content.format = format_version;
   content.segment_bytes = of_.context_.segment_bytes();
   content.begin = content.tail = content.whole = content.synced = content.drained = drained;
-  // A restored storage takes what had ended by this time for ended.
+  // In a restored storage, records whose end is before this time have ended.
   const bool knows_holds = of_.files_.is_recovered() || of_.files_.earlier().anchor.line_ms == 0;
   const Anchor anchor = knows_holds ? of_.context_.anchor_now() : of_.files_.earlier().anchor;
   content.line_ms = anchor.line_ms;
@@ -209,7 +210,7 @@ Status Backups::check_target(const std::string& directory) const {
   if (directory.empty()) return Error{ErrorCode::bad_option, "the directory of the backup is ''"};
   std::error_code code;
   if (fs::exists(fs::symlink_status(directory, code))) {
-    // What a process that was killed has left says so, and what to do.
+    // An incomplete backup of a killed process has an error of its own, with the remedy.
     if (is_backup(directory)) {
       const auto list = read_backup_list(directory);
       if (!list) return list.error();
@@ -238,7 +239,7 @@ Status Backups::remove_links() const {
 Result<BackupReport> Backups::make(const std::string& directory, const BackupOptions& options) {
   // Only with a cold store: a rewrite of files, which there is none of then, holds the mutex long.
   if (files_.is_recovered() && engine_.is_tiered()) {
-    const base::SharedLock lock{engine_.mutex};  // it does not end meanwhile
+    const base::SharedLock lock{engine_.mutex};  // keeps the engine alive during the backup
     Engine* const engine = engine_.get();
     if (engine != nullptr) return make_with(directory, *engine->host().cold_store(), options);
   }

@@ -1,14 +1,13 @@
 // Backups beside a running engine, in three steps:
 //
-//   1. drain: everything appended before is in files. With joined commits once more, for the little
-//      that came meanwhile, while new ones wait.
-//   2. under the mutex of the files, for some milliseconds: RocksDB makes links to its files, in
-//   the
+//   1. drain: everything appended before is in files. With joined commits once more, for changes
+//      that arrived during the first pass; new ones wait.
+//   2. under the mutex of the files, for some milliseconds: RocksDB makes links to its files in the
 //      directory `backing-up` of the storage. From here on the content of the backup is fixed.
 //   3. copy, at the given rate, without a lock; then the list of files, as the last step.
 //
-// Until the list says `complete`, nobody takes the directory for a backup. The links go at the end,
-// or when the storage is opened the next time.
+// Until the list says `complete`, the directory does not count as a backup. The links go at the
+// end, or when the storage is opened the next time.
 //
 // Concurrency
 //   [storage.backup]    release store at the end of a backup, acquire exchange before the next.

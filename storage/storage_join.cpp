@@ -146,7 +146,8 @@ Result<JoinedOutcome> JoinedWriter::complete(Claims& claims, const OwnerCall& ca
   const bool begun = commits_.begin(join);
   SEMEL_ASSERT(begun);
   outcome.owner = claims.complete(call);
-  // A repeat changes nothing. What else this thread changed meanwhile is written without effects.
+  // A repeat changes nothing. Other changes of this thread in the commit are written without
+  // effects.
   outcome.written =
       outcome.owner.answer == OwnerAnswer::ok && join.has_changed(outcome.owner.version);
   SEMEL_CHECK(end(join, outcome.written ? &effects : nullptr, level, pass));

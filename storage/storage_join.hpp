@@ -57,8 +57,7 @@ class JoinedWriter {
   /// A backup closes it.
   [[nodiscard]] JoinedGate& gate() noexcept { return gate_; }
 
-  // --- the way into the storage
-  // -------------------------------------------------------------------
+  // --- the way into the storage ------------------------------------------------------------------
   /// Appends while a commit is in progress: to this thread's commit, after another one that has
   /// changed one of the keys, or to the log. Returns as Log::append().
   [[nodiscard]] Ticket append(std::span<const Mutation> group);

@@ -173,8 +173,7 @@ class FieldReader {
   bool is_good_ = true;
 };
 
-// --- what both directions share: Fields is a FieldWriter or a FieldReader
-// -------------------------
+// --- what both directions share: Fields is a FieldWriter or a FieldReader ------------------------
 
 template <class Fields, class Choice>
 void choice(Fields& fields, Choice& value, Choice last) {

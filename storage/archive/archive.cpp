@@ -216,7 +216,7 @@ rocksdb::ColumnFamilyHandle* Archive::family(const std::string& name) const noex
 }
 
 Status Archive::describe(const Description& description) {
-  Description next = description;  // what is on the disk must be known here as well
+  Description next = description;  // description_ must equal the one on disk
   const std::string path = directory_ + "/rocksdb";
   SEMEL_CHECK(
       guarded([&] { return write_description(*database_, families_[0], path, description); }));

@@ -67,8 +67,8 @@ class Archive {
   /// Rewrites files that ended spans share with others. Progress: blocks for that.
   [[nodiscard]] Status compact(SpanNumber running);
 
-  /// Whether RocksDB's memtables can be written to tables: it stops for good if it finds no space
-  /// for them. Errors: storage_failed.
+  /// Whether RocksDB's memtables can be written to tables: it stops permanently if it finds no
+  /// space for them. Errors: storage_failed.
   [[nodiscard]] Status check_room_for_flush() const;
 
   /// Bytes of the journal's files; 0: not known.

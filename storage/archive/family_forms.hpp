@@ -22,9 +22,9 @@ struct FamilyForm {
 /// By name; empty where nothing can be read. `path`: of the database.
 [[nodiscard]] std::map<std::string, FamilyForm> read_family_forms(const std::string& path);
 
-/// `options`, with which a family of this form can be opened and its log read. An operator that is
-/// not here merges nothing, and a comparator that is not here compares bytes: what is read from the
-/// family counts for nothing.
+/// `options`, with which a family of this form can be opened and its log read. An unknown merge
+/// operator merges nothing, and an unknown comparator compares bytes: do not use data read from
+/// such a family.
 [[nodiscard]] rocksdb::ColumnFamilyOptions options_for(const FamilyForm& form,
                                                        rocksdb::ColumnFamilyOptions options);
 

@@ -13,7 +13,7 @@
 
 namespace semel::storage {
 
-/// XXH3 of what is added piece by piece.
+/// XXH3 of bytes that are added piece by piece.
 class Digest {
  public:
   Digest() { XXH3_64bits_reset(state_.get()); }

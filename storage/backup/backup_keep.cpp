@@ -28,8 +28,8 @@ std::optional<storage::BackupList> list_in(const std::string& directory) {
   return list;
 }
 
-/// From the first step on it is no complete backup, and until the last one its list says whose it
-/// was: what is interrupted is done by the next call.
+/// From the first step on the backup is incomplete, and until the last step its list names its
+/// storage: the next call finishes an interrupted removal.
 Status remove_backup(rocksdb::Env& env, Found& found) {
   found.list.complete = false;
   SEMEL_CHECK(storage::write_backup_list(env, found.directory, found.list));

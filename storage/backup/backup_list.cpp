@@ -37,7 +37,7 @@ std::optional<std::uint64_t> number_of(std::string_view text, int base) {
   return number;
 }
 
-/// Takes what is before the next `end` from `text`; none: there is no such character.
+/// Takes the text before the next `end` from `text`; none: there is no such character.
 std::optional<std::string_view> take_until(std::string_view& text, char end) {
   const std::size_t at = text.find(end);
   if (at == std::string_view::npos) return std::nullopt;

@@ -29,8 +29,7 @@ class Catalogs {
     return *current_.load(std::memory_order_acquire);  // mo: acquire [cold_store.catalog]
   }
 
-  // --- the spiller
-  // --------------------------------------------------------------------------------
+  // --- the spiller -------------------------------------------------------------------------------
   void publish(std::shared_ptr<const Catalog> fresh);
   /// Publishes the catalog before the newest again. Needs no memory: it is called for want of it.
   /// Once until reclaim().

@@ -51,8 +51,9 @@ class ColdDatabase {
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family() const noexcept { return families_[1]; }
   [[nodiscard]] KeptTables& tables() noexcept { return environment_->tables(); }
   [[nodiscard]] RocksGuard& guard() noexcept { return guard_; }
-  /// Closes the database and opens it again; nobody uses it meanwhile. Errors: storage_failed,
-  /// storage_damaged; then it can only be read, or not even that (null), until another call.
+  /// Closes the database and opens it again; the caller excludes all other users. Errors:
+  /// storage_failed, storage_damaged; then it can only be read, or not even that (null), until
+  /// another call.
   [[nodiscard]] Status reopen();
   [[nodiscard]] std::pair<rocksdb::DB*, rocksdb::ColumnFamilyHandle*> handles() const noexcept {
     return {database_.get(), families_.size() > 1 ? families_[1] : nullptr};

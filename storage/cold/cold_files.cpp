@@ -73,8 +73,8 @@ Status ColdFiles::be_writable(std::size_t bytes_free) {
   return has_stopped_ ? reopen() : Status{Done{}};
 }
 
-/// RocksDB has a call to go on after an error. It is not used: in 7.8 files are taken in under the
-/// number 0 after it. Opening is what was always done, by hand.
+/// RocksDB's Resume() is not used: in 7.8, files ingested after it get the sequence number 0. A new
+/// open has the effect of a restart by an operator.
 Status ColdFiles::reopen() {
   constexpr std::size_t enough = std::size_t{8} << 20;
   const std::string& directory = settings_.directory;

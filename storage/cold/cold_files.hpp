@@ -39,8 +39,7 @@ class ColdFiles {
   /// Of open files; 0: not known. Thread-safe.
   [[nodiscard]] std::uint64_t readers_bytes() const;
 
-  // --- changes
-  // ------------------------------------------------------------------------------------
+  // --- changes -----------------------------------------------------------------------------------
   /// So many bytes are free (0: it is not asked), and after a change that failed the database is
   /// open again. Each change begins with it. Errors: storage_failed.
   [[nodiscard]] Status be_writable(std::size_t bytes_free) SEMEL_REQUIRES(writes);
@@ -64,8 +63,7 @@ class ColdFiles {
   /// A copy of the database as of now. Errors: storage_failed.
   [[nodiscard]] Status copy_to(const std::string& directory) SEMEL_REQUIRES(writes);
 
-  // --- opening: nobody else is here yet
-  // -----------------------------------------------------------
+  // --- opening: no other thread has access yet
   [[nodiscard]] rocksdb::DB& database() const noexcept { return *database_; }
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family() const noexcept { return family_; }
   /// Files of a process that ended in the middle of write_part().

@@ -138,7 +138,7 @@ Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& a
     loaded += at.value().size();
   }
   if (loaded != part->filter.bytes()) return damaged();
-  part->revealed.store(true, std::memory_order_relaxed);  // mo: relaxed: nobody else is here yet
+  part->revealed.store(true, std::memory_order_relaxed);  // mo: relaxed: not shared yet
   return part;
 }
 

@@ -18,7 +18,7 @@ std::string path_of(const std::string& directory, std::uint64_t part) {
 }  // namespace
 
 Status RocksColdStore::begin_generation() {
-  // What is on disk counts: the next open finds it again.
+  // Generations that are still on disk count: the next open finds them again.
   if (catalogs_.now()->generations.size() + undeleted_.size() >= cold_generations_max) {
     return Error{ErrorCode::storage_failed,
                  std::to_string(cold_generations_max) + " generations, and none has ended"};
@@ -29,7 +29,7 @@ Status RocksColdStore::begin_generation() {
   std::memcpy(bytes.data(), &number, sizeof number);
   {
     // Its parts may all be dropped some day. The number stays, so that a store that has lost files
-    // is told from one that has dropped them.
+    // can be distinguished from one that has dropped them.
     const base::MutexLock lock{files_.writes};
     SEMEL_CHECK(files_.put(store_facts_key(StoreFacts::generation), bytes));
   }
@@ -98,7 +98,8 @@ Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
     first_version_ = std::max(first_version_, part->facts.largest_version + 1);
     fresh_ = std::move(part);
     before_fresh_ = std::move(before);
-    // Before anybody else may open the database again: what is in no catalog is deleted then.
+    // Publish before another thread may reopen the database: reopening deletes parts that are in no
+    // catalog.
     catalogs_.publish(std::move(fresh));
   }
   return Done{};

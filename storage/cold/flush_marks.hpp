@@ -49,7 +49,7 @@ class FlushMarks {
     base::ByteReader marks{bytes};
     for (auto& mark : below_) {
       const auto version = marks.fixed<std::uint64_t>();
-      mark.store(version, std::memory_order_relaxed);  // mo: relaxed: nobody else is here yet
+      mark.store(version, std::memory_order_relaxed);  // mo: relaxed: not shared yet
     }
     return marks.is_good();
   }

@@ -8,7 +8,7 @@ namespace semel::storage {
 
 Status DrainRequests::drain() {
   const LogOffset used = log_.used();
-  // If this process has appended nothing, nothing of it can be drained.
+  // If this process has appended nothing, it has nothing to drain.
   const LogOffset target = used < log_begin_ ? 0 : used;
   LogOffset known = to_.load(std::memory_order_relaxed);  // mo: relaxed: the exchange decides
   // mo: release [storage.drain_to]

@@ -36,11 +36,10 @@ class DrainRequests {
   /// has none after that time.
   [[nodiscard]] bool await_begun(Millis at_most) const;
 
-  // --- the draining thread
-  // ------------------------------------------------------------------------
+  // --- the draining thread -----------------------------------------------------------------------
   [[nodiscard]] Signal& signal() noexcept { return drainer_; }
   /// Whether a caller of drain() waits for more than is drained by now. Callers repeat the request
-  /// whenever they wake; without this check a late repeat would drain what was written afterwards.
+  /// whenever they wake; without this check a late repeat would drain records written afterwards.
   [[nodiscard]] bool take() noexcept;
   /// Of its newest round.
   void set_status(Status status) noexcept;

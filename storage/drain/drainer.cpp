@@ -25,8 +25,9 @@ Status Drainer::begin_log(bool is_new) {
   while (!log_.accepts()) {
     const Status prepared = log_.has_begun() ? log_.prepare(false) : log_.begin();
     if (prepared) continue;
-    // The disk is full. What is there can be read, and it must be there where space comes back: by
-    // draining, by what frees, if there are two segments for it, or from outside.
+    // The disk is full. The storage opens all the same: it can be read, and it must be able to use
+    // space that comes back by draining, by changes that free (they need two segments), or from
+    // outside.
     const bool is_full =
         context_.disk.bytes_free(context_.options.directory) < context_.reserve_bytes();
     if (!log_.accepts_frees() && (is_new || !is_full)) return prepared;
@@ -137,7 +138,7 @@ Status Drainer::drain_some(bool all) {
 }
 
 /// On a full disk every attempt reads a batch in vain, which took a fifth of a processor. So it
-/// waits for space, and for what ends meanwhile.
+/// waits for more space or for the end of records.
 Status Drainer::drain_old_again() {
   constexpr Millis again{2'000};
   const std::string& directory = context_.options.directory;

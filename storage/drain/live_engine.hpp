@@ -6,7 +6,7 @@
 //                       thread before the engine takes it for appended, acquire loads of the
 //                       draining thread after it has asked the engine.
 //   mutex               keeps the engine alive: shared while its records are rewritten, and while
-//                       it is asked what has been superseded.
+//                       it is asked which records are superseded.
 #pragma once
 
 #include <atomic>
@@ -29,9 +29,9 @@ class LiveEngine {
   /// After it was recovered. `drops`: superseded mutations need not be drained. Not with joined
   /// commits, which are visible in the table before RocksDB has them.
   void attach(Engine& engine, bool drops) SEMEL_EXCLUDES(mutex);
-  /// The engine ends: waits until nobody uses it.
+  /// Called when the engine ends: waits until no thread uses it.
   void detach() noexcept SEMEL_EXCLUDES(mutex);
-  /// A wish to hurry: it ends, and waits for this.
+  /// The engine ends and waits for the holder of the mutex, which should stop early.
   [[nodiscard]] bool is_ending() const noexcept {
     return ends_.load(std::memory_order_relaxed);  // mo: relaxed: a wish
   }

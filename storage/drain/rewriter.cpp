@@ -80,7 +80,7 @@ Status Rewriter::rewrite(Engine& engine) {
   if (!status) return status;
   const base::MutexLock lock{files_.mutex};
   SEMEL_CHECK(files_.make_void(floor, files_.archive().description().cold));
-  // What is right after a rewrite must not be a reason for the next one.
+  // The ratio directly after a rewrite is the best possible: it must not trigger the next one.
   const auto live = static_cast<double>(std::max<std::uint64_t>(1, engine.stats().bytes_records));
   const double ratio = std::clamp(static_cast<double>(records.bytes()) / live, 1.0, 4.0);
   bytes_ratio_.store(ratio, std::memory_order_relaxed);  // mo: relaxed: a figure

@@ -1,5 +1,5 @@
-// Writes all live records anew, when files hold much more than these, and makes void what was
-// before.
+// Writes all live records anew, when files hold much more than these, and makes everything older
+// void.
 //
 // Concurrency
 //   [storage.rewriting] release store at the end of a rewrite, acquire load before the next.

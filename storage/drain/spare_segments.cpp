@@ -36,7 +36,7 @@ void SpareSegments::ensure_spare_segments(std::uint64_t count, bool is_full_batc
   const StorageOptions& options = context_.options;
   const bool has_space = context_.disk.bytes_free(options.directory) >= 2 * options.log_bytes;
   log_.expect(has_space ? std::max(likely, filled_ + filled_ / 2) : 0);
-  // Draining makes space, and the next attempt reports what is left of the error.
+  // Draining makes space, and the next attempt reports the error if it persists.
   static_cast<void>(prepare());
   draining_from_ = log_.number_of(log_.tail());
 }

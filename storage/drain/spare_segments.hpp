@@ -29,14 +29,14 @@ class SpareSegments {
 
   /// Makes the segments that the log wants. Errors: storage_failed.
   [[nodiscard]] Status prepare();
-  /// Before this thread drains `count` segments, and makes none meanwhile: enough of them for what
-  /// writers are likely to fill. Without room for a change a writer is refused, at every level.
-  /// `is_full_batch`: as much was there to drain as is drained at once.
+  /// Call before this thread drains `count` segments: it prepares none while it drains. Prepares as
+  /// many as writers are likely to fill by then. Without room for a change a writer is refused, at
+  /// every level. `is_full_batch`: the batch has the largest size.
   void ensure_spare_segments(std::uint64_t count, bool is_full_batch);
-  /// After it: how many segments writers filled is what they are likely to fill next time.
+  /// Call after draining: writers are likely to fill as many segments next time as they filled
+  /// during it.
   void drained() noexcept;
-  /// Now and then. True: measured anew. A storage that has little to do gives back what only a busy
-  /// one needs.
+  /// Call regularly. True: measured anew. A storage with few writes gives back its spare segments.
   bool measure_write_rate();
   /// Less than a segment was appended within five seconds of the durable clock.
   [[nodiscard]] bool is_write_rate_low() const noexcept { return is_write_rate_low_; }

@@ -42,8 +42,7 @@ class StoredFiles {
 
   mutable base::Mutex mutex;  // see above
 
-  // --- any thread
-  // ---------------------------------------------------------------------------------
+  // --- any thread --------------------------------------------------------------------------------
   [[nodiscard]] Archive& archive() const noexcept { return *archive_; }
   [[nodiscard]] JoinedFiles joined() const noexcept {
     return {archive_->database(), archive_->family(joined_family)};
@@ -75,14 +74,13 @@ class StoredFiles {
   [[nodiscard]] LogOffset floor() const noexcept {
     return floor_.load(std::memory_order_relaxed);  // mo: relaxed: as above
   }
-  /// On the durable clock: what ends by then need not be kept. Until everything is recovered, only
-  /// what had ended while the earlier process ran.
+  /// On the durable clock: records that end by this time need not be kept. Until everything is
+  /// recovered, this is the last time of the earlier process.
   [[nodiscard]] std::uint64_t ended_now() const noexcept;
   /// Of all files but the log's.
   [[nodiscard]] std::uint64_t bytes() const;
 
-  // --- changes
-  // ------------------------------------------------------------------------------------
+  // --- changes -----------------------------------------------------------------------------------
   /// Changes the description on disk: `change` gets a copy. Errors: storage_failed.
   template <class Change>
   [[nodiscard]] Status describe(Change&& change) SEMEL_REQUIRES(mutex) {
@@ -90,7 +88,7 @@ class StoredFiles {
     change(next);
     return archive_->describe(next);
   }
-  /// Adds what was drained, up to `drained` (0: as before), with versions up to `largest`. Errors:
+  /// Adds drained mutations, up to `drained` (0: as before), with versions up to `largest`. Errors:
   /// storage_failed, see Archive::add().
   [[nodiscard]] Status add(const BlobSet& blobs, LogOffset drained, Version largest)
       SEMEL_REQUIRES(mutex);
@@ -101,8 +99,8 @@ class StoredFiles {
   /// Makes everything before `floor` void, where a batch ends. `cold` must have been there when
   /// records are recovered: it may have the only copy. Errors: storage_failed.
   [[nodiscard]] Status make_void(LogOffset floor, const ColdMark& cold) SEMEL_REQUIRES(mutex);
-  /// Before what has ended is dropped: the next process must know that this one has lived so long.
-  /// A hold of a remote owner that had not ended by the last time on disk gets its lease again,
+  /// Call before ended records are dropped: the next process must know until when this one lived. A
+  /// hold of a remote owner that had not ended by the last time on disk gets its lease again,
   /// unless its release is still there. Errors: storage_failed.
   [[nodiscard]] Status record_time() SEMEL_REQUIRES(mutex);
   /// Removes files of ended spans, if there are any. Errors: storage_failed.
@@ -124,13 +122,13 @@ class StoredFiles {
   const std::unique_ptr<Archive> archive_;
   const EarlierProcess earlier_;
   std::vector<OldSegment> old_segments_ SEMEL_GUARDED_BY(mutex);  // not drained yet
-  /// Log offsets that no blob crosses, in ascending order. Only the newest are kept.
-  std::vector<LogOffset> batch_ends_ SEMEL_GUARDED_BY(mutex);  // at most batch_ends_max
-  std::atomic<bool> old_left_;                                 // [storage.old_left]
-  std::atomic<LogOffset> floor_;                               // grows in make_void()
-  std::atomic<LogOffset> drained_;                             // [storage.drained]
-  std::atomic<std::uint64_t> rocks_sequence_;                  // [storage.rocks_sequence]
-  std::atomic<bool> recovered_{false};                         // [storage.recovered]
+  /// Log offsets that no blob crosses, in ascending order. Only the newest batch_ends_max are kept.
+  std::vector<LogOffset> batch_ends_ SEMEL_GUARDED_BY(mutex);
+  std::atomic<bool> old_left_;                 // [storage.old_left]
+  std::atomic<LogOffset> floor_;               // grows in make_void()
+  std::atomic<LogOffset> drained_;             // [storage.drained]
+  std::atomic<std::uint64_t> rocks_sequence_;  // [storage.rocks_sequence]
+  std::atomic<bool> recovered_{false};         // [storage.recovered]
 };
 
 }  // namespace semel::storage

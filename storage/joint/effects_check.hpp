@@ -1,10 +1,9 @@
-// Which effects a joined commit may have: only what is known to be good.
+// Which effects a joined commit may have: only kinds known to be safe.
 //
-// RocksDB writes a batch to its log first and looks at it afterwards. What it refuses then is in
-// the log, and each open that follows meets it again: nothing of the storage could be read any
-// more. Other batches it takes, and refuses when they go from memory to a file, which is at the
-// next open. So a batch is checked before the claim is decided, and what is not known here is
-// refused.
+// RocksDB writes a batch to its log first and checks it afterwards. A batch that it refuses then is
+// in the log, and each following open reads it again: the storage could no longer be read. Other
+// batches it accepts, and refuses when they are flushed to a file, at the next open. So a batch is
+// checked before the claim is decided, and unknown kinds are refused.
 #pragma once
 
 #include <rocksdb/db.h>

@@ -69,8 +69,7 @@ class JoinedCommits {
   /// Bytes of changes that follow one commit. Reached only by a loop over one finished claim.
   static constexpr std::size_t followers_bytes_max = std::size_t{4} << 20;
 
-  /// False: no commit is in progress. What was stored before the end of a commit that is no longer
-  /// counted is visible.
+  /// False: no commit is in progress, and all stores before the end of the last commit are visible.
   [[nodiscard]] bool any() const noexcept {
     return count_.load(std::memory_order_acquire) != 0;  // mo: acquire [joined.count]
   }

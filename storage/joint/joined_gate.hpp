@@ -26,8 +26,8 @@ class JoinedGate {
    private:
     JoinedGate* gate_;
   };
-  /// The gate is closed while this exists. Its constructor blocks until nobody is inside, and for
-  /// another one.
+  /// The gate is closed while this exists. Its constructor blocks until no thread is inside and no
+  /// other Closed exists.
   class Closed {
    public:
     explicit Closed(JoinedGate& gate) : gate_(gate) { gate.close(); }

@@ -1,6 +1,7 @@
 // Merges the operands of a batch before it is written. RocksDB merges when it reads a key or writes
-// it to a file: an operand that the operator does not take is accepted then, and the next open
-// fails. Whoever else writes to the key meanwhile may change what it is merged with.
+// it to a file: it accepts an operand that the operator refuses, and the next open fails. The trial
+// does not cover concurrent writers of the key: they may change the value that the operand is
+// merged with.
 #pragma once
 
 #include <rocksdb/db.h>

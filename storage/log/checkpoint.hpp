@@ -70,11 +70,11 @@ class SlotFile {
   [[nodiscard]] static Result<SlotFile> open(Disk& disk, const std::string& path);
   /// Errors: storage_failed.
   [[nodiscard]] Result<std::string> read_file() const;
-  /// What is found if no slot is valid.
+  /// The result if no slot is valid.
   [[nodiscard]] static Found without_content(std::string_view bytes) noexcept;
   /// How much larger the next sequence is.
   [[nodiscard]] std::uint64_t next_step() const noexcept { return is_synced_ ? 1 : 2; }
-  /// False: errno says why.
+  /// False: errno has the error.
   [[nodiscard]] bool write_slot(std::uint64_t sequence, std::string_view content) noexcept;
   [[nodiscard]] Status sync_file();
 

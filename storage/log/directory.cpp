@@ -158,7 +158,7 @@ Status mark_as_backup(rocksdb::Env& env, const std::string& directory) {
 
 Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory, Missing missing) {
   LockedFiles& files = locked_files();
-  // For the whole of it: nobody in this process makes or locks the file meanwhile.
+  // Held to the end: no other thread of this process creates or locks the file.
   const base::MutexLock serial{files.mutex};
   DirectoryLock lock{directory + "/lock"};
   struct stat info {};

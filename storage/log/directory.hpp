@@ -1,5 +1,5 @@
-// The directory of a storage: what belongs in it, who may use it, and whether it is the one that
-// was written last.
+// The directory of a storage: its files, the lock that gives it to one process, and the check that
+// it is the copy written last.
 //
 // The file `lock`, locked while a process uses the storage, contains the identity:
 //

@@ -64,8 +64,8 @@ class Disk {
                               const std::string& what);
 /// As operators see it (top -H): at most 15 bytes.
 void name_thread(const char* name) noexcept;
-/// For work that nobody waits for: the calling thread runs when others leave it time, until its
-/// end (nice 10; raising it again may not be allowed).
+/// For background work without waiters: the calling thread runs when others leave it time, until
+/// its end (nice 10; raising it again may not be allowed).
 void yield_to_others() noexcept;
 
 }  // namespace semel::storage

@@ -23,7 +23,7 @@ class EndedHolds {
     Hold& known = holds_[key_of(hold)];
     if (known.version < hold.version) known = {hold.version, std::string{bytes}};
   }
-  /// Something else that ended meanwhile.
+  /// Another mutation of the key ended too.
   void supersede(const Mutation& mutation) {
     const base::MutexLock lock{mutex_};
     const auto found = holds_.find(key_of(mutation));

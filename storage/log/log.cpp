@@ -184,8 +184,8 @@ LogOffset Log::written(LogOffset from, LogOffset to) {
     char* const at = found->at(from);
     const std::uint32_t first = word_at(at);
     if (first == 0) {
-      // Four bytes that stay zero may also begin a segment; a head follows them, or nothing. What
-      // follows may have been written since: then the first word is there by now.
+      // Four bytes that stay zero may also begin a segment; a head follows them, or nothing. The
+      // head may have been written just now: then the first word is written by now as well.
       const bool gap = from == begin && (to - from < record_bytes_min ||
                                          (is_head_at(*found, from + 4) && word_at(at) == 0));
       if (!gap) return from;
@@ -318,8 +318,8 @@ Segment* Log::allocate(std::size_t payload, LogOffset& offset) {
   const std::size_t bytes = record_bytes(payload);
   SEMEL_ASSERT(segment_header_bytes + bytes <= setup_.segment_bytes);
   for (;;) {
-    // mo: seq_cst [log.tail]: a thread that reads the tail afterwards also sees what was appended
-    //     before, and a sync up to it covers that. [log.take_back]: the slot is read after it.
+    // mo: seq_cst [log.tail]: a thread that reads the tail afterwards also sees earlier appends,
+    //     and a sync up to it covers that. [log.take_back]: the slot is read after it.
     offset = tail_.fetch_add(bytes, std::memory_order_seq_cst);
     if ((offset ^ (offset + bytes)) >= state_step()) refresh_state();
     const std::uint64_t number = number_of(offset);
@@ -338,7 +338,7 @@ Segment* Log::allocate(std::size_t payload, LogOffset& offset) {
   }
 }
 
-/// What is behind the record would be lost with it after a crash.
+/// After a crash, records behind this one would be lost with it.
 LogOffset Log::fail_write() noexcept {
   stop();
   return 0;
@@ -459,7 +459,8 @@ LogOffset Log::reserve() {
 }
 
 void Log::close_segment() {
-  // Writers may take some of the rest meanwhile; the loop ends when the tail has left the segment.
+  // Writers may concurrently reserve parts of the rest; the loop ends when the tail has left the
+  // segment.
   const std::uint64_t number = number_of(tail());
   for (;;) {
     LogOffset offset = tail();

@@ -117,8 +117,8 @@ class Log {
   }
 
   // --- the syncing thread -----------------------------------------------------------------------
-  /// Returns when everything before `to` has reached the disk. Errors: storage_failed; what has
-  /// reached the disk is unknown then.
+  /// Returns when everything before `to` has reached the disk. Errors: storage_failed; it is then
+  /// unknown which bytes have reached the disk.
   [[nodiscard]] Status sync(LogOffset to);
   /// The first offset in [from, to) that is reserved but not written yet; `to`: none. `from` is the
   /// end of a record.

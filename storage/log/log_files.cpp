@@ -15,7 +15,7 @@ std::uint64_t size_of(const std::string& path) {
 }
 
 /// Whether a file without a valid header may be what an interrupted creation left. `begin` is not
-/// needed then. After a power cut it may have any content, as nothing of it was synced.
+/// needed then. After a power cut it may have any content, as none of it was synced.
 bool is_half_made(const std::string& path, const LogBounds& bounds) {
   if (!bounds.same_boot) return true;
   const auto whole = SegmentFile::open(path);

@@ -11,7 +11,7 @@
 
 namespace semel::storage {
 
-/// What is known of the log from elsewhere.
+/// Facts about the journal from the description and the checkpoint.
 struct LogBounds {
   std::uint64_t storage_id = 0;
   LogOffset gone = 0;         ///< segments that begin before it were drained, or never counted
@@ -67,7 +67,7 @@ enum class MarkIs {
 };
 /// `has_log`: its directory has files.
 [[nodiscard]] MarkIs classify_mark(Checkpoint::Found found, LogOffset drained, bool has_log);
-/// What is wrong with it. None: content or fresh.
+/// The damage that a mark stands for. None: content or fresh.
 [[nodiscard]] std::optional<LogDamage> damage_of(MarkIs mark, const std::string& path);
 
 }  // namespace semel::storage

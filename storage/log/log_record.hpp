@@ -146,7 +146,7 @@ struct RecordHead {
   }
 };
 
-/// What is found where a record may begin.
+/// The bytes found where a record may begin.
 struct FoundRecord {
   enum class Is : std::uint8_t {
     zeros,    ///< a word of zeros: nothing was begun here

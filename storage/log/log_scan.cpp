@@ -18,7 +18,7 @@ namespace semel::storage {
 std::optional<LogDamage> read_into(int descriptor, const std::string& path, char* to,
                                    std::size_t bytes, ReadAt read_at) {
   constexpr std::size_t piece_max = std::size_t{1} << 20;
-  constexpr std::size_t sector = 4096;  // what is left out around a sector that cannot be read
+  constexpr std::size_t sector = 4096;  // the bytes skipped around an unreadable sector
   std::optional<LogDamage> damage;
   std::size_t piece = piece_max;
   for (std::size_t at = 0; at < bytes;) {

@@ -50,8 +50,7 @@ struct ScanReport {
 /// Like pread(2). Tests pass one that fails.
 using ReadAt = ssize_t (*)(int descriptor, void* to, std::size_t bytes, off_t at);
 
-/// Fills `to` from the begin of a file. What cannot be read stays zero; the first such part is
-/// returned.
+/// Fills `to` from the begin of a file. Unreadable parts stay zero; the first of them is returned.
 [[nodiscard]] std::optional<LogDamage> read_into(int descriptor, const std::string& path, char* to,
                                                  std::size_t bytes, ReadAt read_at);
 
@@ -59,10 +58,10 @@ using ReadAt = ssize_t (*)(int descriptor, void* to, std::size_t bytes, off_t at
 /// a sector that cannot be read, and when another process makes the file shorter.
 class SegmentFile {
  public:
-  /// Errors: storage_failed, storage_damaged. What cannot be read counts as zeros, and as damage:
+  /// Errors: storage_failed, storage_damaged. Unreadable parts count as zeros, and as damage:
   /// check_header() reports it.
   [[nodiscard]] static Result<SegmentFile> open(const std::string& path, ReadAt read_at = pread);
-  /// The same, with the bytes of the header alone: for those who need no records.
+  /// The same, with the bytes of the header alone: for callers that need no records.
   [[nodiscard]] static Result<SegmentFile> open_header(const std::string& path);
   ~SegmentFile();
   SegmentFile(SegmentFile&& other) noexcept;

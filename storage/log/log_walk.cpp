@@ -33,7 +33,7 @@ SegmentWalk::Damage measure(const SegmentFile& file, const LogDamage& at) {
 Bytes in_full(const LogRecord& record, std::string& buffer) {
   if (record.base == nullptr) return record.payload;
   buffer.clear();
-  // What follows cannot be read: the first byte of a mutation, and no more.
+  // An unreadable group: the first byte of a mutation, and no more.
   if (!widen(record.payload, *record.base, buffer)) buffer.push_back('\0');
   return buffer;
 }

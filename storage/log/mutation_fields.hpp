@@ -98,7 +98,7 @@ class FieldReader : public base::ByteReader {
   const MutationBase* const base_;
 };
 
-/// The head and what follows it, up to the key.
+/// The head and the fields after it, up to the key.
 struct MutationFront {
   std::uint8_t head = 0;
   std::size_t body_bytes = 0;  // of all that follows the size

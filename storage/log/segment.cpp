@@ -121,7 +121,7 @@ Result<std::unique_ptr<Segment>> Segment::reuse(Disk& disk, std::unique_ptr<Segm
 
 Segment::~Segment() {
   if (bytes_ != nullptr) {
-    // Piece by piece: unmapping all at once would block page faults of all threads meanwhile.
+    // Piece by piece: unmapping all at once would block page faults of all threads until it ends.
     constexpr std::size_t piece = std::size_t{256} << 10;
     for (std::size_t at = 0; at < header_.bytes; at += piece) {
       static_cast<void>(

@@ -24,7 +24,7 @@ namespace semel::storage {
 class Segment {
  public:
   enum class Access {
-    mapped,   ///< what is written to memory is in the file
+    mapped,   ///< writes to memory go to the file
     written,  ///< write_record() brings it there; memory is the process' own
   };
   /// Creates the file, which must not exist, and its header. Errors: storage_failed.
@@ -52,7 +52,8 @@ class Segment {
     SEMEL_ASSERT(offset >= begin() && offset < end());
     return bytes_ + (offset - begin());
   }
-  /// The memory that writers write. Not for reading what may have left the page cache: see read().
+  /// The memory that writers write. Do not read through it bytes that may have left the page cache:
+  /// see read().
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_, header_.bytes}; }
   /// Its bytes, when it is complete: from the file into `buffer`, of the same size, or those in
   /// memory if they are the process' own. A mapping is not read: at a sector that cannot be read

@@ -16,7 +16,7 @@
 namespace semel::storage {
 
 /// Concurrency: [signal.count] release by raise(), acquire by seen(): a thread that sees the new
-/// count sees what was done before it was raised.
+/// count sees all writes before raise().
 class Signal {
  public:
   [[nodiscard]] std::uint32_t seen() const noexcept {

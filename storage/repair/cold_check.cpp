@@ -187,7 +187,7 @@ Status check_cold(const StorageView& view, const std::string& named, ColdCheck& 
   check.bytes = reading.bytes;
   if (progress) progress({view.bytes_total + reading.bytes, view.bytes_total + reading.bytes});
   check.findings = std::move(reading.findings);
-  // What cannot be read was found already.
+  // Unreadable parts are reported already.
   if (view.description.format == 0 || (found && !check.findings.empty() && check.id == 0)) {
     return Done{};
   }

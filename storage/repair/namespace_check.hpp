@@ -42,7 +42,7 @@ class NamespaceCheck {
   std::map<std::string, Terms, std::less<>> terms_;
   ClaimNamespaces::Names unknown_;
   std::map<std::pair<std::uint8_t, std::string>, Record> records_;  // of unknown_
-  std::map<std::uint8_t, Version> flushed_;  // of a database: what is older is gone
+  std::map<std::uint8_t, Version> flushed_;  // by database: older records are gone
 };
 
 }  // namespace semel::storage

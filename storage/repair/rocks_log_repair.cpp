@@ -103,7 +103,8 @@ class RocksLog {
   }
 
  private:
-  /// The record that begins at or behind `at`, which moves behind it; empty: what is there is none.
+  /// The record that begins at or behind `at`, which moves behind it; empty: there is no valid
+  /// record.
   [[nodiscard]] Record next(std::size_t& at) const {
     Record record;
     while (at < bytes_.size()) {

@@ -235,7 +235,7 @@ Status Checker::check_namespaces() {
   if (!view_.description.knows_namespaces || !namespaces_.needs_second_pass()) return Done{};
   const auto add = [&](LogOffset offset, Bytes group) {
     if (offset < view_.description.floor) return;
-    // What cannot be read was found before.
+    // Unreadable mutations were reported before.
     static_cast<void>(each_mutation(
         group, [&](const Mutation& mutation, Bytes) { namespaces_.add_again(mutation); }));
   };

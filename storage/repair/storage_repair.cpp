@@ -260,7 +260,7 @@ Status build(storage::StorageView& view, const std::string& to, StorageRepair& r
   return storage::sync_path(to);
 }
 
-/// Makes the directory for what is taken out.
+/// Makes the directory for removed files.
 Result<std::string> make_lost_and_found(const std::string& directory) {
   for (int n = 1;; ++n) {  // bounded: by the repairs before
     std::string lost = directory + "/lost+found-" + std::to_string(n);
@@ -288,8 +288,8 @@ Result<std::string> leave_refused_out(const std::string& directory,
   return lost;
 }
 
-/// Replaces the storage by what is in repaired/, also after an attempt that was killed. Returns the
-/// directory that the files were moved to.
+/// Replaces the storage by the content of repaired/, also after an attempt that was killed. Returns
+/// the directory that the files were moved to.
 Result<std::string> install_repaired(const std::string& directory) {
   const std::string from = directory + "/repaired";
   SEMEL_TRY(moved_to, make_lost_and_found(directory));
@@ -321,7 +321,8 @@ Result<std::string> install_repaired(const std::string& directory) {
   return moved_to;
 }
 
-/// Of what was found: first the log of RocksDB alone, in its place; what is left by a copy of all.
+/// Repairs the findings: first RocksDB's log alone, in place; then the remaining ones by a copy of
+/// the whole storage.
 Status repair_files(storage::StorageView& view, const std::string& directory, StorageRepair& repair,
                     const TellProgress& progress) {
   StorageCheck left = repair.found;
@@ -368,7 +369,7 @@ Result<bool> bind_cold(const std::string& found, storage::Description& is) {
   return true;
 }
 
-/// What is said in StorageRepairOptions.
+/// Applies the cold store options of StorageRepairOptions.
 Status mend_cold(const std::string& directory, const StorageRepairOptions& options,
                  StorageRepair& repair) {
   storage::Disk disk;
@@ -409,7 +410,7 @@ Result<StorageRepair> repair_storage(const std::string& directory,
                                      const StorageRepairOptions& options,
                                      const TellProgress& progress) {
   SEMEL_TRY(lock, storage::StorageLock::acquire(directory));
-  // Nothing makes a backup of what is none.
+  // Repair cannot complete an incomplete backup.
   if (storage::is_backup(directory)) SEMEL_CHECK(storage::read_backup_list(directory));
   if (options.accept_loss && exists(directory + "/repaired/complete")) {
     return finish_repair(directory, progress);

@@ -60,7 +60,7 @@ Result<StorageLock> StorageLock::acquire(const std::string& directory) {
   StorageLock lock{std::move(own)};
   const std::string path = directory + "/rocksdb/LOCK";
   if (access(path.c_str(), F_OK) != 0) return lock;
-  // Nobody writes it then, at least not from here, and the lock of the directory is held.
+  // This process cannot write to it then, and the lock of the directory is held.
   if (access(path.c_str(), W_OK) != 0 && (errno == EROFS || errno == EACCES)) return lock;
   // RocksDB's own call: it also knows locks of this process, and fcntl() would release its lock as
   // soon as any descriptor of the file is closed.

@@ -23,8 +23,9 @@
 
 namespace semel::storage {
 
-/// Keeps processes from opening the storage meanwhile: by its own lock file, and by RocksDB's for
-/// earlier releases. Without lock files there is nothing to lock: a copy that was never opened.
+/// Keeps other processes from opening the storage while it exists: by its own lock file, and by
+/// RocksDB's for earlier releases. Without lock files there is nothing to lock: a copy that was
+/// never opened.
 class StorageLock {
  public:
   [[nodiscard]] static Result<StorageLock> acquire(const std::string& directory);
@@ -54,11 +55,11 @@ class ReadOnlyDatabase {
   [[nodiscard]] const std::vector<rocksdb::ColumnFamilyHandle*>& families() const noexcept {
     return families_;
   }
-  /// What was left out.
+  /// The records that were left out.
   [[nodiscard]] const std::vector<RefusedRecord>& refused() const noexcept {
     return log_check_->refused();
   }
-  /// What its families were last opened with.
+  /// The forms with which its families were last opened.
   [[nodiscard]] const std::map<std::string, FamilyForm>& forms() const noexcept { return forms_; }
 
  private:
@@ -113,7 +114,7 @@ struct StorageView {
   std::uint64_t bytes_total = 0;  ///< of segments and tables
 
   /// Errors: storage_newer, storage_failed.
-  /// `is_snapshot`: it has only what was synced, though it was written in this boot.
+  /// `is_snapshot`: it has only synced data, though it was written in this boot.
   [[nodiscard]] static Result<StorageView> read(const std::string& directory,
                                                 bool is_snapshot = false);
   [[nodiscard]] ScanRules rules() const noexcept;

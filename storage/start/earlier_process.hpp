@@ -26,8 +26,8 @@ struct OldSegment {
 struct EarlierProcess {
   CheckpointContent checkpoint;  // sequence 0: it wrote none
   Anchor anchor;                 // of the last process that had recovered everything
-  /// On the durable clock: what had ended by then is gone. What ended later did so while no process
-  /// ran, and matters until everything is recovered.
+  /// On the durable clock: records that had ended by this time are gone. Those that ended later did
+  /// so while no process ran, and matter until everything is recovered.
   std::uint64_t ended_before_ms = 0;
   /// The machine has kept all that it wrote, synced or not.
   bool same_boot = false;

@@ -114,7 +114,7 @@ Result<Opened> Opening::run(std::vector<rocksdb::ColumnFamilyDescriptor> familie
   drained_ = drained;
   SEMEL_CHECK(check_offsets());
   SEMEL_CHECK(check_against_checkpoint());
-  // A snapshot of a volume has only what was synced, as after a power cut.
+  // A snapshot of a volume has only synced data, as after a power cut.
   earlier_.same_boot = !context_.boot_id.empty() &&
                        context_.boot_id == earlier_.checkpoint.boot() &&
                        !lock_.is_snapshot(context_.boot_id);
@@ -231,7 +231,7 @@ Status Opening::take_identity(Description& is) const {
                                               std::to_string(limits::version_max)};
 }
 
-/// Records on disk what must be there before a version is handed out.
+/// Writes the facts that must be on disk before a version is handed out.
 Result<Opened> Opening::describe() {
   Description is = archive_->description();
   const std::size_t bytes = context_.segment_bytes();

@@ -36,7 +36,7 @@ struct Opened {
                                             std::vector<rocksdb::ColumnFamilyDescriptor> families);
 
 /// That this process lives, and in which boot its log begins. Not before recover() has everything:
-/// the next start takes what had ended by then for ended
+/// the next start drops records that had ended by this time
 /// (docs/decisions/0073-progress-of-a-start.md).
 void record_life(const Context& context, Description& is, LogOffset log_begin);
 

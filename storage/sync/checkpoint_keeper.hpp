@@ -1,7 +1,8 @@
 // Writes the checkpoint: how far log and files have come.
 //
 // While segments of an earlier process are left, or not everything is recovered, the checkpoint of
-// that process stays: it says what must be there, and what had ended while it ran.
+// that process stays: it gives the extent of the journal that must exist, and the time up to which
+// ended records are gone.
 #pragma once
 
 #include <memory>
@@ -32,7 +33,7 @@ class CheckpointKeeper {
   /// Writes it, if there is news. False: it cannot be written (errno says why), and the one before
   /// counts, which is true as well.
   [[nodiscard]] bool write() noexcept;
-  /// Syncs what was written and is not synced yet. Errors: storage_failed.
+  /// Syncs a checkpoint that was written and not synced yet. Errors: storage_failed.
   [[nodiscard]] Status sync();
   /// The first of a storage; the checkpoint of an earlier process is synced as it is. Errors:
   /// storage_failed.

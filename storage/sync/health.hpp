@@ -1,4 +1,4 @@
-// Whether a storage still works: it fails once and for good, and it closes once.
+// Whether a storage still works: it fails at most once, permanently, and it closes once.
 //
 // Concurrency
 //   [storage.failed]    release store after a failure, acquire load before each change and wait.

@@ -26,8 +26,7 @@ class SyncProgress {
   explicit SyncProgress(LogOffset begin) noexcept
       : requested_(begin), synced_(begin), target_(begin) {}
 
-  // --- waiters
-  // ------------------------------------------------------------------------------------
+  // --- waiters -----------------------------------------------------------------------------------
   [[nodiscard]] LogOffset synced() const noexcept {
     return synced_.load(std::memory_order_acquire);  // mo: acquire [storage.synced]
   }
@@ -57,8 +56,7 @@ class SyncProgress {
     return round_seconds_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
   }
 
-  // --- the syncing thread
-  // -------------------------------------------------------------------------
+  // --- the syncing thread ------------------------------------------------------------------------
   /// Wakes the syncing thread.
   [[nodiscard]] Signal& signal() noexcept { return signal_; }
   /// A waiter wants more synced than is.
@@ -74,8 +72,7 @@ class SyncProgress {
     requested_rounds_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a figure
   }
 
-  // --- figures
-  // ------------------------------------------------------------------------------------
+  // --- figures -----------------------------------------------------------------------------------
   [[nodiscard]] std::uint64_t requested_rounds() const noexcept {
     return requested_rounds_.load(std::memory_order_relaxed);  // mo: relaxed: a figure
   }

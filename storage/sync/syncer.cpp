@@ -57,9 +57,9 @@ Syncer::Synced Syncer::fail(const Error& error) noexcept {
 }
 
 /// Syncs RocksDB's log. With assertions, as in Debian's RocksDB, SyncWAL() ends the process once a
-/// write to its log has failed, whoever has written: the user of the database, or the thread that
-/// lets ended commits go. (A synced write of nothing would be refused instead; but where memory has
-/// ended in a write before it, it would wait for ever.)
+/// write to its log has failed, no matter which thread wrote: a user of the database, or the thread
+/// that removes ended commits. (A synced write of nothing would be refused instead; but where
+/// memory has ended in a write before it, it would wait for ever.)
 Syncer::Synced Syncer::sync_joined() noexcept {
   const Archive& archive = files_.archive();
   bool begun = false;

@@ -77,7 +77,7 @@ Status Waiters::await_resolved(Ticket ticket, Durability level) {
 
 /// Where more callers wait than there are processors, waking each costs more than a round of the
 /// disk: an interrupt of another processor for almost every answer. They pass their processors to
-/// each other instead, for as long as two rounds take; who has no answer then sleeps.
+/// each other instead, for as long as two rounds take; callers without an answer then sleep.
 void Waiters::yield_for_rounds(Ticket ticket) const noexcept {
   static const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
   if (waiting_.load(std::memory_order_relaxed) <= 2 * processors) return;  // mo: relaxed: a figure

@@ -303,8 +303,7 @@ TEST_CASE("breaks: P11: glued parameters have one MD5 for two requests", "[patte
   }
 }
 
-// --- debounce
-// ---------------------------------------------------------------------------------------
+// --- debounce ------------------------------------------------------------------------------------
 
 TEST_CASE("breaks: P12: the end of a slow run removes another's guard", "[patterns][breaks]") {
   int at_work = 0;

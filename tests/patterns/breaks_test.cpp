@@ -305,8 +305,7 @@ TEST_CASE("breaks: P4: before Redis 7 it is two calls, and two consumers find no
   CHECK(messages.claim({.key = "m"}).answer == ClaimAnswer::in_flight);
 }
 
-// --- counters, batches, steps
-// -----------------------------------------------------------------------
+// --- counters, batches, steps --------------------------------------------------------------------
 
 TEST_CASE("breaks: P13: a crash between INCR and EXPIRE leaves a counter for ever",
           "[patterns][breaks][crash]") {

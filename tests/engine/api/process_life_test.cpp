@@ -53,8 +53,7 @@ struct AtEnd {
 
 }  // namespace
 
-// --- threads that end
-// -----------------------------------------------------------------------------
+// --- threads that end ----------------------------------------------------------------------------
 
 TEST_CASE("process: a thread_local object's destructor may call the engine, however late it runs",
           "[engine][process][race][attack][fault-18]") {
