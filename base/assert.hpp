@@ -1,5 +1,6 @@
-// SEMEL_ASSERT: what must hold here, or the code is wrong. It is for what this project wrote: bytes
-// that a network, a disk or a script sent are checked and answered with an error instead.
+// SEMEL_ASSERT: a condition that holds unless the code is wrong. It is for data of this project's
+// own code: bytes from a network, a disk or a script are checked and answered with an error
+// instead.
 #pragma once
 
 #include <cstdio>

@@ -88,7 +88,7 @@ class ByteWriter {
     static_assert(sizeof part[0] == 1);
     bytes({reinterpret_cast<const char*>(part.data()), part.size()});
   }
-  /// Behind what was written.
+  /// Behind the bytes written.
   [[nodiscard]] char* end() const noexcept { return to_; }
 
  private:

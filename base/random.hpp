@@ -1,4 +1,4 @@
-// Random numbers: the kernel's, and a small seeded generator for what needs no secrecy.
+// Random numbers: the kernel's, and a small seeded generator for uses that need no secrecy.
 #pragma once
 
 #include <sys/random.h>

@@ -29,7 +29,7 @@ namespace {
           .without_key = !options.refuse_without_id};
 }
 
-/// What is wrong with the consumer, whatever the message.
+/// Checks the consumer's options, which do not depend on the message.
 [[nodiscard]] Status check_options(const Claims& claims, const ConsumeOptions& options) {
   if (options.lease && (*options.lease < Millis{1} || *options.lease > limits::ttl_max)) {
     return Error{ErrorCode::bad_option, "lease = " + std::to_string(options.lease->count()) +
@@ -236,7 +236,7 @@ void Consumption::superseded() {
 }
 
 void Consumption::threw(std::exception_ptr exception) {
-  // From complete(), not from the handler: the message is handled, and nothing of it failed.
+  // From complete(), not from the handler: the message is handled, and its handler did not fail.
   if (completing_) std::rethrow_exception(exception);
   unknown(text_of(exception));
   consumed_.exception = std::move(exception);

@@ -44,7 +44,7 @@ constexpr Millis mark_ttl_min{86'400'000};  // longer than a run takes
 /// object are under way for the key: a run of another object would never take it.
 class Debounce::Handed {
  public:
-  /// The turn begins; it ends with what is returned.
+  /// The turn begins; it ends with the returned object.
   [[nodiscard]] std::shared_ptr<void> enter(Bytes key) {
     std::string name{key};
     {
@@ -59,10 +59,10 @@ class Debounce::Handed {
     last.function.swap(function);  // the one before ends with the parameter, outside of the lock
     return last.place = ++places_;
   }
-  /// Takes back what is not to run, as its call runs by itself or has got another answer, and what
-  /// came before it.
+  /// Removes the function at `place`, or an earlier one: its call runs by itself or has got another
+  /// answer.
   void take_back(Bytes key, std::uint64_t place) noexcept {
-    Turn::Function function;  // what it has captured ends outside of the lock
+    Turn::Function function;  // its captures are destroyed outside of the lock
     const base::MutexLock lock{mutex_};
     Last& last = last_of(key);
     if (last.place <= place) function.swap(last.function);

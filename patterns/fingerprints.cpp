@@ -11,7 +11,7 @@ namespace semel {
 
 namespace {
 
-/// A seed for each shape of what is hashed, so that no payload can be another shape's bytes.
+/// A seed for each shape of input, so that no payload can be another shape's bytes.
 constexpr std::uint64_t scope_seed = 0x53636f7065;                // "Scope"
 constexpr std::uint64_t parameters_seed = 0x506172616d;           // "Param"
 constexpr std::uint64_t scoped_parameters_seed = 0x53506172616d;  // "SParam"
@@ -65,7 +65,7 @@ class Hasher {
   }
 
  private:
-  XXH3_state_t state_{};  // a reset looks at what was there before
+  XXH3_state_t state_{};  // a reset reads the old content
 };
 
 bool is_open(const Scope& scope) noexcept {

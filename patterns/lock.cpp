@@ -121,14 +121,14 @@ bool Lock::take_locked(ClaimOutcome&& outcome) {
 bool Lock::take(ClaimOutcome&& outcome) {
   const std::lock_guard guard{mutex_};
   if (holds_ == 0 && !asking_) {
-    // A grant that came while nobody looked, and whose lease is over, is no lock.
+    // A grant that arrived unnoticed and whose lease is over is not a lock.
     if (outcome.answer == ClaimAnswer::granted && !is_live(outcome.epoch)) {
       detail::give_back(claims_, key_, outcome);
       outcome = claims_.claim(request());
     }
     return take_locked(std::move(outcome));
   }
-  // Another thread has come in between: what was granted here is nobody's.
+  // Another thread uses this object now: give the granted claim back.
   if (outcome.answer == ClaimAnswer::granted) {
     static_cast<void>(claims_.release({.key = key_, .epoch = outcome.epoch}));
   }

@@ -187,8 +187,8 @@ void GuardedRun::complete(Bytes result, ResultKeeping keeping) {
   if (!open_) return;  // unguarded: there is nothing to be written down
   open_ = false;
   OwnerOutcome outcome;
-  // The same completion again is ok if it was the first that counted; meanwhile the watchdog, if
-  // there is one, keeps the lease.
+  // A repeat of the completion is answered ok if an earlier try counted; until it ends, the
+  // watchdog, if there is one, keeps the lease.
   for (unsigned left = tries(); left > 0; --left) {
     const OwnerCall done{
         .key = call_.key, .epoch = claim_.epoch, .payload = result, .keeping = keeping};

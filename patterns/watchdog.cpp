@@ -186,7 +186,7 @@ Watchdog::Guard Watchdog::keep(const Claims& claims, Bytes key, Epoch epoch,
                                std::optional<Duration> lease) {
   auto kept =
       std::make_shared<Guard::Kept>(claims, key, epoch, lease.value_or(claims.policy().lease));
-  Claims ns = claims;  // a claim that is over, or nobody's, is not kept
+  Claims ns = claims;  // a claim that is over or has no owner is not kept
   if (impl_->can_keep(kept->lease) && detail::is_live(ns, key, epoch)) {
     impl_->add(kept);
   } else {

@@ -7,7 +7,7 @@ namespace semel::c {
 
 /// No bytes are longer: more than this no engine can hold.
 inline constexpr std::size_t bytes_max = limits::memory_bytes_max;
-/// No struct is larger: what is beyond was never initialised.
+/// No struct is larger: a larger size means that it was never initialised.
 inline constexpr std::size_t struct_bytes_max = 4096;
 
 /// "`what` of 70000 bytes, at most 65536", and the number of `code`.

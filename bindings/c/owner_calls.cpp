@@ -18,7 +18,7 @@ namespace {
 
 using OwnerVerb = OwnerOutcome (*)(Claims&, const OwnerCall&);
 
-/// Reads and checks; SEMEL_OK: `made` is what is meant, and points to the caller's bytes.
+/// Reads and checks; SEMEL_OK: `made` is the call, and points to the caller's bytes.
 [[nodiscard]] int read(const semel_owner_call* call, semel_owner_call& given,
                        OwnerCall& made) noexcept {
   if (const int error = c::read_sized(call, given); error != SEMEL_OK) return error;

@@ -9,7 +9,7 @@
 
 namespace semel::c {
 
-/// What is wrong with a request whatever it is for; SEMEL_OK: nothing.
+/// Checks the fields that all uses of a request share. Returns an error, or SEMEL_OK.
 int check(const semel_request& given) noexcept;
 
 /// Of a struct: zero is "not given" unless a bit says that it is.

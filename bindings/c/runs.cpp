@@ -24,7 +24,7 @@ struct semel_run {
 
 namespace {
 
-/// Hands over what has begun.
+/// Hands the begun run over to the caller.
 int deliver(std::unique_ptr<semel_run>&& made, bool runs, Work* work, semel_run** run,
             const semel_work** shown) noexcept {
   *shown = nullptr;
@@ -51,7 +51,7 @@ int deliver(std::unique_ptr<semel_run>&& made, bool runs, Work* work, semel_run*
   return SEMEL_OK;
 }
 
-/// What has to be right before a run ends; else it goes on.
+/// Checks the arguments that end a run; after an error the run goes on.
 [[nodiscard]] int check_end(const semel_run& run, bool is_its_kind, bool has_work, int how,
                             const void* data, std::size_t length) noexcept {
   if (const int error = c::check_process(*run.claims.engine)) return error;

@@ -1,5 +1,5 @@
-// Between a claim that was granted and what is said of it: shared by functions that run on the
-// stack of a call (patterns.cpp) and by runs in two halves (runs.cpp).
+// From a granted claim to its verdict: shared by functions that run on the stack of a call
+// (patterns.cpp) and by runs in two halves (runs.cpp).
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ namespace semel::c {
 [[nodiscard]] Message message_of(const ClaimRequest& asked) noexcept;
 [[nodiscard]] ConsumeOptions options_of(const semel_request& given, const ClaimRequest& asked,
                                         semel_engine& engine);
-/// Errors: bad_option (what is not for messages).
+/// Errors: bad_option (a field that does not apply to messages).
 int check_message(const semel_request& given) noexcept;
 
 /// The function has run. True: `bytes` are its result, and the caller's value.

@@ -19,7 +19,8 @@ int say_tail(std::size_t offset) noexcept;
 /// Bytes of the caller's own; false: no memory.
 [[nodiscard]] bool put(semel_buffer& buffer, Bytes bytes) noexcept;
 
-/// Reads what the caller has, the rest is zero. What it has beyond what is known must be zero.
+/// Reads the caller's struct; members that it lacks are zero. Bytes behind the known members must
+/// be zero.
 template <class T>
 int read_sized(const T* given, T& known) noexcept {
   std::memset(static_cast<void*>(&known), 0, sizeof known);
@@ -128,7 +129,7 @@ class Answer {
   bool copy_failed_ = false;
 };
 
-/// What is the same in all batches: how many, and the sizes of what goes in and comes out.
+/// Checks common to all batches: the count, and the sizes of input and output structs.
 template <class T>
 int check_batch(std::size_t count, std::size_t in_size, std::size_t out_size) noexcept {
   if (count > limits::batch_max) {

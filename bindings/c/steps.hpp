@@ -6,10 +6,10 @@
 
 namespace semel::c {
 
-/// What is wrong with a step's name or memo, before they are read.
+/// Checks a step's name and memo, before they are read.
 int check_step(const semel_engine& engine, const void* name, std::size_t name_length,
                const void* memo, std::size_t memo_length) noexcept;
-/// Both as their functions in semel.h, of what has been checked.
+/// Both as their functions in semel.h; the arguments must have been checked.
 int recall(Steps& steps, Bytes name, semel_buffer& memo);
 int remember(Steps& steps, Bytes name, Bytes memo);
 

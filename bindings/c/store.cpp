@@ -9,7 +9,7 @@ using namespace semel;
 
 namespace {
 
-/// What is the same in all: an engine, a key, a value.
+/// Checks common to all calls: an engine, a key, a value.
 [[nodiscard]] int check(const semel_engine* engine, const void* key, std::size_t key_length,
                         const void* value = nullptr, std::size_t value_length = 0) noexcept {
   if (engine == nullptr) return c::say_null("engine");

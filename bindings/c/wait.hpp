@@ -26,15 +26,15 @@ struct semel_wait {
     SEMEL_ASSERT(is_left);
     return outcome;
   }
-  /// Waits for at most so long; true: answered. Meanwhile one of the waiting threads advances the
-  /// engine for all, as blocked waiters of C++ do.
+  /// Waits for at most `longest`; true: answered. While they wait, one of the waiting threads
+  /// advances the engine for all, as blocked waiters of C++ do.
   [[nodiscard]] bool wait_for(semel::Millis longest);
   void answer(semel::ClaimOutcome&& end) noexcept;
   /// There is no wait: the outcome is known from the start.
   void answer_at_once(semel::ClaimOutcome&& known) noexcept;
 
   semel_claims& claims;
-  semel_request given;  // its pointers are to what follows
+  semel_request given;  // points to the members below
   std::string key;
   std::string owner;
   semel::ClaimId claim_id{};
@@ -42,7 +42,7 @@ struct semel_wait {
   semel_lock* lock = nullptr;  // that is waited for, or
   bool asked_lock = false;     // which has answered by itself, and
   bool holds = false;          // is held
-  bool taken = false;          // what was granted is the caller's
+  bool taken = false;          // the caller has the granted claim
   semel::Timestamp deadline = semel::no_end;
   semel::WaitTicket ticket = 0;
   bool is_left = false;

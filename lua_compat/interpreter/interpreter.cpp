@@ -28,7 +28,7 @@ struct TextHash {
 using Refs = std::unordered_map<std::string, int, TextHash, std::equal_to<>>;
 
 /// Collection allocates memory itself, for smaller tables. It must not fail at the limit, so the
-/// limits are lifted meanwhile.
+/// limits are lifted until it ends.
 void collect_garbage(lua_State* state, Run& run) {
   const std::size_t memory_max = std::exchange(run.memory_max, ~std::size_t{0});
   const std::uint64_t allocated_max = std::exchange(run.allocated_max, ~std::uint64_t{0});

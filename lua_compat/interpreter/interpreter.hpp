@@ -48,8 +48,8 @@ class Interpreter {
 
   /// Bytes of memory in use.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
-  /// Whether compiled scripts and libraries use more than half of the memory limit. A new
-  /// interpreter, which compiles only what is still called, is then better.
+  /// Whether compiled scripts and libraries use more than half of the memory limit. Replace the
+  /// interpreter then: a new one compiles only scripts that are still called.
   [[nodiscard]] bool is_crowded() const noexcept;
   /// Collects garbage.
   void collect();

@@ -86,7 +86,7 @@ class Proof {
     return is_element(node) || source_of(node) == Source::key;
   }
 
-  /// Collects what is known about locals, before the check. False: no proof.
+  /// Collects the values of locals, before the check. False: no proof.
   bool learn(const Node& node) {
     if (node.kind == NodeKind::locals) {
       const Node& names = part(node, 0);

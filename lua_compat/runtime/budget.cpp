@@ -7,7 +7,7 @@
 namespace semel::lua {
 namespace {
 
-// A fibre has 1 MiB; other callers may have less. What is called last may be a command of the host,
+// A fibre has 1 MiB; other callers may have less. The innermost call may be a command of the host,
 // or the compiler with 190 nested functions (120 KiB).
 constexpr std::ptrdiff_t c_stack_max = std::ptrdiff_t{64} << 10;
 

@@ -1,8 +1,8 @@
 // The users of a node, and what their connections may do.
 //
-// A user is immutable once it is shared; changing one puts another in its place and raises a
-// number. A connection keeps the user it logged in as and that number, so that as long as nothing
-// changes a command costs one load and, with all rights, one branch.
+// A user is immutable once it is shared; a change replaces it with a new one and raises a
+// generation number. A connection keeps the user it logged in as and that number, so that while
+// nothing changes a command costs one load and, with all rights, one branch.
 #pragma once
 
 #include <atomic>
@@ -66,8 +66,8 @@ class Acl {
   //            command that is sent after the reply of ACL SETUSER is checked against the rights
   //            after it. The users themselves are read under the mutex.
  public:
-  /// With the user `default` alone, who has all rights and needs no password. Copies `commands`;
-  /// rights are about nothing else.
+  /// With the user `default` alone, which has all rights and needs no password. Copies `commands`;
+  /// rights cover exactly these.
   explicit Acl(std::span<const AclCommand> commands);
 
   [[nodiscard]] const AclCatalog& catalog() const noexcept { return catalog_; }
@@ -82,7 +82,8 @@ class Acl {
   [[nodiscard]] AclSession open_session(const AclSession& before) const;
   /// Before each command. Progress: one load; after a change of any user, once, a mutex.
   [[nodiscard]] AclChange refresh(AclSession& session) const {
-    // mo: acquire [acl.generation]: what made the last change known comes before what follows.
+    // mo: acquire [acl.generation]: a command after this load sees everything before the last
+    // change.
     const std::uint64_t now = generation_.load(std::memory_order_acquire);
     return now == session.seen_ ? AclChange::none : renew(session);
   }

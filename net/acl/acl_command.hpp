@@ -41,7 +41,8 @@ class AclHost {
   [[nodiscard]] virtual std::string file_name() = 0;
   /// The detail of an error says why it cannot be read.
   [[nodiscard]] virtual Result<std::string> read_file() = 0;
-  /// All of it or nothing, also if the machine stops meanwhile. False: it could not be written.
+  /// Atomic, also if the machine stops during the call: the file has all of `text` or is unchanged.
+  /// False: it could not be written.
   [[nodiscard]] virtual bool write_file(std::string_view text) = 0;
   /// A login as `user` was refused.
   virtual void login_denied(std::string_view user) { static_cast<void>(user); }

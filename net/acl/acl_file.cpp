@@ -26,7 +26,7 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
 
 }  // namespace
 
-/// Reads lines into users, and collects what is wrong with them.
+/// Reads lines into users, and collects their errors.
 class Acl::FileReader {
  public:
   FileReader(const AclCatalog& catalog, std::string_view file_name, const Users& before,

@@ -23,7 +23,7 @@ class CommandSet {
   /// The command with its subcommands. Replaces earlier rules about its first argument.
   void set(std::uint32_t command, bool allowed);
   void set_category(std::size_t category, bool allowed);
-  /// Also commands that are not known yet; what is forbidden later stays an exception to that.
+  /// Also commands that are not known yet; commands that are forbidden later stay exceptions.
   void set_all(bool allowed);
   /// The command, where it is not allowed as a whole, with this first argument. False: there are
   /// arguments_max of them.

@@ -1,5 +1,5 @@
-// What was refused lately: the log behind ACL LOG. Bounded; of equal refusals in a row it keeps one
-// with their number.
+// Recent refusals: the log behind ACL LOG. Bounded; of equal refusals in a row it keeps one with
+// their number.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ struct AclChannel {
   bool is_pattern = false;  ///< of PSUBSCRIBE: the very pattern must be permitted
 };
 
-/// What is to be checked, collected by the code that knows the commands.
+/// The rights to check, collected by the code that knows the commands.
 struct AclRequest {
   std::uint32_t command = 0;    ///< its number in the catalog; of a subcommand, that one's
   std::string_view argument{};  ///< the first word behind the command's name
@@ -35,7 +35,7 @@ struct AclRequest {
   std::span<const AclChannel> channels{};
 };
 
-/// `ok`, or what was refused. In the order of how far a request came.
+/// `ok`, or the check that failed. In the order of the checks.
 enum class AclDenied : std::uint8_t { ok, command, key, channel };
 
 struct Verdict {

@@ -1,5 +1,4 @@
-// Words of rules, before and after they mean something: which belong together, and what is wrong
-// with one, in Redis' texts.
+// Splits and joins the words of rules, and has Redis' texts for their errors.
 #pragma once
 
 #include <cstddef>

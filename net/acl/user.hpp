@@ -1,4 +1,4 @@
-// A user: who may log in, and with which rights. Built from rules, then shared and never changed.
+// A user: passwords and rights. Built from rules, then shared and never changed.
 #pragma once
 
 #include <cstdint>

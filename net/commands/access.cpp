@@ -24,8 +24,8 @@ struct Touched {
   std::vector<AclChannel> channels;
 };
 
-/// As redis-server has it: what is not accessed needs no permission to read, as in EXISTS, but a
-/// pattern that matches.
+/// As in redis-server: a key whose value is not accessed, as in EXISTS, needs a matching pattern,
+/// but no permission to read.
 constexpr KeyAccess access_of(std::uint16_t flags) noexcept {
   const bool reads = (flags & key_access) != 0;
   const bool writes = (flags & (key_update | key_insert | key_delete)) != 0;
@@ -200,7 +200,7 @@ void review_wait(Services& services, ClientState& client) {
   if (judged.ok()) return;
   std::string reply;
   RespWriter{reply, client.dialect}.error(judged.line);
-  // A claim that was granted meanwhile is released where the unread reply is dropped.
+  // If the claim was granted before this, it is released when the unread reply is dropped.
   if (!client.handle->end_wait(reply)) client.handle->kill();
 }
 
@@ -288,9 +288,9 @@ void note_login(Call& call) {
 
 namespace {
 
-/// Behind a change of users, before it is answered: nothing that happens later reaches those who
-/// may not have it any more. The rest, and the client of `call` itself, look at their own rights
-/// as soon as their threads come by (NodeControl::users_changed).
+/// Called after a change of users, before its reply: events after it do not reach clients that lost
+/// the right to them. All other rights, and those of the client of `call` itself, are checked soon
+/// after by the clients' own threads (NodeControl::users_changed).
 void review_others(Call& call) {
   const Acl& acl = call.services.acl;
   const auto may_stay = [&](const ClientHandle& handle, auto&& check) {
@@ -299,7 +299,7 @@ void review_others(Call& call) {
     return user != nullptr && check(*user);
   };
   for (const auto& handle : call.services.clients.all()) {
-    // mo: relaxed: a client that begins to monitor meanwhile is judged by its new rights.
+    // mo: relaxed: a client that begins to monitor after the load is judged by its new rights.
     const bool monitors = handle->shown.monitors.load(std::memory_order_relaxed);
     const bool stays =
         may_stay(*handle, [&](const User& user) { return !monitors || may_monitor(user); });

@@ -24,10 +24,10 @@ void audit(const Call& call, std::string_view reply) {
   for (char& c : name) {
     if (c == '|' || c == '.') c = '_';
   }
-  // Its words, and of an error the code alone: the rest may repeat what is secret.
+  // The command's words, and only the code of an error: the rest of it may repeat secrets.
   std::string text;
   std::vector<std::string_view> words = without_secrets(*call.row, call.args);
-  // Whose rights, but not which.
+  // The name of the user whose rights change, but not the rights.
   if (const std::size_t at = call.row->facts.secrets.name_at; at != 0) words[at] = call.args[at];
   for (std::size_t i = 0; i < std::min(words.size(), words_max); ++i) {
     if (i != 0) text += ' ';

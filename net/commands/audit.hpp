@@ -14,7 +14,7 @@ namespace semel::net {
 }
 
 /// Reports `call` to the node's hook; it has been carried out and answered with `reply`. Secrets
-/// are left out, and what is long. The event has the command's name, as config_set.
+/// are left out, and long words and lists are cut. The event has the command's name, as config_set.
 void audit(const Call& call, std::string_view reply);
 
 }  // namespace semel::net

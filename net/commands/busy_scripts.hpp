@@ -36,14 +36,14 @@ class BusyScripts {
     // mo: relaxed: a hint; a command that comes at the same time may be before it.
     return count_.load(std::memory_order_relaxed) != 0;
   }
-  /// The error that commands get meanwhile.
+  /// The error that other commands get while a script runs for long.
   [[nodiscard]] std::string text() const;
   void add(const std::shared_ptr<BusyScript>& script);
   void remove(const std::shared_ptr<BusyScript>& script);
   /// SCRIPT KILL or FUNCTION KILL: at least one will end. The detail of an error is the whole
   /// reply.
   [[nodiscard]] Status kill(ScriptKind kind);
-  /// The node is to end: so does what runs for long, also what has written.
+  /// The node is shutting down: ends all long-running scripts, also those that have written.
   void end_all();
   /// Of a function; null: none runs for long.
   [[nodiscard]] std::shared_ptr<const BusyScript> function() const;

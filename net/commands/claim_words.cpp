@@ -100,7 +100,7 @@ Status read_claim_value(std::string_view word, std::string_view value, ClaimRequ
     request.first_sent_unix_ms = number;
     return Done{};
   }
-  if (value.size() > limits::owner_label_max) {  // OWNER is what is left
+  if (value.size() > limits::owner_label_max) {  // the remaining option is OWNER
     return reply_error("ERR OWNER must be 0.." + std::to_string(limits::owner_label_max) +
                        " bytes, not " + std::to_string(value.size()));
   }

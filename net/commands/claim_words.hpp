@@ -1,5 +1,5 @@
 // Parses the arguments of the SEMEL commands. The detail of an error is the whole reply; it names
-// the argument and what is allowed.
+// the argument and its allowed values.
 #pragma once
 
 #include <cstdint>

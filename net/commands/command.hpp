@@ -67,15 +67,15 @@ enum CommandFlag : std::uint32_t {
 enum CommandFact : std::uint32_t {
   fact_listening = 1U << 0U,       ///< "listening": a subscribed RESP2 client may send it
   fact_at_once = 1U << 1U,         ///< "at-once": not queued between MULTI and EXEC
-  fact_executes = 1U << 2U,        ///< "executes": runs what was queued; refused, it discards it
+  fact_executes = 1U << 2U,        ///< "executes": runs the queue; refused, it discards it
   fact_publishes = 1U << 3U,       ///< "publishes": counts as a write that changes no key
   fact_elsewhere = 1U << 4U,       ///< "elsewhere": reaches a key of another database
-  fact_monitors = 1U << 5U,        ///< "monitors": its client is shown what others send
+  fact_monitors = 1U << 5U,        ///< "monitors": its client sees all commands
   fact_declares = 1U << 6U,        ///< "declares": declares namespaces
   fact_script_text = 1U << 7U,     ///< "script-text": runs the script whose text is word 1
   fact_script_digest = 1U << 8U,   ///< "script-digest": the same by the SHA-1 of the text
   fact_function = 1U << 9U,        ///< "function": runs the function that word 1 names
-  fact_audited = 1U << 10U,        ///< "audited": the log has its calls
+  fact_audited = 1U << 10U,        ///< "audited": its calls are in the operator log
   fact_audited_words = 1U << 11U,  ///< "audited-words": the same, if words follow its name
   fact_frees = 1U << 12U,          ///< "frees": only erases or ends claims; accepted on a full disk
   fact_stateless = 1U << 13U,      ///< "stateless": reads and changes nothing
@@ -108,7 +108,7 @@ struct CommandFacts {
 /// One row of net/commands/command_table.def.
 struct CommandRow {
   std::string_view name;     ///< small letters; of a subcommand "parent|name"
-  int arity;                 ///< words, the name included; negative: at least so many
+  int arity;                 ///< words, the name included; negative: a minimum
   std::uint32_t flags;       ///< of CommandFlag
   std::uint32_t categories;  ///< a bit for each of acl_categories, those that follow from flags too
   int first_key;             ///< as COMMAND has it, like the next two, by `keys`; 0: none
@@ -148,7 +148,7 @@ struct CommandRow {
 /// Its index in all_commands().
 [[nodiscard]] std::size_t index_of(const CommandRow& row) noexcept;
 
-/// What is wrong with the arguments of a request, before the engine is asked. An enum and not a
+/// An error in the arguments of a request, found before the engine is called. An enum and not a
 /// Result: every command on one key returns one, most of them `none`, and an error is a fixed text
 /// that fail() chooses.
 enum class ArgumentError : std::uint8_t {
@@ -193,7 +193,7 @@ struct Call {
   void fail_db() { fail("ERR DB index is out of range"); }
   void fail_arity() { fail(ArgumentError::arity); }
   void fail_expire() { fail(ArgumentError::expire); }  ///< "invalid expire time in 'set' command"
-  /// `result` or its error; what is right goes to `write`.
+  /// Passes the value of `result` to `write`, or replies with its error.
   template <class T, class Write>
   void answer(const Result<T>& result, Write&& write) {
     result.ok() ? write(*result) : fail(result.error());
@@ -229,8 +229,8 @@ void execute(Call& call);
 /// Of a call that was admitted, on a node of a group, before its log is asked: answers it if that
 /// repeats finished work. False: nothing is written.
 [[nodiscard]] bool repeat(Call& call, ClaimRepeats& repeats);
-/// Of a call that was admitted, on a node of a group, and changes libraries: finds out what is
-/// asked of the group. False: it was refused, and the error is written.
+/// Of a call that was admitted, on a node of a group, and changes libraries: computes the change to
+/// propose to the group. False: it was refused, and the error is written.
 [[nodiscard]] bool draft_libraries(Call& call, GroupLibrary& draft);
 /// The same call, when the group has decided it: one reply is written.
 void answer_libraries(Call& call, GroupLibrary& decided);

@@ -189,7 +189,7 @@ class Parser {
     return holder;
   }
 
-  /// What is in brackets: the same once more, or something optional.
+  /// Adds a group in brackets: a repetition of the last argument, or an optional one.
   void add_group(Arguments& out, Words words) const {
     const bool repeats = !words.empty() && words.back() == "...";
     if (repeats) words = words.first(words.size() - 1);

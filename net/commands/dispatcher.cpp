@@ -173,7 +173,7 @@ void refuse_too_large(Call& call, std::size_t before) {
   call.fail(text);
 }
 
-/// What follows a command that has run.
+/// Statistics, audit, monitors and watches of a command that has run.
 void executed(Call& call, std::int64_t began, std::size_t before) {
   StatsLane* const lane = call.client.lane;
   if (lane != nullptr) [[likely]] {
@@ -199,7 +199,7 @@ void executed(Call& call, std::int64_t began, std::size_t before) {
 void execute(Call& call) {
   SEMEL_ASSERT(call.row != nullptr && call.row->takes(call.args.size()));
   const StatsLane* const lane = call.client.lane;
-  // What is executed inside of it moves the lane's present on.
+  // Commands executed inside the handler advance lane->now().
   const std::int64_t began = lane == nullptr ? 0 : lane->now();
   const std::size_t before = call.reply.size();
   call.client.last_command = &call.row->name;
@@ -265,13 +265,13 @@ bool run_single(Call& call, const Single& single, ArgumentError& error) {
 
 namespace {
 
-/// Of what is too long, how long it is, and what it may be at most.
+/// The size of the key or value that is too long, and the limit.
 std::string sizes_of(ErrorCode code, const StoreOp& op, const StoreOutcome& outcome) {
   const bool is_key = code == ErrorCode::key_too_long;
   if (!is_key && code != ErrorCode::value_too_long) return {};
   const auto whole = static_cast<std::size_t>(std::max<std::int64_t>(outcome.number, 0));
   const std::size_t bytes = is_key ? op.key.size() : std::max(op.value.size(), whole);
-  // What grew has its length and the engine's limit in the outcome.
+  // For a value that grew, the outcome has its length and the engine's limit.
   const std::size_t of_values =
       outcome.second > 0 ? static_cast<std::size_t>(outcome.second) : limits::value_bytes_max;
   const std::size_t most = is_key ? limits::key_bytes_max : of_values;
@@ -315,7 +315,7 @@ void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOut
   std::string name;
   if (outcome.value.size() >= LargeReplies::bytes_min && call.reply.large() != nullptr)
       [[unlikely]] {
-    // What was not changed may be met again. What was has no version any more.
+    // A later reply may refer to an unchanged value. The old value of a changed key has no version.
     if (!outcome.applied) name = large_name(op);
     call.reply.offer(&outcome.value, name, outcome.version);
   }

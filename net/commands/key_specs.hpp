@@ -39,7 +39,7 @@ enum KeyFlag : std::uint16_t {
   key_read_write = 1U << 1U,
   key_overwrite = 1U << 2U,
   key_remove = 1U << 3U,
-  key_access = 1U << 4U,  ///< what is stored, or when it ends, shows in the reply or elsewhere
+  key_access = 1U << 4U,  ///< its value or its end shows in the reply or elsewhere
   key_update = 1U << 5U,
   key_insert = 1U << 6U,
   key_delete = 1U << 7U,
@@ -101,7 +101,7 @@ struct UsedKeys {
 
 /// The flags of `spec` in a request of these words.
 [[nodiscard]] std::uint16_t flags_in(const KeySpec& spec, std::span<const std::string_view> words);
-/// `words` must live as long as what is returned. Words that the handler will refuse may give none.
+/// `words` must outlive the result. Words that the handler will refuse may give none.
 [[nodiscard]] UsedKeys used_keys(const KeySpecs& specs, std::span<const std::string_view> words);
 
 // --- reading the column --------------------------------------------------------------------------

@@ -54,7 +54,8 @@ void hide_secrets(const SecretWords& secrets, Shown words) {
   if (secrets.from != 0) hide(words, secrets.from, words.size());
   if (secrets.count != 0) hide_behind(words, secrets.option, secrets.count);
   if (secrets.settings_from == 0) return;
-  // The name of a setting that is a secret says so: requirepass, masterauth, tls-key-file-pass.
+  // The names of secret settings contain "pass" or "auth": requirepass, masterauth,
+  // tls-key-file-pass.
   for (std::size_t i = secrets.settings_from; i + 1 < words.size(); i += 2) {
     const std::string name = base::lower_of(words[i]);
     if (name.find("pass") != std::string::npos || name.find("auth") != std::string::npos) {

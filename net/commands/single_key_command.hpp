@@ -1,5 +1,5 @@
-// A command that is one operation on one key: what is asked of the engine and how the answer is
-// written, apart, so that those that come one behind the other go to the engine together.
+// A command that is one operation on one key, in two functions: one plans the operation, the other
+// writes the reply. So pipelined commands go to the engine together.
 #pragma once
 
 #include "net/commands/command.hpp"

@@ -105,7 +105,7 @@ void exec(Call& call) {
   }
   const bool changed =
       call.client.watcher != nullptr && call.services.watches.has_changed(*call.client.watcher);
-  // Before the commands run: what they change is not what is watched for.
+  // Before the commands run: their own changes must not count as changes of watched keys.
   unwatch_all(call.services, call.client);
   if (changed) return call.reply.null_array();
   const ExecutionScope scope{call.client.context, ExecutionMode::transaction};

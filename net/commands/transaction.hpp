@@ -5,11 +5,11 @@
 
 namespace semel::net {
 
-/// Of what is queued. Redis has no bound of its own but the limit of a client's query buffer, 1
-/// GiB.
+/// Limit of the queued commands. In Redis only the limit of a client's query buffer, 1 GiB,
+/// applies.
 inline constexpr std::size_t transaction_bytes_max = std::size_t{64} << 20;
 
-/// Between MULTI and EXEC a command waits, but for those that are about the transaction itself.
+/// Between MULTI and EXEC a command is queued, except those about the transaction itself.
 [[nodiscard]] inline bool is_queued(const CommandRow& row) noexcept {
   return !row.has(fact_at_once);
 }

@@ -75,8 +75,8 @@ std::string problem(const Assignment& one, const Status& refused) {
 }
 
 /// Checks values of Redis' settings that have one value, after those that this depends on. A
-/// redis.conf was written for another server: what is lost of it is a warning if it is speed, or
-/// disk and something decides about the storage. Everything else is an error.
+/// redis.conf was written for another server: for its values a loss of speed is only a warning, and
+/// so is a loss of durability if storage-enabled is set. Everything else is an error.
 void check_promises(Settings& trial, std::span<const Assignment> assignments, Findings& findings) {
   const bool is_decided = trial.origin(Setting::storage_enabled).kind != Origin::Kind::builtin;
   for (const Assignment& one : assignments) {

@@ -30,7 +30,7 @@ void semel_clock_advance(Call& call) {
                      " would put the clock more than " +
                      std::to_string(TestClock::ahead_max.count()) + " ms ahead");
   }
-  // Before the reply, what has ended is removed and its waiters are notified.
+  // Before the reply, ended records are removed and their waiters are notified.
   while (call.engine.advance() == 0) {
   }
   call.reply.ok();

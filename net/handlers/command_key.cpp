@@ -41,7 +41,7 @@ std::optional<std::uint8_t> db_of(Call& call, std::string_view word) {
   return static_cast<std::uint8_t>(*db);
 }
 
-/// What is wrong with the words behind the time; empty: nothing.
+/// Reads the words behind the time into `rule`. Returns an error; empty: none.
 std::string read_rule(std::span<const std::string_view> words, ExpireRule& rule) {
   for (const std::string_view word : words) {
     if (is_word(word, "nx")) {
@@ -132,7 +132,7 @@ void run(Call& call, const Single& single) {
   call.fail(read_rule(call.args.subspan(3), rule));
 }
 
-/// Onto itself nothing is renamed; what was there before under the new name went unseen.
+/// A rename onto itself changes nothing. A record that the rename replaced has no event.
 void notify_renamed(Call& call) {
   if (call.key() == call.args[2]) return;
   call.notify('n', "new", call.args[2]);

@@ -39,7 +39,7 @@ void wait_for_time(Call& call, std::int64_t ms, const std::string& reply) {
       });
 }
 
-/// The connection waits until what was written is on the disk, and then answers `reply`.
+/// The connection waits until all earlier changes are on the disk, and then answers `reply`.
 void wait_for_disk(Call& call, const std::string& reply) {
   if (call.context().is_part()) {
     const Status confirmed = call.engine.confirm(Durability::synced);

@@ -64,11 +64,11 @@ std::optional<Condition> condition_of(std::string_view word) noexcept {
   return std::nullopt;
 }
 
-/// False: it is not there, or not with what was there before.
+/// False: the word is not an option, or not allowed with an earlier one.
 bool take_word(Words& words, std::span<const std::string_view>& rest, bool of_set) {
   const std::string_view word = rest.front();
   rest = rest.subspan(1);
-  // Each may come twice, and the last counts, but not with another one.
+  // An option may be repeated, and the last counts, but it excludes the others of its kind.
   if (const auto unit = expiry_unit_of(word)) {
     if (words.keeps || words.persists || words.unit.value_or(*unit) != *unit) return false;
     if (rest.empty()) return false;
@@ -113,7 +113,7 @@ std::optional<std::vector<KeyValue>> pairs_of(Call& call) {
   return pairs;
 }
 
-// --- what is asked -------------------------------------------------------------------------
+// --- plans ---------------------------------------------------------------------------------
 
 ArgumentError plan_set(const Call& call, StoreOp& op) {
   Words words;
@@ -208,7 +208,7 @@ ArgumentError plan_special(const Call&, StoreOp&) {
   return ArgumentError::special;
 }
 
-// --- what is answered ----------------------------------------------------------------------
+// --- answers -------------------------------------------------------------------------------
 
 void answer_set(Call& call, const StoreOp& op, const StoreOutcome& found) {
   if (op.get) return found.has_value ? call.reply.bulk(found.value) : call.reply.null();
@@ -252,9 +252,9 @@ struct Found {
   SharedBytes large{};
 };
 
-/// Reads `keys` as of one instant. What is there need not be copied again for the reply, and no
-/// more is copied than a reply may have: the rest is as if it was not there, and the reply, which
-/// is too large, will not be sent.
+/// Reads `keys` as of one instant. The values need not be copied again for the reply, and no more
+/// bytes are copied than a reply may have: further values count as absent, and the reply, which is
+/// too large, will not be sent.
 Status read_all(Call& call, std::span<const Bytes> keys, std::vector<Found>& found) {
   std::optional<Section> section;
   if (keys.size() > 1) {

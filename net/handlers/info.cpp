@@ -375,7 +375,7 @@ std::string error_stats(Facts& facts) {
   return lines.take();
 }
 
-/// The bound of the bucket in which so many of a hundred have been counted, in microseconds.
+/// The upper bound, in microseconds, of the bucket that contains the percentile `percent`.
 std::uint64_t percentile(const CommandTotals& totals, std::uint64_t counted, double percent) {
   constexpr double whole = 100;
   const double wanted = static_cast<double>(counted) * percent / whole;

@@ -51,7 +51,8 @@ class Presence {
     return i < keys_.size() && !keys_[i].was_there;
   }
 
-  /// `change()`, a Result or Status, within what is held, which ends with it.
+  /// Calls `change()`, which returns a Result or Status, within the section that is held, and ends
+  /// the section.
   template <class Change>
   [[nodiscard]] auto around(Change&& change) -> decltype(change()) {
     auto result = change();

@@ -96,7 +96,7 @@ bool take_word(std::string_view& line, std::string& word) {
 
 RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& limits) {
   if (ended_) begin();
-  // The caller's part: what was read of an incomplete request is in front of `input` again.
+  // The caller's part: the bytes of an incomplete request are in front of `input` again.
   SEMEL_ASSERT(passes_ || (at_ <= input.size() && searched_ <= input.size()));
   if (passes_) {
     at_ = searched_ = 0;

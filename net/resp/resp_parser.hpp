@@ -43,7 +43,7 @@ class RespParser {
   enum class Step : std::uint8_t {
     command,     ///< arguments() has a request; without arguments it is empty: ignore it
     incomplete,  ///< call again with more input
-    passing,     ///< drop consumed() bytes, and call again with what is behind them
+    passing,     ///< drop consumed() bytes, and call again with the input behind them
     too_long,    ///< a request was skipped; error() says why, and the next one can be read
     bad,         ///< error() says why; the input cannot be read any further
   };
@@ -109,7 +109,7 @@ class RespParser {
   bool is_inline_ = false;
   bool passes_ = false;          // skipping a request with an argument that is too long
   std::size_t passes_left_ = 0;  // bytes of the current argument that are still to skip
-  std::size_t at_ = 0;           // offset behind what was read
+  std::size_t at_ = 0;           // offset of the next byte to read
   std::size_t searched_ = 0;     // the current line does not end before this offset
   std::size_t wanted_ = 0;
   std::size_t left_ = 0;    // arguments that have not arrived

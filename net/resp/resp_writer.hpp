@@ -21,15 +21,15 @@ class RespWriter {
   RespWriter(std::string& out, Resp dialect) noexcept : out_(out), dialect_(dialect) {}
 
   void set_dialect(Resp dialect) noexcept { dialect_ = dialect; }
-  /// Omits texts that would make the buffer larger than `bytes`. What was appended is no valid
-  /// reply then: the caller must check is_cut() before it is sent.
+  /// Omits texts that would make the buffer larger than `bytes`. A reply that was cut is not valid:
+  /// the caller must check is_cut() before it is sent.
   void set_bound(std::size_t bytes) noexcept { bytes_max_ = bytes; }
   [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
   /// Marks the reply as if a text had been omitted.
   void cut() noexcept { is_cut_ = true; }
   /// About how many more bytes may be appended or held.
   [[nodiscard]] std::size_t room() const noexcept;
-  /// Removes what was appended behind offset `from`, so that another reply can be written.
+  /// Removes the bytes appended behind offset `from`, so that another reply can be written.
   void take_back(std::size_t from);
   /// Writes large values as references, which `large` holds. Null: copies them.
   void set_large(LargeReplies* large) noexcept { large_ = large; }
@@ -43,7 +43,7 @@ class RespWriter {
     offered_version_ = version;
   }
   [[nodiscard]] Resp dialect() const noexcept { return dialect_; }
-  /// The size of the buffer, and what was appended to it since its size was `from`.
+  /// The size of the buffer, and the bytes appended to it since its size was `from`.
   [[nodiscard]] std::size_t size() const noexcept { return out_.size(); }
   [[nodiscard]] std::string_view since(std::size_t from) const noexcept {
     SEMEL_ASSERT(from <= out_.size());

@@ -30,8 +30,8 @@
 namespace semel::net {
 namespace {
 
-// Libraries of scripts recurse within bounds of their own that are far below this; what is not
-// touched costs no memory. A guard page lies below.
+// Libraries of scripts recurse within bounds of their own that are far below this; pages that are
+// not touched cost no memory. A guard page lies below.
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 
 }  // namespace

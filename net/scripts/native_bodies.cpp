@@ -297,7 +297,7 @@ bool touch_or_set(NativeRun& run) {
     if (!run.is_over()) run.answer(run.entry().answer);
     return true;
   }
-  // go-redsync sets with NX, which finds out itself; Spring Integration only what is not there.
+  // go-redsync always sends its SET, which has NX; Spring Integration sets only an absent key.
   const bool always = run.entry().variant == 0;
   if (!always && !found.is_nothing()) {
     run.answer(run.entry().differs);

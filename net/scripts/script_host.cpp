@@ -182,7 +182,7 @@ ErrorCode ScriptRun::begin_section(bool keeps_to_keys) {
 }
 
 void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
-  // One run at a time on a thread: what has yielded is answered before others may begin.
+  // One run at a time on a thread: a run that has yielded is answered before another may begin.
   SEMEL_ASSERT(words_.empty() && busy_ == nullptr && !section_);
   SEMEL_ASSERT(call.args.size() >= 3 + key_count);
   services_ = &call.services;
@@ -270,7 +270,7 @@ void ScriptRun::find_way() {
     if (run_native({script.shape, script.sha, called, *this, reply_})) {
       return services_->scripts.ran_native(script.shape);
     }
-    // Nothing was done yet: what the interpreter needs may be more than what is held.
+    // Nothing was done yet: the interpreter may need more keys than the section holds.
     section_.reset();
     const ErrorCode error = begin_section(script.shape.declares_keys);
     if (error != ErrorCode::ok) {

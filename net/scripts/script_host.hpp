@@ -19,7 +19,7 @@
 
 namespace semel::net {
 
-/// What is to be run.
+/// The script or function to run.
 struct Program {
   SharedScript script{};    ///< or
   SharedLibrary library{};  ///< with

@@ -36,8 +36,8 @@ char unescape(std::string_view& rest) noexcept {
   return at == std::string_view::npos ? c : meant[at];
 }
 
-/// Takes what is quoted off the front of `rest`, which begins behind the quote. False: it does not
-/// end, or what follows is not a blank.
+/// Takes the quoted text off the front of `rest`, which begins behind the quote. False: the closing
+/// quote is missing, or the character behind it is not a blank.
 bool take_quoted(std::string_view& rest, char quote, std::string& word) {
   while (!rest.empty() && rest.front() != quote) {
     const char c = rest.front();

@@ -32,7 +32,7 @@ std::string_view body_of(const Library& library) noexcept {
 }
 
 /// Bounds the time in which a library's code may register its functions: it cannot be killed, and
-/// others wait meanwhile. As long as redis-server gives it.
+/// others wait for it. The same time as in redis-server.
 class LoadHost final : public lua::Host {
  public:
   explicit LoadHost(const TickSource& ticks) noexcept
@@ -221,7 +221,7 @@ void ScriptThread::forget_old() {
   });
 }
 
-/// Nothing may be running. What is still called is compiled again when it is.
+/// Nothing may be running. Scripts are compiled again at their next call.
 void ScriptThread::renew_if_crowded() {
   if (interpreter_ == nullptr || !interpreter_->is_crowded()) return;
   interpreter_.reset();

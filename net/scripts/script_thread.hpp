@@ -1,5 +1,5 @@
-// What one thread runs scripts with: an interpreter, a stack for what may yield, and what it
-// has seen of the node's texts lately. The run itself is in net/scripts/script_host.hpp.
+// The tools of one thread that runs scripts: an interpreter, a stack for scripts that may yield,
+// and a cache of the node's texts. The run itself is in net/scripts/script_host.hpp.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ class ScriptThread {
 
   [[nodiscard]] Scripts& scripts() noexcept { return scripts_; }
 
-  /// The script with this digest, in any case of letters. Null: there is none. What was found is
-  /// there until the next release_retired() or forget_retired().
+  /// The script with this digest, in any case of letters. Null: there is none. The result is valid
+  /// until the next release_retired() or forget_retired().
   [[nodiscard]] const SharedScript& find(std::string_view sha);
   /// Of text that EVAL or SCRIPT LOAD has said. The detail of an error is the whole reply, here and
   /// below.
@@ -45,7 +45,7 @@ class ScriptThread {
   [[nodiscard]] lua::Interpreter& interpreter();
   [[nodiscard]] Fibre& fibre();
   void forget_retired() { retired_.clear(); }
-  /// After a run: frees what is not needed any more, and updates the metric of memory.
+  /// Call after a run: frees retired scripts, and updates the metric of memory.
   void release_retired();
 
  private:

@@ -108,7 +108,7 @@ Result<ScriptTrial::Record> ScriptTrial::look(Engine& engine, std::uint8_t db, B
 }
 
 Status ScriptTrial::copy(std::uint8_t db, Bytes key) {
-  // What no record can have: the command itself says so.
+  // No record can have such a key: the command itself replies with the error.
   if (key.empty() || key.size() > limits::key_bytes_max) return Done{};
   const Name name{db, std::string{key}};
   if (used_.contains(name)) return Done{};
@@ -183,7 +183,7 @@ void ScriptTrial::add_hash(Outcome& outcome, const Name& name, const Record& bef
   }
   std::vector<std::string> erased{"HDEL", name.second};
   for (const auto& [field, value] : left) erased.emplace_back(field);
-  // First what is new: a hash without fields would be gone, and its ttl with it.
+  // New fields first: a hash without fields would be gone, and its ttl with it.
   if (set.size() > 2) outcome.effects.push_back(std::move(set));
   if (erased.size() > 2) outcome.effects.push_back(std::move(erased));
   const Timestamp due = before.is_live && before.kind == semel::Kind::hash ? before.due : no_end;

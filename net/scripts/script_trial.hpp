@@ -1,10 +1,9 @@
 // A run of a script that changes nothing: in a group a script runs once, at the node that was
-// asked, and every node is told what has become of its keys
-// (docs/decisions/0044-scripts-by-effect.md).
+// asked, and every node applies its effect (docs/decisions/0044-scripts-by-effect.md).
 //
 // Its commands work in an engine of their own, into which each key is copied before a command first
-// uses it. What was copied, with the versions, is what the script has read; how the copies differ
-// in the end is its effect.
+// uses it. The copied keys, with their versions, are the read set; the differences of the copies at
+// the end are the effect.
 #pragma once
 
 #include <atomic>

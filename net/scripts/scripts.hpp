@@ -1,8 +1,8 @@
-// Scripts of a node: the texts that are known, and what bounds them (docs/scripts.md).
+// Scripts of a node: the texts that are known, and their bounds (docs/scripts.md).
 //
-// Texts are shared by all threads, under a mutex; what each thread has seen lately it keeps
-// (net/scripts/script_thread.hpp). A script that is forgotten says so itself, so that no thread
-// goes on with it.
+// Texts are shared by all threads, under a mutex; each thread has a cache of them
+// (net/scripts/script_thread.hpp). A forgotten script has a flag, so that no thread goes on with
+// it.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ enum class ScriptPolicy : std::uint8_t { automatic, off, known, any };
 
 /// As the setting has it.
 [[nodiscard]] std::string_view word_of(ScriptPolicy policy) noexcept;
-/// Which scripts run under it and what is refused, in one line for the log.
+/// The scripts that it runs and those that it refuses, in one line for the operator log.
 [[nodiscard]] std::string_view what_runs(ScriptPolicy policy) noexcept;
 
 /// What an interpreter holds, for INFO.
@@ -54,7 +54,7 @@ class Scripts {
   // --- texts ----------------------------------------------------------------------------------
   /// Null: there is none. `sha`: 40 small hex digits.
   [[nodiscard]] SharedScript find(std::string_view sha) const;
-  /// Keeps `script`, or what was kept before under its digest.
+  /// Keeps `script` and returns it, or the one already kept under its digest.
   [[nodiscard]] SharedScript add(SharedScript script, bool loaded);
   void flush();
   struct Totals {

@@ -93,10 +93,10 @@ class ClientHandle {
   }
 
   // --- from any thread ----------------------------------------------------------------------
-  /// Adds bytes to what goes out, between two replies. False: the connection has ended, or has
-  /// more than `push_bytes_max` lying here; then it is closed.
+  /// Adds bytes to the output, between two replies. False: the connection has ended, or has more
+  /// than `push_bytes_max` of unsent pushes; then it is closed.
   bool push(std::string_view bytes);
-  /// The same; what is large is held by reference if the connection can send it so.
+  /// The same; large bytes are held by reference if the connection can send them so.
   bool push(const SharedBytes& bytes);
   /// Ends the wait of the present command with its reply. Without effect if it does not wait for
   /// `wait` any more. `lost` is called, without any lock held, if the connection will never read
@@ -107,9 +107,9 @@ class ClientHandle {
   bool unblock(bool with_error);
   /// The same with a reply of the caller's.
   bool end_wait(std::string_view reply);
-  /// What was held back by a pause goes on.
+  /// A command held back by a pause goes on.
   void resume();
-  /// Closes the connection, without what has not been sent.
+  /// Closes the connection and discards its unsent output.
   void kill();
   /// Whether it is being closed by kill(), or because too much was pushed.
   [[nodiscard]] bool is_killed() const noexcept {
@@ -131,10 +131,10 @@ class ClientHandle {
     bool resumed = false;
     bool reviewed = false;  ///< review() was called
     bool killed = false;
-    std::size_t reply_bytes = 0;  ///< of what was appended, the first so many are the reply
+    std::size_t reply_bytes = 0;  ///< the appended bytes begin with a reply of this size
   };
-  /// What others have left here, in the order reply, pushes.
-  /// What is large goes to `large`, if it takes references.
+  /// Takes the reply and then the pushes that other threads have left here. Large bytes go to
+  /// `large`, if it takes references.
   Collected collect(std::string& out, LargeReplies& large);
   /// Pushes of this thread go right to `out` and `large`, behind what others have pushed before,
   /// until direct(nullptr, nullptr).

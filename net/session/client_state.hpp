@@ -41,7 +41,7 @@ struct Transaction {
 enum class Replies : std::uint8_t {
   on,
   off,
-  skip_next,  ///< as soon as the present command, which says so, has ended
+  skip_next,  ///< after the present command, CLIENT REPLY SKIP
   skip,       ///< of the present command
 };
 
@@ -56,13 +56,14 @@ struct ClientState {
   bool held_back = false;            ///< by CLIENT PAUSE; nothing else is carried out
   bool reads_here = false;           ///< READONLY: of a group, what this node has is recent enough
   bool has_yielded = false;         ///< its script takes long and has yielded: waits, until it ends
-  bool may_yield = false;           ///< its thread serves others meanwhile
+  bool may_yield = false;           ///< its thread can serve others while it has yielded
   bool error_is_counted = false;    ///< of the present command: the same as one before
   std::int64_t script_unix_us = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
   const ExecutionContext* context = &direct_execution;  ///< of the present command; never null
   std::unique_ptr<Transaction> transaction{};           ///< null: none
-  std::unique_ptr<QueuedCommand> waits_for{};  ///< what waits and may lose its right to an answer
+  std::unique_ptr<QueuedCommand> waits_for{};  ///< a waiting command, which may lose its right to
+                                               ///< an answer
   std::uint64_t waits_since = 0;               ///< the generation of users it was judged by
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
   std::size_t watched_bytes = 0;               ///< by watcher

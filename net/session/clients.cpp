@@ -8,7 +8,7 @@
 namespace semel::net {
 namespace {
 
-// mo: relaxed: what is shown of a connection is for people, one writer, no order.
+// mo: relaxed: figures of a connection for display, one writer, no order.
 constexpr auto any_order = std::memory_order_relaxed;
 
 std::string flags_of(const ClientHandle& handle) {

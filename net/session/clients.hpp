@@ -26,7 +26,7 @@ struct ClientBytes {
   std::size_t input_spare = 0;
   std::size_t arguments = 0;
   std::size_t transaction = 0;
-  std::size_t output = 0;  ///< text, and what was pushed
+  std::size_t output = 0;  ///< replies and pushes
   std::size_t large = 0;   ///< replies by reference
   std::size_t parts = 0;   ///< of output
   std::size_t all = 0;     ///< with the connection itself

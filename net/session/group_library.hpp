@@ -1,5 +1,5 @@
-// A change of the libraries of functions that a group decides. Its handler is called twice: to find
-// out what is asked, which may take running a library's code, and to reply.
+// A change of the libraries of functions that a group decides. Its handler is called twice: first
+// to compute the change, which may run a library's code, then to reply.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace semel::net {
 
 struct GroupLibrary {
-  replication::LibraryChange change{};  ///< what is asked
-  bool is_decided = false;              ///< what follows is there
+  replication::LibraryChange change{};  ///< to propose
+  bool is_decided = false;              ///< the members below are set
   std::string error{};                  ///< the whole reply, if the group could not decide it
   replication::LibraryVerdict verdict{};
 };

@@ -37,7 +37,7 @@ struct Subscriber {
   }
 };
 
-/// What is to be pushed when the present transaction has answered.
+/// Messages to push when the present transaction has answered.
 struct HeldPushes {
   struct Message {
     Topic topic;

@@ -63,8 +63,8 @@ class Watches {
 
  private:
   using Name = std::pair<std::uint8_t, std::string>;
-  /// A key as one connection found it. Kept here as well, because the thread that changes a key may
-  /// not look into the keys of a connection that adds to them meanwhile.
+  /// A key as one connection found it. Kept here as well, because the thread that changes a key
+  /// must not read the key list of a connection, which its own thread may be extending.
   struct Watch {
     Watcher* watcher;
     Version version;

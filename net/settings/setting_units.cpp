@@ -34,7 +34,7 @@ std::optional<std::int64_t> size_of(const std::array<Unit, count>& units, std::s
   return std::nullopt;
 }
 
-/// A number that is not negative, and what follows it.
+/// A number that is not negative, and the unit behind it.
 struct Amount {
   std::int64_t number;
   std::string_view unit;

@@ -205,7 +205,7 @@ Status Settings::check_locked(std::span<const FoundSetting> found,
                               std::span<const SettingValue> values) const {
   const std::unique_ptr<Settings> trial{new Settings{Blank{}}};  // too large for a fibre's stack
   copy_locked(*trial);
-  // What was wrong before is not the fault of this change.
+  // Errors that existed before do not refuse this change.
   const std::vector<std::string> before = check_together(*trial);
   std::vector<Before> changed;
   for (std::size_t i = 0; i < found.size(); ++i) {

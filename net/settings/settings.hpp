@@ -50,7 +50,7 @@ class Settings {
 
   /// Of an integer, of bytes, of a duration in its unit, of a choice the index of its word.
   [[nodiscard]] std::int64_t integer(Setting setting) const noexcept {
-    // mo: relaxed: a number stands for itself; on_change is for those who need each change.
+    // mo: relaxed: a number stands for itself; on_change() reports each change.
     return numbers_[index_of(setting)].load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool boolean(Setting setting) const noexcept { return integer(setting) != 0; }

@@ -52,7 +52,7 @@ class StatsLane {
   StatsLane(const StatsLane&) = delete;
   StatsLane& operator=(const StatsLane&) = delete;
 
-  /// The thread's present: when the last of what is measured ended.
+  /// The thread's present: the end of the last measured command.
   [[nodiscard]] std::int64_t now() const noexcept { return now_; }
   /// Goes on to `ticks`' now; returns how much that was.
   std::int64_t lap(const TickSource& ticks) noexcept {
@@ -85,9 +85,9 @@ class StatsLane {
   /// Error codes made up by scripts that are counted by name.
   static constexpr std::size_t made_up_errors_max = 32;
 
-  /// The thread writes no more; another may go on in its place.
+  /// The thread writes no more; another thread may take the lane.
   void let_go() noexcept {
-    taken_.store(false, std::memory_order_release);  // mo: release [net.lane]: what was written
+    taken_.store(false, std::memory_order_release);  // mo: release [net.lane]: the counts
   }
 
  private:

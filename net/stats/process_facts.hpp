@@ -19,7 +19,7 @@ struct ProcessFacts {
   double main_system_seconds = 0;
 };
 
-/// What cannot be read stays at 0.
+/// A fact that cannot be read stays at 0.
 [[nodiscard]] ProcessFacts process_facts();
 
 }  // namespace semel::net

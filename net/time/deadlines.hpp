@@ -1,4 +1,4 @@
-// What is to happen at a time: ends of waits and of pauses. Few, and mostly taken back before.
+// Timed callbacks: ends of waits and of pauses. There are few, and most are cancelled in time.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class Deadlines {
     if (waiting_.empty()) return std::nullopt;
     return waiting_.begin()->first.first;
   }
-  /// Runs what is due, without a lock held.
+  /// Runs the callbacks that are due, without a lock held.
   void poll(Timestamp now) {
     std::vector<std::function<void()>> due;
     {

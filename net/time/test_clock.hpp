@@ -12,7 +12,7 @@
 
 namespace semel::net {
 
-/// Never goes back: what was advanced stays. A lock for each reading; not for production.
+/// Never goes back: an advance is permanent. A lock for each reading; not for production.
 class TestClock final : public Clock {
  public:
   /// How far it may be ahead in all.

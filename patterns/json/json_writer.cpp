@@ -81,7 +81,7 @@ bool JsonWriter::counts(Index index, bool all) const {
 
 void JsonWriter::write_array(const JsonTree::Node& node, bool all) {
   text_ += '[';
-  // Elements keep their places: what is left out in front of one that counts is null.
+  // Elements keep their places: an omitted element in front of one that counts is null.
   std::size_t left_out = 0;
   bool is_first = true;
   for (Index i = node.first; i != JsonTree::none; i = tree_.node(i).next) {
@@ -131,7 +131,7 @@ bool JsonWriter::is_map(const JsonTree::Node& node) const {
 }
 
 void JsonWriter::write_sorted(Bytes name, const JsonTree::Node& node, bool all) {
-  std::vector<std::pair<std::string, std::string>> elements;  // what is compared; the rest
+  std::vector<std::pair<std::string, std::string>> elements;  // the compared part; the rest
   const std::string before = std::exchange(text_, {});
   for (Index i = node.first; i != JsonTree::none; i = tree_.node(i).next) {
     if (!counts(i, all)) continue;

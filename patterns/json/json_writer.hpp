@@ -23,7 +23,7 @@ class JsonWriter {
   [[nodiscard]] Status choose(const JsonFields& fields);
   /// Appends the node. `all`: everything in it counts that is not taken out.
   void write(Index index, bool all);
-  /// What was written. Errors: syntax (a map has a key twice).
+  /// The written text. Errors: syntax (a map has a key twice).
   [[nodiscard]] Result<std::string> take();
 
  private:

@@ -1,9 +1,9 @@
 // Wall-clock time that runs as the engine's clock does and never goes back.
 //
 // The time is now() of the clock plus the largest lead that unix_ms() was ever seen to have on it.
-// What is kept for a time on the engine's clock therefore ends no earlier than the same time passes
-// here, whatever the wall clock does meanwhile. The largest time seen would not do: while the wall
-// clock catches up it stands still, and records end.
+// A record kept for a duration on the engine's clock therefore ends no earlier than that duration
+// passes here, no matter how the wall clock steps. The largest time seen would not do: while the
+// wall clock catches up it stands still, and records end.
 #pragma once
 
 #include <algorithm>
