@@ -95,8 +95,8 @@ LogIndex ConsensusCore::raft_configuration_index() const {
                   raft_shim_uncommitted_configuration(shim_.get()));
 }
 
-/// Those that remain must know that they are voters. But who does not know it itself does not vote
-/// either, and may go in any case: of five members two may have lost their disks.
+/// The remaining voters must know that they are voters. A member that does not know it of itself
+/// does not vote and may be removed in any case: of five members two may have lost their disks.
 Status ConsensusCore::check_voters_without(NodeId id) const {
   if (!options_.guards.waits_for_catch_up) return Done{};
   if (id != options_.id && match(id) < raft_configuration_index()) return Done{};

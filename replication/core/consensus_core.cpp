@@ -175,7 +175,7 @@ void ConsensusCore::persisted(std::uint64_t now, LogIndex index, Term term) {
 void ConsensusCore::report_persisted(std::uint64_t now) {
   if (failed_ || persisted_ == 0 || installing_ || role() == Role::candidate) return;
   const LogIndex index = std::exchange(persisted_, 0);
-  // What was replaced since is not on the disk.
+  // An entry that was replaced since is not on the disk.
   const RaftEntry* const found = log_.entry(index);
   if (found == nullptr || found->term != persisted_term_) return;
   if (index <= stored()) return;
@@ -208,7 +208,7 @@ Result<LogIndex> ConsensusCore::propose(std::uint64_t now, SharedData data) {
 
 void ConsensusCore::snapshot_taken(std::uint64_t now, const SnapshotId& snapshot,
                                    std::size_t trailing) {
-  // One that was installed meanwhile is newer.
+  // A snapshot that was installed in between is newer.
   if (failed_ || installing_ || snapshot.index <= log_.snapshot().index) return;
   begin(now);
   SEMEL_ASSERT(snapshot.index <= applied_ && log_.term_of(snapshot.index) == snapshot.term);
@@ -323,7 +323,7 @@ void ConsensusCore::note_state() {
   effects_.changed();
 }
 
-/// What follows from an event, until nothing does.
+/// Handles the consequences of an event until there are none.
 void ConsensusCore::after(std::uint64_t now) {
   bool has_more = true;
   while (has_more && !failed_) {
@@ -349,7 +349,7 @@ SharedData ConsensusCore::empty_entry() {
   return nothing;
 }
 
-/// A leader without an entry of its term does not know what is committed.
+/// A leader without an entry of its term does not know which entries are committed.
 void ConsensusCore::begin_term(std::uint64_t now) {
   if (failed_ || !is_leader() || is_handing_over() || log_.term_of(log_.last()) == term()) return;
   int error = 0;

@@ -71,8 +71,8 @@ class ConsensusEffects {
   virtual ~ConsensusEffects() = default;
   /// On the disk before it returns. An error stops the core.
   [[nodiscard]] virtual Status save_vote(Term term, NodeId voted_for) = 0;
-  /// To be written after all that came before; what is there from `first` on is replaced.
-  /// persisted() says when.
+  /// Write after all earlier entries; they replace entries from `first` on. Answer with persisted()
+  /// when they are on the disk.
   virtual void append(LogIndex first, std::vector<RaftEntry> entries) = 0;
   virtual void send(RaftMessage message) = 0;
   /// Committed: the next entry for the state machine.
@@ -107,10 +107,10 @@ class ConsensusCore {
   [[nodiscard]] Status start(std::uint64_t now, StoredState stored);
   /// At next_timeout(), or more often.
   void tick(std::uint64_t now);
-  /// Applies more of what is committed. To be called soon while must_apply_more(): a node that has
-  /// begun anew has much to apply, and must be heard meanwhile.
+  /// Applies the next part of the committed entries. To be called soon while must_apply_more(): a
+  /// restarted node has much to apply, and must answer messages between the parts.
   void apply_more(std::uint64_t now);
-  /// From a peer whose identity is proven. What does not fit is dropped.
+  /// From a peer whose identity is proven. An invalid message is dropped.
   void receive(std::uint64_t now, RaftMessage message);
   /// Of what append() was called with: all up to `index`, which has `term`.
   void persisted(std::uint64_t now, LogIndex index, Term term);
@@ -140,19 +140,20 @@ class ConsensusCore {
 
   // --- reads ----------------------------------------------------------------------------------
   /// A round whose end, read_confirmed() >= the round, proves that this node was the leader after
-  /// this call: then what is applied up to read_index() has all that was answered before it. One
-  /// round is for all who ask before the next is sent. Errors: not_leader (also: no
-  /// entry of its term is committed yet).
+  /// this call: the state at read_index() then has every change that was answered before it. One
+  /// round serves all reads that arrive before it is sent. Errors: not_leader (also: no entry of
+  /// its term is committed yet).
   [[nodiscard]] Result<std::uint64_t> read(std::uint64_t now);
   [[nodiscard]] std::uint64_t read_confirmed() const noexcept { return answers_.confirmed(); }
   [[nodiscard]] LogIndex read_index() const noexcept { return answers_.read_index(); }
-  /// By the leader, to a member that waits for what is committed now. Later ones wait for the next
-  /// append.
+  /// Sends the present commit index to a member that waits for it. Members learn later ones from
+  /// the next append.
   void tell_commit(NodeId id);
-  /// It leads, and has committed in its term: nothing that was decided is unknown to it.
+  /// It leads, and has committed in its term: it knows everything that was decided.
   [[nodiscard]] bool knows_decided() const;
-  /// So late, at least, was all here that the group had decided by then: since that time a majority
-  /// has answered this node, which leads. 0: not known. On the clock of `now`.
+  /// The latest time at which this node, as the leader, certainly had everything the group had
+  /// decided: a majority has answered appends that it sent at or after this time. 0: not known. On
+  /// the clock of `now`.
   [[nodiscard]] std::uint64_t heard_at(std::uint64_t now) const;
   /// Until when no other node can be the leader, if clocks differ in speed by less than a tenth; 0:
   /// not known. On the clock of `now`.
@@ -253,7 +254,7 @@ class ConsensusCore {
   bool failed_ = false;
   bool busy_ = false;
   bool is_muted_ = false;  // the library answers what no peer has sent
-  // What was reported last.
+  // As reported last.
   Role seen_role_ = Role::follower;
   Term seen_term_ = 0;
   NodeId seen_leader_ = 0;

@@ -1,4 +1,4 @@
-// What comes from peers and what goes to them, with the guards that are about messages.
+// Messages from and to peers, with the guards that judge messages.
 #include <algorithm>
 #include <utility>
 

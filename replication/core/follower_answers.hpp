@@ -19,7 +19,7 @@ class FollowerAnswers {
   /// `self`: the leader, which is a voter or not.
   explicit FollowerAnswers(NodeId self) noexcept : self_(self) {}
 
-  /// Another role or term: what was answered is of another leader.
+  /// Another role or term: the answers belong to another leader.
   void reset() noexcept {
     echoes_.clear();
     rounds_.clear();
@@ -34,14 +34,14 @@ class FollowerAnswers {
     std::uint64_t& known = echoes_[from];
     known = std::max(known, echo);
   }
-  /// A majority of the voters, the leader among them by its answer `now`, has answered what was
-  /// sent then or later; 0: none has.
+  /// A majority of the voters, the leader among them by its answer `now`, has answered appends sent
+  /// then or later; 0: none has.
   [[nodiscard]] std::uint64_t heard_at(const Configuration& members, std::uint64_t now) const {
     return majority(members, echoes_, now);
   }
 
   // --- reads ----------------------------------------------------------------------------------
-  /// The next round, for reads of what is committed up to `commit`.
+  /// The next round, for reads at the commit index `commit`.
   std::uint64_t begin_round(LogIndex commit) noexcept {
     read_index_ = commit;
     return ++round_;

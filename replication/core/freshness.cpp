@@ -33,7 +33,7 @@ void Freshness::replied(NodeId from, Term term, std::uint64_t mark, std::uint64_
 std::uint64_t Freshness::mark_of(NodeId to, Term term, std::uint64_t heard) const noexcept {
   const auto found = replied_.find(to);
   if (found == replied_.end() || found->second.term != term) return 0;
-  // What was sent in the same millisecond may have been sent before.
+  // An append sent in the same millisecond may have been sent before.
   return heard > found->second.at ? found->second.mark : 0;
 }
 

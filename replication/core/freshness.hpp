@@ -29,27 +29,28 @@ class Freshness {
   // --- of a node that follows -------------------------------------------------------------------
   /// For a reply to an append, which is sent now. Not 0.
   [[nodiscard]] std::uint64_t mark(std::uint64_t now) noexcept;
-  /// An append of the leader of this node's term has come, with a mark, and says so much is
-  /// committed. When the reply was sent that it answers; none: that is not known.
+  /// An append of the leader of this node's term has come, with a mark and a commit index. Returns
+  /// when the reply was sent that it answers; none: unknown.
   std::optional<std::uint64_t> came(std::uint64_t mark, LogIndex commit) noexcept;
 
   // --- of a node that leads ---------------------------------------------------------------------
   /// A reply to an append of `term`, in which this node leads, has come now. std::bad_alloc.
   void replied(NodeId from, Term term, std::uint64_t mark, std::uint64_t now);
-  /// For an append of `term` to that node. `heard`: a majority has answered what this leader has
-  /// sent then, or 0. 0: there is no mark, or others may have decided without this leader when it
-  /// was new.
+  /// For an append of `term` to that node. `heard`: a majority has answered appends that this
+  /// leader sent then, or 0. Returns 0 if there is no mark, or if others may have decided without
+  /// this leader when it was new.
   [[nodiscard]] std::uint64_t mark_of(NodeId to, Term term, std::uint64_t heard) const noexcept;
-  /// What is committed up to `commit` is all that was decided at `at`; 0: not known.
+  /// The entries up to `commit` are all that was decided at `at`; 0: not known.
   void leads(std::uint64_t at, LogIndex commit) noexcept;
 
-  /// So much is applied. The time at which all was here that was decided; 0: not known.
+  /// Returns a time at which this node had everything decided by then, given the index applied; 0:
+  /// unknown.
   [[nodiscard]] std::uint64_t fresh_at(LogIndex applied) noexcept;
 
  private:
   static constexpr std::uint64_t mark_mask = 0xffff'ffff;  // five bytes on the wire
 
-  /// All up to `commit` is what was decided at `at`.
+  /// The entries up to `commit` are all that was decided at `at`.
   struct Known {
     std::uint64_t at;
     LogIndex commit;

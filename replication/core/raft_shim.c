@@ -26,7 +26,7 @@ struct raft_shim* raft_shim_new(uint64_t id, const char* address, unsigned seed,
     return NULL;
   }
   /* Its messages are formatted in one static buffer, for every step: two nodes of a process would
-   * write it at once. Nobody reads them. */
+   * write it at once. They are not used. */
   shim->raft.tracer = NULL;
   raft_seed(&shim->raft, seed);
   raft_set_election_timeout(&shim->raft, election_ms);

@@ -1,6 +1,6 @@
-/* The only door to libraft: its header is C that C++ cannot read. What it says of entries,
- * messages and members is said here in structures of our own. Of its calls only the one without
- * input and output is used, raft_step(). */
+/* The only access to libraft: its header is C that C++ cannot read. Entries, messages and members
+ * have structures of our own here. Of its calls only the one without input and output is used,
+ * raft_step(). */
 #ifndef SEMEL_RAFT_SHIM_H
 #define SEMEL_RAFT_SHIM_H
 

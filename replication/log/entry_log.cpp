@@ -183,7 +183,7 @@ Status EntryLog::write(const LogStatement& statement) {
   payload.resize(shape.padded(), '\0');
   storage::RecordWriter record{*writing_, offset, RecordType::whole, shape};
   if (!record.copy_and_seal(payload.data())) {
-    failed_ = true;  // what is in the file is not known
+    failed_ = true;  // the content of the file is unknown
     return storage::system_error("writing " + writing_->path());
   }
   end_ += shape.bytes();
@@ -196,7 +196,7 @@ Status EntryLog::begin_segment() {
   SEMEL_CHECK(sync());
   const std::uint64_t number = segments_.next_number(1);
   const std::string directory = segments_.directory();
-  // What may throw comes before the file is made.
+  // Steps that may throw come before the file is made.
   segments_.reserve();
   storage::SegmentHeader wanted;
   wanted.number = wanted.first = number;
@@ -206,7 +206,7 @@ Status EntryLog::begin_segment() {
   const Segment::Access access =
       options_.disk->maps_safely(directory) ? Segment::Access::mapped : Segment::Access::written;
   SEMEL_TRY(made, Segment::make(*options_.disk, directory, wanted, false, access));
-  // Before anything else is in it: what has no header was half made, and is removed.
+  // Sync before the first record: a file without a header was half made, and is removed.
   if (Status synced =
           made->sync(*options_.disk, made->begin(), made->begin() + storage::segment_header_bytes);
       !synced) {
@@ -324,7 +324,7 @@ Status EntryLog::recover() {
                             : lost_end(newest, 0);
   }
   if (options_.only_reads) return Done{};
-  // A process that was killed may have left what is not on the disk yet.
+  // A killed process may have left records that are not on the disk yet.
   const std::vector<LogSegments::Segment>& all = segments_.all();
   for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), 2); i < all.size(); ++i) {
     SEMEL_CHECK(options_.disk->sync_file(all[i].path));
@@ -350,14 +350,14 @@ Status EntryLog::drop_empty_segment() {
   return Done{};
 }
 
-/// What the statement of a record changes, unless it cannot be.
+/// Applies the statement of a record, if it is valid.
 Status EntryLog::take_again(const LogStatement& statement, LogOffset offset,
                             const std::string& path) {
   const LogIndex index = statement.entry.index;
   const LogOffset within = offset % options_.segment_bytes;
   if (statement.what == What::restart) starts_known_ = true;
   if (statement.what == What::entry || statement.what == What::truncate) {
-    // What came before was forgotten with its segments, or it is replaced from an earlier entry on.
+    // Earlier entries were forgotten with their segments, or a later record replaces them.
     const bool has_entries = first() <= last();
     if (!starts_known_ && (!has_entries || index < first())) places_.begin(index);
     if (!places_.continues(index)) {

@@ -39,7 +39,7 @@ struct EntryLogOptions {
   /// Opens a log that is in another directory than the one in which it was written. Two nodes with
   /// one log would be one voter with two votes.
   bool accepts_copy = false;
-  /// Reads what is there and changes nothing, under the caller's lock on the directory, if any. The
+  /// Reads the entries and changes nothing, under the caller's lock on the directory, if any. The
   /// log has no changes then.
   bool only_reads = false;
 };
@@ -47,7 +47,7 @@ struct EntryLogOptions {
 /// Belongs to one thread.
 class EntryLog {
  public:
-  /// Locks the directory, reads what is there and syncs it, so that what is answered from it stays.
+  /// Locks the directory, reads the entries and syncs them, so that answers from them are durable.
   /// Errors: bad_option, storage_in_use, storage_failed (also: it is a copy, see accepts_copy),
   /// storage_damaged (names file and offset).
   [[nodiscard]] static Result<std::unique_ptr<EntryLog>> open(const EntryLogOptions& options);
@@ -70,7 +70,7 @@ class EntryLog {
   /// storage_failed, storage_damaged.
   [[nodiscard]] Result<std::string> read(LogIndex index) const;
 
-  /// Whether a write or a sync has failed in a way that leaves unknown what is on the disk.
+  /// Whether a write or a sync has failed and left the state of the disk unknown.
   [[nodiscard]] bool has_failed() const noexcept { return failed_; }
 
   // --- changes: on the disk after sync() ----------------------------------------------------
@@ -83,12 +83,12 @@ class EntryLog {
   /// A snapshot has taken the place of all entries: the next one is `index` + 1. Errors:
   /// storage_failed.
   [[nodiscard]] Status restart(LogIndex index, Term term);
-  /// Everything before returns when it has reached the disk. Errors: storage_failed: what is on the
-  /// disk is not known, and every later call fails.
+  /// Returns when all earlier changes have reached the disk. Errors: storage_failed: the state of
+  /// the disk is unknown, and every later call fails.
   [[nodiscard]] Status sync();
 
-  /// Entries up to `index` are needed no longer. Segments that have no others are removed, and the
-  /// others go on being read by open(). Errors: bad_option (it is not there), storage_failed.
+  /// Forgets entries up to `index`. Segments without later entries are removed; entries in the
+  /// others are still read by open(). Errors: bad_option (no such entry), storage_failed.
   [[nodiscard]] Status forget(LogIndex index);
 
  private:

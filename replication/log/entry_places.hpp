@@ -62,12 +62,13 @@ class EntryPlaces {
         break;
     }
   }
-  /// The log begins with `index`: what was before it is not known.
+  /// The log begins with `index`: earlier entries are unknown.
   void begin(LogIndex index) noexcept {
     places_.clear();
     first_ = index;
   }
-  /// Entries up to `index`, which is there. Returns where the first that is left is; none: none is.
+  /// Forgets entries up to `index`, which is there. Returns the offset of the first remaining
+  /// entry; none: there is none.
   std::optional<storage::LogOffset> forget(LogIndex index) {
     SEMEL_ASSERT_SLOW(find(index) != nullptr);
     term_before_ = term_of(index);

@@ -1,11 +1,10 @@
-// What the records of an entry log say. Little-endian; the record around it, with its checksum, is
-// storage/log/log_record.hpp.
+// The content of the records of an entry log. Little-endian; the record around it, with its
+// checksum, is storage/log/log_record.hpp.
 //
-//   begin    u8 1 | u64 offset at which the segment before ends: what is behind it is void
+//   begin    u8 1 | u64 offset at which the segment before ends: all bytes behind it are void
 //   entry    u8 2 | u8 type | u64 index | u64 term | u64 synced | data
 //   truncate u8 3 | u64 first index that is void | u64 synced
-//   restart  u8 4 | u64 index | u64 term | u64 synced: entries begin behind this, all others are
-//   void
+//   restart  u8 4 | u64 index | u64 term | u64 synced: entries begin behind it, others are void
 //
 // An entry whose index is there already replaces it and all behind it. `synced`: everything before
 // that offset was on the disk when this was written.

@@ -26,7 +26,7 @@ class LogSegments {
       : directory_(std::move(directory)), segment_bytes_(segment_bytes), log_id_(log_id) {}
 
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
-  /// The number of the segment whose end, or what is before it, is at `end`; 0: none.
+  /// The number of the segment that contains the byte before `end`; 0: none.
   [[nodiscard]] std::uint64_t number_before(storage::LogOffset end) const noexcept {
     return end == 0 ? 0 : (end - 1) / segment_bytes_;
   }

@@ -17,7 +17,7 @@ namespace semel::replication {
 
 class LogWriter {
  public:
-  /// What has reached the disk, or why nothing will any more.
+  /// The newest entry on the disk, or the error after which no entry will reach it.
   struct Written {
     LogIndex last = 0;  ///< of the newest entry
     Term term = 0;      ///< of that entry
@@ -29,7 +29,7 @@ class LogWriter {
 
   /// `pause`: between two tries on a full disk.
   LogWriter(std::unique_ptr<EntryLog> log, Report report, Millis pause = Millis{100});
-  /// What waits is written first, unless the disk is full or has failed.
+  /// Writes all waiting entries first, unless the disk is full or has failed.
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
@@ -42,8 +42,9 @@ class LogWriter {
   /// Entries up to `index` are needed no longer.
   void forget(LogIndex index);
   /// Calls `task` on the writer's thread, when that has written what it is at. Entries that come
-  /// meanwhile wait. It must not throw. A later task takes the place of one that was not called
-  /// yet. It is not called if the writer ends before that because its disk is full or has failed.
+  /// during the call wait. It must not throw. A later task takes the place of one that was not
+  /// called yet. It is not called if the writer ends before that because its disk is full or has
+  /// failed.
   void run_after_write(std::function<void()> task);
 
   // --- from any thread ------------------------------------------------------------------------
@@ -51,7 +52,7 @@ class LogWriter {
   [[nodiscard]] std::size_t bytes_waiting() const;
   /// The disk is full: it is tried again.
   [[nodiscard]] bool is_full() const;
-  /// It has begun with a part of what waits, and has not ended that.
+  /// A write of waiting entries has begun and not ended.
   [[nodiscard]] bool is_writing() const;
   [[nodiscard]] std::uint64_t syncs() const;
   /// Of all that the log has on disk.
@@ -77,7 +78,7 @@ class LogWriter {
   /// False: the writer ends.
   [[nodiscard]] bool write(std::vector<Job>& jobs);
   [[nodiscard]] Status carry_out(const Job& job);
-  /// Tries again while the disk is full. False: the writer ends meanwhile.
+  /// Tries again while the disk is full. False: the writer is ending.
   [[nodiscard]] bool wait_for_space();
 
   std::unique_ptr<EntryLog> log_;

@@ -145,7 +145,7 @@ std::optional<SnapshotFront> read_front(Bytes bytes, std::uint32_t format) {
   return front;
 }
 
-/// What is read of a file, from its begin to its end.
+/// Reads a file from its begin to its end.
 class Reader {
  public:
   explicit Reader(const std::string& path)

@@ -45,8 +45,8 @@ class TailFile {
   [[nodiscard]] static Result<std::unique_ptr<TailFile>> open(storage::Disk& disk,
                                                               const std::string& directory,
                                                               std::uint64_t log_id);
-  /// The log is on the disk up to there. `is_named`: the file says so after a power cut as well,
-  /// when this returns. Errors: storage_failed (only if `is_named`).
+  /// The log is on the disk up to `to`. `is_named`: the file is synced too when this returns, and
+  /// names `to` also after a power cut. Errors: storage_failed (only if `is_named`).
   [[nodiscard]] Status synced(storage::LogOffset to, bool is_named);
 
  private:

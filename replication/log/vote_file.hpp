@@ -15,7 +15,7 @@ struct VoteContent {
   std::uint64_t cluster_id = 0;
   std::uint64_t node_id = 0;
   std::uint64_t term = 0;
-  std::uint64_t voted_for = 0;  // 0: nobody in this term
+  std::uint64_t voted_for = 0;  // 0: no vote in this term
   std::uint64_t digest = 0;     // of the bytes before it
 
   [[nodiscard]] std::uint64_t right_digest() const noexcept {

@@ -11,10 +11,10 @@ namespace semel::replication {
 /// Of one file, written from its begin to its end by one thread.
 class WriteBehind {
  public:
-  /// `waits`: until the disk has what is two steps back: for threads that nobody waits for.
+  /// `waits`: grew() waits until the disk has the bytes of two steps ago: for background threads.
   explicit WriteBehind(bool waits) noexcept : waits_(waits) {}
 
-  /// `size`: of the file now. What fails is left to the sync at the end.
+  /// `size`: of the file now. Errors are left to the sync at the end.
   void grew(int descriptor, std::uint64_t size) noexcept {
     if (size < begun_ + step) return;
     const auto count = static_cast<off64_t>(size - begun_);

@@ -1,8 +1,8 @@
 // The calls of a replica's engine, carried out by its group (engine/logged/call_log.hpp): commands
 // are proposed, and where this node does not lead, handed over to the leader.
 //
-// A thread of its own runs what must not hold up the one that applies entries: callbacks of those
-// who wait, and the timers of waits.
+// A thread of its own runs callbacks of waiters and the timers of waits, so that they do not hold
+// up the thread that applies entries.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class GroupCalls final : public engine::CallLog {
 
   /// Errors: no_thread.
   [[nodiscard]] Status start();
-  /// What was given to run() has run when this returns. After the replica's stop.
+  /// All tasks given to run() have run when this returns. Call after the replica's stop.
   void stop();
 
   [[nodiscard]] Result<Answer> decide(const Command& command, engine::Repeat repeat) override;
@@ -43,8 +43,8 @@ class GroupCalls final : public engine::CallLog {
   }
 
  private:
-  /// What the own thread is to call. Its place is made before it is known that it will be called:
-  /// where memory ends meanwhile, nobody waits in vain.
+  /// A call for the own thread. Its place in the list is allocated before the wait begins, so that
+  /// a later lack of memory cannot lose the call.
   struct Task {
     std::function<void(Result<Answer>)> then;
     Result<Answer> answer = Error{ErrorCode::outcome_unknown, {}};

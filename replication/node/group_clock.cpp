@@ -12,13 +12,12 @@ namespace {
 
 /// A leader's time may be slower or faster than CLOCK_BOOTTIME by one in so many.
 constexpr std::int64_t slew = 1'000;
-/// Of what has come from one leader, the message counts that was under way for the shortest time.
-/// After so long it counts no longer: clocks differ in speed, and the leader follows its wall
-/// clock.
+/// Of one leader's messages, the one that was under way for the shortest time counts, for this
+/// long: clocks differ in speed, and the leader follows its wall clock.
 constexpr std::int64_t window_ms = 1'000;
 constexpr std::int64_t unix_ms_max = std::int64_t{1} << 53;
-/// What a node repeats it repeats by a time that is known to a second (skew_margin). Half of it is
-/// for what becomes of both clocks until the leader says the time anew.
+/// A node answers repeats by a time that is known to a second (skew_margin). Half of it is for the
+/// drift of both clocks until the leader's next message.
 constexpr std::int64_t close_ms = 500;
 constexpr std::int64_t keep_every_ms = 10'000;
 constexpr std::int64_t keep_at_most_every_ms = 1'000;
@@ -80,7 +79,7 @@ void GroupClock::follow(std::int64_t leader_ms, std::int64_t boot_ms, Term term)
     know(counts ? offset : std::max(std::min(offset, offset_), offset_ - close_ms), boot_ms, term);
   } else if (term == term_ && led_term_ != term) {
     const std::int64_t passed = boot_ms - window_at_;
-    // What was best in the window before this one counts as well.
+    // The best of the previous window counts as well.
     const std::int64_t before = passed >= 2 * window_ms ? offset : window_;
     const bool is_next = passed >= window_ms;
     window_ = is_next ? offset : std::max(window_, offset);
@@ -160,12 +159,12 @@ void GroupClock::lead(Term term, std::size_t voters) noexcept {
       best = each;
     }
   }
-  // What is known of a term before the newest entry's may be ahead of what that was granted by.
+  // A time of a term before the newest entry's may be ahead of the time by which that entry's
+  // leases were granted.
   const std::int64_t settled = best          ? best->offset
                                : anyone_knew ? newest_ - newest_boot_
                                              : majority_of_guesses(voters);
-  // The first time it takes the place of what was guessed. Afterwards it has given times to
-  // entries.
+  // The first time it replaces the guess. Afterwards it has given times to entries.
   offset_ = is_first ? settled : std::max(offset_, settled);
   is_guess_ = !best && !anyone_knew;
   is_known_ = true;
@@ -196,7 +195,7 @@ std::optional<TimeContent> GroupClock::to_keep(std::int64_t boot_ms,
   content.offset = offset_;
   content.term = term_;
   content.behind = std::clamp<std::int64_t>(unix_ms, 0, unix_ms_max) - at(boot_ms);
-  // Of a new term at once: what is kept of an older one than the newest entry's is of no use.
+  // At once for a new term: a kept time of a term before the newest entry's is of no use.
   if (kept_ && kept_->term == term_) {
     const bool is_other = std::abs(offset_ - kept_->offset) >= 2 ||
                           std::abs(content.behind - kept_->behind) >= behind_step_ms;

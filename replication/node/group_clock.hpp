@@ -1,20 +1,19 @@
-// The time that a leader gives its entries, and what every node knows of it.
+// The time that a leader gives its entries, and every node's knowledge of it.
 //
 // It goes on from the newest entry by a clock that no one sets (CLOCK_BOOTTIME), and follows the
 // wall clock slowly. So neither a step of the wall clock nor a new leader whose wall clock is wrong
-// lets records end at once. How far it is from CLOCK_BOOTTIME is known to who has followed a leader
-// since the machine was booted, also in an earlier process (TimeContent). Who does not know it has
-// a wall clock to guess by, less what the group's time was behind it before the boot, and believes
-// it only if a majority of the voters is not earlier: a node that wins an election has been told
-// the time of each that voted for it.
+// lets records end at once. A node knows its offset from CLOCK_BOOTTIME if it has followed a leader
+// since the machine was booted, also in an earlier process (TimeContent). Another node guesses by
+// its wall clock, less what the group's time was behind it before the boot, and believes it only if
+// a majority of the voters is not earlier: a node that wins an election has been told the time of
+// each that voted for it.
 //
 // The time that a leader has granted leases by must not be earlier than the time of any leader
 // after it, or these end early. What a node knows of the time is therefore of a term: a message of
 // that term's leader said what time it was, and came later than it was sent. So it is never ahead
-// of that leader, nor, since each leader takes over what is known of the newest term, of any before
-// it. What is known of a newer term takes the place of what is known of an older one, also where
-// it is less (docs/decisions/0071-time-over-leaders.md).
-// Belongs to one thread.
+// of that leader, nor, since each leader takes over the time of the newest term, of any before it.
+// The time of a newer term replaces that of an older one, also where it is less
+// (docs/decisions/0071-time-over-leaders.md). Belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -63,15 +62,15 @@ class GroupClock {
   /// The leader of this `term`, another node, has said that it is this time, or has given it to an
   /// entry. An older term than is known says nothing.
   void follow(std::int64_t leader_ms, std::int64_t boot_ms, Term term) noexcept;
-  /// What follow() was called with was sent after `asked_boot_ms`, so it was not earlier than that
-  /// for the leader. Says how well this node knows the time.
+  /// The message of the last follow() was sent after `asked_boot_ms`: this bounds the error of this
+  /// node's time.
   void bound(std::int64_t leader_ms, std::int64_t asked_boot_ms, Term term) noexcept;
   /// Whether this node is at most half a second behind the newest leader that it knows of.
   [[nodiscard]] bool is_close() const noexcept;
   /// Before a message goes: what it has for hear(). `leads`: in the message's term.
   void tell(RaftMessage& message, bool leads, std::int64_t boot_ms) const noexcept;
-  /// Before the core takes a message, in this `term`: whoever has the entries that come with it,
-  /// and leads by them, knows by what time they were granted. std::bad_alloc.
+  /// Before the core takes a message, in this `term`: a node that has its entries, and leads by
+  /// them, then also has the time by which their leases were granted. std::bad_alloc.
   void hear(const RaftMessage& message, Term term, std::int64_t boot_ms);
   /// What a voter thinks, which has just voted for this node. Others than plausible times are
   /// ignored. std::bad_alloc.
@@ -95,8 +94,8 @@ class GroupClock {
   [[nodiscard]] TimeEstimate estimate(std::int64_t boot_ms) const noexcept {
     return {at(boot_ms), is_known_, is_known_ ? term_ : 0};
   }
-  /// For the disk, if it is known, and differs from what is there by a few milliseconds or ten
-  /// seconds.
+  /// For the disk, if it is known, and is a few milliseconds off the kept one, or ten seconds
+  /// newer.
   [[nodiscard]] std::optional<TimeContent> to_keep(std::int64_t boot_ms,
                                                    std::int64_t unix_ms) noexcept;
 
@@ -124,7 +123,7 @@ class GroupClock {
   Term term_ = 0;         // of the leader that offset_ is of, if is_known_
   Term newest_term_ = 0;  // of the entries
   Term led_term_ = 0;     // of the newest lead()
-  Term needed_term_ = 0;  // of what may be led by: that of the entries before lead()
+  Term needed_term_ = 0;  // oldest term of a usable time: that of the entries before lead()
   bool is_known_ = false;
   bool is_guess_ = false;              // of lead(), by wall clocks
   bool has_news_ = false;              // heard() since lead()

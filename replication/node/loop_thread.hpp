@@ -1,4 +1,4 @@
-// The one thread of a replica: what runs on it, when it ticks, and what follows when memory ends.
+// The one thread of a replica: its tasks, its ticks, and its end when memory runs out.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class LoopThread {
   void stop_ticking() noexcept;
   /// Ends the thread when it has run `last`, if it was started. From another thread.
   void join(const std::function<void()>& last);
-  /// After join(): lets go what was posted and has not run.
+  /// Call after join(): destroys posted tasks that have not run.
   void drain();
 
   /// Runs a part of this thread's work, on it.

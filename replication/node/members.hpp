@@ -1,5 +1,5 @@
-// Who is in the group, as one of its nodes sees it: whom it connects to, which logs they have, what
-// they know, and how far behind this node is.
+// The members of the group, as one of its nodes sees them: its connections to them, their logs and
+// levels of features, and how far behind this node is.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class Members {
   void judge_logs();
 
   const Parts parts_;
-  std::map<NodeId, std::string> met_;  // who has connected, is no member, and listens there
+  std::map<NodeId, std::string> met_;  // addresses of nodes that have connected and are not members
   bool has_changed_ = true;
   LogIndex leader_commit_ = 0;
   MemberLogs logs_;

@@ -11,8 +11,8 @@
 
 namespace semel::replication {
 
-/// On top of what the operator gives: for what was admitted while there was room, and is not
-/// applied yet.
+/// On top of the operator's limit: for commands that were admitted while there was memory and are
+/// not applied yet.
 inline constexpr std::size_t memory_reserve = std::size_t{256} << 20;
 
 /// Thread-safe.
@@ -29,7 +29,7 @@ class MemoryGate {
     if (looked_.load(std::memory_order_relaxed) + every_ms < now) {
       looked_.store(now, std::memory_order_relaxed);  // mo: relaxed: as above
       const Stats stats = engine_.stats();
-      // What is free again is in lists for the next one; but it may lie where that does not fit.
+      // Freed memory is in lists for reuse; but the next record may not fit there.
       const std::uint64_t held =
           stats.bytes_records + stats.bytes_table + stats.bytes_wheel + besides;
       const bool full = held + memory_reserve > stats.bytes_limit ||

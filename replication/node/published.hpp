@@ -63,7 +63,7 @@ class PublishedStatus {
   std::atomic<bool> leads_{false};
 };
 
-/// The group's time: the time of the newest entry, and what has passed since. Set by the loop's
+/// The group's time: the time of the newest entry plus the time passed since. Set by the loop's
 /// thread, read by any.
 class PublishedTime final : public engine::GroupTime {
  public:

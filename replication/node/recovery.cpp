@@ -80,7 +80,7 @@ Result<VoteContent> read_vote(const std::string& directory) {
   }
 }
 
-/// Refuses what is not the directory of a node of a group, before anything is locked or read.
+/// Refuses a directory that is not of a node of a group, before anything is locked or read.
 Status check_kind(const std::string& directory) {
   if (!exists(directory)) {
     return Error{ErrorCode::bad_option, directory + ": there is no such directory"};
@@ -171,7 +171,7 @@ Status choose_address(RecoveryFacts& facts, const RecoveryOptions& options) {
                                           "needed"};
 }
 
-/// What is missing of a recovery that was cut off.
+/// The steps that an interrupted recovery still needs.
 Result<Old> read_begun(const RecoveryOptions& options) {
   Old old;
   const std::string whole = whole_of(options.directory);
@@ -292,8 +292,8 @@ Status install(const RecoveryOptions& options, DirectoryLock& lock) {
     SEMEL_TRY(old, find_snapshots(directory));
     if (old.newest) old.others.push_back(*old.newest);
     for (const std::string& name : old.others) SEMEL_CHECK(disk.remove(directory + "/" + name));
-    // It names what is removed now. The new one comes behind the log, and without it the log is
-    // whole as well.
+    // It names segments that are removed now. The new one is moved after the log; the log is
+    // complete without it.
     SEMEL_CHECK(disk.remove(directory + "/" + TailFile::name));
     SEMEL_CHECK(remove_tree(disk, directory + "/log"));
     SEMEL_CHECK(disk.rename(whole + "/log", directory + "/log"));
@@ -331,7 +331,7 @@ Result<RecoveryFacts> recover_single(const RecoveryOptions& options) {
     storage::Disk& disk = disk_of(options);
     const std::string stage = stage_of(options.directory);
     if (const Status written = write_stage(old, options); !written) {
-      // What cannot be removed either has no effect, and the next call removes it.
+      // Leftovers have no effect, and the next call removes them.
       static_cast<void>(remove_tree(disk, stage));
       return written.error();
     }

@@ -1,8 +1,8 @@
 // A group whose majority is lost goes on from the directory of one node that is left: under a new
 // cluster id, with that node as the only member. Nodes of the old group cannot take part any more.
 //
-// All that the node has is kept, also what was perhaps never committed. What only the others had is
-// lost, and the numbers of their entries, which are fences, are given out again.
+// All data of the node is kept, also entries that were perhaps never committed. Data that only the
+// others had is lost, and the numbers of their entries, which are fences, are given out again.
 //
 //   DIR/recovery/    the new state while it is written: without effect
 //   DIR/recovered/   the same when it is whole, and is being moved to its places: the directory is
@@ -40,11 +40,11 @@ struct RecoveryFacts {
   bool is_begun = false;  ///< an earlier call was cut off: only the end is missing
 };
 
-/// What a call of recover_single() would begin with. Changes nothing. Errors: bad_option (says what
-/// is wrong), storage_in_use, storage_failed, storage_damaged, storage_newer.
+/// The state from which recover_single() would begin. Changes nothing. Errors: bad_option (names
+/// the fault), storage_in_use, storage_failed, storage_damaged, storage_newer.
 [[nodiscard]] Result<RecoveryFacts> look_before_recovery(const RecoveryOptions& options);
 
-/// Does it. After an error the directory is as it was, or a further call ends what was begun, and
+/// Does it. After an error the directory is as it was, or a further call finishes the recovery, and
 /// no node starts with it before. Errors: as above.
 [[nodiscard]] Result<RecoveryFacts> recover_single(const RecoveryOptions& options);
 

@@ -1,7 +1,7 @@
 // A node of a group: an engine whose changes are decided by the group's log.
 //
 //   callers --- proposals --> loop (one thread): consensus, transport, state machine
-//                              |  entries           ^ what has reached the disk
+//                              | entries ^ entries on the disk
 //                              v                    |
 //                             log writer (one thread)
 //
@@ -24,8 +24,8 @@ class ReplicaLoop;
 
 class Replica {
  public:
-  /// Reads what is on the disk. Errors: bad_option, storage_in_use, storage_failed,
-  /// storage_damaged, memory_full, those of Engine::open.
+  /// Reads the directory. Errors: bad_option, storage_in_use, storage_failed, storage_damaged,
+  /// memory_full, those of Engine::open.
   [[nodiscard]] static Result<std::unique_ptr<Replica>> open(const ReplicaOptions& options);
   /// Ends as stop().
   ~Replica();
@@ -37,8 +37,8 @@ class Replica {
   /// Listens, and takes part in the group. `runner`: of RequestCommand, or null; must outlive this.
   /// Once. Errors: bad_option, storage_in_use (the address), no_thread.
   [[nodiscard]] Status start(RequestRunner* runner = nullptr);
-  /// What has been proposed is answered: outcome_unknown. What was written is synced. After it,
-  /// every call ends with `closing`.
+  /// Commands under way are answered: outcome_unknown. Written entries are synced. After it, every
+  /// call ends with `closing`.
   void stop();
 
   // --- from any thread ------------------------------------------------------------------------
@@ -65,11 +65,10 @@ class Replica {
   /// A hint, without a lock: whether it leads, as it saw last.
   [[nodiscard]] bool is_leader() const noexcept;
   [[nodiscard]] std::uint16_t port() const noexcept;
-  /// Memory that the engine does not count: answers that are kept for those who may ask again, and
-  /// libraries of functions.
+  /// Memory that the engine does not count: answers kept for repeats, and libraries of functions.
   [[nodiscard]] std::size_t bytes_besides() const noexcept;
-  /// Of sessions that this node opens. What an earlier life of it has opened is closed when this
-  /// one reaches a leader.
+  /// Of sessions that this node opens. Sessions of an earlier life are closed when this one reaches
+  /// a leader.
   [[nodiscard]] const engine::SessionOwner& session_owner() const noexcept;
 
   // --- for operators; they block until it is proposed -------------------------------------------

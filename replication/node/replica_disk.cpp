@@ -65,7 +65,7 @@ Status open_identity(const ReplicaOptions& options, storage::Disk& disk, Replica
   return Done{};
 }
 
-/// Whether nobody waits for this node: it has no vote.
+/// Whether the group commits without this node: it has no vote.
 bool is_joining(NodeId self, const Configuration& members) {
   return std::none_of(members.begin(), members.end(), [&](const Member& each) {
     return each.id == self && each.role == MemberRole::voter;
@@ -165,7 +165,7 @@ Result<ReplicaDisk> open_disk(const ReplicaOptions& options, storage::Disk& disk
   found.time = KeptTime::open(options.directory, options.cluster_id, disk);
   SEMEL_TRY(state, StateMachine::open(options.engine, options.level));
   found.state = std::move(state);
-  // On a thread of its own: it may yield to others, which the caller's is not to do for good.
+  // On a thread of its own: it lowers its priority, which the caller's thread could not undo.
   std::future<Status> loading;
   try {
     loading = std::async(std::launch::async, [&] { return load_snapshot(options, disk, found); });

@@ -127,7 +127,7 @@ void ReplicaLoop::take_proposal_reply(Proposal proposal, ForwardAnswer content) 
     return;
   }
   Reply done = std::move(proposal.done);
-  proposals_.finish(proposal, Answer{});  // its number: what follows needs no leader
+  proposals_.finish(proposal, Answer{});  // its number: the rest needs no leader
   if (!done) return;
   show_when_applied(
       content.index,
@@ -148,7 +148,7 @@ void ReplicaLoop::ask_waiting_reads() {
   const LogIndex time_index = renew_time();
   if (is_ended_) return;
   const std::uint64_t time_until = now() + static_cast<std::uint64_t>(options_.election.count());
-  // No other node can have answered anything since: what is committed here is all there is.
+  // No other node can have answered anything since: this commit index is the newest.
   if (options_.reads_by_lease && core_->is_leader() && core_->lease_until(now()) > now()) {
     reads_.begin({0, core_->commit(), time_index, time_until});
     return finish_reads();
@@ -169,7 +169,7 @@ bool ReplicaLoop::forward_reads() {
   return true;
 }
 
-/// Between entries the log's time stands still, and what has ended since would still be read.
+/// Between entries the log's time stands still, and records that ended since would still be read.
 /// Without records that end, and right after an entry, nothing is written for a read. The entry
 /// that brings the log's time up for a read; 0: none is needed.
 LogIndex ReplicaLoop::renew_time() {

@@ -148,8 +148,8 @@ void ReplicaLoop::stop() {
   writer_.reset();
 }
 
-/// The replica takes part no longer. What was not proposed was not decided either; of the rest it
-/// is not known.
+/// The replica takes part no longer. Commands that were not proposed were not decided; the outcome
+/// of the others is unknown.
 void ReplicaLoop::end() noexcept {
   if (std::exchange(is_ended_, true)) return;
   calls_.close();
@@ -198,7 +198,7 @@ void ReplicaLoop::report_changes() {
   const bool leads = core_->is_leader();
   const bool has_leader = leads || core_->leader() != 0;
   const Proposals::Figures proposals = proposals_.figures();
-  // A forwarded read does not move what is applied here.
+  // A forwarded read does not advance the applied index.
   const bool waits =
       proposals.entries + proposals.ready + proposals.held + forwards_.proposals() != 0;
   ReplicaReports::Facts facts;
@@ -244,7 +244,7 @@ std::string ReplicaLoop::what_waits() const {
 // --- the loop ---------------------------------------------------------------------------------
 
 /// Not under the queue's mutex: the loop runs at once where a processor is free, and would wait for
-/// it. Meanwhile a tick may take what was submitted, and answer it, and this replica may be ended.
+/// it. In between, a tick may take the call and answer it, and this replica may be ended.
 void ReplicaLoop::post_turn() {
   // Without memory the next tick takes the calls.
   calls_.end_wake(thread_.post([this] { turn(); }));

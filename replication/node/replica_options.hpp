@@ -49,7 +49,7 @@ struct ReplicaOptions {
   std::string directory;         ///< of this node alone
   std::string listen;            ///< host:port for the other nodes
   std::string address{};         ///< by which they reach it; empty: `listen`
-  bool forwards = false;  ///< what is proposed to a node that does not lead goes to the leader
+  bool forwards = false;         ///< a follower forwards proposals to the leader
   /// The leader answers reads while it holds its lease (ConsensusCore::lease_until), without a
   /// round.
   bool reads_by_lease = false;
@@ -59,14 +59,14 @@ struct ReplicaOptions {
   /// An empty directory becomes that of a first member of a new group. Only once: a node that has
   /// lost its disk and founds its group again would vote without what it had acknowledged.
   bool founds = false;
-  std::optional<PeerTls> tls{};  ///< none: plain bytes, for networks that nobody else is in
+  std::optional<PeerTls> tls{};  ///< none: plain bytes, for private networks
   Millis election{500};
   Millis heartbeat{50};
   /// Sent to a node that joins, and of entries that one takes.
   std::uint64_t snapshot_bytes_per_s = std::uint64_t{64} << 20;
   /// A snapshot is taken when the log has grown by so much, and by as much as the last snapshot.
   std::uint64_t snapshot_every_bytes = std::uint64_t{64} << 20;
-  /// Of the log, kept behind a snapshot for those who were away for a short time.
+  /// Of the log, kept behind a snapshot for nodes that were away for a short time.
   std::uint64_t trailing_bytes = std::uint64_t{64} << 20;
   std::size_t segment_bytes = std::size_t{16} << 20;
   std::size_t proposals_bytes_max = std::size_t{64} << 20;     ///< that wait to be proposed

@@ -31,7 +31,8 @@ class ReplicaReports {
   explicit ReplicaReports(const To& to) noexcept : to_(to) {}
 
   void say(ReplicaEvent::What what, Term term, const std::string& text) const noexcept;
-  /// Says what has begun or ended since the last time. `what_waits`: called for a stall.
+  /// Reports conditions that have begun or ended since the last call. `what_waits`: called for a
+  /// stall.
   void look(const Facts& facts, const std::function<std::string()>& what_waits);
   /// A configuration was applied. std::bad_alloc.
   void say_members(Term term, Bytes configuration);

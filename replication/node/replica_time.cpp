@@ -70,8 +70,8 @@ void ReplicaLoop::show_fresh() noexcept {
   group_time_.set_current_until(is_current ? static_cast<std::int64_t>(at + answer_patience()) : 0);
 }
 
-/// With more to come, the next append says it. Otherwise those who wait at a follower, and those
-/// who read there, would see what was decided up to a heartbeat later.
+/// While entries are under way, the next append has the commit index. Otherwise waiters and readers
+/// at a follower would see decided entries up to a heartbeat later.
 void ReplicaLoop::tell_idle() {
   if (is_ended_ || !core_->is_leader() || proposals_.figures().newest_entry != 0) return;
   if (told_ == core_->commit()) return;

@@ -41,7 +41,7 @@ class SnapshotSchedule {
   }
   /// It is tried again, later than after failed().
   void no_thread() noexcept { cut_bytes_ = log_bytes_ = 0; }
-  /// Of the log at least what had been applied at begin() is in it.
+  /// It has at least the entries that were applied at begin().
   void taken(LogIndex index, std::uint64_t bytes) noexcept {
     check_invariants();
     newest_ = index;

@@ -12,7 +12,7 @@ class StallWatch {
   enum class Turn : std::uint8_t { none, begins, ends };
 
   /// `has_work` now; `progress` is another number whenever it has got on. begins: it has not got on
-  /// for `patience_ms`. ends: it has since, or has nothing to do any more. Each is said once.
+  /// for `patience_ms`. ends: it has since, or has nothing to do any more. Each is returned once.
   [[nodiscard]] Turn look(std::uint64_t now, bool has_work, std::uint64_t progress,
                           std::uint64_t patience_ms) noexcept {
     const bool is_on = !has_work || progress != progress_ || !had_work_;

@@ -16,7 +16,7 @@
 
 namespace semel::replication {
 
-/// Thread-safe. What has "loop" in its comment is for the loop's thread alone.
+/// Thread-safe. Functions with "loop" in their comments are for the loop's thread alone.
 class CallQueue {
  public:
   enum class Pushed : std::uint8_t {

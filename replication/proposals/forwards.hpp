@@ -48,7 +48,7 @@ class Forwards {
   /// Those whose leader is alive but silent past the deadline: `patience`, or, where a proposal can
   /// be asked again, a sixth of it, doubled each time: it may have too much to do.
   [[nodiscard]] std::vector<Pending> take_late(std::uint64_t now, std::uint64_t patience);
-  /// What is left, at the end of the replica. Takes no memory.
+  /// All pending calls, at the end of the replica. Takes no memory.
   [[nodiscard]] std::map<std::uint64_t, Pending> take_all() noexcept {
     reads_ = 0;
     return std::exchange(all_, {});
@@ -77,7 +77,7 @@ class AppliedWaits {
   /// Answers it now if `index` is applied, and otherwise when it is, or not_leader after `until`: a
   /// node that is cut off right after the leader's answer must not wait for ever.
   void add(LogIndex index, LogIndex applied, Wait wait);
-  /// Answers what waits for entries up to `applied`. Takes no memory.
+  /// Answers the calls that wait for entries up to `applied`. Takes no memory.
   void run(LogIndex applied) noexcept;
   void give_up(std::uint64_t now);
 

@@ -40,7 +40,8 @@ class Numbers {
     }
     return proposal.origin;
   }
-  /// Nobody waits for its answer under this number any more: the next command tells the log so.
+  /// No caller waits for its answer under this number any more: the next command tells the
+  /// replicated log.
   void take_back(Proposal& proposal) {
     if (!proposal.has_number()) return;
     sequences_.end(proposal.origin.sequence);

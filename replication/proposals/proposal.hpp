@@ -13,17 +13,17 @@ namespace semel::replication {
 
 /// Who gives a command the number by which the log carries it out once.
 enum class Numbering : std::uint8_t {
-  none,     ///< nobody: the log carries it out as often as it is proposed
-  awaited,  ///< this node, which has none free yet
-  given,    ///< this node, which has
-  by_peer,  ///< the node that has forwarded it, and that asks the next leader itself
+  none,     ///< no number: the group carries it out as often as it is proposed
+  awaited,  ///< this node will number it
+  given,    ///< this node has numbered it
+  by_peer,  ///< numbered by the node that has forwarded it, which asks the next leader itself
 };
 
 /// Times are milliseconds of the loop's clock.
 ///
 ///   numbering | origin.sequence | who forwards it           | may be open and wait again
 ///   none      | 0               | this node                 | if it repeats
-///   awaited   | 0               | nobody, before its number | if it repeats
+///   awaited   | 0               | none, before its number   | if it repeats
 ///   given     | not 0           | this node                 | yes
 ///   by_peer   | of the peer     | its peer has              | no
 ///

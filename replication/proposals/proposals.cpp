@@ -10,8 +10,8 @@
 namespace semel::replication {
 namespace {
 
-/// Entries of this leader that are under way at once. While they are, what comes is gathered into
-/// the next one, so that one sync of each node is for all of it.
+/// Entries of this leader that are under way at once. Later commands are gathered into the next
+/// entry, so that one sync of each node is for all of them.
 constexpr std::size_t entries_max = 4;
 /// From this many commands under way on, the next entry begins when these are applied, or when it
 /// is full: each costs every node a sync and some ten switches between threads, whatever its size.
@@ -222,7 +222,7 @@ void Proposals::not_applied(Proposal proposal, NotApplied::Why why, std::uint64_
       break;
   }
   // This node was no member for a while, or another process has its number. It begins again, under
-  // a new number, by which nothing is known of what was under way.
+  // a new number, by which the group knows nothing of the commands under way.
   if (proposal.origin.life == numbers_.life() && numbers_.has_life()) {
     numbers_.lose();
     begin_life(now);

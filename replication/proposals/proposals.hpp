@@ -75,7 +75,7 @@ class Proposals {
   [[nodiscard]] bool end_entry(LogIndex index, const Status& taken, std::uint64_t now);
   /// The entry at `index` was applied, whoever proposed it, with these answers.
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers, std::uint64_t now);
-  /// This node leads no longer: another leader may decide what is in entries.
+  /// This node leads no longer: another leader may decide commands in entries.
   void lose_entries(std::uint64_t now);
 
   // --- to the leader --------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class Proposals {
   /// The log has it, and has not carried it out. Of one with a number.
   void not_applied(Proposal proposal, NotApplied::Why why, std::uint64_t now);
   void finish(Proposal& proposal, Result<Answer> answer);
-  /// Ends all of them: what was in an entry with outcome_unknown, the rest with closing. Nothing is
+  /// Ends all of them: commands in an entry with outcome_unknown, the rest with closing. Nothing is
   /// added afterwards. Takes no memory.
   void close() noexcept;
 

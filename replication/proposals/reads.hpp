@@ -20,12 +20,13 @@ class Reads {
   struct Round {
     std::uint64_t round = 0;  ///< ConsensusCore::read(); 0: a lease has confirmed it
     LogIndex index = 0;
-    LogIndex time_index = 0;       ///< what has ended by the group's time has, with this entry
-    std::uint64_t time_until = 0;  ///< without it from then on
+    LogIndex time_index = 0;       ///< with this entry applied, records ended by the group's time
+                                   ///< are gone
+    std::uint64_t time_until = 0;  ///< from then on the round ends without that entry
   };
 
   void add(Reader reader) { waiting_.push_back(std::move(reader)); }
-  /// A question is to be asked. While one is under way the next is for all who come meanwhile.
+  /// A round is to begin. Reads that arrive while one is under way share the next.
   [[nodiscard]] bool must_ask() const noexcept { return !waiting_.empty() && !round_; }
   void begin(const Round& round) {
     SEMEL_ASSERT(must_ask());

@@ -19,7 +19,7 @@ class Sequences {
     waits_.push_back(true);
     return lowest_ + waits_.size() - 1;
   }
-  /// Nobody waits for it any longer. Once.
+  /// No caller waits for it any longer. Once.
   void end(std::uint64_t sequence) {
     SEMEL_ASSERT(sequence >= lowest_ && sequence - lowest_ < waits_.size());
     SEMEL_ASSERT(waits_[sequence - lowest_]);

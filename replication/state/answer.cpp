@@ -182,7 +182,7 @@ void whole(Fields& fields, Answer& answer, bool is_outermost) {
   auto place = static_cast<std::uint8_t>(answer.what.index());
   fields.small(place, answers_place);
   if constexpr (std::is_same_v<Fields, FieldReader>) {
-    // Sections are not within sections: what is deeper is damage.
+    // Sections are not nested: a deeper one is damage.
     if (place == answers_place && !is_outermost) fields.fail();
     if (!fields.is_good()) return;
     make(fields, answer, place);

@@ -88,7 +88,7 @@ void AnswerTable::forget_below(Life& life, std::uint64_t lowest) {
   if (life.base == life.end && life.ring.size() > ring_kept) life.ring = {};
 }
 
-/// Ahead of what is decided, and within the window.
+/// `sequence` is ahead of the decided ones, and within the window.
 void AnswerTable::make_room(Life& life, std::uint64_t sequence) {
   const std::uint64_t wanted = sequence - life.base + 1;
   if (wanted <= life.ring.size()) return;

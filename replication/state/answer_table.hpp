@@ -1,9 +1,9 @@
-// What the nodes of a group were answered, as far as they may ask again: a part of the replicated
-// state. A command that comes a second time, because its leader ended before it answered, gets the
-// answer of the first time, and nothing is changed.
+// Answers to the nodes of a group, as long as these may ask again: a part of the replicated state.
+// A command that comes a second time, because its leader ended before it answered, gets the answer
+// of the first time, and nothing is changed.
 //
 //   per node: one life | base .. the newest sequence that was decided
-//                        '- below it nobody waits: forgotten, and refused if it comes
+//                        '- no caller waits below it: forgotten, and refused if it comes
 //
 // A life of a node begins with the entry that ends its former ones (SessionCommand::close_former).
 // The log numbers it by the index of that entry, so that numbers do not repeat. Commands of other
@@ -31,7 +31,7 @@ class FieldReader;
 
 /// Sequences of one life between the lowest that it waits for and the newest.
 inline constexpr std::size_t answers_window = 32'768;
-/// A longer answer is not kept: who asks again is told that the command was decided, not how.
+/// A longer answer is not kept: a repeat learns that the command was decided, not its answer.
 inline constexpr std::size_t kept_answer_bytes_max = std::size_t{64} << 10;
 /// Of all kept answers of a life.
 inline constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;
@@ -42,7 +42,7 @@ inline constexpr std::size_t lives_max = 24;
 class AnswerTable {
  public:
   /// A life of a node begins, or is asked for again: its number. The former one is forgotten.
-  /// `index`: of the entry that says so. `node`: from 1.
+  /// `index`: of the entry that opens it. `node`: from 1.
   std::uint64_t open(std::uint64_t node, std::uint64_t life, LogIndex index);
   /// Forgets all other nodes.
   void keep(std::span<const std::uint64_t> nodes);

@@ -130,8 +130,8 @@ class Apply {
     return {failed(ErrorCode::bad_encoding)};
   }
 
-  /// How many records a flush ended is not answered: what had ended before and was not swept yet
-  /// counts on some replicas.
+  /// The answer has no count of flushed records: some replicas would count records that had ended
+  /// before and were not swept yet.
   Answer operator()(const DatabaseCommand& command) const {
     const auto done = [](std::uint64_t) { return PlainAnswer{}; };
     switch (command.what) {

@@ -1,5 +1,5 @@
-// Commands as bytes. A command is its place in the variant, then its fields; what is not there is
-// left out behind a flag. A change here is a new format of entries (entry.hpp).
+// Commands as bytes. A command is its place in the variant, then its fields; a flag precedes an
+// optional field, which may be absent. A change here is a new format of entries (entry.hpp).
 #include "replication/state/command.hpp"
 
 #include <algorithm>

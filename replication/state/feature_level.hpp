@@ -2,12 +2,12 @@
 // one, the lower ones as the releases before it did: an entry means the same to all of them.
 //
 //   level  since   what it adds
-//       1  0.2.0   all but what follows
+//       1  0.2.0 everything but the rows below
 //       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2
 //       3  0.2.0   memos of steps, in the records of claims: MemoCommand; other decisions of the
 //                  same commands (docs/decisions/0060): a claim is no value; closed sessions, and
 //                  two payloads of one key in claim_all, are refused; a release keeps the attempts
-//                  before it; changed terms apply to what is held
+//                  before it; changed terms apply to held claims
 //       4  0.2.0   between nodes: the leader's time in its appends, terms of times in votes
 //                  (docs/decisions/0071), identities of logs among the members (0072)
 //
@@ -15,7 +15,7 @@
 // taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.
 //
 // Builds before release 0.2.0 had memos at level 2, as hashes beside the claims. A replica that
-// meets such a command, below level 3, stops and says so: it would have another state.
+// meets such a command, below level 3, stops with an error: it would have another state.
 #pragma once
 
 #include <cstdint>

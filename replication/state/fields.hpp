@@ -137,7 +137,7 @@ class FieldReader {
     long double found = 0;
     const char* const last = text.data() + text.size();
     const auto end = std::from_chars(text.data(), last, found, std::chars_format::hex);
-    // A second sign, and what is out of range here, is not what was written.
+    // The writer writes neither a second sign nor a number that is out of range here.
     if (end.ec != std::errc{} || end.ptr != last || text.starts_with('-')) return fail();
     value = is_negative ? -found : found;
   }
@@ -173,7 +173,7 @@ class FieldReader {
   bool is_good_ = true;
 };
 
-// --- what both directions share: Fields is a FieldWriter or a FieldReader ------------------------
+// --- shared by both directions: Fields is a FieldWriter or a FieldReader ------------------------
 
 template <class Fields, class Choice>
 void choice(Fields& fields, Choice& value, Choice last) {
@@ -189,7 +189,7 @@ void millis(Fields& fields, Span& value) {
   value = Millis{number};
 }
 
-/// `put(fields, value)` writes or reads what is there.
+/// `put(fields, value)` writes or reads the value if there is one.
 template <class Fields, class Value, class Put>
 void perhaps(Fields& fields, std::optional<Value>& value, Put&& put) {
   bool is_there = value.has_value();

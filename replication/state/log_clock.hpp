@@ -18,7 +18,6 @@ class LogClock final : public Clock {
   [[nodiscard]] std::int64_t unix_ms() const noexcept override {
     return unix_ms_.load(std::memory_order_relaxed);  // mo: relaxed: a time, not an order
   }
-  /// What is earlier than now() has no effect.
   [[nodiscard]] std::int64_t wall_offset_ms() const noexcept override { return 0; }
   void advance_to(std::int64_t unix_ms) noexcept {
     // mo: relaxed: one thread applies.

@@ -1,5 +1,5 @@
-// Who has proposed a command of the log, and which of its commands it is: so that one that is in
-// the log twice is carried out once (answer_table.hpp).
+// The node that has proposed a command of the replicated log, and its number there: a command that
+// is in the log twice is carried out once (answer_table.hpp).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace semel::replication {
 inline constexpr std::uint64_t sequence_max = std::uint64_t{1} << 62;
 
 struct Origin {
-  std::uint64_t node = 0;      ///< 0: nobody: it is carried out as often as it is in the log
+  std::uint64_t node = 0;      ///< 0: none: it is carried out as often as it is in the log
   std::uint64_t life = 0;      ///< of that node, as the log has numbered it
   std::uint64_t sequence = 0;  ///< among the commands of that life, from 1
   std::uint64_t lowest = 0;    ///< of the sequences that it waits for; at most `sequence`
@@ -34,7 +34,7 @@ void numbers(Fields& fields, Origin& origin) {
   }
 }
 
-/// The same with all of it: 1 byte if it is nobody, some 8 otherwise.
+/// The same with all of it: 1 byte if there is no node, some 8 otherwise.
 template <class Fields>
 void all(Fields& fields, Origin& origin) {
   fields.number(origin.node);

@@ -72,7 +72,7 @@ Status StateMachine::check(LogIndex index, std::int64_t unix_ms) const {
   return Done{};
 }
 
-/// It is never lowered: what was written under it would mean something else.
+/// It is never lowered: entries written under it would have another meaning.
 Answer StateMachine::raise_level(FeatureLevel level) {
   if (level > newest_) return {PlainAnswer{.error = ErrorCode::storage_newer}};
   level_ = std::max(level_, level);

@@ -37,8 +37,7 @@ struct ReplicaState {
 class StateMachine {
  public:
   /// The engine is opened with `options`, whose clock and `replicated` are set here. `newest`: the
-  /// level of features up to which this replica carries out what is decided. Errors: those of
-  /// Engine::open.
+  /// newest level of features that this replica can carry out. Errors: those of Engine::open.
   [[nodiscard]] static Result<std::unique_ptr<StateMachine>> open(
       Options options, FeatureLevel newest = feature_level_newest);
 

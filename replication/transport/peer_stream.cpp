@@ -20,7 +20,8 @@ using asio::use_awaitable;
 
 namespace {
 
-/// More than a usual entry has. What is read ahead is taken in one go, before anything else runs.
+/// More than a usual entry has. All messages read ahead are handled in one go, before anything else
+/// runs.
 constexpr std::size_t read_ahead_bytes = std::size_t{16} << 10;
 
 std::string address_of(const PeerStream::Socket& socket) {
@@ -188,7 +189,7 @@ asio::awaitable<Frame> PeerStream::read(std::size_t bytes_max) {
   if (!stream_.next_layer().is_open()) {
     throw boost::system::system_error{asio::error::operation_aborted};
   }
-  // Who is not known yet costs no more than the longest hello.
+  // A peer that is not known yet costs no more than the longest hello.
   const std::size_t room = std::min(bytes_max, read_ahead_bytes);
   if (ahead_.size() < room) ahead_.resize(room);
   if (held().size() < frame_head_bytes) co_await hold(frame_head_bytes);

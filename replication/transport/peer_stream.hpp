@@ -23,7 +23,7 @@ namespace semel::replication {
 struct PeerTls {
   std::string certificate{};  ///< with the URI semel://CLUSTER/NODE in its subjectAltName
   std::string key{};
-  std::string authorities{};  ///< who may have signed the peers' certificates
+  std::string authorities{};  ///< the accepted signers of the peers' certificates
 };
 
 /// Of new connections; those that are open keep theirs. Errors: bad_option, with the file.
@@ -89,7 +89,7 @@ class PeerStream : public std::enable_shared_from_this<PeerStream> {
   boost::asio::steady_timer deadline_;
   std::uint64_t deadlines_ = 0;  // a timer that has fired is not called back by cancel()
   const std::string address_;
-  // What has come and is not taken yet: [begin_, end_). Small frames are read many at once.
+  // Received bytes that are not taken yet: [begin_, end_). Small frames are read many at once.
   std::string ahead_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

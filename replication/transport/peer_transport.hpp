@@ -38,12 +38,12 @@ class PeerTransport {
   void expect_logs(const std::map<NodeId, LogIdentity>& logs);
   /// Of a peer that has connected; not known: none has, or it does not say.
   [[nodiscard]] LogIdentity log_of(NodeId id) const;
-  /// What cannot be sent is dropped and counted: Raft sends it again.
+  /// A message that cannot be sent is dropped and counted: Raft sends it again.
   void send(const RaftMessage& message);
   /// False: there is no connection.
   bool send(NodeId to, const Frame& frame);
-  /// Fetches a snapshot's file from a peer into `path`, behind what is there already. `done`:
-  /// empty, or why it failed; then a later call goes on. One at a time; another call ends the one
+  /// Fetches a snapshot's file from a peer and appends it to the part already in `path`. `done`:
+  /// empty, or the error; then a later call goes on. One at a time; another call ends the one
   /// before without `done`.
   void fetch(NodeId from, LogIndex index, Term term, const std::string& path,
              std::function<void(const std::string& error)> done);
@@ -54,7 +54,7 @@ class PeerTransport {
   [[nodiscard]] TransportTotals totals() const noexcept;
   /// Connections that peers have opened and that have not said who they are.
   [[nodiscard]] std::size_t half_open() const noexcept;
-  /// Closes everything. What waits on the io_context afterwards does nothing.
+  /// Closes everything. Handlers that still wait on the io_context do nothing.
   void stop();
 
  private:

@@ -435,7 +435,7 @@ TransportInside::Nothing TransportInside::connect_again(std::shared_ptr<Peer> pe
     }
     if (peer->out != nullptr) peer->out->close();
     peer->out = nullptr;
-    // Raft sends again what is missing then.
+    // Raft sends lost messages again.
     peer->stats.dropped += peer->queue.size();
     peer->queue.clear();
     peer->queued = 0;

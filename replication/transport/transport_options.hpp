@@ -1,4 +1,4 @@
-// What a transport is opened with, whom it tells what comes, and what it counts.
+// Options, statistics and the handler of a transport.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct TransportTotals {
   std::uint64_t snapshot_bytes_received = 0;
 };
 
-/// What the node does with what comes. Called on the io_context's thread.
+/// Handles received messages. Called on the io_context's thread.
 class PeerHandler {
  public:
   virtual ~PeerHandler() = default;
@@ -63,11 +63,10 @@ class PeerHandler {
   /// Whether a node may connect. Those that are not known may be new members; they cannot change
   /// anything but by what the log says.
   [[nodiscard]] virtual bool knows(NodeId id) const = 0;
-  /// Of features, that the group uses: who does not know it may not connect.
+  /// The level of features that the group uses: a node that does not know it may not connect.
   [[nodiscard]] virtual FeatureLevel level() const { return feature_level_first; }
-  /// Whether this node fetches what the group had before it came: then entries are taken at
-  /// snapshot_bytes_per_s, so that it does not take the processors and the network of those who
-  /// send them.
+  /// Whether this node is catching up with the group: then it takes entries at
+  /// snapshot_bytes_per_s, to spare the processors and the network of their senders.
   [[nodiscard]] virtual bool is_joining() const { return false; }
   /// It has connected, and says that it listens there.
   virtual void on_peer(NodeId id, const std::string& address) = 0;

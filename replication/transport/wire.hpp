@@ -44,7 +44,7 @@ struct Hello {
 struct Refusal {
   std::string reason;
 };
-/// A command of a client for the leader, and its answer, in the words of those who ask.
+/// A call for the leader and its answer, as bytes whose format the callers define.
 struct Forward {
   std::uint64_t id = 0;
   std::string bytes;
