@@ -10,8 +10,8 @@
  *   .. semel_once(orders, &request, charge, &order, &outcome) ..
  *   semel_engine_close(engine);
  *
- * What each call means is said by the C++ header of the same part (semel/claims.hpp, once.hpp, ..);
- * here is what C adds. Source: docs/c-abi.md
+ * The C++ header of the same part (semel/claims.hpp, once.hpp, ..) describes what each call does;
+ * the comments here add the rules of C. Source: docs/c-abi.md
  *
  * Errors     A function that returns int returns SEMEL_OK or an error of the list below. Unless it
  *            says otherwise nothing was changed then. semel_error_detail() has more.
@@ -20,15 +20,15 @@
  * Outcomes   An expected answer is not an error: it is in the outcome's fields. Where a call has
  *            both, the outcome is filled also if an error is returned.
  * Bytes      are a pointer and a length, any content. They are copied before a call returns. NULL
- *            with length 0 is empty. What is too long is refused before any of it is read: keys and
- *            values as their errors say, labels over 64 bytes, 65536 fields, anything else over
- *            256 GiB. A const char* is a text that ends with a zero byte.
+ *            with length 0 is empty. Bytes that are too long are refused before they are read: keys
+ *            and values as their errors say, labels over 64 bytes, 65536 fields, anything else
+ *            over 256 GiB. A const char* is a text that ends with a zero byte.
  * Answers    Zero is none: an outcome that no call has filled is SEMEL_UNANSWERED.
  * Structs    SEMEL_INIT(s) makes all of it zero but its first member, which is its size. In a
  *            struct that is handed in, zero is the usual value of every field; where zero is a
  *            value as well, a bit of the struct's `given` says that it is meant. Later releases add
  *            fields at the end only; a struct of an earlier release works as before, and one of a
- *            later release as long as what is unknown in it is zero (else SEMEL_BAD_OPTION).
+ *            later release as long as its unknown fields are zero (else SEMEL_BAD_OPTION).
  * Buffers    A semel_buffer in an outcome is owned by the caller: semel_buffer_free() each. A call
  *            frees what an earlier one has left in it, so an outcome can be used again.
  * Threads    An engine and its claims may be used by all threads at once, a lock by one at a time.
@@ -169,7 +169,7 @@ typedef struct semel_options {
   size_t log_bytes;              /* of the storage, an eighth is taken at once; 0: 256 MiB */
   semel_int64 sync_every_ms;     /* of the storage: a power cut takes so much; 0: 1000 */
   int durability;                /* SEMEL_DURABILITY_.. */
-  int background_ms;             /* a thread removes what has ended, this often, 1..1000; 0: 100, or
+  int background_ms;             /* a thread removes ended records, this often, 1..1000; 0: 100, or
                                     none with a manual clock; -1: none, call semel_engine_advance */
   int manual_clock;              /* for tests: time stands still until semel_engine_advance */
   size_t decision_log_bytes;     /* for semel_explain(), a part of memory_bytes; 0: none is kept */
@@ -189,7 +189,7 @@ SEMEL_API int semel_engine_open(const semel_options* options, semel_engine** eng
  * is closed also after an error, which means that changes may be lost after a power cut:
  * SEMEL_OUTCOME_UNKNOWN, SEMEL_REFUSED. */
 SEMEL_API int semel_engine_close(semel_engine* engine);
-/* Moves a manual clock by `ms` (0: not), then removes what has ended and notifies waiters.
+/* Moves a manual clock by `ms` (0: not), then removes ended records and notifies waiters.
  * Only for tests, and for engines without a background thread.
  * Errors: SEMEL_BAD_OPTION (ms < 0, or the clock is not a manual one). */
 SEMEL_API int semel_engine_advance(semel_engine* engine, semel_int64 ms);
@@ -248,7 +248,7 @@ typedef struct semel_set_options {
 typedef struct semel_set_result {
   size_t size;
   semel_buffer previous; /* with `get`; none: there was nothing */
-  semel_uint64 version;  /* of what is there now; 0: nothing */
+  semel_uint64 version;  /* of the value now; 0: nothing */
   int stored;            /* 0: the condition refused it */
 } semel_set_result;
 
@@ -278,12 +278,12 @@ SEMEL_API int semel_ttl(semel_engine* engine, const void* key, size_t key_length
                         semel_int64* remaining_ms);
 
 /* Sets `key` if nothing has changed it since it had `version` (0: there was none). `current` is
- * what is there now, whether stored or not. */
+ * the value now, whether stored or not. */
 SEMEL_API int semel_compare_and_set(semel_engine* engine, const void* key, size_t key_length,
                                     semel_uint64 version, const void* value, size_t value_length,
                                     semel_int64 ttl_ms, int* stored, semel_value* current);
 /* Takes `amount` (1..) from the number at `key` if at least that much is left above `floor`.
- * `left`: what is there now. Errors: SEMEL_NOT_AN_INTEGER. */
+ * `left`: the number now. Errors: SEMEL_NOT_AN_INTEGER. */
 SEMEL_API int semel_decrement_if_at_least(semel_engine* engine, const void* key, size_t key_length,
                                           semel_int64 amount, semel_int64 floor, int* taken,
                                           semel_int64* left);
@@ -524,7 +524,7 @@ typedef struct semel_claim_view {
 SEMEL_API int semel_claim_get(semel_claims* claims, const void* key, size_t key_length,
                               semel_claim_view* view);
 
-/* What was decided about a key. */
+/* The calls about which decisions are kept. */
 enum {
   SEMEL_DECIDED_CLAIM = 0,
   SEMEL_DECIDED_COMPLETE = 1,
@@ -554,7 +554,7 @@ typedef struct semel_decision {
   int seen;         /* SEMEL_STATE_.. */
 } semel_decision;
 
-/* What was lately decided about the key, from old to new, in `decisions`, which has `count` (1..8)
+/* The recent decisions about the key, from old to new, in `decisions`, which has `count` (1..8)
  * items of one size; *found says how many are filled. Errors: those of the key, SEMEL_BAD_OPTION
  * (count; the engine keeps no decisions), SEMEL_MEMORY_FULL, SEMEL_OUTCOME_UNKNOWN (no memory for
  * the answer). */
@@ -595,13 +595,13 @@ enum {
   SEMEL_WORK_FAILED = 2,      /* given back or kept, as the policy says; it has written why */
   SEMEL_WORK_REJECTED = 3,    /* no other try will help: kept whatever the policy says */
   SEMEL_WORK_ABANDONED = 4,   /* nothing is known, as when a function of C++ throws */
-  SEMEL_WORK_UNKNOWN = 5,     /* it does not know its outcome; it has written what is known */
+  SEMEL_WORK_UNKNOWN = 5,     /* it does not know its outcome; it has written the known facts */
   SEMEL_WORK_DONE_WITHOUT = 6 /* done, with a result that cannot be kept; it has written why */
 };
-/* What is abandoned or unknown becomes what semel_policy::on_exception says: given back, kept, or
- * in doubt until semel_resolve(). Any other number, 0 among them, is SEMEL_WORK_UNKNOWN: that the
- * work is done has to be said. The function runs on the thread of the call and may use the
- * engine. */
+/* Abandoned and unknown work ends as semel_policy::on_exception says: given back, kept, or in doubt
+ * until semel_resolve(). Any other number, 0 among them, is SEMEL_WORK_UNKNOWN: work counts as done
+ * only with SEMEL_WORK_DONE or SEMEL_WORK_DONE_WITHOUT. The function runs on the thread of the call
+ * and may use the engine. */
 typedef int (*semel_function)(void* context, const semel_work* work, semel_out* out);
 
 /* Answers of semel_once, and reasons of semel_consume_once. */
@@ -644,7 +644,7 @@ typedef struct semel_once_outcome {
 SEMEL_API int semel_once(semel_claims* claims, const semel_request* request,
                          semel_function function, void* context, semel_once_outcome* outcome);
 
-/* What is to be said to the broker. */
+/* The verdict for the broker. */
 enum { SEMEL_ACK = 1, SEMEL_RETRY_LATER = 2, SEMEL_ACK_DUPLICATE = 3, SEMEL_DEAD_LETTER = 4 };
 
 typedef struct semel_consumed {
@@ -702,12 +702,12 @@ SEMEL_API void semel_lock_close(semel_lock* lock);
 /* A place in the line for a claim, and in the end an answer. */
 typedef struct semel_wait semel_wait;
 
-/* Asks as semel_claim does, and enters the line if another has it and request->wait_ms says so;
- * does not block. `notify_fd`: -1, or where a byte is written once the answer comes later than this
- * call: a pipe or an eventfd that does not block, the caller's, open until the wait has ended.
- * keep_lease and without_key are for semel_once_begin(). `*wait` is to be ended by semel_wait_end()
- * or semel_once_begin(); it is NULL on an error. Errors: SEMEL_BAD_OPTION, SEMEL_MEMORY_FULL,
- * SEMEL_FORKED; all others are those of the answer. */
+/* Asks as semel_claim does, and enters the line if another has it and request->wait_ms allows
+ * a wait; does not block. `notify_fd`: -1, or where a byte is written once the answer comes later
+ * than this call: a pipe or an eventfd that does not block, the caller's, open until the wait
+ * has ended. keep_lease and without_key are for semel_once_begin(). `*wait` is to be ended by
+ * semel_wait_end() or semel_once_begin(); it is NULL on an error. Errors: SEMEL_BAD_OPTION,
+ * SEMEL_MEMORY_FULL, SEMEL_FORKED; all others are those of the answer. */
 SEMEL_API int semel_wait_begin(semel_claims* claims, const semel_request* request, int notify_fd,
                                semel_wait** wait);
 /* The same for a lock; semel_wait_end() takes it. In its outcome SEMEL_IN_FLIGHT without an error
@@ -748,7 +748,7 @@ SEMEL_API int semel_consume_end(semel_run* run, int how, const void* data, size_
  * to the payload that made them. `memo`: data NULL if there is none, and the step may run. Errors:
  * those of the key, SEMEL_NOT_OWNER (the claim is not held with this epoch, or its lease is over:
  * do not run the step), SEMEL_BAD_OPTION (the name is empty or longer than 256 bytes),
- * SEMEL_VALUE_TOO_LONG (1024 memos or 1 MiB for a claim; a recall says so before the step runs),
+ * SEMEL_VALUE_TOO_LONG (1024 memos or 1 MiB for a claim; a recall returns it before the step runs),
  * SEMEL_WRONG_KIND, SEMEL_MEMORY_FULL, SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. */
 SEMEL_API int semel_step_recall(semel_claims* claims, const void* key, size_t key_length,
                                 semel_uint64 epoch, const void* name, size_t name_length,
@@ -783,7 +783,7 @@ SEMEL_API void semel_keep_end(semel_keeper* keeper);
 
 /* The fields as one key that no other list of fields gives (semel/patterns/keys.hpp). */
 SEMEL_API int semel_composite_key(const semel_bytes* fields, size_t count, semel_buffer* key);
-/* `format` with the value of each "{name}" in its place, escaped so that no two lists of values give
+/* `format` with each "{name}" replaced by its value, escaped so that no two lists of values give
  * one key (format_key() of semel/patterns/keys.hpp). Errors: SEMEL_SYNTAX, SEMEL_BAD_OPTION (a name
  * that is not there, or twice), SEMEL_KEY_EMPTY (a value, or the format). */
 SEMEL_API int semel_format_key(const void* format, size_t length, const semel_bytes* names,
@@ -810,7 +810,7 @@ enum {
  * (16 MiB, 128 levels, 1048576 values), SEMEL_REFUSED (this library was built without Boost). */
 SEMEL_API int semel_identity_json(const void* json, size_t length, semel_buffer* text);
 
-/* A call: its operation, whose it is, and what is asked. */
+/* A call: its operation, its tenant and user, and its arguments. */
 typedef struct semel_call_identity {
   size_t size;
   const void* operation; /* 1..512 bytes of UTF-8 */

@@ -69,7 +69,7 @@ struct Policy {
   };
   enum class OnFailure : std::uint8_t {
     release,   ///< given back: the next may run
-    keep,      ///< failed for good
+    keep,      ///< failed finally
     in_doubt,  ///< its effect is unknown: not run again before resolve()
   };
 
@@ -120,7 +120,7 @@ enum class ClaimAnswer : std::uint8_t {
   unknown,  ///< never issued, or ended since
 };
 
-/// Answer to a claim. Which fields are meant is said per answer in docs/semantics.md.
+/// Answer to a claim. docs/semantics.md lists the fields that each answer has.
 struct ClaimOutcome {
   ClaimAnswer answer = ClaimAnswer::unanswered;
   ErrorCode error = ErrorCode::ok;  ///< busy: which limit; other values: the call was not valid
@@ -175,8 +175,7 @@ struct ClaimView {
   std::string result;
 };
 
-/// What was decided about a key. `ended` is no call: the record's time had ended and it was
-/// removed.
+/// A decision about a key. `ended` is not a call: the record's time had ended and it was removed.
 enum class DecisionCall : std::uint8_t {
   claim,
   complete,

@@ -25,7 +25,7 @@ struct ClaimsParts;
 /// there is no memory for it. The work has run, and must not run again because of that.
 enum class ResultKeeping : std::uint8_t {
   required,  ///< an error, nothing is changed
-  optional,  ///< done all the same, the result dropped: OwnerOutcome::dropped says so
+  optional,  ///< done without the result; OwnerOutcome::dropped has the reason
   none,      ///< done, and no result is kept; of the payload there is a digest
 };
 
@@ -37,7 +37,7 @@ struct OwnerCall {
   std::optional<Duration> lease{};                  ///< renew only; none: the policy's
   ResultKeeping keeping = ResultKeeping::required;  ///< complete only
   std::optional<Policy::OnFailure> on_failure{};    ///< fail only; none: the policy's. in_doubt:
-                                                    ///< the payload is what is known
+                                                    ///< the payload has the known facts
 };
 
 /// How the operator ends a doubt.
@@ -68,8 +68,8 @@ class Claims {
   /// refused. Progress: lock-free.
   [[nodiscard]] Result<bool> issue(Bytes key, std::optional<Duration> ttl = {});
 
-  /// Owner calls: compare-and-set on (key, epoch); repeatable after a lost answer. What is
-  /// completed without a result answers duplicates with replay and result_expired.
+  /// Owner calls: compare-and-set on (key, epoch); repeatable after a lost answer. Work completed
+  /// without a result answers duplicates with replay and result_expired.
   [[nodiscard]] OwnerOutcome complete(const OwnerCall& call);
   [[nodiscard]] OwnerOutcome fail(const OwnerCall& call);
   [[nodiscard]] OwnerOutcome renew(const OwnerCall& call);
@@ -77,12 +77,12 @@ class Claims {
 
   /// The record as it is; state absent if there is none. Errors: wrong_kind, key_*.
   [[nodiscard]] Result<ClaimView> get(Bytes key);
-  /// What was lately decided about `key`, from old to new, at most the newest `count`, and why. Of
-  /// this engine in this life: a replica has what it applied or answered itself. Decisions of
-  /// different threads in the same moment may stand in either order. Empty if nothing is known, or
-  /// no longer. Errors: key_empty, key_too_long, namespace_dropped, bad_option (count, 1..limits::
-  /// decisions_per_key_max; Options::decision_log_bytes is 0), memory_full. Progress: blocks for
-  /// the threads that add to a part of the log.
+  /// The recent decisions about `key` with their reasons, from old to new, at most the newest
+  /// `count`. Of this engine in this life: a replica has what it applied or answered itself.
+  /// Decisions of different threads in the same moment may stand in either order. Empty if nothing
+  /// is known, or no longer. Errors: key_empty, key_too_long, namespace_dropped, bad_option (count,
+  /// 1..limits::decisions_per_key_max; Options::decision_log_bytes is 0), memory_full. Progress:
+  /// blocks for the threads that add to a part of the log.
   [[nodiscard]] Result<std::vector<ClaimDecision>> explain(
       Bytes key, std::size_t count = limits::decisions_per_key_max);
 
@@ -105,8 +105,8 @@ class Claims {
   /// child of the engine's process, like every call: error forked.
   WaitTicket claim_or_wait(const ClaimRequest& request, Timestamp deadline, ClaimCallback done);
   /// Ends a wait. When this returns, its callback has run or never will, and what it captured is
-  /// gone or will not be touched. True: it will not run; what it was granted meanwhile is released.
-  /// False: it has run, or it runs further up the stack of this thread.
+  /// gone or will not be touched. True: it will not run; if the wait had been granted the claim,
+  /// the claim is released. False: it has run, or it runs further up the stack of this thread.
   /// Progress: blocks while others enter or leave lines, and while the callback runs on another
   /// thread: two callbacks that cancel each other on two threads wait for ever. Does not throw.
   bool cancel_wait(Bytes key, WaitTicket ticket) noexcept;
@@ -125,7 +125,7 @@ class Claims {
   [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
   /// Valid as long as this handle or a copy of it.
   [[nodiscard]] Bytes name() const noexcept;
-  /// True: every call is answered with namespace_dropped, for good. Engine::claims() finds the
+  /// True: every call is answered with namespace_dropped, permanently. Engine::claims() finds the
   /// namespace that has the name now.
   [[nodiscard]] bool is_dropped() const noexcept;
 

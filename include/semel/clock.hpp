@@ -26,8 +26,8 @@ class Clock {
   /// on it.
   [[nodiscard]] virtual std::int64_t unix_ms() const noexcept = 0;
 
-  /// What is added to a time of this clock to have the wall clock's. It maps absolute times on
-  /// arrival and back, so it is the same for every call until the wall clock steps by more than
+  /// The offset from a time of this clock to the wall clock's. It maps absolute times on arrival
+  /// and back, so it is the same for every call until the wall clock steps by more than
   /// `wall_step_min`: a time that was given comes back as it was given. As it stands here it is
   /// measured by the two calls above, and a smaller step is without effect; a clock that knows it
   /// exactly overrides it.

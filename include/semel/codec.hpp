@@ -7,9 +7,8 @@
 //     static std::optional<Receipt> decode(semel::Bytes bytes);
 //   };
 //
-// or, where the type is not yours, specialise semel::Codec. What was stored may be read years
-// later: a decoder that meets bytes of an older form answers with a value or with none, never with
-// a guess.
+// or, where the type is not yours, specialise semel::Codec. Stored bytes may be read years later: a
+// decoder that meets bytes of an older form answers with a value or with none, never with a guess.
 #pragma once
 
 #include <charconv>
@@ -119,8 +118,8 @@ concept Encodable = requires(const T& value, Bytes bytes) {
 
 namespace detail {
 
-/// Decodes what a codec has encoded. False: not readable, or another value. A type without equality
-/// becomes what was decoded, so that who has it now and who gets it later have the same.
+/// Decodes what a codec has encoded. False: not readable, or another value. A value without
+/// equality is replaced by the decoded one, so that this caller and later ones get the same value.
 template <Encodable T>
 [[nodiscard]] bool reread(T& value, Bytes bytes) {
   std::optional<T> again = Codec<T>::decode(bytes);

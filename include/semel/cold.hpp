@@ -118,7 +118,7 @@ class ColdStore {
   virtual void collect(std::uint64_t rank, const Mutation& record) = 0;
   /// What the collected part takes in memory.
   [[nodiscard]] virtual std::size_t collected_bytes() const noexcept = 0;
-  /// What was collected, until end_part() or abandon().
+  /// The collected places, until end_part() or abandon().
   [[nodiscard]] virtual std::span<const ColdPlace> collected() const noexcept = 0;
   /// One of them with its bytes.
   [[nodiscard]] virtual Mutation collected_record(std::size_t index) const = 0;
@@ -129,7 +129,7 @@ class ColdStore {
   virtual void reveal() = 0;
   /// All of the part that can leave the table has left it.
   virtual void end_part() noexcept = 0;
-  /// Takes the written part, or what was collected, back.
+  /// Discards the written part, or the collected places.
   virtual void abandon() noexcept = 0;
   /// Frees what calls of may_hold_until() that began before the last change may have been reading.
   virtual void reclaim() noexcept = 0;
@@ -147,7 +147,7 @@ class ColdStore {
 
   // --- iteration ----------------------------------------------------------------------------
   class View;
-  /// The store as it is now. What is written later is not in it.
+  /// The store as it is now, without later writes.
   [[nodiscard]] virtual std::shared_ptr<const View> view() const = 0;
   /// Visits the newest copy, dead or alive, of each key from `rank` on, about `count` of them.
   /// Returns the rank to go on from; 0: finished. Errors: storage_failed, storage_damaged.

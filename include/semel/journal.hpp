@@ -16,8 +16,8 @@
 
 namespace semel {
 
-/// What must be remembered. Replay keeps, per key, the mutation with the largest version; so a
-/// log may be written and read in any order (docs/decisions/0002-order-of-versions.md).
+/// One change to remember. Replay keeps, per key, the mutation with the largest version; so a
+/// journal may be written and read in any order (docs/decisions/0002-order-of-versions.md).
 struct Mutation {
   enum class Type : std::uint8_t {
     put,     ///< the record is now this
@@ -41,10 +41,10 @@ struct Mutation {
 /// Names a place in a journal. Tickets of one journal grow.
 using Ticket = std::uint64_t;
 
-/// What an answer survives, and what may be lost of it (docs/guarantees.md).
+/// The failures that an acknowledged change survives (docs/guarantees.md).
 enum class Durability : std::uint8_t {
   memory,  ///< nothing is promised: the end of the process may take all of it
-  logged,  ///< the end of the process, also kill -9, takes nothing; a power cut may take what is
+  logged,  ///< the end of the process, also kill -9, takes nothing; a power cut may take changes
            ///< younger than the journal's sync interval (StorageOptions::sync_every, 1 s)
   synced,  ///< neither takes anything: it is on the disk; the loss of the disk takes all of it
   quorum,  ///< the loss of a minority of nodes takes nothing. Only of nodes of a group: a wait ends
@@ -117,8 +117,8 @@ class Journal {
   [[nodiscard]] virtual bool wants_spills() const noexcept { return false; }
   /// Of mutations up to `cut` only db_map is still needed, as soon as all up to `kept` are synced:
   /// the records are synced in the cold store or were appended again. Forgetting must go from old
-  /// to new, or an erase would go before the put it ended. `cold` is what must be there from then
-  /// on, whenever the journal's records are put back.
+  /// to new, or an erase would go before the put it ended. From then on the cold store `cold` must
+  /// be there whenever the journal's records are put back.
   virtual void spilled(Ticket cut, Ticket kept, const ColdMark& cold) {
     static_cast<void>(cut), static_cast<void>(kept), static_cast<void>(cold);
   }

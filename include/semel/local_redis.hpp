@@ -90,7 +90,7 @@ class LocalRedis {
     }
     /// Sends all commands at once, as a pipeline does, and returns their replies.
     std::vector<Reply> pipeline(std::span<const std::vector<std::string>> commands);
-    /// What was pushed to this client (messages of channels) since it was asked last.
+    /// The messages (of channels) pushed to this client since the last call.
     std::vector<Reply> pushed();
     /// The bytes that a socket would carry: requests in, replies out.
     std::string talk(std::string_view bytes);
@@ -108,7 +108,7 @@ class LocalRedis {
   Reply call(std::initializer_list<std::string_view> words) { return first().call(words); }
   [[nodiscard]] Client& first() noexcept;
 
-  /// Moves the time of an own engine on; what has ended is gone when this returns. Without effect
+  /// Advances the clock of an own engine; ended records are gone when this returns. Without effect
   /// on an engine that was handed in.
   void advance(Millis by);
   [[nodiscard]] Engine& engine() noexcept;

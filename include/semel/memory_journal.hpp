@@ -21,14 +21,14 @@ class MemoryJournal final : public Journal {
   [[nodiscard]] bool accepts_writes() const noexcept override;
   [[nodiscard]] bool accepts_frees() const noexcept override;
 
-  /// While false, accepts_writes() says so.
+  /// The answer of accepts_writes(). At first: true.
   void set_accepts_writes(bool accepts) noexcept;
-  /// While true, accepts_frees() says so whatever accepts_writes() says. At first: false.
+  /// While true, accepts_frees() is true even if accepts_writes() is false. At first: false.
   void set_accepts_frees(bool accepts) noexcept;
 
   /// Mutations so far; groups are numbered by ticket, starting at 1.
   [[nodiscard]] std::size_t size() const;
-  /// Visits every mutation with its group's ticket, oldest first. Blocks appends meanwhile.
+  /// Visits every mutation with its group's ticket, oldest first. Blocks appends until it returns.
   void replay(const std::function<void(Ticket, const Mutation&)>& visit) const;
 
  private:

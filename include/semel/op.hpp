@@ -1,4 +1,4 @@
-// What can be asked of the store (Op) and what was found and done (Outcome).
+// An operation of the store (Op) and its result (Outcome).
 // One flat pair for all single-key commands: it can be batched, logged and replayed as a value.
 #pragma once
 

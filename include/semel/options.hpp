@@ -49,9 +49,9 @@ struct Options {
   bool counts_by_namespace = false;  ///< EngineHost::claim_counts(); takes 64 KiB of memory_bytes
   unsigned shard_count = 16;         ///< power of two, 1..limits::shard_count_max
   std::optional<std::uint64_t> hash_seed{};  ///< tests only; none: random per engine
-  /// A thread of the engine's own runs advance() this often, 1..1000 ms, so that what has ended
-  /// goes and its memory comes back. 0: every 100 ms, but no thread on a ManualClock, which only
-  /// moves when it is set. None: no thread; call advance() now and then.
+  /// A thread of the engine's own runs advance() this often, 1..1000 ms, so that ended records are
+  /// removed and their memory is reused. 0: every 100 ms, but no thread on a ManualClock, which
+  /// only moves when it is set. None: no thread; call advance() now and then.
   std::optional<Millis> background{Millis{0}};
   /// A replica: nothing but the entries of a replicated log changes it (replication/state), and
   /// every other write is refused. Its clock is the log's; without a cold store.

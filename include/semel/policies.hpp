@@ -1,5 +1,5 @@
 // Policies by name, with the figures that are usual for each kind of work. A policy is a value:
-// take one and change what is different for you.
+// copy one and change the fields that differ for you.
 //
 //   Policy orders = policies::message;
 //   orders.lease = Millis{300'000};
@@ -32,8 +32,8 @@ inline constexpr Policy call{.lease = Millis{60'000}, .result_ttl = Millis{3'600
 inline constexpr Policy message{
     .lease = Millis{60'000}, .result_ttl = Millis{86'400'000}, .attempts_max = 16};
 
-/// Money: what went silent, threw, or does not know its outcome is not run again before an
-/// operator has looked; an answer is kept for 30 days, and later repeats are too old.
+/// Money: work that went silent, threw, or does not know its outcome is not run again before an
+/// operator has resolved it; an answer is kept for 30 days, and later repeats are too old.
 inline constexpr Policy payment{.lease = Millis{60'000},
                                 .result_ttl = Millis{30LL * 86'400'000},
                                 .failure_ttl = Millis{30LL * 86'400'000},

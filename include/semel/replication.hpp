@@ -45,14 +45,14 @@ struct ReplicationOptions {
   std::map<std::uint64_t, std::string> peers{};
   std::string listen{};   ///< host:port; empty: the address of this node among `peers`
   std::string address{};  ///< by which others reach this node; empty: `listen`
-  std::optional<ReplicationTls> tls{};  ///< none: plain bytes, for networks nobody else is in
+  std::optional<ReplicationTls> tls{};  ///< none: plain bytes, for private networks
   Millis election{500};                 ///< without a leader for so long: another one. 50 ms..60 s
   Millis heartbeat{50};                 ///< at most a third of it
   /// How long a call waits for a leader, and is asked again when one ends. Then it ends with
   /// not_leader, or with outcome_unknown. 0..10 min.
   Millis patience{5'000};
   /// Limits are to be the same on each node. Neither journal nor cold store nor clock; durability
-  /// is quorum, whatever it says. 256 MiB more than memory_bytes are used for what is under way.
+  /// is quorum, whatever it says. 256 MiB more than memory_bytes are used for calls under way.
   Options engine{};
   /// For a log of the operator. From any thread; must not call the engine.
   std::function<void(const std::string& what)> report{};
@@ -87,7 +87,7 @@ class Replication {
   /// disk must not begin again, as it would vote without what it has acknowledged; begin it empty
   /// under a new number. A directory that is prepared stays as it is. Errors: those of open().
   [[nodiscard]] static Status found(const ReplicationOptions& options);
-  /// Reads what is in the directory and takes part. Does not wait for a leader. Errors: bad_option,
+  /// Reads the directory and joins the group. Does not wait for a leader. Errors: bad_option,
   /// storage_in_use (the directory, or the address), storage_failed, storage_damaged, memory_full,
   /// no_thread.
   [[nodiscard]] static Result<std::unique_ptr<Replication>> open(const ReplicationOptions& options);
@@ -100,12 +100,12 @@ class Replication {
   /// As long as this. Its calls have these besides: errors not_leader (no leader in time, nothing
   /// was changed) and outcome_unknown (asked again by the caller, claims and calls of owners are
   /// safe; this service has asked for as long as `patience`, and changed nothing twice). Progress:
-  /// they block for the leader and a majority; a claim of finished work is answered from what is
-  /// here. Sections may read and not write. flush() answers 0, not how many there were.
+  /// they block for the leader and a majority; a claim of finished work is answered from this
+  /// node's state. Sections may read and not write. flush() answers 0, not how many there were.
   /// drop_namespace() takes unused namespaces alone. Scans, sizes and statistics are of this node.
   /// A claim is bound to no process unless it names a session.
   [[nodiscard]] Engine& engine() noexcept;
-  /// In a child of its process: failed says so, as all calls here end with forked.
+  /// In a child of its process `failed` is set, and all calls here end with forked.
   [[nodiscard]] ReplicationStatus status() const;
 
   // --- for operators, at the leader -------------------------------------------------------------

@@ -82,7 +82,7 @@ namespace detail {
 
 /// Whether a value of T is itself an answer that callers would test in an `if`: yes or no, a
 /// number, an enum, something or nothing. An owner (std::unique_ptr) is none: it is never null.
-/// A struct says so with `using is_answer = void`.
+/// A struct declares it with `using is_answer = void`.
 template <class T>
 concept Answer = std::is_enum_v<T> || requires {
   typename T::is_answer;

@@ -25,10 +25,10 @@ struct KeyRef {
 
 /// Exclusive use of some shards. Operations inside see each other's changes and no
 /// others; the journal gets them as one group when the section ends. Time stands still inside.
-/// Inside is what is applied to the section, and every call that its thread makes of Store, Claims
-/// and Engine on the keys it holds: such a call does not wait for the journal, commit() does. A key
-/// that it does not hold is not to be asked for meanwhile (two threads could wait for each other),
-/// nor is a claim to be waited for. Move-only; end it on the thread that began it.
+/// Inside are the operations applied to the section, and every call of Store, Claims and Engine
+/// that its thread makes on the keys it holds: such a call does not wait for the journal, commit()
+/// does. Until it ends, its thread must not use other keys (two threads could wait for each other),
+/// nor wait for a claim. Move-only; end it on the thread that began it.
 class Section {
  public:
   ~Section();

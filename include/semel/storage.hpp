@@ -28,7 +28,8 @@ class Disk;
 
 struct StorageOptions {
   std::string directory{};  ///< made if it is not there; one process at a time
-  /// What was logged is synced this often; a power cut takes at most that much. 1..60,000 ms.
+  /// Interval between syncs of the journal; a power cut takes at most the changes of one. 1..60,000
+  /// ms.
   Millis sync_every{1'000};
   /// Bound of the log in front of the files. An eighth of it is taken at once, three eighths stay
   /// taken when much was written. When it is almost full, callers wait, and at the end new work is
@@ -71,7 +72,7 @@ struct RecoveryReport {
   std::uint64_t ended = 0;      ///< of them, records whose time has ended
   std::uint64_t bytes = 0;
   std::uint64_t unfinished = 0;     ///< records that the last process had begun when it ended
-  std::uint64_t bytes_skipped = 0;  ///< behind what was synced, lost in a power cut
+  std::uint64_t bytes_skipped = 0;  ///< behind the synced part, lost in a power cut
   /// Namespaces that have claims and no terms, and how many claims. Declare them as they were
   /// before anything is claimed.
   std::map<std::string, std::uint64_t> unknown_namespaces{};
@@ -90,18 +91,18 @@ struct DatabaseStats {
 
 struct StorageStats {
   bool accepting = true;             ///< false: new work is refused
-  bool failed = false;               ///< for good: open it again, even if it still accepts
+  bool failed = false;               ///< permanently: open it again, even if it still accepts
   std::string trouble;               ///< why not, as a sentence; empty: none
-  std::uint64_t syncs = 0;           ///< rounds, each for all who waited
+  std::uint64_t syncs = 0;           ///< rounds, each for all waiting callers
   std::uint64_t bytes = 0;           ///< appended to the log since it was opened
-  std::uint64_t bytes_unsynced = 0;  ///< what a power cut now would take
+  std::uint64_t bytes_unsynced = 0;  ///< bytes that a power cut now would take
   std::uint64_t bytes_log = 0;       ///< of the log's files
   std::uint64_t bytes_files = 0;     ///< of the files behind the log
   std::uint64_t mutations_drained = 0;
   std::uint64_t mutations_ended = 0;  ///< whose time was over before they had to be drained
   /// Replaced by a later one before they had to be drained.
   std::uint64_t mutations_superseded = 0;
-  std::uint64_t rewrites = 0;  ///< of all files, to be rid of what was replaced
+  std::uint64_t rewrites = 0;  ///< of all files, to drop replaced records
   /// Rounds of the storage's threads that ended early for want of memory; the next does it again.
   std::uint64_t starved = 0;
   std::uint64_t callbacks_threw = 0;  ///< exceptions that left a callback of Journal::when()
@@ -122,8 +123,8 @@ struct BackupOptions {
   /// and what damages one damages both.
   bool copies = false;
   /// Directory of an older backup of this storage, or of several: the newest counts. It is on the
-  /// same disk as the new one. What was copied to it and has not changed since is linked from it,
-  /// after it was read and compared with its list. Empty: none.
+  /// same disk as the new one. Files copied to it and unchanged since are linked from it, after
+  /// they were read and compared with its list. Empty: none.
   std::string base{};
   /// Called on the thread of the call, 20 times a second and more while files are copied; false
   /// ends the backup with an error.
@@ -148,7 +149,7 @@ class Storage final : public Journal {
   /// clock is more than clock_ahead_max ahead).
   [[nodiscard]] static Result<std::unique_ptr<Storage>> open(const StorageOptions& options,
                                                              const Clock& clock);
-  /// Syncs what was appended. The engine must have ended before.
+  /// Syncs the journal. The engine must have ended before.
   ~Storage() override;
 
   /// Larger than any version ever handed out by an engine on this storage.
@@ -181,18 +182,18 @@ class Storage final : public Journal {
   /// Returns when everything appended so far is in files behind the log. Progress: blocks for the
   /// disk. Errors: storage_failed.
   [[nodiscard]] Status drain();
-  /// Makes the disk smaller by what has ended. The storage itself forgets ended spans as they end,
+  /// Frees the disk space of ended records. The storage itself forgets ended spans as they end,
   /// which frees whole files; this also rewrites the files they share. Progress: blocks for that.
   [[nodiscard]] Status drop_ended();
-  /// Writes every live record of `engine` anew and forgets all that was before. Done by itself when
-  /// it is worth it (StorageOptions::garbage_bytes). Progress: blocks; the engine goes on.
+  /// Writes every live record of `engine` anew and drops everything older. Done by itself when it
+  /// is worth it (StorageOptions::garbage_bytes). Progress: blocks; the engine goes on.
   /// Errors: storage_failed, snapshot_running.
   [[nodiscard]] Status rewrite(Engine& engine);
   /// A copy for restore_backup(), made beside a running engine: everything appended before the
   /// call. It cannot be opened itself: storage and copy would hand out the same versions. On an
-  /// error nothing is left of it. If the process is killed, restore_backup() refuses what is there.
-  /// `directory` must not be there. Where it is on the same disk, files are shared by links. Until
-  /// the call returns, files that the storage deletes keep their space.
+  /// error nothing is left of it. If the process is killed, restore_backup() refuses the incomplete
+  /// copy. `directory` must not be there. Where it is on the same disk, files are shared by links.
+  /// Until the call returns, files that the storage deletes keep their space.
   /// Errors: storage_failed, storage_damaged, bad_option (also: `directory` is the place of a part
   /// of the storage, or the base is no complete backup of this storage), refused (a backup is
   /// running, or progress() ended this one), callback_threw.

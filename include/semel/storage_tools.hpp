@@ -1,5 +1,5 @@
-// For people who run a storage: is it sound, what is in it, make it sound again, bring a backup
-// back. None of these may be called on a storage that is open, in this process or another.
+// Operator tools: verify, inspect, repair and restore a storage directory. None of these may be
+// called on a storage that is open, in this process or another.
 //
 // Source: docs/disk-format.md
 #pragma once
@@ -52,8 +52,8 @@ struct StorageCheck {
   [[nodiscard]] bool is_sound() const noexcept {
     return findings.empty() && unknown_namespaces.empty() && cold.findings.empty();
   }
-  std::vector<StorageFinding> findings;  ///< what is damaged; at most findings_max
-  std::uint64_t findings_left_off = 0;   ///< that there were beyond
+  std::vector<StorageFinding> findings;  ///< damage; at most findings_max
+  std::uint64_t findings_left_off = 0;   ///< number of further findings
   /// Namespaces that have claims and no terms, and how many claims: opening is refused
   /// (StorageOptions::accept_unknown_namespaces). repair_storage() cannot bring the terms back.
   std::map<std::string, std::uint64_t> unknown_namespaces;
@@ -92,19 +92,19 @@ struct StorageRepair {
 struct StorageRepairOptions {
   bool accept_loss = false;  ///< false: only report
   std::string cold{};        ///< directory of its cold store; empty: "cold" in that of the storage
-  /// The cold store is lost: what was spilled is forgotten, so finished work may be done again.
+  /// The cold store is lost: spilled records are forgotten, so finished work may be done again.
   bool without_cold = false;
 };
 
 /// Makes the storage sound again by keeping every record that is whole. Without `accept_loss` it
 /// only reports what would be lost. Records of RocksDB's log that RocksDB refuses are left out in
-/// place. What was there before is moved to `directory`/lost+found-N, not
-/// deleted, so twice the space is needed. Versions and epochs go on far above all that were handed
-/// out. Killed in the middle, it goes on when it is called again. Column families of the user are
-/// copied as far as RocksDB can read them; if one has an order or tables of the user's program, and
-/// all has to be copied, nothing is changed. A cold store that does not fit is bound to the storage
-/// as it is, unless it belongs to another one; its files are not repaired: a key in a damaged block
-/// answers storage_damaged. Errors: as verify_storage(), storage_failed.
+/// place. The old files are moved to `directory`/lost+found-N, not deleted, so twice the space is
+/// needed. Versions and epochs go on far above all that were handed out. Killed in the middle, it
+/// goes on when it is called again. Column families of the user are copied as far as RocksDB can
+/// read them; if one has an order or tables of the user's program, and all has to be copied,
+/// nothing is changed. A cold store that does not fit is bound to the storage as it is, unless it
+/// belongs to another one; its files are not repaired: a key in a damaged block answers
+/// storage_damaged. Errors: as verify_storage(), storage_failed.
 [[nodiscard]] Result<StorageRepair> repair_storage(const std::string& directory,
                                                    const StorageRepairOptions& options,
                                                    const TellProgress& progress = {});
@@ -167,10 +167,9 @@ struct StorageInfo {
   ColdInfo cold;
 };
 
-/// What is there, as far as it can be read; changes nothing. `visit`, if given, sees every mutation
-/// that is whole, in no order. Errors: storage_in_use, storage_newer, storage_failed, and
-/// storage_damaged where the description cannot be read.
-/// `cold` as in verify_storage().
+/// The readable content of a storage; changes nothing. `visit`, if given, sees every mutation that
+/// is whole, in no order. Errors: storage_in_use, storage_newer, storage_failed, and
+/// storage_damaged where the description cannot be read. `cold` as in verify_storage().
 [[nodiscard]] Result<StorageInfo> inspect_storage(
     const std::string& directory, const std::function<void(const StoredMutation&)>& visit = {},
     const std::string& cold = {});
@@ -185,8 +184,9 @@ struct StorageInfo {
 
 /// Removes older backups of the same storage beside the complete one `newest` whose names begin
 /// with `prefix`, so that `keep` of these are left, it included, and those that were not completed.
-/// Links keep the files that the others share. Errors: storage_failed (it, or what is removed, is
-/// no backup that can be read, or cannot be removed; what is left of that is not complete).
+/// Links keep the files that the others share. Errors: storage_failed (`newest` or a backup to
+/// remove cannot be read as a backup, or cannot be removed; one that was partly removed counts as
+/// not complete).
 [[nodiscard]] Status keep_newest_backups(const std::string& newest, const std::string& prefix,
                                          std::size_t keep);
 

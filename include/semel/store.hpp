@@ -35,7 +35,7 @@ struct Versioned {
 struct CompareResult {
   using is_answer = void;  // `if (store.compare_and_set(..))` does not compile: ask stored
   bool stored = false;
-  std::optional<Versioned> current;  ///< what is there now, whether stored or not
+  std::optional<Versioned> current;  ///< the value now, whether stored or not
 };
 
 struct KeyValue {

@@ -22,8 +22,8 @@ using Bytes = std::string_view;
 using Millis = std::chrono::milliseconds;
 
 /// Any duration in milliseconds: parts of one count as a whole one, so that nothing ends early, and
-/// what is beyond all is the longest (`std::chrono::hours::max()`), where chrono's own conversion
-/// would overflow. Not a number: 0.
+/// a duration out of range is the longest one (`std::chrono::hours::max()`), where chrono's own
+/// conversion would overflow. NaN: 0.
 template <class Rep, class Period>
 [[nodiscard]] constexpr Millis in_millis(std::chrono::duration<Rep, Period> span) noexcept {
   if constexpr (std::is_integral_v<Rep>) {

@@ -1,7 +1,9 @@
 // Claim namespaces that a configuration declares:
 //
 //   [namespaces.orders]
-//   as = "message" # a policy by its name, and differences from it lease = "5m" db = 1
+//   as = "message"          # a policy by its name, and differences from it
+//   lease = "5m"
+//   db = 1
 //
 // The options are those of SEMEL.NAMESPACE in lower case. Times are milliseconds, or texts such as
 // "30s".

@@ -13,7 +13,8 @@
 // that term's leader said what time it was, and came later than it was sent. So it is never ahead
 // of that leader, nor, since each leader takes over the time of the newest term, of any before it.
 // The time of a newer term replaces that of an older one, also where it is less
-// (docs/decisions/0071-time-over-leaders.md). Belongs to one thread.
+// (docs/decisions/0071-time-over-leaders.md).
+// Belongs to one thread.
 #pragma once
 
 #include <cstddef>

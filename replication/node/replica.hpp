@@ -1,7 +1,7 @@
 // A node of a group: an engine whose changes are decided by the group's log.
 //
 //   callers --- proposals --> loop (one thread): consensus, transport, state machine
-//                              | entries ^ entries on the disk
+//                              |  entries           ^ entries on the disk
 //                              v                    |
 //                             log writer (one thread)
 //

@@ -2,7 +2,7 @@
 // one, the lower ones as the releases before it did: an entry means the same to all of them.
 //
 //   level  since   what it adds
-//       1  0.2.0 everything but the rows below
+//       1  0.2.0   everything but the rows below
 //       2  0.2.0   libraries of functions: LibraryCommand, and snapshots of format 2
 //       3  0.2.0   memos of steps, in the records of claims: MemoCommand; other decisions of the
 //                  same commands (docs/decisions/0060): a claim is no value; closed sessions, and

@@ -1,6 +1,6 @@
-// Codecs of results that are put together: optional, pair, tuple, vector, map, and structs of up to
-// twelve public members. What they write begins with the type that was written, so that a result
-// which an earlier release stored is read as what it is, or not at all:
+// Codecs of compound results: optional, pair, tuple, vector, map, and structs of up to twelve
+// public members. The bytes begin with the type, so that a result which an earlier release stored
+// is read as that type, or not at all:
 //
 //   struct Receipt { std::uint64_t number; std::string text; };
 //   auto receipt = once(orders, key, [&] { return Receipt{...}; });    // stored as ~(u8,s)~...
@@ -11,7 +11,7 @@
 // its number an enumeration, - Nothing, ?T optional, [T] vector, (T,U) tuple, pair and struct,
 // {K:V} map, x a type with its own encode() and decode(). A struct whose members change their
 // meaning and not their type gets a name, which is a part of the type: static constexpr const char*
-// semel_type = "receipt/2". What is inside of a part is not tagged again.
+// semel_type = "receipt/2". Values inside of a part are not tagged again.
 //
 // Thread safety: pure functions. std::bad_alloc. A decoder answers with none, and allocates no more
 // than the bytes it is given stand for.
@@ -109,7 +109,7 @@ decltype(auto) with_members(T& it, With&& with) {
 
 // --- the parts of a value -----------------------------------------------------------------------
 
-/// How a type is put together; what has no Shape is one part, by its Codec.
+/// How a type is put together; a type without a Shape is one part, by its Codec.
 template <class T>
 struct Shape;
 
@@ -117,7 +117,7 @@ struct Shape;
 class PartReader {
  public:
   explicit PartReader(Bytes from) noexcept : from_(from) {}
-  /// None: what is there is no part.
+  /// None: the bytes are not a part.
   [[nodiscard]] std::optional<Bytes> next() noexcept {
     std::size_t size = 0;
     const std::from_chars_result read =

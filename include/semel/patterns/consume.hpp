@@ -38,8 +38,8 @@ enum class Verdict : std::uint8_t {
   retry_later,    ///< another handles it, it failed, or there is no room: deliver it again
   ack_duplicate,  ///< it was handled before
   dead_letter,    ///< not to be tried again: too many tries, rejected, too old, or another payload;
-                  ///< what is wrong with the consumer alone (its lease, its watchdog, its session)
-                  ///< is retry_later with answer refused
+                  ///< a fault of the consumer alone (its lease, its watchdog, its session) is
+                  ///< retry_later with answer refused
 };
 
 struct Message {
@@ -194,7 +194,7 @@ class Consumption {
 /// handler that throws; its exception goes on.
 ///   on_exception   the claim            verdict
 ///   release        given back           retry_later
-///   keep           failed for good      dead_letter
+///   keep           failed finally       dead_letter
 ///   in_doubt       held for resolve()   retry_later, answer in_doubt, until it is resolved
 /// Progress: that of the handler; waits for the journal.
 template <class Handler>

@@ -77,7 +77,7 @@ class Debounce {
   std::shared_ptr<Handed> handed_;  // run_latest_after: functions of calls during a run
 };
 
-/// One call: the claim, and whether other calls came meanwhile.
+/// One call: the claim, and whether other calls came while it ran.
 class Debounce::Turn {
  public:
   using Function = std::function<bool()>;
@@ -94,7 +94,7 @@ class Debounce::Turn {
 
  private:
   void ask();
-  /// Runs what is to run now: the call's own function, or one that was handed over.
+  /// Runs the call's own function, or one that was handed over.
   [[nodiscard]] bool run_one();
   /// Ends a run. Afterwards runs() says whether there is one more.
   void end(bool ok);
@@ -107,7 +107,7 @@ class Debounce::Turn {
   const Function* own_ = nullptr;
   Function handed_over_;
   std::shared_ptr<void> turn_;  // run_latest_after: functions are kept while it is under way
-  std::uint64_t place_ = 0;     // of what was handed over; 0: nothing
+  std::uint64_t place_ = 0;     // of the function handed over; 0: none
   Watchdog::Guard kept_;
   Epoch epoch_ = 0;
   Version seen_ = 0;

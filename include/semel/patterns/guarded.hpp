@@ -46,7 +46,7 @@ std::string key_text(const T& value) {
   }
 }
 
-/// What a call is told apart by.
+/// An argument that distinguishes calls.
 template <class T>
 concept CallArgument = KeyArgument<T> || Encodable<T>;
 
@@ -136,10 +136,10 @@ class Guarded {
 
 /// `operation` names what the function does, 1..limits::operation_bytes_max bytes, copied; keep it
 /// when the function is renamed. `call.key` is the format of the key, copied; the other options but
-/// `fingerprint` hold for each call, and what they point to must live as long as what is returned.
-/// A wrong format makes every call answer refused, and format_error() says why: syntax (a brace
-/// without its other half, "{}" beside "{0}", a name that is no number), key_empty (no argument is
-/// named: all calls would be one; that is once()).
+/// `fingerprint` hold for each call, and the objects they point to must outlive the result. A wrong
+/// format makes every call answer refused, and format_error() says why: syntax (a brace without its
+/// other half, "{}" beside "{0}", a name that is no number), key_empty (no argument is named: all
+/// calls would be one; that is once()).
 template <class Function>
 [[nodiscard]] Guarded<std::decay_t<Function>> guarded(Claims claims, Bytes operation,
                                                       const OnceCall& call, Function&& function) {

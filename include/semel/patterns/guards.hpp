@@ -20,7 +20,7 @@ namespace semel {
 struct DecrementResult {
   using is_answer = void;  // `if (decrement_if_at_least(..))` does not compile: ask taken
   bool taken = false;
-  std::int64_t left = 0;  ///< what is there now
+  std::int64_t left = 0;  ///< the number now
 };
 
 /// Takes `amount` (1..2^63-1) from the number at `key` if at least that much is left above `floor`.
@@ -41,7 +41,7 @@ struct TransitionResult {
 [[nodiscard]] Result<TransitionResult> transition(Store store, Bytes key, Bytes from, Bytes to,
                                                   Expiry expiry = Expiry::keep());
 
-/// What was seen before, for a time: a table with a unique index that does not grow for ever. With
+/// A set of recently seen keys: a table with a unique index that does not grow for ever. With
 /// Options::cold its window may be larger than memory.
 class SeenBefore {
  public:

@@ -54,7 +54,7 @@ inline const char* unreadable_json(const boost::json::value& value, std::size_t 
 /// its members. Thread safety: pure functions. std::bad_alloc.
 template <class T>
 struct JsonCodec {
-  /// Nesting of what is written and read; deeper text is none of ours.
+  /// Nesting of texts written and read; encode() never writes deeper text.
   static constexpr std::size_t depth_max = 32;
 
   /// What value_from throws; std::range_error for what could not be read again: a number that is

@@ -1,6 +1,6 @@
 // Keys and fingerprints from JSON: one text for all the texts that say the same (RFC 8785, JCS),
 // and members as keys. In the library Semel::json. Pure functions, from any thread; the text is
-// read once, and what is built from it is gone when they return. Source: docs/keys.md
+// read once, and nothing built from it is kept. Source: docs/keys.md
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@
 namespace semel {
 
 /// Which part of a JSON text counts, by JSON pointers (RFC 6901): "/order/id", "" for all of it. A
-/// pointer that names nothing is without effect. Members that do not count are as if they were not
-/// there; an element of an array leaves null in its place if a later one counts.
+/// pointer that names nothing is without effect. Members that do not count are treated as absent;
+/// an element of an array that does not count is null if a later one counts.
 struct JsonFields {
   std::span<const Bytes> only{};    ///< these and all in them; none: everything
   std::span<const Bytes> except{};  ///< of that, not these
@@ -27,9 +27,8 @@ struct JsonFields {
 /// programs that exchange this form. Two numbers that are one double are one text here:
 /// identity_json() (identity.hpp) tells them apart, and fingerprints are made of it.
 /// Errors, each with what and where:
-///   syntax          not JSON, a text that is not UTF-8, a lone surrogate, a name that is there
-///   twice
-///                   in one object, a number beyond all doubles
+///   syntax          not JSON, a text that is not UTF-8, a lone surrogate, a name twice in one
+///                   object, a number beyond all doubles
 ///   value_too_long  more than limits::json_bytes_max, json_depth_max or json_values_max
 ///   bad_option      a pointer that is none, or nothing is left
 [[nodiscard]] Result<std::string> canonical_json(Bytes json, const JsonFields& fields = {});

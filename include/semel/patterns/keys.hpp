@@ -28,7 +28,7 @@ namespace semel {
 /// position).
 [[nodiscard]] Result<std::vector<std::string>> split_composite_key(Bytes key);
 
-/// Whose an id is. What is not there is empty.
+/// Whose an id is. Empty: none.
 struct Scope {
   Bytes tenant{};
   Bytes user{};
@@ -45,12 +45,11 @@ struct KeyField {
   Bytes value{};
 };
 
-/// `format` with the value of each "{name}" in its place, as in "order:{tenant}:{id}"; "{{" and
-/// "}}" are braces. In a value each of the bytes : | / , ; # = & { } \ % and blank, and each
-/// control character, is a % and two upper-case hexadecimal digits. Two names need one of those
-/// bytes, but for %, between them; so two sets of values that differ never give one key of the same
-/// format. Fields that the format does not name are left out. Errors name the field and its
-/// position:
+/// `format` with each "{name}" replaced by its value, as in "order:{tenant}:{id}"; "{{" and "}}"
+/// are braces. In a value each of the bytes : | / , ; # = & { } \ % and blank, and each control
+/// character, is a % and two upper-case hexadecimal digits. Two names need one of those bytes, but
+/// for %, between them; so two sets of values that differ never give one key of the same format.
+/// Fields that the format does not name are left out. Errors name the field and its position:
 ///   syntax      a brace without its other half, "{}", two names with nothing that parts them
 ///   bad_option  a name that is not among the fields, or is there twice
 ///   key_empty   the value of a name is empty, or the format is

@@ -49,7 +49,7 @@ struct LockOptions {
 /// Errors of all attempts, in why_not(): in_flight's timed_out; object_in_use; key_empty,
 /// key_too_long, wrong_kind, bad_option (lease, label), waiters_full, memory_full, refused,
 /// outcome_unknown, closing; not_owner (a hold of this owner was lost, and is given up by this
-/// attempt; or the key is not free and no lock: done, failed for good, in doubt).
+/// attempt; or the key is not free and no lock: done, failed finally, in doubt).
 class Lock {
  public:
   /// The key is copied.
@@ -83,15 +83,16 @@ class Lock {
   /// What the last attempt was answered.
   [[nodiscard]] ClaimOutcome why() const;
 
-  /// For a wait that blocks no thread (Claims::begin_wait) after try_lock() has met another's: what
-  /// is asked, valid as long as this lock, and the end of the wait. True: held now.
+  /// For a wait that blocks no thread (Claims::begin_wait), after try_lock() has found the lock
+  /// held: the request, valid as long as this lock, and the end of the wait. True: held now.
   [[nodiscard]] ClaimRequest request() const noexcept;
   [[nodiscard]] bool take(ClaimOutcome&& outcome);
 
  private:
   enum class Begun : std::uint8_t { held, refused, asks };
 
-  /// What an attempt does first. asks: nobody holds it, and no other thread asks until take().
+  /// Begins an attempt. asks: no thread holds it through this object, and no other thread asks
+  /// until take().
   [[nodiscard]] Begun begin();
   template <class Ask>
   [[nodiscard]] bool attempt(Ask&& ask);
@@ -106,7 +107,7 @@ class Lock {
   const std::string owner_;
   const LockOptions options_;
   mutable std::mutex
-      mutex_;  // guards what follows; not held while the engine is asked for the lock
+      mutex_;  // guards the members below; not held while the engine is asked for the lock
   ClaimOutcome outcome_;
   Error error_;
   Watchdog::Guard kept_;
@@ -120,8 +121,8 @@ class Lock {
 /// Keep it where the protected state is; this one is for state in memory. Not for several threads.
 class Fence {
  public:
-  /// False: a later holder has been here; or the token is 0, which is nobody's: of a lock that was
-  /// refused, or of a run without a guard.
+  /// False: a later holder has been here; or the token is 0: of a lock that was refused, or of a
+  /// run without a guard.
   [[nodiscard]] bool admit(Epoch token) noexcept {
     if (token == 0 || token < highest_) return false;
     highest_ = token;

@@ -35,11 +35,11 @@ enum class OnceAnswer : std::uint8_t {
   expired,       ///< it had run, and its result is not kept any more
   in_flight,     ///< another runs it now
   failed,        ///< it ran and returned an error: given back or kept, as the policy says
-  kept_failure,  ///< it had failed for good
+  kept_failure,  ///< it had failed finally
   mismatch,      ///< the key was used with another fingerprint
   in_doubt,      ///< its owner went silent, threw, or answered that it does not know its outcome:
-                 ///< it may not run before that is resolved. After a run: failure says what is
-                 ///< known
+                 ///< it may not run before that is resolved. After a run, `failure` has the known
+                 ///< facts
   too_old,
   too_new,
   unknown,     ///< a key that was never issued
@@ -134,12 +134,12 @@ namespace detail {
 /// before it. If that cannot be written down, the end of the lease gives it back.
 void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
 
-/// Claims, and waits until then. What was granted, and is over when this thread learns it, is given
+/// Claims, and waits until then. A grant whose lease is over when this thread learns of it is given
 /// back and asked for again, a few times at most; then the answer is in_flight, timed_out.
 [[nodiscard]] ClaimOutcome ask_until(Claims& claims, const ClaimRequest& request,
                                      Timestamp deadline);
 
-/// Claims, and waits if the call says so.
+/// Claims, and waits as call.wait says.
 [[nodiscard]] inline ClaimOutcome ask(Claims& claims, const OnceCall& call) {
   const ClaimRequest request = request_of(call);
   if (call.watchdog != nullptr && !Watchdog::check(call.watchdog, claims, call.lease)) {
@@ -162,7 +162,8 @@ class GuardedRun {
   /// A grant that is picked up later may be another's by then: its record is looked at first.
   GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim,
              Pickup pickup = Pickup::at_once);
-  /// What was not finished, as the function threw, becomes what the policy says of exceptions.
+  /// A run that was not finished, because its function threw, ends as the policy's on_exception
+  /// says.
   ~GuardedRun() {
     if (open_) abandon();
   }
@@ -189,7 +190,7 @@ class GuardedRun {
   /// Its outcome is not known.
   void doubt(std::string known);
   /// Ends an open claim as failed, for a caller that answers by itself. Up to `tries` calls while
-  /// the disk does not confirm; what is not written down ends with the lease.
+  /// the disk does not confirm; a failure that is not recorded ends with the lease.
   [[nodiscard]] OwnerOutcome give_up(Bytes known, Policy::OnFailure then, unsigned tries);
   /// Nothing has run: an open claim is given back as if it had not been made.
   void give_back() noexcept;
@@ -219,8 +220,9 @@ class GuardedRun {
   return {ErrorCode::bad_encoding, "result of '" + std::string{key} + "'"};
 }
 
-/// The run is done, whatever becomes of its result. Repeats get what was decoded: where that is
-/// known to differ from `value`, the result is not kept; where it is not known, `value` becomes it.
+/// The run is done, whatever becomes of its result. Repeats get the decoded value: if that is known
+/// to differ from `value`, the result is not kept; if it cannot be compared, `value` becomes the
+/// decoded one.
 template <class Value>
 void complete_run(GuardedRun& run, Value& value) {
   if constexpr (ExactCodec<Value>&& noexcept(Codec<Value>::encode(value))) {
@@ -261,7 +263,7 @@ template <class Value, class Outcome, class Function>
 OnceOutcome<Value> run_once(Claims& claims, const OnceCall& call, Function& function) {
   OnceOutcome<Value> done;
   ClaimOutcome claim = ask(claims, call);
-  if (claim.answer == ClaimAnswer::replay && !claim.result_expired) {  // most of what is asked
+  if (claim.answer == ClaimAnswer::replay && !claim.result_expired) {  // the most frequent answer
     done.answer = OnceAnswer::replayed;
     done.attempt = claim.attempt;
     if constexpr (std::is_same_v<Value, std::string>) {
@@ -296,10 +298,10 @@ OnceOutcome<Value> run_once(Claims& claims, const OnceCall& call, Function& func
 
 /// Runs `function` unless it has run, or is running, under this key. It may take a Work&, and
 /// return nothing, a value, or a Result<T> whose error gives the claim back (or keeps the failure,
-/// as the policy says). What it means that the function throws, or answers unknown_outcome(), is
-/// said by Policy::on_exception: given back, kept, or in doubt; an exception goes on. A result that
+/// as the policy says). Policy::on_exception decides how the claim ends if the function throws or
+/// answers unknown_outcome(): given back, kept, or in doubt; an exception goes on. A result that
 /// cannot be kept does not undo the work: it is done, and duplicates are answered expired.
-/// Progress: that of the function; waits if call.wait says so, and for the journal.
+/// Progress: that of the function; waits as call.wait says, and for the journal.
 template <class Function>
 auto once(Claims& claims, const OnceCall& call, Function&& function) {
   using Outcome = decltype(detail::run_guarded(function, std::declval<Work&>()));

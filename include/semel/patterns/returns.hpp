@@ -37,7 +37,7 @@ template <class T>
 concept PromiseLike = requires(T& value) {
   value.get_future();
 };
-/// A function that nobody has called yet: a lambda, a pointer, std::function and their like.
+/// A function that was not called yet: a lambda, a pointer, std::function and their like.
 template <class T>
 concept Uncalled = std::is_invocable_v<T&> || std::is_member_pointer_v<T> ||
                    (std::is_pointer_v<T>&& std::is_function_v<std::remove_pointer_t<T>>) ||

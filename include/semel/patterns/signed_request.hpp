@@ -1,5 +1,5 @@
-// Signed requests: what is signed, with what, and how it is compared. In the library Semel::signed,
-// which needs libcrypto. Pure functions, from any thread.
+// Signed requests: the signed text, the algorithms, and the comparison. In the library
+// Semel::signed, which needs libcrypto. Pure functions, from any thread.
 // Source: docs/keys.md
 #pragma once
 

@@ -1,5 +1,5 @@
-// One-time tokens that cost no memory until they are used: what is known of them is signed into
-// their text, and the first use claims their random id. In the library Semel::signed.
+// One-time tokens that cost no memory until they are used: their facts are signed into their text,
+// and the first use claims their random id. In the library Semel::signed.
 // Source: docs/keys.md
 #pragma once
 
@@ -51,8 +51,8 @@ class SignedTokens {
   [[nodiscard]] TokenOutcome reserve(Bytes token, Bytes subject,
                                      const TokenReservation& reservation = {});
 
-  /// Uses the token for good; a caller that presents it again gets `result`. As Claims::complete();
-  /// a result that cannot be kept is dropped, and OwnerOutcome::dropped says so.
+  /// Uses the token finally; a caller that presents it again gets `result`. As Claims::complete();
+  /// a result that cannot be kept is dropped, and OwnerOutcome::dropped has the reason.
   [[nodiscard]] OwnerOutcome spend(Bytes token, Epoch epoch, Bytes result = {});
   /// Makes it free for another attempt. As Claims::fail() with release.
   [[nodiscard]] OwnerOutcome give_back(Bytes token, Epoch epoch);

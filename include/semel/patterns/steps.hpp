@@ -1,7 +1,7 @@
 // Steps of one piece of work: what each has brought about is remembered as long as the work is not
 // over, so that an owner that takes the work over continues where the last one stopped. The memos
 // are a part of the claim's record: they live as long as it does, and go when the work is done, has
-// failed for good or is forgotten.
+// failed finally or is forgotten.
 //
 //   Steps steps{claims, "order-4711", claim.epoch};
 //   auto charged = steps.run("charge", [&] { return bank.charge(order); });    // once
@@ -10,9 +10,9 @@
 //
 // A step runs only while its claim is held with this epoch and the lease runs; else the answer is
 // not_owner. A step is run again if its process ends between its effect and its memo, or if its
-// memo cannot be kept (it is too long, the disk refuses it): the error says so. What must not be
-// repeated even then needs an effect that can be asked about, or one that joins the commit
-// (semel/rocksdb.hpp).
+// memo cannot be kept (it is too long, the disk refuses it): the latter is reported as an error. A
+// step that must not be repeated even then needs an effect that can be queried, or one that joins
+// the commit (semel/rocksdb.hpp).
 #pragma once
 
 #include <optional>
@@ -28,7 +28,8 @@ namespace semel {
 
 class Steps {
  public:
-  /// The key's bytes must live as long as this. Epoch 0 is nobody's: every call is not_owner.
+  /// The key's bytes must live as long as this. Epoch 0 belongs to no claim: every call is
+  /// not_owner.
   Steps(const Claims& claims, Bytes key, Epoch epoch) noexcept
       : claims_(claims), key_(key), epoch_(epoch) {}
   /// Of work that runs without protection: steps run, and what they have brought about is
@@ -41,13 +42,13 @@ class Steps {
   Steps(Steps&&) = default;
   Steps(const Steps&) = delete;  // a copy of unguarded work's would have memos of its own
 
-  /// What was remembered under `name` for this payload: a memo of another fingerprint of the same
-  /// algorithm is nothing to this one. None: nothing, and the step may run. Errors: not_owner (the
-  /// claim is not held with this epoch, or its lease is over: do not run the step); bad_option (the
-  /// name is empty or longer than limits::step_name_max); value_too_long (no memo, and no room for
-  /// one: limits::memos_max, limits::memos_bytes_max); those of Claims::get.
+  /// The memo under `name` for this payload: a memo of another fingerprint of the same algorithm
+  /// does not count. None: there is none, and the step may run. Errors: not_owner (the claim is not
+  /// held with this epoch, or its lease is over: do not run the step); bad_option (the name is
+  /// empty or longer than limits::step_name_max); value_too_long (no memo, and no room for one:
+  /// limits::memos_max, limits::memos_bytes_max); those of Claims::get.
   [[nodiscard]] Result<std::optional<std::string>> recall(Bytes name);
-  /// Remembers `bytes` under `name` for this payload, in the place of an earlier memo. Errors, and
+  /// Remembers `bytes` under `name` for this payload, replacing an earlier memo. Errors, and
   /// nothing was changed: as above; memory_full, refused; outcome_unknown; in a group those of its
   /// calls (semel/replication.hpp).
   [[nodiscard]] Status remember(Bytes name, Bytes bytes);
@@ -141,7 +142,7 @@ auto Steps::run(Bytes name, Step&& step) {
   if (!outcome.ok()) return outcome;
   const std::string bytes = Codec<Value>::encode(*outcome);
   if (Status kept = remember(name, bytes); !kept) return Outcome{kept.error()};
-  if constexpr (!ExactCodec<Value>) {  // later attempts get what is decoded, and so does this one
+  if constexpr (!ExactCodec<Value>) {  // later attempts get the decoded value, and so does this one
     std::optional<Value> value = Codec<Value>::decode(bytes);
     return value ? Outcome{*std::move(value)} : Outcome{detail::not_readable_step(name)};
   } else {

@@ -17,7 +17,7 @@ enum class TokenAnswer : std::uint8_t {
   regranted,  ///< it was yours already, by the claim id; the same epoch
   in_flight,  ///< another caller has it reserved; perhaps again after retry_after
   spent,      ///< it was used; result is what its spending left
-  exhausted,  ///< it failed too often, or for good; result says how
+  exhausted,  ///< it failed too often, or finally; result says how
   unknown,    ///< no such token, or not for this subject
   expired,    ///< its time is over
   busy,       ///< could not be said now, see the error; nothing was changed

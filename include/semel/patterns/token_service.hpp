@@ -6,9 +6,10 @@
 //   auto paid = tokens.redeem(token, [&] { return pay(form); }); // once; again: the same receipt
 //
 // A run that fails gives the token back, and the same one works again until its own end, and for
-// the policy's attempts_ttl at least, as often as attempts_max says. What was never issued, or has
-// ended, is `unknown`; what was used is `spent`, with what its use left. Tokens that cost no memory
-// before their use: semel/patterns/signed_tokens.hpp. Source: docs/patterns.md#one-time-tokens
+// the policy's attempts_ttl at least, as often as attempts_max says. A token that was never issued,
+// or has ended, is `unknown`; a used one is `spent`, with the result of its use. Tokens that cost
+// no memory before their use: semel/patterns/signed_tokens.hpp. Source:
+// docs/patterns.md#one-time-tokens
 #pragma once
 
 #include <cstdint>
@@ -42,8 +43,8 @@ class TokenService {
   /// Reserves `token`. Exactly one of any number of concurrent calls is
   /// reserved. Progress: lock-free.
   [[nodiscard]] TokenOutcome reserve(Bytes token, const TokenReservation& reservation = {});
-  /// Uses it for good; a caller that presents it again gets `result`. As Claims::complete();
-  /// a result that cannot be kept is dropped, and OwnerOutcome::dropped says so.
+  /// Uses it finally; a caller that presents it again gets `result`. As Claims::complete(); a
+  /// result that cannot be kept is dropped, and OwnerOutcome::dropped has the reason.
   [[nodiscard]] OwnerOutcome spend(Bytes token, Epoch epoch, Bytes result = {});
   /// Makes it free for another attempt, until the end it was issued with or for the policy's
   /// attempts_ttl, whichever is later. As Claims::fail() with release.

@@ -70,8 +70,8 @@ class Watchdog {
   /// over, the guard is lost from the beginning.
   [[nodiscard]] Guard keep(const Claims& claims, Bytes key, Epoch epoch,
                            std::optional<Duration> lease = {});
-  /// Renews what is due by the engine's clock: a third of its lease after the last renewal.
-  /// Returns how many were renewed. Progress: blocks for the journal where a claim does.
+  /// Renews each claim that is due by the engine's clock: a third of its lease after the last
+  /// renewal. Returns how many were renewed. Progress: blocks for the journal where a claim does.
   std::size_t poll();
   [[nodiscard]] std::size_t kept() const;
   /// How many claims were given up because they were kept for `work_max`.
