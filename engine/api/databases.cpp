@@ -1,9 +1,9 @@
 // Whole databases: flush, swap, and both as a recovery puts them back.
 //
 // A flush is one store: the floor of the database rises inside a section over everything, and every
-// record with a smaller version has ended from then on. What follows costs time by the record and
-// is done beside operations: the compactor's walk takes the records out, in the call itself or, for
-// a flush that does not wait, in advance(). A key that is used again before replaces its
+// record with a smaller version has ended from then on. The removal takes time per record and runs
+// beside operations: the compactor's walk takes the records out, in the call itself or, for a flush
+// that does not wait, in advance(). A key that is used again before replaces its
 // flushed record, as it would of one whose ttl has ended.
 #include "engine/api/databases.hpp"
 
@@ -75,7 +75,7 @@ Status Engine::Impl::restore_database(const Mutation& mutation) {
   if (!core.context().retired.reserve()) return Error{ErrorCode::memory_full, {}};
   if (core.cold() != nullptr) core.cold()->flush(stored, mutation.version);
   erase_database(stored, mutation.version, all);
-  // Not before: what is below the floor is counted as flushed already.
+  // Not earlier: records below the floor count as flushed already.
   core.databases().raise_floor(stored, mutation.version);
   return Done{};
 }
@@ -101,7 +101,8 @@ Result<std::uint64_t> Engine::flush(std::optional<std::uint8_t> db, FlushMode mo
   if (const engine::LoggedCall log = impl_->log_for_call()) {
     using replication::DatabaseCommand;
     const auto what = db ? DatabaseCommand::What::flush : DatabaseCommand::What::flush_all;
-    // How many there were differs from replica to replica by what has ended and is not swept yet.
+    // The number of records differs between replicas by those that have ended and are not swept
+    // yet.
     SEMEL_CHECK(
         engine::decided(*log, {DatabaseCommand{what, db.value_or(0)}}, engine::Repeat::never));
     return 0;

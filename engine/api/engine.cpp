@@ -293,7 +293,7 @@ std::size_t EngineHost::compact() {
 }
 
 std::uint64_t Engine::subscribe_expired(ExpiredSink sink) {
-  auto all = section({});  // no sink may be called meanwhile
+  auto all = section({});  // no sink is called while sinks change
   if (!all) return 0;
   return impl_->core().insight().add_sink(std::move(sink));
 }
@@ -318,7 +318,7 @@ SessionId Engine::open_session() {
 
 void Engine::close_session(SessionId session) {
   if (const engine::LoggedCall log = impl_->log_for_call()) {
-    // If it fails, the lease ends what was bound to it.
+    // If it fails, claims bound to the session end by their leases.
     static_cast<void>(engine::decided(
         *log, {replication::SessionCommand{replication::SessionCommand::What::close, session}},
         engine::Repeat::safe));

@@ -112,7 +112,7 @@ class Engine::Impl {
   /// At a `given` time, or at that of the call.
   void apply(std::span<const StoreOp> ops, std::span<StoreOutcome> outcomes,
              std::optional<Timestamp> given) noexcept;
-  /// What follows when an operation on one key of the store has ended.
+  /// Called after an operation on one key of the store.
   void after_operation(engine::ThreadContext& own, const KeyRef& key, bool changed) {
     if (own.drain_due) [[unlikely]]
       upkeep_.drain_own_timers(own);

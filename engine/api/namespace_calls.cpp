@@ -2,8 +2,8 @@
 //
 // A drop: a first check, so that one in use is not touched; then new claims are refused, and we
 // wait for all operations that may not have seen that; then the claims are counted, and
-// removed. So no claim is granted between the count and the end, and what is held when it begins
-// can only become finished.
+// removed. So no claim is granted between the count and the end, and claims held when it begins can
+// only become finished.
 #include <string>
 #include <utility>
 #include <vector>
@@ -224,9 +224,9 @@ Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
     return Error{ErrorCode::bad_option,
                  "terms that hold claims longer cannot be given inside a section"};
   }
-  // Before the change is written down and after it: what is held by then, and what was granted
-  // meanwhile by calls that had read the terms of before. So a crash at any point leaves no claim
-  // that ends earlier than the terms say, and asking again goes on where it was.
+  // Before the change is written down, for held claims, and after it, for claims granted by calls
+  // that had read the old terms. So a crash at any point leaves no claim that ends earlier than the
+  // terms say, and asking again goes on where it was.
   if (holds) SEMEL_CHECK(hold_claims(*this, *names, policy));
   Ticket ticket = 0;
   SEMEL_TRY(changed, impl_->namespaces().change(name, policy, ticket));

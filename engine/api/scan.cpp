@@ -3,15 +3,15 @@
 // The cursor is a position in the order of the table, not of memory: segments are visited in the
 // order of their directory index with its bits reversed, so that a segment and the two it splits
 // into cover the same stretch. Within a segment the cursor counts lines; as a rebuild moves records
-// between lines, the cursor also names the segment (its birth). If another segment has come in
-// its place, that stretch is visited again as a whole: records may come twice, none is missed.
+// between lines, the cursor also names the segment (its birth). If another segment has replaced it,
+// that stretch is visited again as a whole: records may come twice, none is missed.
 //
 //   cursor  bits 0..5 shard, bits 6..21 reversed index, bits 22..31 line, bits 32..62 birth,
 //           all plus one, so that 0 can mean both start and end
 //
-// Behind the table comes the cold store, by rank: bit 63 and the rank without its lowest bit. What
-// moves from the table into the store meanwhile is met there; what moves the other way is met where
-// its copy was: the table is asked for each copy.
+// Behind the table comes the cold store, by rank: bit 63 and the rank without its lowest bit. A
+// record that moves from the table into the store during the scan is visited in the store; one that
+// moves the other way is visited at its copy: for each copy the table is looked up.
 #include <array>
 #include <string>
 
@@ -225,8 +225,8 @@ class Scan {
   bool turned_away_ = false;
 };
 
-// Empty stretches cost a look at their lines and no more: a call goes over so many of them before
-// it answers with a cursor. A table without records of 16 shards is done in one.
+// Empty stretches cost a look at their lines and no more: a call passes over at most this many
+// before it answers with a cursor. A table without records of 16 shards is done in one.
 constexpr std::size_t empty_lines_max = 8192;
 
 }  // namespace
@@ -310,7 +310,7 @@ std::optional<std::string> Engine::Impl::random_key(std::uint8_t db) {
   }
   if (chosen) return chosen;
   if (core_.cold() == nullptr) return std::nullopt;
-  // What cannot be read is not found here; a call that asks for the key itself gets the error.
+  // Unreadable records are skipped here; a call for the key itself gets the error.
   std::uint64_t rank = state;
   for (bool wrapped = false;;) {
     found.clear();

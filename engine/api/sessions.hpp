@@ -12,8 +12,8 @@
 
 namespace semel::engine {
 
-/// Of a session of a replicated log: the node that has opened it, and which of its lives. All 0:
-/// nobody in particular.
+/// Of a session of a replicated log: the node that has opened it, and the number of its life. All
+/// 0: no node.
 struct SessionOwner {
   std::uint64_t node = 0;
   std::uint64_t life = 0;

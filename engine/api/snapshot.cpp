@@ -182,7 +182,8 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
     if (core.options().replicated && mutation.claim) engine::trim(*mutation.claim, now);
     visitor(mutation);
   };
-  // Whatever the visitor does, and also without memory, the cut ends and what was kept for it goes.
+  // The cut always ends and its preserved records are freed, whatever the visitor does, and also
+  // without memory.
   visitor.run([&] {
     engine::visit_db_map(core, cut, std::ref(visitor));
     impl.namespaces().for_each_mutation(std::ref(visitor));
@@ -191,7 +192,7 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
       for (std::uint32_t index = 0; index < (1U << engine::depth_max) && !visitor.has_failed();) {
         found.clear();
         collect(core, shard, index, cut, found);
-        for (const Handle handle : found) show(handle);  // nothing below the cut is freed meanwhile
+        for (const Handle handle : found) show(handle);  // the cut keeps them from being freed
       }
     }
   });

@@ -163,7 +163,7 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
   }
 }
 
-/// run_owner() on one key; what cannot be kept is dropped, where the call allows it.
+/// run_owner() on one key; a result that cannot be kept is dropped, where the call allows it.
 void run_single(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call, Bytes table_key,
                 OwnerOutcome& outcome);
 

@@ -62,7 +62,7 @@ struct ClaimContext {
   ClaimContext(Engine& engine, const Claims::Namespace& space)
       : ClaimContext(engine, space, impl_of(engine).now()) {}
 
-  /// For good: nothing of it is looked at any more.
+  /// Permanent once true.
   [[nodiscard]] bool dropped() const noexcept {
     return names.state() == Claims::Namespace::State::dropped;
   }
@@ -86,7 +86,8 @@ struct ClaimContext {
 
   /// Whether a newcomer to `table_key` has to queue behind its waiters.
   [[nodiscard]] bool others_first(Bytes table_key) const {
-    // Who waits is known to one replica alone, which puts claims into their order before the log.
+    // In a group only one replica knows the waiters, and it orders claims before they enter the
+    // log.
     return policy.fair && !impl.core().options().replicated && !impl.core().threads().is_forked() &&
            impl.wait_queue().has_waiters_for(policy.db, table_key);
   }
@@ -100,8 +101,8 @@ struct ClaimContext {
       return update(impl.core(), {policy.db, table_key}, now, decide, version);
     };
   }
-  /// The same for a claim: a finished record answers from where it lies, as no claim changes it. A
-  /// replay is most of what is asked, so that it costs little more than a lookup.
+  /// The same for a claim: a finished record answers from where it lies, as no claim changes it.
+  /// Most claims are replays, so one must cost little more than a lookup.
   [[nodiscard]] auto single_claim(Bytes table_key, const ClaimRequest& request,
                                   ClaimOutcome& outcome) const {
     return [this, table_key, &request, &outcome](auto&& decide, Version& version) {

@@ -14,8 +14,8 @@ struct OperatorCall {
   bool is_done = false;
 };
 
-/// The note of one call: made before it looks the record up, so that the log's cold lines come
-/// meanwhile. One that is not written leaves nothing.
+/// The note of one call: made before it looks the record up, so that the decision log's cold lines
+/// are fetched in parallel. A note that is not written leaves nothing.
 class ClaimNote {
  public:
   ClaimNote(const ClaimContext& context, Bytes table_key) noexcept

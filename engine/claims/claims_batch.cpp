@@ -108,7 +108,7 @@ class ClaimAll {
           return section_.update(context_.policy.db, keys_[i], decide, version);
         },
         commit);
-    // The first look decides what is in the way, the second the grants.
+    // The first pass answers requests that are not granted, the second grants.
     if (commit || !is_granted(outcomes_[i])) note.write(requests_[i], outcomes_[i]);
   }
   /// Whether an earlier request of this key gave another fingerprint: one grant would be for both

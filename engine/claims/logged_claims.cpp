@@ -185,7 +185,7 @@ void complete_logged(CallLog& log, const ClaimContext& context, std::span<const 
       bytes += calls[end].key.size() + calls[end].payload.size();
       if (end != at && bytes > part_bytes) break;
     }
-    if (end - at == 1) {  // alone, what is too long for an entry is recorded without its result
+    if (end - at == 1) {  // alone, a call too long for an entry is recorded without its result
       outcomes[at] = owner_call_logged(log, context, OwnerVerb::complete, calls[at]);
     } else {
       complete_section(log, context.names.name(), calls.subspan(at, end - at),

@@ -18,10 +18,9 @@ struct Memo {
   Bytes bytes{};  ///< of keep_memo()
 };
 
-/// What is remembered of its step for the payload of the claim. Errors: not_owner, whether there is
-/// a memo or not; bad_option (the step's name); value_too_long (no room for a memo); key_*,
-/// wrong_kind, namespace_dropped; refused (a group with members that know no memos), those of
-/// CallLog::read.
+/// The memo of its step for the payload of the claim. Errors: not_owner, whether there is a memo or
+/// not; bad_option (the step's name); value_too_long (no room for a memo); key_*, wrong_kind,
+/// namespace_dropped; refused (a group with members that know no memos), those of CallLog::read.
 [[nodiscard]] Result<std::optional<std::string>> recall_memo(Claims& claims, const Memo& memo);
 /// Errors: as above, and nothing was changed; memory_full, refused, outcome_unknown.
 [[nodiscard]] Status keep_memo(Claims& claims, const Memo& memo);

@@ -35,7 +35,7 @@ class DecisionLog::Lock {
     held_ = true;
   }
   ~Lock() {
-    // mo: release [decisions.lock]: what was written is there for the next holder.
+    // mo: release [decisions.lock]: the next holder sees the writes.
     if (held_) bucket_.lock.store(0, std::memory_order_release);
   }
   Lock(const Lock&) = delete;

@@ -1,9 +1,9 @@
-// The decision log: what was lately decided about each key, in a fixed amount of memory.
+// The decision log: the recent decisions about each key, in a fixed amount of memory.
 //
-// Buckets of 4 KiB, chosen by the keyed hash of the key, so that nobody can choose keys that share
-// one. A bucket has places for 15 records; when they are used up the oldest goes. The bounds are
-// per key, too: one key has at most 8 places, and at most 4 of them for answers that changed
-// nothing, so that however often a key is asked for, its grants stay, and so do at least 7
+// Buckets of 4 KiB, chosen by the keyed hash of the key, so that clients cannot choose keys that
+// share one. A bucket has places for 15 records; when they are full the oldest is dropped. The
+// bounds are per key, too: one key has at most 8 places, and at most 4 of them for answers that
+// changed nothing, so that however often a key is asked for, its grants stay, and so do at least 7
 // decisions about other keys of its bucket. Equal decisions in a row are one record with a count.
 //
 //   bucket   head (64 bytes) | place 0 | .. | place 14 | unused
@@ -15,9 +15,9 @@
 // decision is left out when its bucket stays locked (missed()).
 //
 // Concurrency
-//   [decisions.lock]  exchange with acquire by who takes a bucket's lock, pairs with the release
-//                     store by who gives it back. All else in a bucket is plain and under it, but
-//                     `next`, a hint that is read without the lock.
+//   [decisions.lock]  exchange with acquire when a thread takes a bucket's lock, pairs with the
+//                     release store when it gives it back. All else in a bucket is plain and under
+//                     it, but `next`, a hint that is read without the lock.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ struct DecisionFacts {
   std::uint32_t attempt = 0;
   Epoch epoch = 0;
   Timestamp at{};
-  Millis span{0};  ///< granted, renewed: the lease; in_flight: what is left of it
+  Millis span{0};  ///< granted, renewed: the lease; in_flight: the rest of it
   ClaimState met = ClaimState::absent;
   Epoch met_epoch = 0;
   Timestamp met_lease_until{};
@@ -122,8 +122,8 @@ class DecisionLog {
   /// thread keeps the bucket's lock.
   void add(std::uint64_t hash, const DecisionFacts& facts) noexcept;
 
-  /// Calls `visit(facts, last, times)` with what is known of a key, from old to new; `facts.at` is
-  /// the time of the first. Texts live as long as the call. Blocks for threads that add.
+  /// Calls `visit(facts, last, times)` with each decision about a key, from old to new; `facts.at`
+  /// is the time of the first. Texts live as long as the call. Blocks for threads that add.
   template <class Visit>
   void for_each(std::uint64_t hash, Visit&& visit) const {
     std::array<Place, limits::decisions_per_key_max> found;

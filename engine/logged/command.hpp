@@ -82,7 +82,7 @@ struct OperatorCommand {
   std::optional<Millis> ttl{};  ///< of issue
 };
 struct NamespaceCommand {
-  /// What is dropped must be unused: to end many claims would take too long in one entry.
+  /// A dropped namespace must be unused: to end many claims would take too long in one entry.
   enum class What : std::uint8_t { declare, change, drop };
   What what = What::declare;
   Bytes name{};

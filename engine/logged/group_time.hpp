@@ -10,9 +10,9 @@ namespace semel::engine {
 /// Between entries it goes on by the replica's own clock. Thread-safe.
 class GroupTime : public Clock {
  public:
-  /// The time, if this replica knows it, and has lately had everything that the group had decided.
-  /// What is finished may be repeated then without a question to the others: at worst an operator
-  /// has made it forgotten a moment ago.
+  /// The time, if this replica knows it, and has recently had everything that the group had
+  /// decided. Answers of finished work may be repeated then without asking the others: at worst an
+  /// operator has made it forgotten a moment ago.
   [[nodiscard]] virtual std::optional<Timestamp> if_current() const noexcept = 0;
 };
 

@@ -69,7 +69,7 @@ LibraryVerdict LibraryTable::put(const std::vector<SharedLibraryText>& libraries
       return {Fault::library_exists, each->name};
     }
     bytes += bytes_of(*each);
-    // Those that go make room for what comes, in whatever order the change names them.
+    // Replaced libraries make room for the new ones, in whatever order the change names them.
     if (replaces) note(each->name, going);
   }
   for (const SharedLibraryText& library : libraries) {

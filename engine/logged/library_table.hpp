@@ -93,7 +93,7 @@ class LibraryTable {
     std::vector<Owners::iterator> functions{};
     std::size_t bytes = 0;
   };
-  /// What is to go, before anything does: to drop it takes no memory.
+  /// Notes a library to drop, before any is dropped: dropping takes no memory.
   void note(std::string_view name, Going& going);
   void drop(const Going& going) noexcept;
   void clear() noexcept;

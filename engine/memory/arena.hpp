@@ -61,7 +61,7 @@ class Arena {
   }
   /// A free record of a span that stays; 0: there is none. Never takes a fresh span.
   [[nodiscard]] Handle allocate_staying(std::size_t bytes);
-  /// What has not been left serves again.
+  /// Spans that still hold records are used again.
   void end_leaving();
   /// Gives spans that hold nothing back to the region. True: there were some.
   bool purge_all();

@@ -1,5 +1,5 @@
-// What the decisions of one entry of a replicated log go by, instead of what is this process' own:
-// clock, epochs, secrets. Two engines that take the same entries decide the same.
+// The inputs of the decisions of one entry of a replicated log, in place of this process' own
+// clock, epochs and secrets. Two engines that take the same entries decide the same.
 //
 // Only while a DecisionContext is set for a thread does that thread change a replica. Where a call
 // would read a clock, take an epoch or a secret, it asks here first; nothing else may do so.
@@ -16,7 +16,7 @@ struct DecisionContext {
   std::int64_t unix_ms = 0;  ///< the wall clock's time, for windows of first_sent
   Version first = 0;         ///< versions first..end - 1 are those of the entry, in its order
   Version end = 0;
-  std::uint64_t secret = 0;  ///< seeds what is seeded; clients must not know it
+  std::uint64_t secret = 0;  ///< seeds hashes; clients must not know it
   /// The group's level of features has the rules of docs/decisions/0060; below it, entries are
   /// decided as releases before did.
   bool guards_claims = true;

@@ -173,7 +173,7 @@ void Region::give_page_back(std::uint32_t page) noexcept {
 }
 
 std::size_t Region::trim_runs(std::size_t runs_max) noexcept {
-  // From the top down, for what is taken next is taken from below.
+  // From the top down, since the next spans are taken from below.
   std::size_t runs = 0;
   for (std::size_t word = top_ / 64 + 1; word-- > 0 && runs < runs_max && dirty_spans_ != 0;) {
     for (; dirty_[word] != 0 && runs < runs_max; ++runs) {

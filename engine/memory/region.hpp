@@ -4,10 +4,10 @@
 // number. Reserved address space costs nothing until it is touched; the range beyond the first
 // 4 MiB is advised to use huge pages, because fresh 4 KiB pages cost as much as a cache miss per
 // record. A whole huge page goes back to the system when it is free. Free spans beside used ones
-// are kept for the next that asks, but not more of them than a part of what is used: what is
-// resident stays near what is used. trim() gives them back when they are no longer asked for.
+// are kept for reuse, but only up to a fraction of the used ones: resident memory stays near used
+// memory. trim() gives them back when they are no longer needed.
 //
-// What is free is kept in bits, made with the region: giving back takes no memory and cannot fail.
+// Free spans are kept in bits, made with the region: giving back takes no memory and cannot fail.
 #pragma once
 
 #include <algorithm>
@@ -49,9 +49,9 @@ class Region {
   /// `room_bytes`: up to where set_limit() can raise the limit later. False: the address space
   /// cannot be reserved.
   [[nodiscard]] bool reserve(std::size_t limit_bytes, std::size_t room_bytes = 0);
-  /// Changes the limit. Below what is used, records are refused at once, while table and timers of
-  /// those that live may take what they took before; that goes down with what is used. False: it is
-  /// more than the room. Thread-safe.
+  /// Changes the limit. If it is below the used memory, records are refused at once, while table
+  /// and timers of live records may use as much as was used before; that ceiling falls with the
+  /// used memory. False: it is more than the room. Thread-safe.
   [[nodiscard]] bool set_limit(std::size_t limit_bytes) noexcept;
 
   /// First of `count` adjacent spans. Their content is undefined, unless `zeroed`.
@@ -94,8 +94,8 @@ class Region {
   }
   /// The other half of try_charge() and charge().
   void release(std::size_t bytes) noexcept { charge(-static_cast<std::ptrdiff_t>(bytes)); }
-  /// Counts heap memory that belongs to the engine against the limit. Never fails: what is
-  /// charged exists already.
+  /// Counts heap memory that belongs to the engine against the limit. Never fails: the memory is
+  /// allocated already.
   void charge(std::ptrdiff_t bytes) noexcept {
     // mo: relaxed: a limit that is a few operations late is still held by the reserve.
     charged_.fetch_add(bytes, std::memory_order_relaxed);
@@ -117,11 +117,11 @@ class Region {
     const std::size_t most = ceiling_bytes();
     return use == Use::timer ? most : most - timer_reserve(limit);
   }
-  /// The limit was lowered below what is used, and too much is used still: no new records.
+  /// The limit was lowered below the used memory, and too much is used still: no new records.
   [[nodiscard]] bool is_over() const noexcept {
     return ceiling_bytes_.load(std::memory_order_relaxed) != 0;  // mo: relaxed: a setting
   }
-  /// The most that may be used: the limit, or more while it was lowered below what was used.
+  /// The most that may be used: the limit, or more after it was lowered below the used memory.
   [[nodiscard]] std::size_t ceiling_bytes() const noexcept {
     // mo: relaxed: a setting
     return std::max(limit_bytes(), ceiling_bytes_.load(std::memory_order_relaxed));
@@ -131,7 +131,7 @@ class Region {
  private:
   static constexpr std::uint32_t spans_per_page = huge_page_bytes / span_bytes;
   static_assert(spans_per_page == 32, "half a word of bits");
-  /// What may be free and resident whatever is used: 8 MiB.
+  /// Spans that may be free and resident regardless of use: 8 MiB.
   static constexpr std::size_t dirty_min = 128;
   struct Free {
     void operator()(void* memory) const noexcept { std::free(memory); }

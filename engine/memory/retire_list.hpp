@@ -62,7 +62,7 @@ class RetireList {
   void trim() noexcept {
     while (spare_ != nullptr && spare_->next != nullptr) delete_spare();
   }
-  /// False: there was no memory for it; what was pushed is lost, so its memory is never reused.
+  /// False: there was no memory for the list; `retired` is lost, so its memory is never reused.
   bool push(Retired retired) noexcept {
     if (last_ == nullptr || filled_ == block_size) [[unlikely]] {
       if (!reserve()) return false;

@@ -26,7 +26,7 @@ class SnapshotCut {
   void begin(Version cut) noexcept {
     cut_.store(cut, std::memory_order_release);  // mo: release [core.snapshot]
   }
-  /// Then wait for all operations, and take() what was preserved.
+  /// Then wait for all operations, and take() the preserved records.
   void end() noexcept {
     cut_.store(0, std::memory_order_release);  // mo: release [core.snapshot]
   }

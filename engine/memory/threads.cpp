@@ -234,7 +234,7 @@ bool Threads::try_advance_epoch() noexcept {
   heavy_barrier();
   bool all_passed = true;
   for_each([&](ThreadContext& context) {
-    // mo: acquire [threads.announce]: reads of ended operations happened before what follows.
+    // mo: acquire [threads.announce]: reads of ended operations happened before the advance.
     const std::uint64_t word = context.announce.load(std::memory_order_acquire);
     const bool inside = (word & 1) != 0;
     if (inside && ((word >> 1) & epoch_mask) != (epoch & epoch_mask)) all_passed = false;

@@ -26,7 +26,7 @@
 //   [threads.list]      contexts are pushed once and never removed; release push, acquire walk.
 //   [threads.key]       whether the key that ends threads is there; acquire by threads that use it.
 //   [threads.owner]     in_use: release when a thread lets its context go, acquire by the next
-//   owner.
+//                       owner.
 #pragma once
 
 #include <array>
@@ -47,7 +47,7 @@
 
 namespace semel::engine {
 
-/// What is counted, per thread, and summed when asked.
+/// Counters per thread, summed on request.
 enum class Count : std::uint8_t {
   operations,
   hits,
@@ -95,9 +95,9 @@ struct alignas(128) ThreadContext {
   OwnSection* section = nullptr;              // the one that this thread's calls are a part of
   const DecisionContext* decision = nullptr;  // of the entry that this thread applies to a replica
   std::uint8_t client_size = 0;
-  std::array<char, 48> client;       // who asks, for the decision log
+  std::array<char, 48> client;       // the caller's label, for the decision log
   bool no_wait = false;              // its calls do not wait for sections that take long
-  bool in_upkeep = false;            // it sweeps, and what it is refused on the way is refused
+  bool in_upkeep = false;            // it sweeps: refusals on its way are final
   bool drain_due = false;            // the queue has grown by a chunk
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;
   std::uint64_t drained_logged = 0;  // guarded by the wheel's mutex

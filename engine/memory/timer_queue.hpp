@@ -41,7 +41,7 @@ class TimerQueue {
   TimerQueue& operator=(const TimerQueue&) = delete;
 
   /// Producer: whether what it is about to do may need a timer. False: there is no memory for more
-  /// chunks. A few timers can be pushed all the same, by those who cannot refuse.
+  /// chunks. Producers that cannot refuse can push a few timers all the same.
   [[nodiscard]] bool is_ready() noexcept {
     if (spare_ == nullptr) [[unlikely]]
       spare_ = make();
@@ -49,7 +49,7 @@ class TimerQueue {
   }
 
   /// Producer. True once per chunk: a good moment to empty the queue into the wheel. Without memory
-  /// a timer is dropped at last, and has_dropped() says so.
+  /// a timer is dropped at last, which has_dropped() reports.
   bool push(TimerEntry timer) noexcept {
     if (write_count_ == Chunk::capacity && !begin_chunk()) [[unlikely]] {
       // mo: relaxed: only that it was is asked.
@@ -72,8 +72,8 @@ class TimerQueue {
            dropped_.exchange(false, std::memory_order_relaxed);  // mo: relaxed: as above
   }
 
-  /// Consumer: calls `take(TimerEntry) -> bool` for what was pushed so far, until it is false; that
-  /// one stays. Returns how many were taken.
+  /// Consumer: calls `take(TimerEntry) -> bool` for each timer pushed so far, until it is false;
+  /// that one stays. Returns how many were taken.
   template <class Take>
   std::size_t drain(Take&& take) {
     std::size_t taken = 0;

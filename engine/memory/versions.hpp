@@ -25,7 +25,7 @@ class VersionSource {
     }
     if (context.decision != nullptr) [[unlikely]]
       return decided(context, floor);
-    // Only asked, as the change is refused: what is taken here the next entry would have to pass.
+    // Takes no version, as the change is refused: the next entry would have to exceed it.
     if (is_replica_) [[unlikely]]
       return std::max(next(), floor + 1);
     // mo: relaxed: blocks are disjoint and grow; a floor always comes from a

@@ -19,7 +19,7 @@ DecisionScope::DecisionScope(Engine& engine, const DecisionContext& decision)
   SEMEL_ASSERT(core.options().replicated);
   SEMEL_ASSERT(own.section == nullptr && own.decision == nullptr);
   SEMEL_ASSERT(may_follow(engine, decision.first) && decision.first < decision.end);
-  // Before one of them is used: no change is newer than what was handed out.
+  // Before one of them is used: no change has a version above the handed out ones.
   core.versions().raise(decision.end - 1);
   own.version_next = decision.first;
   own.version_end = decision.end;

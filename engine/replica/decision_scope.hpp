@@ -1,5 +1,6 @@
-// How an entry of a replicated log changes a replica: what the thread calls of the engine meanwhile
-// is decided by the entry's time, versions and secret (engine/memory/decision_context.hpp).
+// How an entry of a replicated log changes a replica: while a DecisionScope exists, the engine
+// decides its thread's calls by the entry's time, versions and secret
+// (engine/memory/decision_context.hpp).
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,8 @@ void restore_session(Engine& engine, const OpenSession& session);
 /// many.
 std::size_t close_former_sessions(Engine& engine, const SessionOwner& owner);
 
-/// From now on, calls of a replica outside of entries go to `log`. Null: no longer, and for good;
-/// all waits end. Not beside other calls of the engine.
+/// From now on, calls of a replica outside of entries go to `log`. Null: ends this permanently, and
+/// all waits. Not beside other calls of the engine.
 void set_call_log(Engine& engine, CallLog* log);
 /// The group's time, which goes on between entries: for waits. Before calls of the engine; it must
 /// outlive them.

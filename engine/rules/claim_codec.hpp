@@ -3,7 +3,7 @@
 // In memory only: the format has no version, because these bytes never reach a disk (a Mutation
 // carries the ClaimRecord). Little-endian. What a record does not have costs no bytes:
 //
-//   0  u16: bits 0..2 state, then flags that say what follows
+//   0  u16: bits 0..2 state, then flags of the optional fields
 //   2  u64 epoch
 //   10 u32 attempts, u8 owner_bytes, u8 fingerprint algorithm, u16 0 (none: 1 attempt, no owner)
 //   .. 6 bytes each: lease_until, result_until, unique_until (all ones: does not end)

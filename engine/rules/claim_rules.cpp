@@ -267,7 +267,7 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     case OwnerVerb::release:
       break;
   }
-  // What was not tried is not counted, and what was tried before is not forgotten.
+  // Work that was not tried does not count as an attempt, and earlier attempts stay counted.
   if (facts.counts_tries && policy.attempts_max != 0 && record.attempts > 1 && !policy.issued) {
     return giving_up(store_vacant(record.attempts - 1, record.epoch, record.memos,
                                   given_back_until(record, policy, facts.now), scratch));

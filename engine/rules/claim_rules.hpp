@@ -70,8 +70,8 @@ struct ClaimFacts {
 /// The same for what a claim's bytes say. False: there is nothing to drop.
 bool trim(ClaimRecord& record, Timestamp now) noexcept;
 
-/// State as shown to people: in_doubt is what is stored so, and held, lease over, and a policy that
-/// never re-runs; a vacant record is absent, unless keys are issued.
+/// State as shown to people: in_doubt if it is stored so, or if it is held, its lease is over, and
+/// the policy never re-runs; a vacant record is absent, unless keys are issued.
 [[nodiscard]] ClaimState state_of(const ClaimRecord& record, const Policy& policy, Timestamp now,
                                   bool owner_dead) noexcept;
 

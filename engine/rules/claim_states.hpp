@@ -83,8 +83,8 @@ inline constexpr Decision erase_claim{
   return decision;
 }
 
-/// How long a key that is free again is remembered. What was issued for longer lives as long as it
-/// was issued for: while it is held, unique_until is that end.
+/// Until when a key that is free again is remembered. A key that was issued for longer stays until
+/// the end it was issued with: while it is held, unique_until is that end.
 [[nodiscard]] inline Timestamp given_back_until(const ClaimRecord& record, const Policy& policy,
                                                 Timestamp when) noexcept {
   return std::max(when + policy.attempts_ttl, record.unique_until);
@@ -150,8 +150,8 @@ inline constexpr Decision erase_claim{
   return store_claim(vacant, due, scratch);
 }
 
-/// As if `record` had never been granted, but for what its steps have brought about; what was
-/// issued can be claimed again.
+/// As if `record` had never been granted, except for the memos of its steps; an issued key can be
+/// claimed again.
 [[nodiscard]] inline Decision give_back(const ClaimRecord& record, const Policy& policy,
                                         Timestamp now, Scratch& scratch) {
   if (!policy.issued && record.memos.empty()) return erase_claim;

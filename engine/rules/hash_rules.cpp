@@ -162,7 +162,7 @@ Decision write(const RecordView* live, const HashView& hash, std::span<const Has
   if (writer.fields() == 0) {
     return {.action = Action::erase, .kind = Kind::hash, .due = no_end, .value = {}};
   }
-  // What is too long already, under a limit that was larger once, may become shorter.
+  // A value that is too long already, stored under a larger limit, may become shorter.
   const bool grows = live == nullptr || writer.bytes() > live->value.size();
   if ((writer.added() != 0 && writer.fields() > limits::hash_fields_max) ||
       (grows && writer.bytes() > facts.value_bytes_max)) {

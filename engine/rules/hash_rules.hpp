@@ -1,7 +1,7 @@
 // The hash's truth table: what one operation does to one record, as a pure function of (record or
-// none, operation). No clock (a change keeps the record's end), no state, and what is random comes
-// in with the operation; a decision may be taken several times until its compare-and-set wins, so
-// it writes to nothing but outcome and scratch.
+// none, operation). No clock (a change keeps the record's end), no state, and random bits come in
+// with the operation; a decision may be taken several times until its compare-and-set wins, so it
+// writes to nothing but outcome and scratch.
 // Source: docs/semantics.md#hashes
 //
 //   no record           reads find nothing; a write begins a hash, without end

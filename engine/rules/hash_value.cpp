@@ -269,7 +269,7 @@ void HashWriter::write_pairs(std::string& to) const {
 void HashWriter::make_index(std::string& to) const {
   std::vector<std::uint64_t> words;
   words.reserve(fields());
-  // Not more than plain_fields_max were there, and what was written a moment ago can be read.
+  // At most plain_fields_max fields were there, and the pairs written above are readable.
   const Bytes pairs = Bytes{to}.substr(indexed_head);
   for (std::size_t at = 0; at < pairs.size();) {
     const HashView::Found pair = *HashView::pair_in(pairs, at);

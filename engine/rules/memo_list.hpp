@@ -27,7 +27,7 @@ struct MemoView {
 class MemoReader {
  public:
   explicit MemoReader(Bytes memos) noexcept : rest_(memos) {}
-  /// False: there are no more, or what follows cannot be read.
+  /// False: there are no more, or the rest cannot be read.
   [[nodiscard]] bool next(MemoView& memo) noexcept;
   [[nodiscard]] bool is_at_end() const noexcept { return rest_.empty(); }
 

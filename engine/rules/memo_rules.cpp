@@ -6,7 +6,7 @@
 namespace semel::engine {
 namespace {
 
-/// Ownership: nothing that a step does may come before it. Epoch 0 is nobody's.
+/// Ownership: checked before everything else that a step does. Epoch 0 owns nothing.
 [[nodiscard]] ErrorCode find_owned(const RecordView* live, Epoch epoch, const ClaimFacts& facts,
                                    ClaimRecord& record) noexcept {
   const ClaimFound found = read_claim(live, record);

@@ -1,6 +1,6 @@
 // What the calls of a claim's steps do: pure functions like those of claim_rules.hpp. Whether the
-// caller owns the claim is decided first, also when nothing is remembered: what follows the answer
-// is an effect.
+// caller owns the claim is decided first, also without a memo: the caller runs an effect after the
+// answer.
 // Source: docs/semantics.md#steps
 //
 //   held, same epoch, lease running --recall-->   the memo, or none and room for one

@@ -1,7 +1,7 @@
-// The repeat oracle: which calls a live record answers by itself, and with what. Most of what is
-// asked are repeats (a claim of finished work, a GET or SET NX of a live string), and answering
-// them from the record takes a third of a decision's instructions; the rest of the processor's
-// window is for the next call's cache misses.
+// The repeat oracle: which calls a live record answers by itself, and with what. Most calls are
+// repeats (a claim of finished work, a GET or SET NX of a live string), and answering them from the
+// record takes a third of a decision's instructions; the rest of the processor's window is for the
+// next call's cache misses.
 //
 // The answers are those of the truth tables: tests/engine/rules/repeat_test.cpp compares them over
 // all states of a record and all operations. All fast paths ask here.

@@ -24,7 +24,7 @@
 
 namespace semel::engine {
 
-/// decide() for what is asked less often than GET and SET.
+/// decide() for operations less frequent than GET and SET.
 [[nodiscard]] Decision decide_other(const RecordView* live, const StoreOp& op, Timestamp now,
                                     std::size_t value_bytes_max, StoreOutcome& outcome,
                                     std::string& scratch);

@@ -47,7 +47,7 @@ class Directory {
   }
 
   /// Calls `visit(Segment&)` for each segment, in the order of the words. Segments that split
-  /// meanwhile may be met as a whole or in parts.
+  /// during the walk may be met as a whole or in parts.
   template <class Visit>
   void for_each(Visit&& visit) const {
     // mo: acquire [table.depth]

@@ -3,8 +3,7 @@
 //
 //   word 0   bits 0..43 due in ms of the engine's clock (all ones: does not end)
 //            bits 44..45 kind, bit 46 raw: a string that grew, bits 47..50 database, bit 51 long
-//            form, bits 52..62 version, high
-//            part, bit 63 pending: not journalled yet
+//            form, bits 52..62 version, high part, bit 63 pending: not journalled yet
 //   word 1   bits 0..47 version, low part; short form: bits 48..55 key bytes, 56..63 value bytes
 //   word 2   long form only: bits 0..31 key bytes, 32..63 value bytes
 //   then the key, then the value, without padding.
@@ -13,8 +12,8 @@
 //
 // Concurrency
 //   [entry.pending]  cleared with release by the thread that published the record, after it has
-//   been
-//                    appended to the journal; read with acquire by a thread that answers from it.
+//                    been appended to the journal; read with acquire by a thread that answers from
+//                    it.
 #pragma once
 
 #include <atomic>
@@ -107,7 +106,7 @@ class Entry {
   }
   /// True until the journal has it. A thread that answers from the record waits for that first.
   [[nodiscard]] bool pending() const noexcept {
-    // mo: acquire [entry.pending]: the append comes before what follows.
+    // mo: acquire [entry.pending]: the append happened before the answer.
     return (word0_.load(std::memory_order_acquire) & pending_bit) != 0;
   }
   /// By the thread that published it, the only one that writes to a record.

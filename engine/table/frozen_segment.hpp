@@ -6,7 +6,7 @@
 //   [table.freeze]     fetch_or of the frozen bit pairs with the failing CAS of a writer: after it
 //                      no writer changes the word, so every copy made of a frozen segment is the
 //                      same.
-//   [table.directory]  no thread reads what is filled here until it is in the directory.
+//   [table.directory]  no thread reads a segment filled here until it is in the directory.
 #pragma once
 
 #include <algorithm>

@@ -249,7 +249,7 @@ class Table {
                                         std::memory_order_release, std::memory_order_relaxed);
   }
 
-  /// Puts `handle`, a record of the same key, in its place. False: as bury().
+  /// Replaces the record by `handle`, a record of the same key. False: as bury().
   [[nodiscard]] static bool replace(Word& word, SlotWord seen, Handle handle) noexcept {
     SEMEL_ASSERT_SLOW(slot::is_record(seen) && handle != 0);
     if (slot::is_frozen(seen)) return false;
@@ -265,7 +265,7 @@ class Table {
   }
 
   /// Calls `visit(Segment&)` for each segment, in the order of the directory. Segments that split
-  /// meanwhile may be met as a whole or in parts.
+  /// during the walk may be met as a whole or in parts.
   template <class Visit>
   void for_each_segment(Visit&& visit) const {
     directory_.for_each(visit);

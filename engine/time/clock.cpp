@@ -40,7 +40,7 @@ Lead measure(const Read& read, std::int64_t close_enough) noexcept {
   return best;
 }
 
-/// `kept`, or what was measured if there is none or the wall clock has stepped. Threads that
+/// `kept`, or the measured offset if there is none or the wall clock has stepped. Threads that
 /// measure at the same time agree on one.
 std::int64_t keep_offset(std::atomic<std::int64_t>& word, std::int64_t kept, std::int64_t measured,
                          std::int64_t tolerance) noexcept {

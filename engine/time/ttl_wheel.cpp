@@ -160,7 +160,7 @@ void TtlWheel::cascade(unsigned level) noexcept {
 }
 
 void TtlWheel::rescan_far() noexcept {
-  // Once in 18.6 hours: what has come within the horizon moves into the wheel.
+  // Once in 18.6 hours: timers now within the horizon move into the wheel.
   take_far([this](const TimerEntry& timer) {
     insert(timer.hash_bits, timer.wake.time_since_epoch().count());
   });

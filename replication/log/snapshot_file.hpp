@@ -1,9 +1,9 @@
 // A snapshot of a replica's state as a file, from which it begins and which it sends to others.
 //
 //   header   u64 magic | u32 format 1 or 2 | u32 bytes of the front | front | u64 checksum of all
-//   of it front    cluster id | index | term | index of the configuration | members | applied |
-//   time
-//            | open sessions | remembered answers (state/answer_table.hpp) | level of features
+//            of it
+//   front    cluster id | index | term | index of the configuration | members | applied | time |
+//            open sessions | remembered answers (state/answer_table.hpp) | level of features
 //   blocks   u32 bytes | u32 mutations | mutations | u64 checksum, seeded by the block's number
 //   end      u32 0 | u32 0 | u64 mutations in all | u64 checksum of the end, seeded likewise
 //
