@@ -1,5 +1,5 @@
 // Puts everything that is stored into an engine: one thread reads blobs and lists the segments of
-// the log, several put their mutations into the engine. Their order does not matter
+// the journal, several put their mutations into the engine. Their order does not matter
 // (docs/decisions/0002-order-of-versions.md), so they do not wait for each other.
 #pragma once
 

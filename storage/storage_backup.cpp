@@ -119,7 +119,7 @@ Status Backups::Making::begin() {
 }
 
 /// A joined commit is in RocksDB before the log that it depends on is: a claim's namespace, its
-/// grant. So the rest of the log is drained while no such commit is made.
+/// grant. So the rest of the journal is drained while no such commit is made.
 Status Backups::Making::fix_whole_content() {
   if (!of_.files_.has_joined()) return fix_content();
   const JoinedGate::Closed closed{of_.gate_};

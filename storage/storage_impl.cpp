@@ -57,8 +57,8 @@ Storage::Impl::Impl(storage::Context context, storage::Opened opened)
 
 Status Storage::Impl::start(bool is_new) {
   SEMEL_CHECK(checkpoints_.begin());
-  // After the checkpoint: a log without one counts as damage. Enough to accept new work at once;
-  // the draining thread makes the other segments.
+  // After the checkpoint: a journal without one counts as damage. Enough to accept new work at
+  // once; the draining thread makes the other segments.
   SEMEL_CHECK(drainer_.begin_log(is_new));
   try {
     syncer_.start();

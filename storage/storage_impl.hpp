@@ -1,6 +1,6 @@
-// What a Storage is made of: a log that callers write, a thread that syncs it, a thread that drains
-// it into files, and a checkpoint that records the progress of all of them. Each has an owner of
-// its state; this is their composition (docs/decisions/0074-owners-of-a-storage.md).
+// What a Storage is made of: a journal that callers write, a thread that syncs it, a thread that
+// drains it into files, and a checkpoint that records the progress of all of them. Each has an
+// owner of its state; this is their composition (docs/decisions/0074-owners-of-a-storage.md).
 //
 // Where memory ends
 //   No background thread ends the process for it. What a round has not finished is repeated; until
@@ -48,8 +48,8 @@ class Storage::Impl {
   [[nodiscard]] static Result<std::unique_ptr<Storage>> open(
       const StorageOptions& options, const Clock& clock,
       std::vector<rocksdb::ColumnFamilyDescriptor> families);
-  /// True in a forked child. Parent and child share the mapping of the log; all else belongs to the
-  /// parent.
+  /// True in a forked child. Parent and child share the mapping of the journal; all else belongs to
+  /// the parent.
   [[nodiscard]] bool is_forked() const noexcept { return !process_.is_here(); }
 
   [[nodiscard]] Ticket append(std::span<const Mutation> group);
@@ -64,7 +64,7 @@ class Storage::Impl {
  private:
   friend class Storage;  // calls the owners where nothing else is to do
 
-  /// Begins the log and the threads. Errors: storage_failed, no_thread.
+  /// Begins the journal and the threads. Errors: storage_failed, no_thread.
   [[nodiscard]] Status start(bool is_new);
   [[nodiscard]] Ticket append_group(std::span<const Mutation> group);
   void save_clock() noexcept;

@@ -42,7 +42,7 @@ Ticket JoinedWriter::append(std::span<const Mutation> group) {
     case JoinedCommits::Follow::no:
       return health_.fail_if_refused(log_.append(group, context_.durable_clock, now));
     case JoinedCommits::Follow::yes:
-      return log_.tail();  // the joined commit ends when this is in the log
+      return log_.tail();  // the joined commit ends when this is in the journal
     case JoinedCommits::Follow::full:
       break;
   }
@@ -74,7 +74,8 @@ Ticket JoinedWriter::collect(JoinedCommit& join, std::span<const Mutation> group
 }
 
 void JoinedWriter::note_terms(LogOffset end) noexcept {
-  // mo: relaxed: only the word itself is compared. release [storage.terms]: they are in the log.
+  // mo: relaxed: only the word itself is compared. release [storage.terms]: they are in the
+  // journal.
   LogOffset before = terms_end_.load(std::memory_order_relaxed);
   while (before < end && !terms_end_.compare_exchange_weak(before, end, std::memory_order_release,
                                                            std::memory_order_relaxed)) {
@@ -204,9 +205,9 @@ Status JoinedWriter::write(const JoinedCommit& join, const rocksdb::WriteBatch* 
       if (status.ok()) status = batch.Put(family, blob.key.bytes(), blob.bytes);
     }
   }
-  // A joined commit does not go through the log. Without this a power cut could leave its claim and
-  // take the terms of the claim's namespace, and the storage would be refused. Waits only after a
-  // namespace was declared or changed.
+  // A joined commit does not go through the journal. Without this a power cut could leave its claim
+  // and take the terms of the claim's namespace, and the storage would be refused. Waits only after
+  // a namespace was declared or changed.
   const LogOffset terms =
       terms_end_.load(std::memory_order_acquire);  // mo: acquire [storage.terms]
   SEMEL_CHECK(waiters_.await_log(terms, "the terms of a namespace"));

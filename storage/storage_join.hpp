@@ -1,9 +1,9 @@
 // Joined commits: the changes of one call go to RocksDB in one write with the caller's effects, not
-// through the log. joined_commits.hpp describes how the rest of the storage takes that into
+// through the journal. joined_commits.hpp describes how the rest of the storage takes that into
 // account.
 //
 // Concurrency
-//   [storage.terms]     the end of the newest terms of a namespace in the log: release by the
+//   [storage.terms]     the end of the newest terms of a namespace in the journal: release by the
 //                       thread that appended them, acquire load before a joined commit is written.
 #pragma once
 
@@ -59,9 +59,9 @@ class JoinedWriter {
 
   // --- the way into the storage ------------------------------------------------------------------
   /// Appends while a commit is in progress: to this thread's commit, after another one that has
-  /// changed one of the keys, or to the log. Returns as Log::append().
+  /// changed one of the keys, or to the journal. Returns as Log::append().
   [[nodiscard]] Ticket append(std::span<const Mutation> group);
-  /// The log has terms of a namespace up to `end`.
+  /// The journal has terms of a namespace up to `end`.
   void note_terms(LogOffset end) noexcept;
   /// Takes `then` into this thread's commit, whose end calls it. False: it is in none.
   [[nodiscard]] bool defer(Function<void()>& then);

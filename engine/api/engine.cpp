@@ -311,7 +311,7 @@ SessionId Engine::open_session() {
     return answer.ok() ? static_cast<SessionId>(answer->number) : 0;
   }
   if (impl_->core().begin_call() != ErrorCode::ok || !impl_->accepts_changes()) return 0;
-  // A replica opens those of its log: engine::open_session().
+  // A replica opens sessions by its replicated log: engine::open_session().
   if (impl_->core().context().decision != nullptr) return 0;
   return impl_->sessions().open();
 }

@@ -29,8 +29,8 @@ class LoggedWaits;
 
 namespace engine {
 
-/// A call that the log of a group decides, or none. The log stays, and with it the engine, while it
-/// lives: set_call_log(nullptr) waits for it.
+/// A call that the replicated log decides, or none. The CallLog stays, and with it the engine,
+/// while it lives: set_call_log(nullptr) waits for it.
 class LoggedCall {
  public:
   using Log = std::atomic<CallLog*>;
@@ -79,7 +79,8 @@ class Engine::Impl {
     return own != nullptr && own->decision != nullptr ? own->decision->unix_ms
                                                       : engine::unix_ms_of(clock_);
   }
-  /// Whether this thread may change it: a replica is changed by entries of its log alone.
+  /// Whether this thread may change it: a replica is changed by entries of its replicated log
+  /// alone.
   [[nodiscard]] bool accepts_changes() noexcept {
     return !core_.options().replicated || core_.context().decision != nullptr;
   }

@@ -65,7 +65,7 @@ replication::HashCommand command_of(KeyRef key, const HashOp& op) {
   return command;
 }
 
-/// A write of a replica, by the log of its group.
+/// A write of a replica, by its replicated log.
 void decide_logged(engine::CallLog& log, KeyRef key, const HashOp& op, HashOutcome& out) {
   auto answer = engine::decided(log, {command_of(key, op)}, engine::Repeat::never);
   if (!answer.ok()) {

@@ -175,8 +175,8 @@ class Drop {
 
 using What = replication::NamespaceCommand::What;
 
-/// The call of a replica, by the log of its group; its text. Errors name the namespace alone:
-/// answers carry no sentences.
+/// The call of a replica, by its replicated log; its text. Errors name the namespace alone: answers
+/// carry no sentences.
 [[nodiscard]] Result<std::string> decide_logged(engine::CallLog& log, What what, Bytes name,
                                                 const Policy& policy) {
   auto answer =

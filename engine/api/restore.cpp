@@ -1,4 +1,4 @@
-// The way back in: mutations of a snapshot or a log are put back as they were, in any order.
+// The way back in: mutations of a snapshot or a journal are put back as they were, in any order.
 #include <algorithm>
 #include <optional>
 #include <span>

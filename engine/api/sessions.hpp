@@ -28,7 +28,8 @@ struct OpenSession {
 class Sessions {
  public:
   /// `seed` differs from engine to engine, so that a session of an earlier life is unknown here.
-  /// 0: of a replica, which knows the sessions of its log alone, and has none of its own.
+  /// 0: of a replica, which knows the sessions of its replicated log alone, and has none of its
+  /// own.
   explicit Sessions(std::uint64_t seed) noexcept
       : own_(seed == 0 ? 0 : (seed << 20) | 1), next_(own_ + 1) {}
 

@@ -39,7 +39,7 @@ Error explain(Engine& engine, const StoreOp& op, ErrorCode code) {
   }
 }
 
-// --- of a replica with a log ------------------------------------------------------------------
+// --- of a replica with a replicated log -------------------------------------------------------
 
 namespace {
 

@@ -18,8 +18,8 @@ namespace semel::store_calls {
 /// Names the value and the limit. On the cold path: only a failed call pays for it.
 [[nodiscard]] Error explain(Engine& engine, const StoreOp& op, ErrorCode code);
 
-/// The same calls of a replica with a log: what changes is decided by it, and what only reads waits
-/// until this replica has all that was answered before.
+/// The same calls of a replica with a replicated log: it decides changes; reads wait until this
+/// replica has everything that was answered before.
 void apply_logged(engine::CallLog& log, Engine& engine, const StoreOp& op,
                   StoreOutcome& outcome) noexcept;
 void apply_logged(engine::CallLog& log, Engine& engine, std::span<const StoreOp> ops,

@@ -87,7 +87,7 @@ struct ClaimContext {
   /// Whether a newcomer to `table_key` has to queue behind its waiters.
   [[nodiscard]] bool others_first(Bytes table_key) const {
     // In a group only one replica knows the waiters, and it orders claims before they enter the
-    // log.
+    // replicated log.
     return policy.fair && !impl.core().options().replicated && !impl.core().threads().is_forked() &&
            impl.wait_queue().has_waiters_for(policy.db, table_key);
   }

@@ -68,7 +68,7 @@ Result<std::vector<ClaimDecision>> Claims::explain(Bytes key, std::size_t count)
     if (const ErrorCode bad = core.keys().check(context.policy.db, whole); bad != ErrorCode::ok) {
       return engine::key_error(bad, key);
     }
-    // The log has the engine's time, people the wall clock's.
+    // The decision log has the engine's time; people read the wall clock's.
     const auto unix_ms = [offset = context.impl.clock().wall_offset_ms()](Timestamp at) {
       return at.time_since_epoch().count() + offset;
     };

@@ -52,7 +52,7 @@ template <class Decide>
 using engine::CallLog;
 using What = replication::OperatorCommand::What;
 
-/// By the log of a group. A lost answer is not asked for again: the second would be that of a call
+/// By the replicated log. A lost answer is not asked for again: the second would be that of a call
 /// that comes too late.
 [[nodiscard]] Result<bool> operator_call_logged(CallLog& log,
                                                 const replication::OperatorCommand& command) {

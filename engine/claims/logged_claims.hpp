@@ -1,9 +1,9 @@
-// Claims of a replica, which the log of its group decides (engine/logged/call_log.hpp).
+// Claims of a replica, which its replicated log decides (engine/logged/call_log.hpp).
 //
 // A claim whose answer is lost, because the leader has ended, is asked for again with the same id:
 // a claim without one gets an id of its own for that. Only a repeat of finished work is answered
-// without the log, from the record that is here: it was acknowledged, so that its group has it, and
-// no claim changes it.
+// without the replicated log, from the record that is here: it was acknowledged, so that its group
+// has it, and no claim changes it.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ namespace semel::engine {
 inline constexpr Millis skew_margin{1'000};
 
 /// Answers a claim whose work is done, if its record lives on for a while: that was acknowledged,
-/// so that any replica which is current may repeat it. False: the log decides.
+/// so that any replica which is current may repeat it. False: the replicated log decides.
 [[nodiscard]] bool repeat_claim(Engine& engine, const Claims::Namespace& names,
                                 const GroupTime& time, const ClaimRequest& request,
                                 ClaimOutcome& outcome);

@@ -1,13 +1,13 @@
-// Claims of a replica that wait. The log of the group decides them; the wait queue of this replica
+// Claims of a replica that wait. The replicated log decides them; the wait queue of this replica
 // knows when to ask again.
 //
 //   begin() -> asking --- in_flight ---> parked (in the wait queue, as a look at the record)
 //                ^                          |
 //                '---- may be free now -----'      any other answer: the callback runs
 //
-// Of a key that becomes free the first waiter of each replica asks, and the log grants it to one:
-// the others stay in line, or park again. Of a key that is finished all ask. Callbacks run on the
-// log's thread for callbacks, never on the one that applies entries.
+// Of a key that becomes free the first waiter of each replica asks, and the replicated log grants
+// it to one: the others stay in line, or park again. Of a key that is finished all ask. Callbacks
+// run on the CallLog's thread for callbacks, never on the one that applies entries.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ namespace {
   }
 }
 
-/// By the log of a group, whose answer has an error and its figures.
+/// By the replicated log, whose answer has an error and its figures.
 [[nodiscard]] MemoOutcome decide_logged(CallLog& log, const Claims& claims, const Memo& memo) {
   // A second decision is as good as the first: the epoch is the same, and so are the bytes.
   const auto answer = decided<replication::PlainAnswer>(

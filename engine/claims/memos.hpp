@@ -30,7 +30,8 @@ struct Memo {
                                                              const Memo& memo);
 [[nodiscard]] Status keep_memo(std::string& own, const Memo& memo);
 
-/// keep_memo() here, whatever decides the claims of this engine: for an entry of a group's log.
+/// keep_memo() here, whatever decides the claims of this engine: for an entry of the replicated
+/// log.
 [[nodiscard]] MemoOutcome decide_memo(Claims& claims, const Memo& memo);
 
 }  // namespace semel::engine

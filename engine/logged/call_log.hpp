@@ -1,5 +1,5 @@
-// The way of a replica's calls to the log of its group. An engine with Options::replicated is
-// changed by entries of that log alone; with a CallLog its faces, Store, Hashes and Claims, and the
+// The way of a replica's calls to its replicated log. An engine with Options::replicated is changed
+// by entries of that log alone; with a CallLog its faces, Store, Hashes and Claims, and the
 // patterns on top of them, are used as those of any engine: a call that would change something
 // becomes a command, and returns when its entry is applied here.
 #pragma once

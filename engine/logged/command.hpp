@@ -1,7 +1,7 @@
 // What an entry of the replicated log asks of the engine. Each is one call of the engine's face,
 // decided when the entry is applied, on every replica alike.
 //
-// Bytes point into the entry. Times are the log's (log_clock.hpp).
+// Bytes point into the entry. Times are the replicated log's (log_clock.hpp).
 #pragma once
 
 #include <cstdint>
@@ -156,7 +156,7 @@ struct Command {
                HashCommand, ClaimCommand, OwnerCommand, OperatorCommand, NamespaceCommand,
                DatabaseCommand, SessionCommand, RequestCommand, FeatureLevelCommand, SectionCommand,
                LibraryCommand, MemoCommand>
-      what{};  ///< its place is its number in the log: a new one comes last
+      what{};  ///< its place is its number in the replicated log: a new one comes last
 };
 
 }  // namespace semel::replication

@@ -73,7 +73,8 @@ class VersionSource {
   [[nodiscard]] static Version decided(ThreadContext& context, Version floor) noexcept {
     SEMEL_ASSERT(context.version_next < context.version_end);
     SEMEL_ASSERT(floor < context.version_next);
-    // A floor that is larger comes from outside of the log. The key's versions grow all the same.
+    // A floor that is larger comes from outside of the replicated log. The key's versions grow all
+    // the same.
     context.version_next = std::max(context.version_next, floor + 1);
     return context.version_next;
   }

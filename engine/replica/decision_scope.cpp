@@ -75,7 +75,7 @@ void set_call_log(Engine& engine, CallLog* log) {
   SEMEL_ASSERT(log == nullptr || impl.core().options().replicated);
   if (impl.logged_waits != nullptr) {
     impl.logged_waits->close();
-    impl.wait_queue().close();  // blocked threads would go on to the log that is taken away
+    impl.wait_queue().close();  // blocked threads would go on to the CallLog that is taken away
   }
   impl.call_log.store(log, std::memory_order_seq_cst);  // mo: seq_cst [engine.logged_calls]
   // Those under way have been answered, or are in a moment.

@@ -59,12 +59,13 @@ void set_group_clock(Engine& engine, const GroupTime* clock) noexcept;
 bool poll_waits(Engine& engine, Timestamp now) noexcept;
 
 /// Calls `done` once, when a claim of a replica may be free or otherwise answered (its error is ok:
-/// ask the log again), or at `deadline` of the group's time (timed_out). Perhaps on the thread that
-/// applies entries: it must not block, nor call the engine. `ticket` is written before. False:
-/// `outcome` is the answer, and `done` is not called. `name`: of a namespace.
+/// ask the replicated log again), or at `deadline` of the group's time (timed_out). Perhaps on the
+/// thread that applies entries: it must not block, nor call the engine. `ticket` is written before.
+/// False: `outcome` is the answer, and `done` is not called. `name`: of a namespace.
 [[nodiscard]] bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline,
                                    ClaimCallback done, WaitTicket& ticket, ClaimOutcome& outcome);
-/// Answers a claim whose work is done from what this replica has. False: the log decides.
+/// Answers a claim whose work is done from what this replica has. False: the replicated log
+/// decides.
 [[nodiscard]] bool repeat_claim(Engine& engine, const Claims& claims, const ClaimRequest& request,
                                 ClaimOutcome& outcome);
 /// See Claims::cancel_wait().

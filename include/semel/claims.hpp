@@ -82,7 +82,7 @@ class Claims {
   /// Decisions of different threads in the same moment may stand in either order. Empty if nothing
   /// is known, or no longer. Errors: key_empty, key_too_long, namespace_dropped, bad_option (count,
   /// 1..limits::decisions_per_key_max; Options::decision_log_bytes is 0), memory_full. Progress:
-  /// blocks for the threads that add to a part of the log.
+  /// blocks for the threads that add to a part of the decision log.
   [[nodiscard]] Result<std::vector<ClaimDecision>> explain(
       Bytes key, std::size_t count = limits::decisions_per_key_max);
 

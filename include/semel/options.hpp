@@ -54,7 +54,7 @@ struct Options {
   /// only moves when it is set. None: no thread; call advance() now and then.
   std::optional<Millis> background{Millis{0}};
   /// A replica: nothing but the entries of a replicated log changes it (replication/state), and
-  /// every other write is refused. Its clock is the log's; without a cold store.
+  /// every other write is refused. Its clock is the replicated log's; without a cold store.
   bool replicated = false;
   Version first_version = 1;  ///< recovery: larger than any version ever handed out
   /// Called with each exception that left a callback, on the callback's thread; it may be rethrown

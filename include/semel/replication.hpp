@@ -54,7 +54,7 @@ struct ReplicationOptions {
   /// Limits are to be the same on each node. Neither journal nor cold store nor clock; durability
   /// is quorum, whatever it says. 256 MiB more than memory_bytes are used for calls under way.
   Options engine{};
-  /// For a log of the operator. From any thread; must not call the engine.
+  /// For the operator log. From any thread; must not call the engine.
   std::function<void(const std::string& what)> report{};
 };
 

@@ -31,10 +31,10 @@ struct StorageOptions {
   /// Interval between syncs of the journal; a power cut takes at most the changes of one. 1..60,000
   /// ms.
   Millis sync_every{1'000};
-  /// Bound of the log in front of the files. An eighth of it is taken at once, three eighths stay
-  /// taken when much was written. When it is almost full, callers wait, and at the end new work is
-  /// refused. One group of mutations, so also one value, takes at most a quarter. A sixteenth of it
-  /// and 4 MiB are kept free for opening the storage on a full disk. 1 MiB..16 GiB.
+  /// Bound of the journal in front of the files. An eighth of it is taken at once, three eighths
+  /// stay taken when much was written. When it is almost full, callers wait, and at the end new
+  /// work is refused. One group of mutations, so also one value, takes at most a quarter. A
+  /// sixteenth of it and 4 MiB are kept free for opening the storage on a full disk. 1 MiB..16 GiB.
   std::size_t log_bytes = std::size_t{256} << 20;
   /// A wait for the disk that lasts longer ends with outcome_unknown. 1 ms..10 min.
   Millis confirm_within{30'000};
@@ -94,10 +94,10 @@ struct StorageStats {
   bool failed = false;               ///< permanently: open it again, even if it still accepts
   std::string trouble;               ///< why not, as a sentence; empty: none
   std::uint64_t syncs = 0;           ///< rounds, each for all waiting callers
-  std::uint64_t bytes = 0;           ///< appended to the log since it was opened
+  std::uint64_t bytes = 0;           ///< appended to the journal since it was opened
   std::uint64_t bytes_unsynced = 0;  ///< bytes that a power cut now would take
-  std::uint64_t bytes_log = 0;       ///< of the log's files
-  std::uint64_t bytes_files = 0;     ///< of the files behind the log
+  std::uint64_t bytes_log = 0;       ///< of the journal's files
+  std::uint64_t bytes_files = 0;     ///< of the files behind the journal
   std::uint64_t mutations_drained = 0;
   std::uint64_t mutations_ended = 0;  ///< whose time was over before they had to be drained
   /// Replaced by a later one before they had to be drained.
@@ -179,8 +179,8 @@ class Storage final : public Journal {
   [[nodiscard]] bool wants_spills() const noexcept override { return true; }
   void spilled(Ticket cut, Ticket kept, const ColdMark& cold) override;
 
-  /// Returns when everything appended so far is in files behind the log. Progress: blocks for the
-  /// disk. Errors: storage_failed.
+  /// Returns when everything appended so far is in files behind the journal. Progress: blocks for
+  /// the disk. Errors: storage_failed.
   [[nodiscard]] Status drain();
   /// Frees the disk space of ended records. The storage itself forgets ended spans as they end,
   /// which frees whole files; this also rewrites the files they share. Progress: blocks for that.

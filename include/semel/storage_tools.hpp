@@ -58,13 +58,13 @@ struct StorageCheck {
   /// (StorageOptions::accept_unknown_namespaces). repair_storage() cannot bring the terms back.
   std::map<std::string, std::uint64_t> unknown_namespaces;
   ColdCheck cold;
-  std::uint64_t segments = 0;       ///< of the log
-  std::uint64_t records = 0;        ///< of the log, all sealed
+  std::uint64_t segments = 0;       ///< of the journal
+  std::uint64_t records = 0;        ///< of the journal, all sealed
   std::uint64_t unfinished = 0;     ///< that a killed process had begun; no damage
   std::uint64_t bytes_skipped = 0;  ///< never synced when the power went; no damage
-  std::uint64_t files = 0;          ///< behind the log
+  std::uint64_t files = 0;          ///< behind the journal
   std::uint64_t blobs = 0;
-  std::uint64_t mutations = 0;  ///< in log and blobs
+  std::uint64_t mutations = 0;  ///< in journal and blobs
   std::uint64_t bytes = 0;      ///< of all files read
 };
 
@@ -113,8 +113,8 @@ struct StorageRepairOptions {
 
 /// A mutation as it lies on the disk.
 struct StoredMutation {
-  std::string file;         ///< path of a segment, or of a file behind the log
-  std::uint64_t place = 0;  ///< in the log; of a blob, before all that is in it
+  std::string file;         ///< path of a segment, or of a file behind the journal
+  std::uint64_t place = 0;  ///< in the journal; of a blob, before all that is in it
   Mutation mutation;        ///< valid during the call; its times are unix_ms as Timestamp
   std::uint64_t bytes = 0;  ///< as it is encoded
 };
@@ -158,7 +158,7 @@ struct StorageInfo {
   Version versions = 0;       ///< no version above this was handed out
   std::uint64_t floor = 0;    ///< places before it are void
   std::uint64_t drained = 0;  ///< places before it are in files
-  std::uint64_t tail = 0;     ///< the log was written up to here, by the mark
+  std::uint64_t tail = 0;     ///< the journal was written up to here, by the mark
   std::uint64_t synced = 0;   ///< the same
   std::int64_t line_ms = 0;   ///< the time line, which follows unix time, when last written
   std::string boot_id;

@@ -77,7 +77,8 @@ class ConsensusEffects {
   virtual void send(RaftMessage message) = 0;
   /// Committed: the next entry for the state machine.
   virtual void apply(LogIndex index, const RaftEntry& entry) = 0;
-  /// To take the place of log and state. installed() says when it is on the disk and in the state.
+  /// Replaces the replicated log and the state. installed() says when it is on the disk and in the
+  /// state.
   virtual void install(const SnapshotOffer& offer) = 0;
   /// Role, term or leader have changed.
   virtual void changed() = 0;

@@ -1,5 +1,5 @@
-// Which log a node has: a random number that is drawn with its directory. A node that has lost its
-// disk has another one, and is not the voter that the group counts on.
+// Which replicated log a node has: a random number that is drawn with its directory. A node that
+// has lost its disk has another one, and is not the voter that the group counts on.
 #pragma once
 
 #include <cstdint>

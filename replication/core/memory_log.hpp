@@ -1,5 +1,5 @@
-// The part of the log that the core keeps in memory: the newest snapshot's position, and entries up
-// to the newest.
+// The part of the replicated log that the core keeps in memory: the newest snapshot's position, and
+// entries up to the newest.
 //
 //   Invariant: 1 <= first <= snapshot.index + 1 <= last + 1. So no entry is missing behind the
 //   snapshot; those before it are kept for members that were away for a short time.

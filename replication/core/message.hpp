@@ -1,4 +1,4 @@
-// What the nodes of a group say to each other about the log (Raft). Plain values: the core makes
+// Messages of the nodes of a group about the replicated log (Raft). Plain values: the core makes
 // and takes them, the transport carries them, neither knows the other.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace semel::replication {
 
-/// Data of an entry is shared: the log, messages to several peers and the writer hold it once.
+/// Data of an entry is shared: the replicated log, messages to several peers and the writer hold it
+/// once.
 using SharedData = std::shared_ptr<const std::string>;
 
 enum class EntryType : std::uint8_t { command = 1, barrier = 2, configuration = 3 };

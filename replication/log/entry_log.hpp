@@ -1,5 +1,6 @@
-// The log of a replica on disk: entries by index, each with a term and a checksum, in segments that
-// are allocated before they are written. storage/log has the segments and the records.
+// The replicated log on a replica's disk: entries by index, each with a term and a checksum, in
+// segments that are allocated before they are written. storage/log has the segments and the
+// records.
 //
 //   log/%016x.log    a segment: header | begin | entries, and what replaced or ended some of them
 //

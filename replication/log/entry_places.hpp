@@ -1,4 +1,4 @@
-// Where the entries of a log are on its disk, by index.
+// Where the entries of a replicated log are on its disk, by index.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which log is in a directory (core/log_identity.hpp), in the file `identity`.
+// Which replicated log is in a directory (core/log_identity.hpp), in the file `identity`.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The files of a log, in their order.
+// The files of a replicated log, in their order.
 #pragma once
 
 #include <cstdint>

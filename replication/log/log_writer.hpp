@@ -1,5 +1,5 @@
-// The thread that writes the log of a replica: all that waits is appended, and one sync is for all
-// of it.
+// The thread that writes the replicated log of a replica: all that waits is appended, and one sync
+// is for all of it.
 #pragma once
 
 #include <cstdint>

@@ -31,12 +31,13 @@ constexpr std::size_t front_bytes_max_first = std::size_t{64} << 20;
 constexpr std::string_view prefix = "snapshot-";
 constexpr std::string_view unfinished = ".part";
 
-/// Times are the log's already.
+/// Times are the replicated log's already.
 const storage::DurableClock& log_times() {
   static const storage::DurableClock clock{0};
   return clock;
 }
-/// A lease of a remote owner goes on as it was: it is measured by the log, not by this process.
+/// A lease of a remote owner goes on as it was: it is measured by the replicated log's time, not by
+/// this process.
 constexpr Timestamp never = no_end;
 
 template <class Number>

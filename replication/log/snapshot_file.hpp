@@ -7,8 +7,9 @@
 //   blocks   u32 bytes | u32 mutations | mutations | u64 checksum, seeded by the block's number
 //   end      u32 0 | u32 0 | u64 mutations in all | u64 checksum of the end, seeded likewise
 //
-// Mutations are those of storage/log/mutation_codec.hpp, and their times are the log's. A file gets
-// its name when all of it has reached the disk, so that one with the name is whole or damaged.
+// Mutations are those of storage/log/mutation_codec.hpp, and their times are the replicated log's.
+// A file gets its name when all of it has reached the disk, so that one with the name is whole or
+// damaged.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How far the log of a replica was synced, in the file `tail` beside it: the absence of what it
-// names is damage.
+// How far the replicated log of a replica was synced, in the file `tail` beside it: the absence of
+// what it names is damage.
 //
 // One of its slots is synced with the first sync of each segment, so that it names the newest one.
 // The other one is written after every sync, and not synced itself: what a killed process leaves is

@@ -1,5 +1,5 @@
 // Has a large file written to the disk while it grows. Otherwise all of it is there at its sync,
-// and every other sync of that disk, those of the log, waits behind it.
+// and every other sync of that disk, those of the replicated log, waits behind it.
 #pragma once
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-// From feature_level_identities on the configuration says which log each member has: one that comes
-// with another one has lost its disk. No leader lets it in, and no candidate counts its vote.
+// From feature_level_identities on the configuration says which replicated log each member has: one
+// that comes with another one has lost its disk. No leader lets it in, and no candidate counts its
+// vote.
 //
 // An operator raises the level of features when the last node has been upgraded: until then each of
 // them may go back to the release before. A group that is new has nothing to go back to: its first

@@ -1,5 +1,6 @@
-// Whether a node may still propose what makes the group's state larger. Once it is in the log it is
-// too late: a node that cannot apply an entry has to stop, and with the same limit all others do.
+// Whether a node may still propose what makes the group's state larger. Once it is in the
+// replicated log it is too late: a node that cannot apply an entry has to stop, and with the same
+// limit all others do.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A node of a group: an engine whose changes are decided by the group's log.
+// A node of a group: an engine whose changes are decided by the replicated log.
 //
 //   callers --- proposals --> loop (one thread): consensus, transport, state machine
 //                              |  entries           ^ entries on the disk
@@ -32,7 +32,7 @@ class Replica {
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  /// To be read by any thread. Changes are refused but by the log.
+  /// To be read by any thread. Changes are refused but by the replicated log.
   [[nodiscard]] Engine& engine() noexcept;
   /// Listens, and takes part in the group. `runner`: of RequestCommand, or null; must outlive this.
   /// Once. Errors: bad_option, storage_in_use (the address), no_thread.

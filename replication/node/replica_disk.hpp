@@ -1,5 +1,5 @@
-// What a replica finds on its disk when it begins: the newest snapshot, the log behind it, and its
-// vote.
+// What a replica finds on its disk when it begins: the newest snapshot, the replicated log behind
+// it, and its vote.
 //
 //   vote                    term and vote, in two slots
 //   time                    how far the group's time is from CLOCK_BOOTTIME, in two slots

@@ -169,9 +169,9 @@ bool ReplicaLoop::forward_reads() {
   return true;
 }
 
-/// Between entries the log's time stands still, and records that ended since would still be read.
-/// Without records that end, and right after an entry, nothing is written for a read. The entry
-/// that brings the log's time up for a read; 0: none is needed.
+/// Between entries the replicated log's time stands still, and records that ended since would still
+/// be read. Without records that end, and right after an entry, nothing is written for a read. The
+/// entry that brings the log's time up for a read; 0: none is needed.
 LogIndex ReplicaLoop::renew_time() {
   if (!core_->is_leader() || core_->is_handing_over()) return 0;
   const std::int64_t behind = clock_.at(static_cast<std::int64_t>(now())) - state_->unix_ms();

@@ -19,7 +19,7 @@
 
 namespace semel::replication {
 
-/// Something for the log of an operator.
+/// An event for the operator log.
 struct ReplicaEvent {
   enum class What : std::uint8_t {
     role,              ///< it leads, or follows, or knows no leader
@@ -64,9 +64,10 @@ struct ReplicaOptions {
   Millis heartbeat{50};
   /// Sent to a node that joins, and of entries that one takes.
   std::uint64_t snapshot_bytes_per_s = std::uint64_t{64} << 20;
-  /// A snapshot is taken when the log has grown by so much, and by as much as the last snapshot.
+  /// A snapshot is taken when the replicated log has grown by so much, and by as much as the last
+  /// snapshot.
   std::uint64_t snapshot_every_bytes = std::uint64_t{64} << 20;
-  /// Of the log, kept behind a snapshot for nodes that were away for a short time.
+  /// Of the replicated log, kept behind a snapshot for nodes that were away for a short time.
   std::uint64_t trailing_bytes = std::uint64_t{64} << 20;
   std::size_t segment_bytes = std::size_t{16} << 20;
   std::size_t proposals_bytes_max = std::size_t{64} << 20;     ///< that wait to be proposed

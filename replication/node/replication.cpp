@@ -70,7 +70,7 @@ Result<ReplicaOptions> replica_options(const ReplicationOptions& from) {
     };
   }
   options.engine = from.engine;
-  options.engine.durability = Durability::memory;  // the log is the group's, not the engine's
+  options.engine.durability = Durability::memory;  // the replicated log is durable
   options.engine.memory_bytes += replication::memory_reserve;
   return options;
 }

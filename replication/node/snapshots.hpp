@@ -1,5 +1,5 @@
-// Snapshots of the state: when one is due, what of the log it replaces, and how one comes from
-// another node.
+// Snapshots of the state: when one is due, which part of the replicated log it replaces, and how
+// one comes from another node.
 #pragma once
 
 #include <algorithm>

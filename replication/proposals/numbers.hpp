@@ -1,4 +1,5 @@
-// The numbers by which the log knows proposals of this node, so that one may be asked again.
+// The numbers by which the replicated log knows proposals of this node, so that one may be asked
+// again.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace semel::replication {
 
-/// A life of a node in the log, which has numbered it, and the numbers of its proposals. Belongs to
-/// one thread.
+/// A life of a node in the replicated log, which has numbered it, and the numbers of its proposals.
+/// Belongs to one thread.
 class Numbers {
  public:
   explicit Numbers(NodeId node) noexcept : node_(node) {}

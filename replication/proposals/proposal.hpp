@@ -1,4 +1,4 @@
-// A command on its way to the log, and a read on its way to its proof.
+// A command on its way to the replicated log, and a read on its way to its proof.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace semel::replication {
 
-/// Who gives a command the number by which the log carries it out once.
+/// Who gives a command the number by which the group carries it out once.
 enum class Numbering : std::uint8_t {
   none,     ///< no number: the group carries it out as often as it is proposed
   awaited,  ///< this node will number it

@@ -23,7 +23,7 @@ struct ProposalTerms {
   /// Once its outcome is unknown it is asked again, by whatever way, for at least this long: by its
   /// number it is decided once.
   Millis asks_again{0};
-  /// False: the log need not know whether it comes a second time (`repeats`), however much later.
+  /// False: the group need not know whether it comes a second time (`repeats`), however much later.
   bool is_numbered = true;
 };
 

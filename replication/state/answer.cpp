@@ -68,8 +68,8 @@ void error(Fields& fields, ErrorCode& code) {
   code = static_cast<ErrorCode>(number);
 }
 
-/// In the log and between nodes the first answer is 0. The zero of the enumeration, which no call
-/// answers, has no number there.
+/// In the replicated log and between nodes the first answer is 0. The zero of the enumeration,
+/// which no call answers, has no number there.
 template <class Fields, class Kind>
 void answered(Fields& fields, Kind& answer, Kind last) {
   SEMEL_ASSERT(answer != Kind::unanswered || (std::is_same_v<Fields, FieldReader>));

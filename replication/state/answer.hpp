@@ -10,7 +10,7 @@
 
 namespace semel::replication {
 
-/// Why this replica alone could not do what the log says: its memory, its disk, its process. None:
+/// Why this replica alone could not carry out an entry: its memory, its disk, its process. None:
 /// every replica answers the same.
 [[nodiscard]] std::optional<ErrorCode> local_error(const Answer& answer) noexcept;
 

@@ -8,8 +8,8 @@
 
 namespace semel::replication {
 
-/// Both of its times are the log's: milliseconds of the wall clocks of leaders, which never go
-/// back. Set by the thread that applies; read by any.
+/// Both of its times are the replicated log's: milliseconds of the wall clocks of leaders, which
+/// never go back. Set by the thread that applies; read by any.
 class LogClock final : public Clock {
  public:
   explicit LogClock(std::int64_t unix_ms = 1) noexcept : unix_ms_(unix_ms) {}

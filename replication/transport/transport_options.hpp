@@ -61,7 +61,7 @@ class PeerHandler {
   virtual void on_forward(NodeId from, Forward forward) = 0;
   virtual void on_forward_reply(NodeId from, ForwardReply reply) = 0;
   /// Whether a node may connect. Those that are not known may be new members; they cannot change
-  /// anything but by what the log says.
+  /// anything except through entries of the replicated log.
   [[nodiscard]] virtual bool knows(NodeId id) const = 0;
   /// The level of features that the group uses: a node that does not know it may not connect.
   [[nodiscard]] virtual FeatureLevel level() const { return feature_level_first; }
@@ -72,7 +72,7 @@ class PeerHandler {
   virtual void on_peer(NodeId id, const std::string& address) = 0;
   /// The path of the file of a snapshot; none: it is not there.
   [[nodiscard]] virtual std::optional<std::string> snapshot_path(LogIndex index, Term term) = 0;
-  /// For the log: what happened, with the peer's address.
+  /// For the operator log: the event, with the peer's address.
   enum class Event { refused, unreachable };
   virtual void on_event(Event event, const std::string& what) = 0;
   /// Memory has ended where a connection was to be kept or taken: this transport may know fewer

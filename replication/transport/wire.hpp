@@ -21,7 +21,7 @@ inline constexpr std::uint8_t wire_version = 1;                 ///< that this r
 inline constexpr std::uint8_t wire_version_least = 1;           ///< the oldest that it understands
 inline constexpr std::size_t frame_head_bytes = 4;
 inline constexpr std::size_t frame_tail_bytes = 8;
-/// Of one frame: an entry may be as large as a segment of the log.
+/// Of one frame: an entry may be as large as a segment of the replicated log.
 inline constexpr std::size_t frame_bytes_max = std::size_t{32} << 20;
 inline constexpr std::size_t hello_bytes_max = 1'024;  ///< before a peer is known
 inline constexpr std::size_t chunk_bytes = std::size_t{256} << 10;

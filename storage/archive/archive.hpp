@@ -1,4 +1,4 @@
-// The database of a storage: the mutations drained from the log, in RocksDB's files.
+// The database of a storage: the mutations drained from the journal, in RocksDB's files.
 // Functions that change files: one thread at a time.
 #pragma once
 
@@ -49,10 +49,10 @@ class Archive {
 
   /// The log offset up to which everything was drained; 0: nothing was.
   [[nodiscard]] Result<LogOffset> drained() const;
-  /// Adds `blobs`, and the offset `drained` up to which the log is drained now (0: unchanged), in
-  /// one atomic step; returns when they have reached the disk. Errors: storage_failed; nothing was
-  /// added, unless RocksDB failed during the step: then this is unknown until the next open, and
-  /// further calls are refused.
+  /// Adds `blobs`, and the offset `drained` up to which the journal is drained now (0: unchanged),
+  /// in one atomic step; returns when they have reached the disk. Errors: storage_failed; nothing
+  /// was added, unless RocksDB failed during the step: then this is unknown until the next open,
+  /// and further calls are refused.
   [[nodiscard]] Status add(const BlobSet& blobs, LogOffset drained);
   /// Visits the blobs of `first` and later spans in these families, except those before the floor,
   /// until `visit` returns false. Errors: storage_damaged (names the file), storage_failed.

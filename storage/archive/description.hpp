@@ -1,11 +1,11 @@
 // The description of a storage: a few entries in the column family "default" of its database.
 //
 //   format       u64: 7. A larger number was written by a later release
-//   storage      u64: random, the same in the log and the checkpoint
+//   storage      u64: random, the same in the journal and the checkpoint
 //   versions     u64: no version above this was handed out
 //   floor        u64: log offset; data from before it was rewritten and is void
 //   anchor       u64 durable clock, u64 engine's clock, u64 wall clock, then the boot id
-//   boot_first   u64: number of the first segment of the log that was begun in that boot
+//   boot_first   u64: number of the first segment of the journal that was begun in that boot
 //   incarnation  u64: random, another one for each copy of the storage
 //   cold         u64 id, u64 generation: the cold store that spills went to last, id 0: none; u64
 //                token: the store has the same (storage/cold/cold_bond.hpp); 0 or missing: none
@@ -53,7 +53,7 @@ struct Description {
   bool knows_namespaces = false;
   /// No memos of steps lie beside their claims (semel::fold_memos()).
   bool has_folded_memos = false;
-  /// Number of the first segment of the log that was written in the boot of `anchor`.
+  /// Number of the first segment of the journal that was written in the boot of `anchor`.
   std::uint64_t boot_first = 0;
 };
 

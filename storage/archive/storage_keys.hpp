@@ -4,7 +4,7 @@
 //   column family "journal"  big-endian u64 span | u64 log offset | u32 number -> blob
 //   column family "joined"   the same keys and blobs; joined_files.hpp says why
 //   blob                     mutations (mutation_codec.hpp), some 64 KiB of them
-//   span 0                   no blob: the offset up to which the log was drained
+//   span 0                   no blob: the offset up to which the journal was drained
 #pragma once
 
 #include <cstdint>

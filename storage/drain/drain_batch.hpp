@@ -1,4 +1,4 @@
-// Mutations of the log on their way into files: by span, without those that need not be kept.
+// Mutations of the journal on their way into files: by span, without those that need not be kept.
 //
 // A mutation need not be kept if it has ended, or if a later one has replaced it:
 // 1. Ask the engine for each mutation of a batch. Its table names a newer record only if the
@@ -7,11 +7,11 @@
 // 3. Wait until the log is synced up to there.
 // 4. Only then write files and release the segments.
 //
-// A backup copies the files without the log, so nothing is dropped while one is made
+// A backup copies the files without the journal, so nothing is dropped while one is made
 // (Drainer::KeepsAll).
 //
 // A crash at any step leaves either the older mutation in its segment or the newer one synced in
-// the log. The newer one does not end before the older one could be forgotten, so nothing older
+// the journal. The newer one does not end before the older one could be forgotten, so nothing older
 // than both can come back.
 #pragma once
 

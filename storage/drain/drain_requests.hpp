@@ -1,4 +1,5 @@
-// Callers that want the log in files behind it, and what the draining thread says of its rounds.
+// Callers that want the journal in files behind it, and what the draining thread says of its
+// rounds.
 //
 // Concurrency
 //   [storage.drain_to]  the furthest offset that drain() was called for, and the request itself:
@@ -24,16 +25,16 @@ class DrainRequests {
                 Signal& progress) noexcept
       : log_(log), files_(files), drainer_(drainer), progress_(progress), log_begin_(log.tail()) {}
 
-  /// Returns when everything appended so far is in files behind the log. Progress: blocks for the
-  /// disk. Errors: storage_failed.
+  /// Returns when everything appended so far is in files behind the journal. Progress: blocks for
+  /// the disk. Errors: storage_failed.
   [[nodiscard]] Status drain();
 
   /// Back-pressure: writers that outpace draining wait here, where they hold no lock; otherwise the
-  /// log would fill up and refuse them. After an error of syncing or draining waiting would not
+  /// journal would fill up and refuse them. After an error of syncing or draining waiting would not
   /// help. Progress: blocks, at most that long.
   void await_room(const Health& health, Millis at_most) const;
-  /// On a full disk the log may have no segment yet: draining may free the space for it. False: it
-  /// has none after that time.
+  /// On a full disk the journal may have no segment yet: draining may free the space for it. False:
+  /// it has none after that time.
   [[nodiscard]] bool await_begun(Millis at_most) const;
 
   // --- the draining thread -----------------------------------------------------------------------

@@ -13,9 +13,9 @@ namespace semel::storage {
 
 namespace {
 
-/// Where superseded mutations are dropped, segments stay in the log until so many are complete: the
-/// longer, the more of their mutations have been superseded. Then some of them are drained at once.
-/// Writers are slowed down from 24 segments on.
+/// Where superseded mutations are dropped, segments stay in the journal until so many are complete:
+/// the longer, the more of their mutations have been superseded. Then some of them are drained at
+/// once. Writers are slowed down from 24 segments on.
 constexpr std::uint64_t complete_max = Log::segment_count / 2 - 2;
 constexpr std::uint64_t batch_segments_late = Log::segment_count / 8;
 

@@ -1,4 +1,4 @@
-// The draining thread: decides when segments of the log are made and drained, when a rewrite
+// The draining thread: decides when segments of the journal are made and drained, when a rewrite
 // begins, and when ended spans leave.
 #pragma once
 
@@ -42,8 +42,8 @@ class Drainer {
   [[nodiscard]] LogToFiles& log_to_files() noexcept { return log_to_files_; }
   [[nodiscard]] DrainCounts counts() const noexcept { return log_to_files_.counts(); }
 
-  /// Makes segments until the log accepts new work. Where a full disk allows less, the status of
-  /// draining says why. Errors: storage_failed.
+  /// Makes segments until the journal accepts new work. Where a full disk allows less, the status
+  /// of draining says why. Errors: storage_failed.
   [[nodiscard]] Status begin_log(bool is_new);
   /// Throws std::system_error: there is no thread.
   void start() {

@@ -1,9 +1,9 @@
 // The engine that was recovered from this storage, for as long as it lives; and whether what it has
-// superseded may be dropped from the log instead of being drained.
+// superseded may be dropped from the journal instead of being drained.
 //
 // Concurrency
-//   [storage.lost]      an append threw: its change is visible and not in the log. Release by that
-//                       thread before the engine takes it for appended, acquire loads of the
+//   [storage.lost]      an append threw: its change is visible and not in the journal. Release by
+//                       that thread before the engine takes it for appended, acquire loads of the
 //                       draining thread after it has asked the engine.
 //   mutex               keeps the engine alive: shared while its records are rewritten, and while
 //                       it is asked which records are superseded.

@@ -1,4 +1,4 @@
-// Moves segments of the log into files behind it: those of this process, and those that earlier
+// Moves segments of the journal into files behind it: those of this process, and those that earlier
 // ones left.
 #pragma once
 
@@ -37,8 +37,9 @@ class LogToFiles {
         spares_(spares),
         progress_(progress) {}
 
-  /// While this exists the files get everything that is drained: they are copied without the log,
-  /// in which the successors of dropped mutations are. Progress: waits for a batch under way.
+  /// While this exists the files get everything that is drained: they are copied without the
+  /// journal, in which the successors of dropped mutations are. Progress: waits for a batch under
+  /// way.
   class KeepsAll {
    public:
     explicit KeepsAll(LogToFiles& drain) : drain_(drain) { drain_.count_keeps(1); }

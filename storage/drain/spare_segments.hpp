@@ -1,4 +1,5 @@
-// How many segments of the log are kept ready, and how they are made, by what writers have done.
+// How many segments of the journal are kept ready, and how they are made, by what writers have
+// done.
 //
 // Of the draining thread, and of the start before it.
 #pragma once
@@ -27,7 +28,7 @@ class SpareSegments {
         measured_ms_(context.durable_now()),
         measured_tail_(log.tail()) {}
 
-  /// Makes the segments that the log wants. Errors: storage_failed.
+  /// Makes the segments that the journal wants. Errors: storage_failed.
   [[nodiscard]] Status prepare();
   /// Call before this thread drains `count` segments: it prepares none while it drains. Prepares as
   /// many as writers are likely to fill by then. Without room for a change a writer is refused, at

@@ -1,5 +1,5 @@
 // The newest map of databases that was appended or recovered: a spill writes it again, as it makes
-// the one in the log void.
+// the one in the journal void.
 #pragma once
 
 #include <string>

@@ -93,7 +93,7 @@ Status StoredFiles::make_void(LogOffset floor, const ColdMark& cold) {
   }));
   SEMEL_CHECK(archive_->forget_before(floor));
   SEMEL_CHECK(archive_->guarded([&] { return joined().forget_before(floor); }));
-  floor_.store(floor, std::memory_order_relaxed);  // mo: relaxed: the log holds nothing before it
+  floor_.store(floor, std::memory_order_relaxed);  // mo: relaxed: the journal has nothing older
   return Done{};
 }
 

@@ -1,5 +1,5 @@
-// Everything on disk but the log that this process writes: RocksDB's files, and segments of earlier
-// processes until they are drained. One change at a time.
+// Everything on disk but the journal that this process writes: RocksDB's files, and segments of
+// earlier processes until they are drained. One change at a time.
 //
 // Concurrency
 //   [storage.drained]   release store of the draining thread when everything before is in files,
@@ -69,7 +69,7 @@ class StoredFiles {
     return rocks_sequence_.load(std::memory_order_acquire);  // mo: acquire [storage.rocks_sequence]
   }
   void reached_sequence(std::uint64_t sequence) noexcept;
-  /// Data before it is void. A stale value costs nothing: when it grows, the log holds nothing
+  /// Data before it is void. A stale value costs nothing: when it grows, the journal holds nothing
   /// before it.
   [[nodiscard]] LogOffset floor() const noexcept {
     return floor_.load(std::memory_order_relaxed);  // mo: relaxed: as above
@@ -77,7 +77,7 @@ class StoredFiles {
   /// On the durable clock: records that end by this time need not be kept. Until everything is
   /// recovered, this is the last time of the earlier process.
   [[nodiscard]] std::uint64_t ended_now() const noexcept;
-  /// Of all files but the log's.
+  /// Of all files but the journal's.
   [[nodiscard]] std::uint64_t bytes() const;
 
   // --- changes -----------------------------------------------------------------------------------

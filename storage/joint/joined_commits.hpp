@@ -1,7 +1,7 @@
 // Joined commits in progress: changes that are visible in memory and are being written to RocksDB
-// directly, beside the log.
-//
-// The log is one sequence in one order. Joined commits must keep two of its properties themselves:
+// directly, beside the journal. The journal is one sequence in one order. Joined commits must keep
+// two of its properties
+// themselves:
 // - A wait for a ticket includes each joined commit that reserved its offset before the ticket.
 // - A later change of a key in a joined commit is appended after the commit was written. Otherwise
 //   that change, for instance "done", could be on disk without the effects.

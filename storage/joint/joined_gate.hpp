@@ -1,5 +1,5 @@
 // Joined commits pass a gate. A backup closes it for a moment: then no commit is between its place
-// in the log and its write to RocksDB, and what a commit depends on was appended before.
+// in the journal and its write to RocksDB, and what a commit depends on was appended before.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The database as its user has it: RocksDB's, and it notes which families he drops. RocksDB does
-// not tell that of a family: a write to it goes to the log, and is refused then.
+// not tell that of a family: a write to it goes to RocksDB's log, and is refused then.
 #pragma once
 
 #include <rocksdb/stats_history.h>

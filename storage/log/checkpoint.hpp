@@ -1,5 +1,5 @@
-// The checkpoint: how far log and database had come when it was written, in the file `mark`. It was
-// true then, so a log or a database that is behind it has lost data.
+// The checkpoint: how far journal and database had come when it was written, in the file `mark`. It
+// was true then, so a journal or a database that is behind it has lost data.
 //
 // The replicated log keeps its term and vote in a file of the same kind (replication/log).
 #pragma once
@@ -24,8 +24,8 @@ struct CheckpointContent {
   std::uint64_t storage_id = 0;
   std::uint64_t format = 1;
   std::uint64_t segment_bytes = 0;
-  LogOffset begin = 0;  // of the log of the process that wrote this
-  LogOffset tail = 0;   // the log was written up to here
+  LogOffset begin = 0;  // of the journal of the process that wrote this
+  LogOffset tail = 0;   // the journal was written up to here
   LogOffset whole = 0;  // from begin to here there were complete records only
   LogOffset synced = 0;
   LogOffset drained = 0;             // everything before it is in RocksDB's files

@@ -76,7 +76,7 @@ Status sync_directory_of(const std::string& path) {
 
 /// On btrfs every write to a block that was synced needs a new one, so nothing could be appended to
 /// a file on a full disk, though it has all its blocks. Makes an empty file, or all files created
-/// later in a directory, be written in place. Log and database have checksums of their own. A
+/// later in a directory, be written in place. Journal and database have checksums of their own. A
 /// snapshot of the volume shares the blocks all the same. If it cannot be set, a write fails later.
 void write_in_place(int descriptor) noexcept {
   struct statfs system {};

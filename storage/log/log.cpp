@@ -295,7 +295,7 @@ Segment* Log::wait_for_segment(std::uint64_t number) noexcept {
     // mo: acquire [log.segment]
     if (stopped_.load(std::memory_order_acquire)) return nullptr;
     // A group larger than the reserve met a full disk: the waiting thread holds locks of others, so
-    // stop the log.
+    // stop the journal.
     if (time.passed() >= setup_.wait_at_most) stop();
     std::this_thread::yield();
   }

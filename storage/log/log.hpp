@@ -1,4 +1,5 @@
-// The log as it is written: segments mapped into memory; writers reserve space by one fetch_add.
+// The journal as it is written: segments mapped into memory; writers reserve space by one
+// fetch_add.
 //
 // Concurrency
 //   [log.tail]       the next free offset: seq_cst fetch_add of writers, acquire loads by threads
@@ -44,7 +45,7 @@ namespace semel::storage {
 
 class Log {
  public:
-  static constexpr std::size_t segment_count = 32;  ///< together at most the bound of the log
+  static constexpr std::size_t segment_count = 32;  ///< together at most the bound of the journal
   static constexpr std::size_t spare_max = 8;       ///< of them, kept for reuse
   /// A long record's head has 29 bits for the bytes of its payload.
   static constexpr std::size_t segment_bytes_max = std::size_t{1} << 29;
@@ -77,8 +78,8 @@ class Log {
   }
 
   // --- writers ----------------------------------------------------------------------------------
-  /// Writes one group and returns its end. 0: the log was stopped, a file cannot be written, or no
-  /// segment was ready in time; nothing was written, or some parts of a group, which recovery
+  /// Writes one group and returns its end. 0: the journal was stopped, a file cannot be written, or
+  /// no segment was ready in time; nothing was written, or some parts of a group, which recovery
   /// ignores. Progress: lock-free while there is room; else waits for the next segment, which
   /// accepts() normally prevents.
   [[nodiscard]] LogOffset append(std::span<const Mutation> group, const DurableClock& durable_clock,
@@ -144,8 +145,9 @@ class Log {
   /// Releases the segments up to `number`, which are complete and in the archive; some become
   /// spare.
   [[nodiscard]] Status release(std::uint64_t number);
-  /// Whether released segments are kept for reuse, up to spare_max. A log that is written slowly
-  /// does without: a reused segment is filled with zeros, which reach the disk before its records.
+  /// Whether released segments are kept for reuse, up to spare_max. A journal that is written
+  /// slowly does without: a reused segment is filled with zeros, which reach the disk before its
+  /// records.
   void keep_spares(bool keeps) noexcept { keeps_spares_ = keeps; }
   /// Removes the files of spare segments.
   void remove_spares();
@@ -201,7 +203,7 @@ class Log {
   [[nodiscard]] std::size_t state_step() const noexcept { return setup_.segment_bytes / 64; }
   [[nodiscard]] std::uint8_t measure() const noexcept;
   void refresh_state() noexcept;
-  /// Null: the log was stopped, or stops now because no segment was ready in time.
+  /// Null: the journal was stopped, or stops now because no segment was ready in time.
   [[nodiscard]] Segment* wait_for_segment(std::uint64_t number) noexcept;
   /// Reserves space for a record of `payload` bytes within one segment. Null: stopped.
   [[nodiscard]] Segment* allocate(std::size_t payload, LogOffset& offset);

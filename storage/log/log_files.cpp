@@ -30,7 +30,7 @@ LogBounds log_bounds(const CheckpointContent& checkpoint, LogOffset drained, Log
   LogBounds bounds;
   bounds.storage_id = rules.storage_id;
   // A checkpoint is written only after the segments of earlier processes were drained. Before the
-  // begin of its log there may be a gap: segments lost in a power cut.
+  // begin of its journal there may be a gap: segments lost in a power cut.
   bounds.gone = std::max(drained, checkpoint.first_segment());
   bounds.unit = std::max<LogOffset>(1, checkpoint.segment_bytes);
   bounds.from = std::max(bounds.gone, floor / bounds.unit * bounds.unit);
@@ -96,7 +96,7 @@ LogFiles classify_log(const std::string& directory, const std::vector<std::strin
   for (const std::string& name : names) {
     LogFile file = classify_log_file(directory + "/" + name, bounds);
     if (file.is == LogFileIs::segment || file.is == LogFileIs::damaged) {
-      // Then only the files say how far the log was drained.
+      // Then only the files say how far the journal was drained.
       if (std::exchange(is_first, false) && !bounds.knows_drained) at = std::max(at, file.begin);
       expect(file.begin, file.damage ? bounds.unit : file.end - file.begin);
       at = std::max(at, file.end);
@@ -126,7 +126,7 @@ MarkIs classify_mark(Checkpoint::Found found, LogOffset drained, bool has_log) {
     case Checkpoint::Found::unfinished:
       break;
   }
-  // The log is begun when the first checkpoint is on disk.
+  // The journal is begun when the first checkpoint is on disk.
   if (drained == 0 && !has_log) return MarkIs::fresh;
   return found == Checkpoint::Found::empty ? MarkIs::missing : MarkIs::damaged;
 }

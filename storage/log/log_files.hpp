@@ -1,4 +1,4 @@
-// Which files the directory of the log has, and which it must have: one judgement for opening,
+// Which files the directory of the journal has, and which it must have: one judgement for opening,
 // verify, inspect and repair.
 #pragma once
 
@@ -19,7 +19,8 @@ struct LogBounds {
   LogOffset needed = 0;       ///< .. up to here
   LogOffset unit = 1;         ///< bytes of a segment, by the checkpoint
   bool same_boot = false;     ///< the kernel kept what the process wrote
-  bool knows_drained = true;  ///< false: the database cannot be read; the first file begins the log
+  bool knows_drained = true;  ///< false: the database is unreadable; the journal begins with the
+                              ///< first file
 };
 [[nodiscard]] LogBounds log_bounds(const CheckpointContent& checkpoint, LogOffset drained,
                                    LogOffset floor, const ScanRules& rules, bool same_boot);
@@ -40,7 +41,7 @@ struct LogFile {
 };
 [[nodiscard]] LogFile classify_log_file(const std::string& path, const LogBounds& bounds);
 
-/// A part of the log that must be there and is in no file.
+/// A part of the journal that must be there and is in no file.
 struct LogGap {
   std::string path;  ///< of the first missing file
   LogOffset from = 0;
@@ -51,10 +52,10 @@ struct LogGap {
 struct LogFiles {
   std::vector<LogFile> files;  ///< in the order of their names
   std::vector<LogGap> gaps;
-  /// The first of all, in the order of the log; none: it is sound.
+  /// The first of all, in the order of the journal; none: it is sound.
   [[nodiscard]] std::optional<LogDamage> first_damage() const;
 };
-/// `directory`: of the log; `names`: of its files, in order.
+/// `directory`: of the journal; `names`: of its files, in order.
 [[nodiscard]] LogFiles classify_log(const std::string& directory,
                                     const std::vector<std::string>& names, const LogBounds& bounds);
 

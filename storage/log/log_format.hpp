@@ -1,4 +1,4 @@
-// The log on disk. Little-endian; docs/disk-format.md has the tables.
+// The journal on disk. Little-endian; docs/disk-format.md has the tables.
 //
 //   log/%016x.log    a segment, named by its log offset. Its size is a power of two.
 //   segment          header (4,096 bytes) | records, each at a multiple of 4 | zeros
@@ -20,10 +20,10 @@
 
 namespace semel::storage {
 
-/// An offset in the log. The end of a record is the ticket of its group.
+/// An offset in the journal. The end of a record is the ticket of its group.
 using LogOffset = std::uint64_t;
 
-/// Of mutations as bytes (mutation_codec.hpp). The near form is in the log alone.
+/// Of mutations as bytes (mutation_codec.hpp). The near form is in the journal alone.
 enum class MutationForm : std::uint8_t { full, near };
 
 /// What versions and times of mutations in the near form are counted from.

@@ -1,5 +1,5 @@
-// Records of the log: their layout, and how they are found again. Little-endian;
-// docs/disk-format.md has the tables.
+// Records of a journal or of a replicated log: their layout, and how they are found again.
+// Little-endian; docs/disk-format.md has the tables.
 //
 //   short   u32: u8 payload bytes, u3 type, u20 check, 1 | u32 seal | payload | zeros
 //   long    u32: u15 check of the offset, u16 check, 0 | u32: u29 payload bytes, u3 type
@@ -67,7 +67,7 @@ struct RecordShape {
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return header_bytes() + padded(); }
 };
 
-/// What a record with a payload of so many bytes takes in the log.
+/// The bytes of a record with a payload of `payload_bytes`.
 [[nodiscard]] inline constexpr std::size_t record_bytes(std::size_t payload) noexcept {
   return RecordShape::of(payload).bytes();
 }

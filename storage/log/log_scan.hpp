@@ -1,4 +1,4 @@
-// Reads segments of the log: when they are drained, and after their process has ended.
+// Reads segments of the journal: when they are drained, and after their process has ended.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,5 @@
-// A mutation as bytes, in the log and in blobs. Little-endian; docs/disk-format.md has the table.
+// A mutation as bytes, in the journal and in blobs. Little-endian; docs/disk-format.md has the
+// table.
 //
 //   u8 head | varint bytes that follow | u64 version | u8 kind, if neither string nor claim
 //   | u8 db, if not 0 | u48 due, if it has one | u48 keep until, if another | varint key bytes
@@ -8,8 +9,8 @@
 //   | u48 result end | u48 unique end | claim id, result digest, fingerprint: 16 bytes each
 //   | owner | result             (from the session to the fingerprint: what the flags say is there)
 //
-// That is the full form. In the near form, which the log alone has, the version is an i32 and each
-// time a u32: differences to the base in the segment's header. All ones: no end.
+// That is the full form. In the near form, which the journal alone has, the version is an i32 and
+// each time a u32: differences to the base in the segment's header. All ones: no end.
 //
 // Times are milliseconds of the durable clock (durable_clock.hpp), never of a process.
 #pragma once

@@ -1,4 +1,4 @@
-// From the near form to the full form: the log has both, the database only the full one.
+// From the near form to the full form: the journal has both, the database only the full one.
 #include <bit>
 
 #include "storage/log/mutation_codec.hpp"

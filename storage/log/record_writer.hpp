@@ -31,7 +31,7 @@ class RecordWriter {
   /// False: the file cannot be written, and the record stays without a seal.
   [[nodiscard]] bool seal() noexcept { return seal_as(payload()); }
   /// For a payload encoded elsewhere, with zeros up to a multiple of 4: computing the seal from the
-  /// log's memory would wait for cache lines that are still being fetched.
+  /// segment's memory would wait for cache lines that are still being fetched.
   [[nodiscard]] bool copy_and_seal(const char* padded_payload) noexcept {
     std::memcpy(payload(), padded_payload, head_.shape.padded());
     return seal_as(padded_payload);

@@ -1,5 +1,6 @@
-// A segment of the log as it is written: a file of fixed size, and the same bytes in memory. The
-// file is mapped where that is safe (Disk::maps_safely), else each record is written to it.
+// A segment of a journal or of a replicated log as it is written: a file of fixed size, and the
+// same bytes in memory. The file is mapped where that is safe (Disk::maps_safely), else each record
+// is written to it.
 //
 // Concurrency
 //   [log.completed]  bytes of the segment that are written: release add by writers, acquire load by

@@ -130,7 +130,7 @@ Status Checker::check_rocks_log() {
   return Done{};
 }
 
-/// Checks the headers of the segments, and that they cover the log without gaps.
+/// Checks the headers of the segments, and that they cover the journal without gaps.
 void Checker::check_segments() {
   const LogFiles log = view_.classify_log_files();
   for (const LogFile& file : log.files) {

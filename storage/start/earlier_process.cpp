@@ -33,8 +33,8 @@ Result<std::vector<OldSegment>> EarlierProcess::find_segments(const Context& con
   return segments;
 }
 
-/// After a power cut, unsynced data counts up to the first gap in each process's log, unless that
-/// process ran in this boot. A record behind a gap may have replaced a lost one: it may end
+/// After a power cut, unsynced data counts up to the first gap in each process's journal, unless
+/// that process ran in this boot. A record behind a gap may have replaced a lost one: it may end
 /// earlier, and then the record that both replaced would come back.
 Status EarlierProcess::stop_at_gaps(const Context& context, const Description& is,
                                     LogOffset drained, std::vector<OldSegment>& segments) const {

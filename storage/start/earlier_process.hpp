@@ -1,4 +1,4 @@
-// What an earlier process left in the directory: its checkpoint, its time, segments of its log.
+// What an earlier process left in the directory: its checkpoint, its time, segments of its journal.
 #pragma once
 
 #include <cstdint>

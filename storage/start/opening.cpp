@@ -125,8 +125,8 @@ Result<Opened> Opening::run(std::vector<rocksdb::ColumnFamilyDescriptor> familie
   return describe();
 }
 
-/// On a full disk RocksDB cannot be opened, and the log has no room for the erases that would free
-/// some: the reserve is given up for it. The draining thread makes it again.
+/// On a full disk RocksDB cannot be opened, and the journal has no room for the erases that would
+/// free some: the reserve is given up for it. The draining thread makes it again.
 Status Opening::use_reserve() {
   if (context_.disk.bytes_free(directory_) < context_.reserve_bytes()) {
     SEMEL_CHECK(context_.disk.remove(context_.reserve_path()));

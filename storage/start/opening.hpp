@@ -1,5 +1,5 @@
 // Opening a directory: everything that must be known, and on disk, before a storage begins its own
-// log and hands out a version. The state of the opening ends with it.
+// journal and hands out a version. The state of the opening ends with it.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -35,8 +35,8 @@ struct Opened {
 [[nodiscard]] Result<Opened> open_directory(Context& context,
                                             std::vector<rocksdb::ColumnFamilyDescriptor> families);
 
-/// That this process lives, and in which boot its log begins. Not before recover() has everything:
-/// the next start drops records that had ended by this time
+/// That this process lives, and in which boot its journal begins. Not before recover() has
+/// everything: the next start drops records that had ended by this time
 /// (docs/decisions/0073-progress-of-a-start.md).
 void record_life(const Context& context, Description& is, LogOffset log_begin);
 

@@ -1,4 +1,4 @@
-// Writes the checkpoint: how far log and files have come.
+// Writes the checkpoint: how far journal and files have come.
 //
 // While segments of an earlier process are left, or not everything is recovered, the checkpoint of
 // that process stays: it gives the extent of the journal that must exist, and the time up to which
@@ -28,7 +28,7 @@ class CheckpointKeeper {
         log_begin_(log.tail()),
         written_(files.earlier().checkpoint) {}
 
-  /// Where the log of this process begins.
+  /// Where the journal of this process begins.
   [[nodiscard]] LogOffset log_begin() const noexcept { return log_begin_; }
   /// Writes it, if there is news. False: it cannot be written (errno says why), and the one before
   /// counts, which is true as well.

@@ -32,7 +32,7 @@ void Health::close() noexcept {
 }
 
 void Health::refused() {
-  if (is_closing()) return;  // the log was stopped; no caller waits
+  if (is_closing()) return;  // the journal was stopped; no caller waits
   fail({ErrorCode::outcome_unknown,
         "the log could not be written, or a change was larger than the room left in it and no more "
         "became free within " +

@@ -40,7 +40,7 @@ class Health {
   /// After a failed sync the contents of the disk are unknown, and a second sync would report
   /// success. Nothing is acknowledged until the storage is opened again. The first error counts.
   void fail(const Error& error) noexcept;
-  /// Returns `ticket`. The change is visible in memory already: if the log refused it (0), the
+  /// Returns `ticket`. The change is visible in memory already: if the journal refused it (0), the
   /// storage has failed.
   [[nodiscard]] Ticket fail_if_refused(Ticket ticket) {
     if (ticket == 0) [[unlikely]]

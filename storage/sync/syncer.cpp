@@ -98,7 +98,7 @@ LogOffset Syncer::next_target() const noexcept {
 /// never: the disk has failed. later: there was no memory, and nothing was begun.
 Syncer::Synced Syncer::sync_round(bool of_interval) noexcept {
   const WorkTimer::Scope at_work{at_work_};
-  // Before the target is read: the followers of a joined commit are in the log then.
+  // Before the target is read: the followers of a joined commit are in the journal then.
   const bool joined = joined_.begin_sync();
   // RocksDB may abort a process that syncs its log after an error.
   if (joined && !health_.has_failed()) {
