@@ -1,5 +1,5 @@
-// Which connection of a small port gives way to a newcomer, so that whoever only holds places
-// cannot silence it: a probe is answered as long as it sends its request at once.
+// Which connection of a small port gives way to a newcomer, so that clients that only hold
+// connections cannot silence it: a probe is answered as long as it sends its request at once.
 #pragma once
 
 #include <chrono>

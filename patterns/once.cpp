@@ -102,7 +102,7 @@ GuardedRun::GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& clai
   }
 }
 
-/// The lease of a grant ended before anybody looked. Nothing has run under it, so that is no
+/// The lease of a grant ended before its caller saw it. Nothing has run under it, so that is no
 /// takeover and no doubt: it is given back, and claimed as if it came now.
 void GuardedRun::ask_anew() {
   give_back();

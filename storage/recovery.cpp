@@ -47,8 +47,8 @@ Result<RecoveryReport> Recovery::run(Engine& engine,
   return result;
 }
 
-/// Claims without the terms of their namespace: whoever declares it anew, in another database say,
-/// would be granted finished work again.
+/// Claims without the terms of their namespace: a caller that declares it anew, in another database
+/// say, would be granted finished work again.
 Status Recovery::check_namespaces(const std::map<std::string, std::uint64_t>& unknown,
                                   Description& is) const {
   is.knows_namespaces = is.knows_namespaces || unknown.empty();

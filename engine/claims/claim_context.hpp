@@ -111,7 +111,7 @@ struct ClaimContext {
           [&](const Entry& live) {
             if (live.kind() != Kind::claim) return false;
             const Bytes value = live.value();
-            // The decision log is also told what it met.
+            // With a decision log, decide() below answers, and notes the record that it met.
             if (decisions == nullptr && answer_repeat(request, value, now, outcome)) return true;
             if (!is_finished(value)) return false;
             const RecordView view{Kind::claim, value, live.due(), live.version()};

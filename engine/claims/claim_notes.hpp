@@ -31,7 +31,7 @@ class ClaimNote {
     if (log_ != nullptr) [[unlikely]]
       read_met(live);
   }
-  /// `arrives` false: an engine's thread asks for a waiter, whoever it serves.
+  /// `arrives` false: re-evaluation on behalf of a parked waiter, by any thread.
   void write(const ClaimRequest& request, const ClaimOutcome& outcome,
              bool arrives = true) const noexcept {
     if (log_ != nullptr) [[unlikely]]

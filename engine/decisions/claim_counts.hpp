@@ -2,8 +2,8 @@
 // that are claimed in first; all others together.
 //
 // Concurrency
-//   [counts.name]  release store of used_ after a name is written  pairs with  the acquire load of
-//                  who reads names. Names are never changed.
+//   [counts.name]  release store of used_ after a name is written pairs with the acquire load
+//                  before names are read. Names are never changed.
 //   The counters are relaxed: statistics. Threads use different copies, which are summed.
 #pragma once
 
@@ -53,7 +53,7 @@ class ClaimCounts {
   };
 
   std::unique_ptr<Lane[]> lanes_;
-  base::Mutex mutex_;  // of who writes a name
+  base::Mutex mutex_;  // guards name insertion
   std::array<Name, limits::counted_namespaces_max> names_{};
   std::atomic<std::uint32_t> used_{0};
 };

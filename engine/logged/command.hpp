@@ -100,8 +100,8 @@ struct SessionCommand {
   enum class What : std::uint8_t { open, close, close_former };
   What what = What::open;
   SessionId session = 0;   ///< of close
-  std::uint64_t node = 0;  ///< of the others: who opens it
-  std::uint64_t life = 0;  ///< and in which of its lives
+  std::uint64_t node = 0;  ///< of the others: the node that opens it
+  std::uint64_t life = 0;  ///< and the number of its life
 };
 struct Command;
 /// MULTI, and what a script did: in one step. Not within another one.
@@ -116,8 +116,8 @@ struct FeatureLevelCommand {
   std::uint64_t level = 0;
 };
 
-/// Which libraries of functions there are (library_table.hpp). What their code registers was found
-/// out by who proposed it. Not within a section.
+/// Which libraries of functions there are (library_table.hpp). The proposing node has found out
+/// what their code registers. Not within a section.
 struct LibraryCommand {
   struct Function {
     Bytes name{};

@@ -155,12 +155,12 @@ class Storage final : public Journal {
   /// Larger than any version ever handed out by an engine on this storage.
   [[nodiscard]] Version first_version() const noexcept;
 
-  /// Puts everything back into `engine`, which is new and not used by anybody yet. `progress` is
-  /// called now and then, by one thread at a time. From then on the storage and the engine's cold
-  /// store belong to each other. Errors: storage_damaged (also: records were spilled, and the
-  /// engine's cold store is another one, or has lost them, or was used with another storage or a
-  /// copy of this one since; there are claims of a namespace that is not known, see
-  /// accept_unknown_namespaces), memory_full, storage_failed.
+  /// Puts everything back into `engine`, which is new and not in use yet. `progress` is called now
+  /// and then, by one thread at a time. From then on the storage and the engine's cold store belong
+  /// to each other. Errors: storage_damaged (also: records were spilled, and the engine's cold
+  /// store is another one, or has lost them, or was used with another storage or a copy of this one
+  /// since; there are claims of a namespace that is not known, see accept_unknown_namespaces),
+  /// memory_full, storage_failed.
   [[nodiscard]] Result<RecoveryReport> recover(
       Engine& engine, const std::function<void(const RecoveryProgress&)>& progress = {});
 

@@ -25,7 +25,7 @@ namespace semel::net {
 
 class Acl;
 
-/// Who a connection is. Used by one thread at a time; the Acl must live as long.
+/// The user of a connection. Used by one thread at a time; the Acl must live as long.
 class AclSession {
  public:
   [[nodiscard]] const User& user() const noexcept { return *user_; }

@@ -45,9 +45,10 @@ struct Verdict {
   [[nodiscard]] bool ok() const noexcept { return denied == AclDenied::ok; }
 };
 
-/// For whom rules are written. Redis shows the pattern "%RW~*" as "~*", which means all keys and
-/// lets no pattern follow: an aclfile with that could not be read. And of categories it shows those
-/// that fit best, where a file keeps those that were named: what belongs to them may grow.
+/// The reader of written rules: an operator, or the aclfile. Redis shows the pattern "%RW~*" as
+/// "~*", which means all keys and lets no pattern follow: an aclfile with that could not be read.
+/// And of categories it shows those that fit best, where a file keeps those that were named: what
+/// belongs to them may grow.
 enum class RuleForm : std::uint8_t { list, file };
 
 class Rights {

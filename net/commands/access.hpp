@@ -52,7 +52,7 @@ class NodeAclHost final : public AclHost {
 };
 
 [[nodiscard]] AclCall acl_call(Call& call, AclHost& host);
-/// CLIENT LIST shows from now on who the client has logged in as.
+/// From now on CLIENT LIST shows the user that the client has logged in as.
 void note_user(ClientState& client);
 /// The same of one that has just logged in; it closes if its user is gone already.
 void note_login(Call& call);

@@ -1,8 +1,8 @@
 // Which keys and channels a command uses, and how: the `keys` column of
 // net/commands/command_table.def.
 //
-// The only place that knows them. COMMAND shows it, users' rights are checked by it, and those who
-// WATCH keys are notified by it; so no command can need other rights than it admits to.
+// The only place that knows them. COMMAND shows it, users' rights are checked by it, and WATCH is
+// notified by it; so no command can need other rights than it admits to.
 //
 //   column = spec *( ";" spec )                one for keys that are used in different ways
 //   spec   = flags position [ "?" index ":" word *( "," word ) "|" flags ]

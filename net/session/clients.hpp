@@ -51,8 +51,8 @@ class Clients {
   [[nodiscard]] std::vector<Handle> all() const;
   [[nodiscard]] std::size_t size() const;
 
-  /// If `memory` is over its limit: closes those who hold most until it will not be. Those with
-  /// CLIENT NO-EVICT come last.
+  /// If `memory` is over its limit: closes the clients that hold most until it is within the limit.
+  /// Those with CLIENT NO-EVICT come last.
   void evict(ClientMemory& memory);
 
   // --- CLIENT PAUSE ---------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class Clients {
   [[nodiscard]] bool wait_for_end(const Handle& handle, bool writes, Timestamp now);
 
  private:
-  /// Whom to resume, without the lock.
+  /// The clients to resume, without the lock.
   using Held = std::vector<std::weak_ptr<ClientHandle>>;
   [[nodiscard]] Held end_pause() SEMEL_REQUIRES(mutex_);
 

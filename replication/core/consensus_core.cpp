@@ -330,7 +330,7 @@ void ConsensusCore::after(std::uint64_t now) {
     report_persisted(now);
     begin_term(now);
     apply_committed(now);
-    // A candidate that became the leader can be told now.
+    // A candidate that became the leader can take the report now.
     has_more = persisted_ != 0 && !installing_ && role() != Role::candidate;
   }
   if (!failed_) send_held();

@@ -148,8 +148,8 @@ void ConsensusCore::take(std::uint64_t now, RaftMessage& message) {
   if (std::holds_alternative<ReadReply>(message.what)) return count_probe(message);
   if (std::holds_alternative<CommitNotice>(message.what)) return take_notice(now, message);
   if (std::holds_alternative<AppendRequest>(message.what)) return take_append(now, message);
-  // It forgot whom it follows when it stopped, and another vote within the time of that leader's
-  // lease would let two nodes lead.
+  // It forgot its leader when it stopped, and another vote within the time of that leader's lease
+  // would let two nodes lead.
   if (std::holds_alternative<VoteRequest>(message.what) && sits_out_) {
     if (now < started_ + static_cast<std::uint64_t>(options_.election.count())) return;
     sits_out_ = false;

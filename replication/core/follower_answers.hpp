@@ -65,7 +65,7 @@ class FollowerAnswers {
   }
 
   // --- commits --------------------------------------------------------------------------------
-  /// False: the member was told of as much.
+  /// False: the member was already sent this commit index.
   [[nodiscard]] bool note_told(NodeId id, LogIndex commit) {
     LogIndex& told = told_[id];
     if (told >= commit) return false;

@@ -31,7 +31,7 @@ class WriteBehind {
   static constexpr std::uint64_t step = std::uint64_t{4} << 20;
   const bool waits_;
   std::uint64_t had_ = 0;    // up to here the disk has it, if this waits
-  std::uint64_t begun_ = 0;  // up to here it has been told to
+  std::uint64_t begun_ = 0;  // up to here its writing has begun
 };
 
 }  // namespace semel::replication

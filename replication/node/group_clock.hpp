@@ -5,8 +5,8 @@
 // lets records end at once. A node knows its offset from CLOCK_BOOTTIME if it has followed a leader
 // since the machine was booted, also in an earlier process (TimeContent). Another node guesses by
 // its wall clock, less what the group's time was behind it before the boot, and believes it only if
-// a majority of the voters is not earlier: a node that wins an election has been told the time of
-// each that voted for it.
+// a majority of the voters is not earlier: a node that wins an election has the time of each node
+// that voted for it.
 //
 // The time that a leader has granted leases by must not be earlier than the time of any leader
 // after it, or these end early. What a node knows of the time is therefore of a term: a message of

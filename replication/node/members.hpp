@@ -31,7 +31,7 @@ class Members {
   Members& operator=(const Members&) = delete;
 
   // --- connections ----------------------------------------------------------------------------
-  /// The configuration, or who leads, is another one: connect() is due.
+  /// The configuration or the leader has changed: connect() is due.
   void note_change() noexcept { has_changed_ = true; }
   /// To the members, and to nodes that have connected and are none yet, if something has changed.
   void connect();
@@ -49,7 +49,7 @@ class Members {
   [[nodiscard]] bool is_joining() const;
 
   // --- logs -----------------------------------------------------------------------------------
-  /// It has forgotten whom it has voted for, and what it had acknowledged.
+  /// It has forgotten its vote and the entries that it had acknowledged.
   [[nodiscard]] bool has_lost_log(NodeId id) const;
   /// A member has replied to an append of this node, which leads in `term`.
   void note_reply(NodeId from, Term term);

@@ -26,7 +26,7 @@ class MemoryGate {
   [[nodiscard]] bool is_full(std::size_t besides) {
     constexpr std::int64_t every_ms = 5;
     const std::int64_t now = clock_.now().time_since_epoch().count();
-    // mo: relaxed: figures of a moment ago, whoever took them
+    // mo: relaxed: figures of a moment ago, by any thread
     if (looked_.load(std::memory_order_relaxed) + every_ms < now) {
       looked_.store(now, std::memory_order_relaxed);  // mo: relaxed: as above
       const Stats stats = engine_.stats();

@@ -218,7 +218,7 @@ void ReplicaLoop::report_changes() {
   reports_.look(facts, [this] { return what_waits(); });
 }
 
-/// And for whom: entries for this node's disk or for other nodes, commands for entries.
+/// And what they wait for: entries for this node's disk or for other nodes, commands for entries.
 std::string ReplicaLoop::what_waits() const {
   const Proposals::Figures proposals = proposals_.figures();
   std::string text = std::to_string(proposals.commands) + " commands are under way, " +
@@ -378,7 +378,7 @@ void ReplicaLoop::send(RaftMessage message) {
 
 namespace {
 
-/// Whom it says to be members. None: it says nothing.
+/// The members that it names. None: it names none.
 std::vector<NodeId> members_of(const RaftEntry& entry) {
   std::vector<NodeId> ids;
   if (entry.type != EntryType::configuration) return ids;
@@ -434,7 +434,7 @@ void ReplicaLoop::changed() {
     proposals_.lose_entries(now());
     reads_.lose(now());
   }
-  members_->note_change();  // who leads judges their logs
+  members_->note_change();  // the leader judges their logs
   lose_forwards(forwards_.take_of_others(core_->leader()));
   show();
 }
@@ -457,7 +457,7 @@ void ReplicaLoop::take_message(RaftMessage message) {
   if (append != nullptr && message.term >= core_->term()) {
     members_->note_commit(append->commit);
   }
-  // Whoever wins has heard a majority.
+  // The winner of an election has heard a majority.
   clock_.hear(message, core_->term(), static_cast<std::int64_t>(now()));
   if (append != nullptr) {
     keep_time();

@@ -26,7 +26,7 @@ struct ReplicaEvent {
     members,           ///< the group has others than before
     snapshot,          ///< one was written, or begins to come from another node
     snapshot_failed,   ///< to be written, sent or taken
-    peer_refused,      ///< who connected may not come in
+    peer_refused,      ///< a peer that connected was refused
     peer_unreachable,  ///< once for each reason, until it is reached
     disk_full,         ///< nothing is acknowledged until there is space
     disk_has_space,

@@ -11,7 +11,7 @@
 
 namespace semel::replication {
 
-/// Who gives a command the number by which the group carries it out once.
+/// Which node gives a command the number by which the group carries it out once.
 enum class Numbering : std::uint8_t {
   none,     ///< no number: the group carries it out as often as it is proposed
   awaited,  ///< this node will number it

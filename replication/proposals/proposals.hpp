@@ -73,7 +73,7 @@ class Proposals {
                                         std::uint64_t now);
   /// The core has taken the newest entry, `index`, or has refused it. False: refused.
   [[nodiscard]] bool end_entry(LogIndex index, const Status& taken, std::uint64_t now);
-  /// The entry at `index` was applied, whoever proposed it, with these answers.
+  /// The entry at `index` was applied with these answers, whichever node proposed it.
   void answer(LogIndex index, Term term, Result<std::vector<Answer>>& answers, std::uint64_t now);
   /// This node leads no longer: another leader may decide commands in entries.
   void lose_entries(std::uint64_t now);

@@ -15,7 +15,7 @@ namespace semel::replication {
 /// Belongs to one thread; times are milliseconds of the loop's clock.
 class Reads {
  public:
-  /// One question to a majority, for all who have asked before it. It ends with the readers'
+  /// One question to a majority, for all reads that arrived before it. It ends with the readers'
   /// answers when the question is confirmed and this node has applied both entries.
   struct Round {
     std::uint64_t round = 0;  ///< ConsensusCore::read(); 0: a lease has confirmed it

@@ -100,7 +100,7 @@ Answer StateMachine::carry_out(const Command& command) {
   if (const auto* const raised = std::get_if<FeatureLevelCommand>(&command.what)) {
     return raise_level(raised->level);
   }
-  // Who proposes it has looked at the level; below it a replica of an earlier release has stopped.
+  // The proposing node has checked the level; below it a replica of an earlier release has stopped.
   const FeatureLevel needed = level_of(command);
   if (has_former_memos(command, level_)) return {PlainAnswer{.error = ErrorCode::storage_failed}};
   if (needed > feature_level_first && level_ < needed) {

@@ -72,7 +72,7 @@ bool is_host_letter(char c) noexcept {
          c == '_' || c == ':' || c == '%';
 }
 
-/// A host that others can be told, and a port of 1 to 65535.
+/// A host that other nodes can use, and a port of 1 to 65535.
 bool is_reachable(const std::string& address) {
   constexpr unsigned port_max = 65535;
   const auto parts = split_address(address);

@@ -32,7 +32,7 @@ class PeerTransport {
   PeerTransport& operator=(const PeerTransport&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept;
-  /// Whom to connect to; others are cut off. Ourselves among them: left out.
+  /// The peers to connect to; others are cut off. Ourselves among them: left out.
   void set_peers(const std::map<NodeId, std::string>& peers);
   /// Of these members no other logs are let in, nor left connected. Of others any is.
   void expect_logs(const std::map<NodeId, LogIdentity>& logs);
@@ -52,7 +52,7 @@ class PeerTransport {
   [[nodiscard]] Status reload_tls(const PeerTls& files);
   [[nodiscard]] std::map<NodeId, PeerStats> stats() const;
   [[nodiscard]] TransportTotals totals() const noexcept;
-  /// Connections that peers have opened and that have not said who they are.
+  /// Connections from peers that have not sent their hello.
   [[nodiscard]] std::size_t half_open() const noexcept;
   /// Closes everything. Handlers that still wait on the io_context do nothing.
   void stop();

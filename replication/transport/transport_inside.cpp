@@ -198,7 +198,7 @@ TransportInside::Nothing TransportInside::accept_all() {
       continue;
     }
     try {
-      // A member says its hello at once; who only holds connections is not in its way.
+      // A member says its hello at once; peers that only hold connections do not block it.
       if (unknown.size() >= options.connections_max) {
         ++totals.refused;
         unknown.front()->close();

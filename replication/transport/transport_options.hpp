@@ -68,7 +68,7 @@ class PeerHandler {
   /// Whether this node is catching up with the group: then it takes entries at
   /// snapshot_bytes_per_s, to spare the processors and the network of their senders.
   [[nodiscard]] virtual bool is_joining() const { return false; }
-  /// It has connected, and says that it listens there.
+  /// A peer has connected, and listens at this address.
   virtual void on_peer(NodeId id, const std::string& address) = 0;
   /// The path of the file of a snapshot; none: it is not there.
   [[nodiscard]] virtual std::optional<std::string> snapshot_path(LogIndex index, Term term) = 0;
@@ -76,7 +76,7 @@ class PeerHandler {
   enum class Event { refused, unreachable };
   virtual void on_event(Event event, const std::string& what) = 0;
   /// Memory has ended where a connection was to be kept or taken: this transport may know fewer
-  /// peers from now on than it was told.
+  /// peers from now on than it was given.
   virtual void on_starved() noexcept {}
 };
 

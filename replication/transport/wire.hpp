@@ -37,7 +37,7 @@ struct Hello {
   NodeId node_id = 0;
   Purpose purpose = Purpose::messages;
   FeatureLevel feature_level = feature_level_first;  ///< up to which it knows
-  std::string address{};  ///< where the sender listens: a new node does not know who leads
+  std::string address{};  ///< where the sender listens: a new node does not know the leader
   LogIdentity log{};      ///< that it has; neither number is 0, or both are
 };
 /// Instead of a hello: why there is no connection. The last frame.

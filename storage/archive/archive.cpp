@@ -121,7 +121,7 @@ Result<bool> read_table(Disk& disk, const std::string& path, const BlobRange& ra
   return visit_blobs(*blob, path, range, visit);
 }
 
-/// Its log holds what RocksDB refuses, unless the family is opened as it was before.
+/// RocksDB's log holds a batch that RocksDB refuses, unless the family is opened as it was before.
 Error error_of_log(const RefusedRecord& record, const std::string& path) {
   const std::string before = read_family_forms(path)[record.family].merge_operator;
   if (!before.empty() && record.why.starts_with("Merge")) {

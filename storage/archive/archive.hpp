@@ -82,7 +82,7 @@ class Archive {
   /// RocksDB accepts no more writes after an error or an exception, or an ingestion failed.
   /// Thread-safe.
   [[nodiscard]] bool is_stuck() const;
-  /// RocksDB has told of an error, of a write to its log for example. Thread-safe.
+  /// RocksDB has reported an error, of a write to its log for example. Thread-safe.
   [[nodiscard]] bool has_error() const noexcept { return errors_->has_seen(); }
   /// An exception left RocksDB, which is not called any more. Thread-safe.
   [[nodiscard]] bool is_broken() const noexcept { return guard_.is_broken(); }

@@ -37,8 +37,8 @@ inline constexpr const char* no_memory = "no memory";
   return std::make_shared<Listener>();
 }
 
-/// Remembers that a database has told of an error: in the background, or of a write to its log.
-/// RocksDB tells of it before the write returns. Thread-safe.
+/// Remembers that a database has reported an error: in the background, or of a write to its log.
+/// RocksDB reports it before the write returns. Thread-safe.
 /// Concurrency: [rocks.error] release store, acquire load.
 class ErrorListener final : public rocksdb::EventListener {
  public:

@@ -46,7 +46,7 @@ std::optional<std::string_view> take_until(std::string_view& text, char end) {
   return taken;
 }
 
-/// A path that leads out of the directory is not followed, whoever wrote it.
+/// A path that leads out of the directory is not followed.
 bool stays_inside(std::string_view name) {
   for (const std::filesystem::path& part : std::filesystem::path{name}) {
     if (part == ".." || part.is_absolute()) return false;

@@ -1,4 +1,4 @@
-// The database of a cold store: who reads it, who changes it, and how it goes on after an error.
+// The database of a cold store: its readers, its writers, and how it goes on after an error.
 //
 // A change that has failed leaves RocksDB unable to take another, and the disk may have it all the
 // same. The next change opens the database again first, and deletes parts that no catalog knows.
@@ -85,7 +85,7 @@ class ColdFiles {
   const Catalogs& catalogs_;
   RocksGuard own_guard_;
   RocksGuard& guard_;
-  /// Held shared by those who read the database, exclusively while it is opened again. Writers hold
+  /// Held shared by readers of the database, exclusively while it is opened again. Writers hold
   /// `writes`.
   mutable base::SharedMutex opening_;
   rocksdb::DB* database_;  // null: it could not be opened again yet

@@ -32,7 +32,7 @@ struct ColdSettings {
   KeptTables* tables = nullptr;  ///< of the database's environment, if it has them
   std::string directory{};       ///< of the database
   Disk* disk = nullptr;          ///< asked for space before a part is written; null: not asked
-  RocksGuard* guard = nullptr;   ///< of who closes the database; null: its own
+  RocksGuard* guard = nullptr;   ///< of the owner that closes the database; null: its own
   /// Closes the database and opens it again. After an error it can only be read.
   std::function<Status()> reopen{};
   /// What there is after that; null: it cannot even be read.

@@ -23,7 +23,7 @@ namespace semel::storage {
 
 class Drainer {
  public:
-  /// `progress` is raised after each step that somebody may wait for. `has_reserve`: the opening
+  /// `progress` is raised after each step that callers may wait for. `has_reserve`: the opening
   /// found it.
   Drainer(const Context& context, Log& log, StoredFiles& files, SyncProgress& sync, Health& health,
           LiveEngine& engine, DrainRequests& requests, Rewriter& rewriter, Signal& progress,

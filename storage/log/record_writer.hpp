@@ -24,7 +24,7 @@ class RecordWriter {
     SEMEL_ASSERT(offset + shape.bytes() <= segment.end());
     // mo: relaxed: the seal publishes it
     put_word(at_, head_.first, std::memory_order_relaxed);
-    // mo: release [log.seal]: whoever sees the second word sees the first one.
+    // mo: release [log.seal]: a thread that sees the second word sees the first one.
     if (shape.is_long) put_word(at_ + 4, head_.second, std::memory_order_release);
   }
   [[nodiscard]] char* payload() const noexcept { return at_ + head_.shape.header_bytes(); }

@@ -1,4 +1,4 @@
-// How far the journal is synced, how far somebody wants it synced, and the rounds in between.
+// How far the journal is synced, how far callers want it synced, and the rounds in between.
 //
 // Concurrency
 //   [storage.synced]    release store of the syncing thread, acquire loads of waiters.

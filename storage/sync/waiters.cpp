@@ -149,7 +149,7 @@ void Waiters::complete(std::uint32_t rounds) noexcept {
     SEMEL_ASSERT(!had_failed || listed_.empty());
     SEMEL_ASSERT(listed_.size() <= limits::callbacks_max);
   }
-  // After the list was read: a waiter that a failure has resolved must be told of it.
+  // After the list was read: a waiter that a failure has resolved must see the failure.
   const bool failed = health_.has_failed();
   request_joined_sync(left);
   for (Waiter& waiting : done) {

@@ -44,7 +44,7 @@ namespace semel {
 
 /// A request as it arrived. The signature covers everything else in it.
 struct SignedRequest {
-  Bytes caller{};                        ///< who signed; 0..limits::signed_caller_max bytes
+  Bytes caller{};                        ///< the signer; 0..limits::signed_caller_max bytes
   std::span<const KeyField> parameters;  ///< up to limits::signed_parameters_max
   std::int64_t timestamp_unix_ms = 0;    ///< when it was signed; 0..253402300799999 (year 9999)
   Bytes nonce{};                         ///< never used before; 1..limits::signed_nonce_max bytes
