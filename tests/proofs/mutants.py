@@ -185,12 +185,18 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "promoted_twice", "every waiter of a free key gets the grant",
-        [("engine/api/wait_queue.cpp", "end_wait(shard, entry, head, std::move(outcome), out);",
-          "const ClaimOutcome same = outcome;\n"
-          "      end_wait(shard, entry, head, std::move(outcome), out);\n"
-          "      if (!queue.waiters.empty()) {\n"
-          "        end_wait(shard, entry, queue.waiters.begin(), ClaimOutcome{same}, out);\n"
-          "      }", "statement")],
+        [("engine/waits/wait_queue.cpp", '#include "engine/waits/wait_queue.hpp"',
+          '#include "engine/waits/wait_queue.hpp"\n#include "engine/claims/claim_attempt.hpp"',
+          "text"),
+         ("engine/waits/wait_queue.cpp", "    end_wait(waiter, out);\n  } else if",
+          "    if (::semel_mutant == @ && next != nullptr && !waiter.cancelled) {\n"
+          "      Waiter& second = *next->waiter;\n"
+          "      next = next->after;\n"
+          "      static_cast<ClaimAttempt&>(*second.attempt).outcome =\n"
+          "          static_cast<ClaimAttempt&>(*waiter.attempt).outcome;\n"
+          "      end_wait(second, out);\n"
+          "    }\n"
+          "    end_wait(waiter, out);\n  } else if", "text")],
         "model"),
     Mutant(
         "scan_skips", "a scan that goes on leaves out a line",

@@ -13,6 +13,7 @@
 
 #include "base/mutex.hpp"
 #include "semel/claims.hpp"
+#include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/once.hpp"
@@ -130,7 +131,7 @@ TEST_CASE("replication: every kind of call goes through the log", "[replication]
   ops[1] = {.verb = Verb::incr_by, .key = "batch", .amount = 2};
   ops[2] = {.verb = Verb::get, .key = "batch"};
   std::vector<StoreOutcome> outcomes(3);
-  one.apply(ops, outcomes);
+  one.host().apply(ops, outcomes);
   CHECK(outcomes[1].number == 3);
   CHECK(outcomes[2].value == "3");
   CHECK(one.swap_db(0, 5));

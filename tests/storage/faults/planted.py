@@ -31,9 +31,9 @@ PLANTED = {
     "range": [("storage/joint/effects_check.cpp",
                "family_->handle->GetComparator()->Compare(from, to) >= 0", "false", "expression")],
     # A joined commit inside a section is taken: its change comes when the section ends.
-    "section": [("storage/storage_join.cpp", "engine.in_section()", "false", "expression")],
+    "section": [("storage/storage_join.cpp", "engine.host().in_section()", "false", "expression")],
     # A start puts all of log and files into memory.
-    "limit": [("storage/recovery.cpp", "engine.expect_restores(total);", ";", "statement")],
+    "limit": [("storage/recovery.cpp", "engine.host().expect_restores(total);", ";", "statement")],
 }
 
 NUMBER = """#include <cstdio>
