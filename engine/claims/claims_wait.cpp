@@ -24,12 +24,13 @@ class Asking final : public engine::ClaimAttempt {
 
   [[nodiscard]] engine::Verdict try_for(std::size_t, engine::Seen& seen) override {
     const Context context{engine_, *names_};
+    const bool arrives = std::exchange(arrives_, false);
     ClaimFacts facts;
-    if (arrives_) facts.others_first = context.others_first(table_key_);
+    if (arrives) facts.others_first = context.others_first(table_key_);
     engine::ClaimNote note{context, table_key_};
     outcome = {};
     engine::run_claim(context, request_, facts, note, outcome, context.single(table_key_));
-    note.write(request_, outcome, arrives_);
+    note.write(request_, outcome, arrives);
     if (outcome.answer != ClaimAnswer::in_flight) {
       engine::count_answer(context.impl, *names_, outcome);
       engine::confirm(context, outcome);
@@ -53,7 +54,7 @@ class Asking final : public engine::ClaimAttempt {
   }
 
  private:
-  const bool arrives_ = true;  // it is not in a line yet
+  bool arrives_ = true;  // its first try: it is not in a line yet, and others may be
 };
 
 /// As wait_for_claim(), of an engine by itself or of a replica.
