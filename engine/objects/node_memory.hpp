@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "engine/table/slot.hpp"
 
@@ -12,7 +13,7 @@ namespace semel::engine {
 class NodeMemory {
  public:
   /// Handles count 8 bytes from `base`.
-  explicit NodeMemory(const void* base) noexcept : base_(static_cast<const char*>(base)) {}
+  explicit NodeMemory(const void* base) noexcept : base_(reinterpret_cast<std::uintptr_t>(base)) {}
   virtual ~NodeMemory() = default;
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
@@ -26,13 +27,15 @@ class NodeMemory {
   /// Of one that others may still read. Freed when all of them have left.
   virtual void retire(Handle handle) noexcept = 0;
 
-  [[nodiscard]] const char* at(Handle handle) const noexcept { return base_ + handle * 8; }
+  [[nodiscard]] const char* at(Handle handle) const noexcept {
+    return reinterpret_cast<const char*>(base_ + handle * 8);
+  }
   [[nodiscard]] char* writable(Handle handle) const noexcept {
     return const_cast<char*>(at(handle));
   }
 
  private:
-  const char* base_;
+  const std::uintptr_t base_;  // a number: that of a test is zero
 };
 
 }  // namespace semel::engine
