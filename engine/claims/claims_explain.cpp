@@ -77,7 +77,7 @@ Result<std::vector<ClaimDecision>> Claims::explain(Bytes key, std::size_t count)
         core.keys().hash64_of(0, whole),
         [&](const DecisionFacts& facts, Timestamp last, std::uint64_t times) {
           ClaimDecision& decision = decisions.emplace_back(decision_of(facts));
-          // Not noted at the grant, which would have to look for what is no more.
+          // The grant does not note it: it would have to search for a record that is gone.
           if (decisions.size() > 1 && is_grant_of_nothing(facts)) {
             decision.why += why_nothing_was_known(decisions[decisions.size() - 2]);
           }

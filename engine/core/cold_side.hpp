@@ -35,8 +35,8 @@ class ColdSide {
   /// Once, before operations. Errors: those of ColdStore::attach, bad_option (the store leaves no
   /// memory for records).
   [[nodiscard]] Status attach(VersionSource& versions);
-  /// The store is held beside the table, and grows with what is moved there. Without room for
-  /// records every few of them would be a generation. Errors: memory_full.
+  /// The store is held beside the table, and grows with each record that moves there. Without room
+  /// for records every few of them would be a generation. Errors: memory_full.
   [[nodiscard]] Status check_memory(std::size_t most) const;
   /// Brings the limit up to date with what the store holds and the next spill will need. One thread
   /// at a time.
