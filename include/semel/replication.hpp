@@ -66,7 +66,8 @@ struct ReplicationMember {
   std::uint64_t feature_level = 0;  ///< that its release knows; 0: it was not met
 };
 
-struct ReplicationStatus {
+/// What one node knows of its group and of its own part in it.
+struct ReplicationProgress {
   bool leads = false;
   std::uint64_t leader = 0;  ///< 0: not known
   std::uint64_t term = 0;
@@ -77,6 +78,9 @@ struct ReplicationStatus {
   bool disk_is_full = false;               ///< this node acknowledges nothing until there is space
   /// A snapshot has come that takes the place of the state: end this object and open it again.
   bool needs_reopen = false;
+};
+
+struct ReplicationStatus : ReplicationProgress {
   std::string failed{};  ///< why this node takes part no longer; empty: it does
   std::vector<ReplicationMember> members{};
 };

@@ -232,8 +232,8 @@ void semel_group_status(Call& call) {
   number("applied", view.applied);
   number("elections_won", view.elections);
   number("changing", view.is_changing ? 1 : 0);
-  number("feature_level", view.level);
-  number("feature_level_newest", view.level_newest);
+  number("feature_level", view.feature_level);
+  number("feature_level_newest", view.feature_level_newest);
   call.reply.bulk("members");
   call.reply.array(view.members.size());
   for (const GroupMember& each : view.members) {
@@ -246,7 +246,7 @@ void semel_group_status(Call& call) {
     call.reply.bulk("role");
     call.reply.bulk(each.is_voter ? "voter" : "standby");
     number("match", each.match);
-    number("feature_level", each.id == view.node_id ? view.level_newest : each.level);
+    number("feature_level", each.feature_level);
     number("connected", each.is_connected || each.id == view.node_id ? 1 : 0);
   }
 }

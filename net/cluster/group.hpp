@@ -15,6 +15,7 @@
 #include "net/cluster/script_turns.hpp"
 #include "net/session/claim_repeats.hpp"
 #include "semel/claims.hpp"
+#include "semel/replication.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
 
@@ -40,13 +41,8 @@ struct GroupLibraryAnswer {
   replication::LibraryVerdict verdict{};
 };
 
-struct GroupMember {
-  std::uint64_t id = 0;
-  std::string client_address{};  ///< host:port; empty: not known
-  std::string address{};         ///< as the group knows it
-  bool is_voter = true;
-  bool is_connected = false;
-  std::uint64_t level = 0;            ///< of features, known to its release; 0: not met
+struct GroupMember : ReplicationMember {
+  std::string client_address{};       ///< host:port; empty: not known
   std::uint64_t match = 0;            ///< entries that it has on its disk; known to the leader
   std::uint64_t bytes_sent = 0;       ///< to it, by this node
   std::uint64_t frames_received = 0;  ///< of it
@@ -56,24 +52,16 @@ struct GroupMember {
 [[nodiscard]] std::pair<std::string, std::string> host_and_port(const std::string& address);
 
 /// The state of the group when it was last read.
-struct GroupView {
+struct GroupView : ReplicationProgress {
   std::uint64_t cluster_id = 0;
   std::uint64_t node_id = 0;
-  std::uint64_t leader = 0;  ///< 0: not known
-  bool leads = false;
-  std::uint64_t term = 0;
-  std::uint64_t commit = 0;
-  std::uint64_t applied = 0;
   std::uint64_t elections = 0;
   std::uint64_t leader_commit = 0;  ///< the newest commit index that a leader has reported
   bool is_changing = false;         ///< a change of members is not committed
   bool is_fetching = false;         ///< a snapshot comes from another node
-  bool disk_is_full = false;
-  std::uint64_t level = 1;         ///< of features, used by the group
-  std::uint64_t level_newest = 1;  ///< known to this node
-  std::int64_t clock_off_ms = 0;   ///< the wall clock minus the group's time
-  std::uint64_t stalled_ms = 0;    ///< commands wait, and nothing was applied; 0: no stall
-  std::uint64_t log_bytes = 0;     ///< on the disk
+  std::int64_t clock_off_ms = 0;    ///< the wall clock minus the group's time
+  std::uint64_t stalled_ms = 0;     ///< commands wait, and nothing was applied; 0: no stall
+  std::uint64_t log_bytes = 0;      ///< on the disk
   std::uint64_t snapshot_bytes_sent = 0;
   std::uint64_t snapshot_bytes_received = 0;
   std::uint64_t refused = 0;  ///< connections of non-members

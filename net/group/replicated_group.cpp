@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "replication/node/shown_status.hpp"
 #include "replication/state/library_fields.hpp"
 
 namespace semel::net {
@@ -40,22 +41,6 @@ void fail(const std::function<void(GroupLibraryAnswer)>& done, const Error& erro
   done({.error = error.code, .detail = error.detail, .verdict = {}});
 }
 
-GroupMember member_of(const ReplicaStatus& status, const replication::Member& member) {
-  GroupMember made{.id = member.id,
-                   .address = member.address,
-                   .is_voter = member.role == replication::MemberRole::voter};
-  if (const auto found = status.matches.find(member.id); found != status.matches.end()) {
-    made.match = found->second;
-  }
-  const auto peer = status.peers.find(member.id);
-  if (peer == status.peers.end()) return made;
-  made.is_connected = peer->second.is_connected;
-  made.level = peer->second.level;
-  made.bytes_sent = peer->second.bytes_sent;
-  made.frames_received = peer->second.frames_received;
-  return made;
-}
-
 }  // namespace
 
 ReplicatedGroup::ReplicatedGroup(replication::Replica& replica,
@@ -80,23 +65,29 @@ bool ReplicatedGroup::is_full() {
   return gate_.is_full(replica_.bytes_besides());
 }
 
+GroupMember ReplicatedGroup::member_of(const ReplicaStatus& status,
+                                       const replication::Member& member) const {
+  GroupMember made{replication::shown_member(replica_, status, member)};
+  made.client_address = client_address(member.address);
+  if (const auto found = status.matches.find(member.id); found != status.matches.end()) {
+    made.match = found->second;
+  }
+  const auto peer = status.peers.find(member.id);
+  if (peer == status.peers.end()) return made;
+  made.bytes_sent = peer->second.bytes_sent;
+  made.frames_received = peer->second.frames_received;
+  return made;
+}
+
 GroupView ReplicatedGroup::view() const {
   const ReplicaStatus status = replica_.status();
-  GroupView view;
+  GroupView view{replication::shown_progress(replica_, status)};
   view.cluster_id = cluster_id_;
   view.node_id = node_id_;
-  view.leader = status.leader;
-  view.leads = replica_.is_leader();
-  view.term = status.term;
-  view.commit = status.commit;
-  view.applied = status.applied;
   view.elections = status.elections;
   view.leader_commit = status.leader_commit;
-  view.level = std::max(status.level, replication::feature_level_first);
-  view.level_newest = status.level_newest;
   view.is_changing = status.is_changing_members;
   view.is_fetching = status.is_fetching || status.needs_reopen;
-  view.disk_is_full = status.disk_is_full;
   view.clock_off_ms = status.clock_off_ms;
   view.stalled_ms = status.stalled_ms;
   view.log_bytes = status.log_bytes;
@@ -105,7 +96,6 @@ GroupView ReplicatedGroup::view() const {
   view.refused = status.totals.refused;
   for (const replication::Member& each : status.members) {
     view.members.push_back(member_of(status, each));
-    view.members.back().client_address = client_address(each.address);
   }
   return view;
 }

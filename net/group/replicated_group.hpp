@@ -42,6 +42,8 @@ class ReplicatedGroup final : public Group {
 
  private:
   [[nodiscard]] std::string client_address(const std::string& address) const;
+  [[nodiscard]] GroupMember member_of(const replication::ReplicaStatus& status,
+                                      const replication::Member& member) const;
   [[nodiscard]] bool is_full();
 
   replication::Replica& replica_;

@@ -115,7 +115,7 @@ void time(Call& call) {
 void role(Call& call) {
   constexpr std::size_t fields = 3;
   const GroupView view =
-      call.services.group == nullptr ? GroupView{.leads = true} : call.services.group->view();
+      call.services.group == nullptr ? GroupView{{.leads = true}} : call.services.group->view();
   const auto offset = static_cast<std::int64_t>(view.applied);
   if (view.leads) {
     call.reply.array(fields);

@@ -302,7 +302,7 @@ std::string stats(Facts& facts) {
 std::string replication(Facts& facts) {
   Lines lines{"Replication"};
   const GroupView view =
-      facts.services.group == nullptr ? GroupView{.leads = true} : facts.services.group->view();
+      facts.services.group == nullptr ? GroupView{{.leads = true}} : facts.services.group->view();
   lines.put("role", view.leads ? "master" : "slave");
   if (!view.leads) {
     std::string address;

@@ -8,6 +8,7 @@
 #include "engine/replica/decision_scope.hpp"
 #include "replication/node/group_calls.hpp"
 #include "replication/node/replica.hpp"
+#include "replication/node/shown_status.hpp"
 #include "replication/transport/peer_stream.hpp"
 #include "semel/process.hpp"
 
@@ -147,26 +148,10 @@ ReplicationStatus Replication::status() const {
     return status;
   }
   const replication::ReplicaStatus from = impl_->replica->status();
-  status.leads = impl_->replica->is_leader();
-  status.leader = from.leader;
-  status.term = from.term;
-  status.commit = from.commit;
-  status.applied = from.applied;
-  status.feature_level = std::max(from.level, replication::feature_level_first);
-  status.feature_level_newest = from.level_newest;
-  status.disk_is_full = from.disk_is_full;
-  status.needs_reopen = from.needs_reopen;
+  static_cast<ReplicationProgress&>(status) = replication::shown_progress(*impl_->replica, from);
   status.failed = from.failed;
   for (const replication::Member& each : from.members) {
-    const auto peer = from.peers.find(each.id);
-    status.members.push_back({.id = each.id,
-                              .address = each.address,
-                              .is_voter = each.role == replication::MemberRole::voter,
-                              .is_connected = peer != from.peers.end() && peer->second.is_connected,
-                              .feature_level = each.id == impl_->replica->session_owner().node
-                                                   ? from.level_newest
-                                               : peer == from.peers.end() ? 0
-                                                                          : peer->second.level});
+    status.members.push_back(replication::shown_member(*impl_->replica, from, each));
   }
   return status;
 }
