@@ -14,15 +14,6 @@ std::string_view without_port(std::string_view host) {
   return last != std::string_view::npos && host[last] == ':' ? host.substr(0, last) : host;
 }
 
-std::optional<boost::asio::ip::address> address_of(std::string_view host) {
-  const bool has_brackets = host.starts_with('[') && host.ends_with(']');
-  if (has_brackets) host = host.substr(1, host.size() - 2);
-  boost::system::error_code unknown;
-  const auto address = boost::asio::ip::make_address(std::string{host}, unknown);
-  if (unknown || address.is_v6() != has_brackets) return std::nullopt;
-  return address;
-}
-
 bool is_host_of(const AdminGuard& guard, std::string_view host) {
   const auto is_host = [&](std::string_view known) {
     return std::equal(host.begin(), host.end(), known.begin(), known.end(),
@@ -31,8 +22,8 @@ bool is_host_of(const AdminGuard& guard, std::string_view host) {
   if (is_host("localhost") || std::any_of(guard.hosts.begin(), guard.hosts.end(), is_host)) {
     return true;
   }
-  const auto address = address_of(host);
-  return address && (address->is_loopback() || !guard.only_loopback);
+  const HostKind kind = kind_of_host(host);
+  return kind == HostKind::loopback || (kind == HostKind::address && !guard.only_loopback);
 }
 
 AdminResponse unknown_path(const std::vector<AdminRoute>& routes) {
@@ -60,6 +51,15 @@ AdminResponse unauthorized() {
 }
 
 }  // namespace
+
+HostKind kind_of_host(std::string_view host) {
+  const bool has_brackets = host.starts_with('[') && host.ends_with(']');
+  if (has_brackets) host = host.substr(1, host.size() - 2);
+  boost::system::error_code unknown;
+  const auto address = boost::asio::ip::make_address(std::string{host}, unknown);
+  if (unknown || address.is_v6() != has_brackets) return HostKind::name;
+  return address.is_loopback() ? HostKind::loopback : HostKind::address;
+}
 
 std::optional<AdminResponse> AdminGuard::refusal(const AdminRequest& request) const {
   const bool is_unique = request.repeated_header.empty();

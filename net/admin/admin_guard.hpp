@@ -1,6 +1,7 @@
 // Which requests an admin port admits, and to which route. Pure.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,6 +11,10 @@
 #include "net/admin/admin_route.hpp"
 
 namespace semel::net {
+
+/// What a Host without its port names: a name, or an address, IPv4 in decimals or IPv6 in brackets.
+enum class HostKind : std::uint8_t { name, loopback, address };
+[[nodiscard]] HostKind kind_of_host(std::string_view host);
 
 /// Against pages in a browser. A page can point its own name to this machine (DNS rebinding): the
 /// browser then sends its requests here as to the page's own origin, with that name in Host. So a

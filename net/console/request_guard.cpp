@@ -1,10 +1,10 @@
 #include "net/console/request_guard.hpp"
 
 #include <algorithm>
-#include <boost/asio/ip/address.hpp>
 #include <charconv>
 #include <cstdint>
 
+#include "net/admin/admin_guard.hpp"
 #include "net/admin/escape.hpp"
 #include "net/console/console_limits.hpp"
 #include "net/resp/text.hpp"
@@ -37,15 +37,6 @@ std::optional<HostAndPort> split(std::string_view text) {
     return std::nullopt;
   }
   return parts;
-}
-
-std::optional<boost::asio::ip::address> address_of(std::string_view host) {
-  const bool has_brackets = host.starts_with('[') && host.ends_with(']');
-  if (has_brackets) host = host.substr(1, host.size() - 2);
-  boost::system::error_code unknown;
-  const auto address = boost::asio::ip::make_address(std::string{host}, unknown);
-  if (unknown || address.is_v6() != has_brackets) return std::nullopt;
-  return address;
 }
 
 Error refusal(std::string why) {
@@ -101,12 +92,12 @@ std::optional<GuardedRequest> RequestGuard::place_of(const AdminRequest& request
   }
   const auto parts = split(request.host);
   if (!parts) return std::nullopt;
-  const auto address = address_of(parts->host);
+  const HostKind kind = kind_of_host(parts->host);
   const bool is_localhost = is_word(parts->host, "localhost");
-  if (!address && !is_localhost) return std::nullopt;
+  if (kind == HostKind::name && !is_localhost) return std::nullopt;
   return GuardedRequest{
       .origin = std::string{http} + request.host,
-      .is_local = request.peer_is_local && (is_localhost || address->is_loopback())};
+      .is_local = request.peer_is_local && (is_localhost || kind == HostKind::loopback)};
 }
 
 Result<GuardedRequest> RequestGuard::check(const AdminRequest& request) const {
