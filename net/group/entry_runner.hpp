@@ -26,7 +26,9 @@ class EntryRunner final : public replication::RequestRunner {
     }
     return answer;
   }
-  void libraries_changed(const LibraryChange& change) override { runner_.change_libraries(change); }
+  [[nodiscard]] Status libraries_changed(const LibraryChange& change) override {
+    return runner_.change_libraries(change);
+  }
 
  private:
   GroupRunner runner_;

@@ -56,10 +56,14 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
   return result;
 }
 
-void GroupRunner::change_libraries(const LibraryChange& change) {
+/// The group has decided the change by a table of its own. A node that decides otherwise would have
+/// other functions than the others from here on: it stops.
+Status GroupRunner::change_libraries(const LibraryChange& change) {
   const LibraryVerdict verdict = node_.scripts.functions.change(change);
-  // An equal table has decided it. Slow: another node's log must not end this process in release.
-  SEMEL_ASSERT_SLOW(verdict.fault == LibraryVerdict::Fault::none);
+  if (verdict.fault == LibraryVerdict::Fault::none) return Done{};
+  return Error{ErrorCode::storage_newer,
+               "a change of function libraries that this release refuses: a later release is "
+               "needed"};
 }
 
 void GroupRunner::run_each(const GroupRequest& request, std::string& replies) {

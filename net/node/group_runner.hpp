@@ -31,8 +31,8 @@ class GroupRunner {
   /// Within the scope of an entry. std::bad_alloc.
   [[nodiscard]] Result run(const GroupRequest& request);
   /// The node's libraries follow those of the group. Within the scope of an entry, or before the
-  /// first one. std::bad_alloc.
-  void change_libraries(const LibraryChange& change);
+  /// first one. Errors: storage_newer (here the change is refused). std::bad_alloc.
+  [[nodiscard]] Status change_libraries(const LibraryChange& change);
 
  private:
   void begin();

@@ -60,7 +60,7 @@ Status ReplicaLoop::start(RequestRunner* runner) {
 
 Status ReplicaLoop::start_parts(RequestRunner* runner) {
   runner_ = runner;
-  state_->set_runner(runner);
+  SEMEL_CHECK(state_->set_runner(runner));
   engine::set_group_clock(state_->engine(), &group_time_);
   clock_.begin(state_->unix_ms() == 1 ? 0 : state_->unix_ms(), unix_ms(),
                static_cast<std::int64_t>(now()), options_.clock_ahead_max.count());

@@ -17,8 +17,9 @@ class RequestRunner {
   /// replica alone (local_error). std::bad_alloc.
   [[nodiscard]] virtual PlainAnswer run(const RequestCommand& command) = 0;
   /// Which libraries of functions there are has changed so: restore_and_flush with all of them
-  /// before the first entry, and then within the scope of an entry. std::bad_alloc.
-  virtual void libraries_changed(const LibraryChange& /*change*/) {}
+  /// before the first entry, and then within the scope of an entry. An error is one of this replica
+  /// alone, which then stops: storage_newer (here the change is refused). std::bad_alloc.
+  [[nodiscard]] virtual Status libraries_changed(const LibraryChange& /*change*/) { return Done{}; }
 };
 
 /// `runner`: null if there are no requests of clients; one that comes is refused, and the replica

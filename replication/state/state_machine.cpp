@@ -18,11 +18,14 @@ std::string of_later_release(FeatureLevel level, FeatureLevel newest) {
          std::to_string(newest) + ": a later release is needed";
 }
 
-std::string why_newer(const Entry& entry, FeatureLevel newest) {
-  for (const Command& each : entry.commands) {
-    const auto* const raised = std::get_if<FeatureLevelCommand>(&each.what);
-    if (raised != nullptr && raised->level > newest) return of_later_release(raised->level, newest);
+/// `answer`: of `command`, which only a later release can carry out.
+std::string why_newer(const Command& command, const Answer& answer, FeatureLevel newest) {
+  if (const auto* const raised = std::get_if<FeatureLevelCommand>(&command.what)) {
+    return of_later_release(raised->level, newest);
   }
+  // A client's request is answered with its replies, a change of libraries with the reason.
+  const auto* const plain = std::get_if<PlainAnswer>(&answer.what);
+  if (plain != nullptr && std::holds_alternative<LibraryCommand>(command.what)) return plain->text;
   return "a command that this release does not know: a later release is needed";
 }
 
@@ -83,16 +86,19 @@ Answer StateMachine::change_libraries(const LibraryCommand& command) {
   const LibraryChange change = change_of(command);
   LibraryVerdict verdict = libraries_.change(change);
   if (verdict.fault == LibraryVerdict::Fault::none && runner_ != nullptr) {
-    runner_->libraries_changed(change);
+    const Status followed = runner_->libraries_changed(change);
+    if (!followed) {
+      return {PlainAnswer{.error = followed.error().code, .text = followed.error().detail}};
+    }
   }
   return {PlainAnswer{.number = static_cast<std::int64_t>(verdict.fault),
                       .text = std::move(verdict.name)}};
 }
 
-void StateMachine::set_runner(RequestRunner* runner) {
+Status StateMachine::set_runner(RequestRunner* runner) {
   runner_ = runner;
-  if (runner_ == nullptr || libraries_.count() == 0) return;
-  runner_->libraries_changed(
+  if (runner_ == nullptr || libraries_.count() == 0) return Done{};
+  return runner_->libraries_changed(
       {.what = LibraryChange::What::restore_and_flush, .name = {}, .libraries = libraries_.all()});
 }
 
@@ -168,7 +174,10 @@ Result<std::vector<Answer>> StateMachine::apply(LogIndex index, Bytes bytes) {
   }
   if (local) {
     stopped_ = true;
-    if (*local == ErrorCode::storage_newer) return Error{*local, why_newer(entry, newest_)};
+    if (*local == ErrorCode::storage_newer) {
+      const Command& command = entry.commands[answers.size() - 1];
+      return Error{*local, why_newer(command, answers.back(), newest_)};
+    }
     return Error{*local, why_stopped(index, entry, level_)};
   }
   stopped_ = false;

@@ -50,8 +50,8 @@ class StateMachine {
   /// That the group has decided. 0: none yet, so it uses the first one.
   [[nodiscard]] FeatureLevel level() const noexcept { return level_; }
   /// For RequestCommand; must outlive this. Before the first apply(), after restore(). It gets
-  /// the libraries that there are. std::bad_alloc.
-  void set_runner(RequestRunner* runner);
+  /// the libraries that there are. Errors: those of libraries_changed(). std::bad_alloc.
+  [[nodiscard]] Status set_runner(RequestRunner* runner);
   /// By their names.
   [[nodiscard]] std::vector<SharedLibraryText> libraries() const { return libraries_.all(); }
 

@@ -114,9 +114,10 @@ class Follower final : public RequestRunner {
  public:
   [[nodiscard]] bool knows(const RequestCommand&) const noexcept override { return false; }
   [[nodiscard]] PlainAnswer run(const RequestCommand&) override { return {}; }
-  void libraries_changed(const LibraryChange& change) override {
-    CHECK(table.change(change).fault == LibraryVerdict::Fault::none);
+  [[nodiscard]] Status libraries_changed(const LibraryChange& change) override {
     ++changes;
+    if (!refuses && table.change(change).fault == LibraryVerdict::Fault::none) return Done{};
+    return Error{ErrorCode::storage_newer, "refused here"};
   }
   [[nodiscard]] std::string names() const {
     std::string all;
@@ -124,6 +125,7 @@ class Follower final : public RequestRunner {
     return all;
   }
   LibraryTable table;
+  bool refuses = false;
   int changes = 0;
 };
 
@@ -161,7 +163,7 @@ TEST_CASE("replica: memos as builds before the release wrote them stop it with w
 TEST_CASE("replica: libraries are a part of the state from level 2 on", "[replica][libraries]") {
   const auto made = replica();
   Follower follower;
-  made->set_runner(&follower);
+  REQUIRE(made->set_runner(&follower));
   const auto below = made->apply(1, entry_of({load("a", "f")}));
   REQUIRE(below);
   CHECK(std::get<PlainAnswer>(below->at(0).what).error == ErrorCode::bad_option);
@@ -188,7 +190,7 @@ TEST_CASE("replica: libraries are a part of the state from level 2 on", "[replic
     REQUIRE(copy);
     CHECK(canonical(**copy).bytes() == canonical(*made).bytes());
     Follower other;
-    (*copy)->set_runner(&other);
+    REQUIRE((*copy)->set_runner(&other));
     CHECK(other.names() == "a b ");
     const auto entry =
         entry_of({load("b", "h", LibraryChange::What::load_and_replace),
@@ -223,6 +225,35 @@ TEST_CASE("replica: libraries are a part of the state from level 2 on", "[replic
     section.commands = {set("k", "v"), load("c", "h")};
     EntryBuilder builder{begin_ms, 7};
     CHECK(builder.add({section}).error().code == ErrorCode::bad_encoding);
+  }
+}
+
+TEST_CASE("replica: a change of libraries that its node refuses stops it", "[replica][libraries]") {
+  const auto made = replica();
+  REQUIRE(
+      made->apply(1, entry_of({{FeatureLevelCommand{feature_level_libraries}}, load("a", "f")})));
+  const auto copy = copy_of(*made, small());
+  REQUIRE(copy);
+  Follower follower;
+  SECTION("before the first entry") {
+    follower.refuses = true;
+    CHECK((*copy)->set_runner(&follower).error().code == ErrorCode::storage_newer);
+  }
+  SECTION("in an entry") {
+    REQUIRE((*copy)->set_runner(&follower));
+    follower.refuses = true;
+    const auto refused =
+        (*copy)->apply(2, entry_of({set("k", "v"), load("b", "g"), set("l", "w")}));
+    CHECK(refused.error().code == ErrorCode::storage_newer);
+    CHECK(refused.error().detail == "refused here");
+    CHECK((*copy)->applied() == 1);
+    CHECK((*copy)->apply(2, entry_of({})).error().code == ErrorCode::closing);
+  }
+  SECTION("not where the group has refused it as well") {
+    REQUIRE((*copy)->set_runner(&follower));
+    follower.refuses = true;
+    REQUIRE((*copy)->apply(2, entry_of({load("a", "g")})));
+    CHECK(follower.changes == 1);
   }
 }
 
