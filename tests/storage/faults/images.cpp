@@ -17,15 +17,13 @@
 // nothing is there that was not asked for. With --lie one sync of bytes in 50, of names in 5, or of
 // the bytes of cold stores in 5 is left out (or in --every): then the proof must find a
 // loss, and its verdict is turned round; so it is with --must-find, for a storage with a planted
-// fault (planted.py). Before all that, starts are interrupted at their steps
-// (interrupted_starts.hpp), also those that convert a directory of an earlier format, and those of
-// a cold store whose memory limit was reached: at every step with --long.
+// fault (planted.py). Before all that, all
+// kinds of starts are interrupted (all_starts.hpp).
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -36,8 +34,10 @@
 #include <vector>
 
 #include "semel/engine_host.hpp"
+#include "tests/storage/faults/all_starts.hpp"
 #include "tests/storage/faults/backups.hpp"
-#include "tests/storage/faults/interrupted_starts.hpp"
+#include "tests/storage/faults/findings.hpp"
+#include "tests/storage/faults/image_pool.hpp"
 #include "tests/storage/faults/power_disk.hpp"
 #include "tests/storage/faults/proofs.hpp"
 #include "tests/storage/faults/scratch.hpp"
@@ -55,35 +55,8 @@ constexpr std::uint64_t bytes_lie_every = 50;
 constexpr std::uint64_t cold_lie_every = 5;
 constexpr std::uint64_t names_lie_every = 5;  // a name that is not synced mostly arrives anyway
 constexpr unsigned lives_max = 12;            // one after the other, of one storage
-constexpr std::size_t pending_max = 48;       // images that are not opened yet
-constexpr std::uint64_t shown_errors = 12;
-constexpr std::uint64_t storages_at_first = 4;  // so that a short run has some of each kind
 /// A disk with so much space gets no file `reserve`, which takes longer to copy than all others.
 constexpr std::size_t no_reserve = std::size_t{8} << 20;
-
-/// What a boot finds, and what it must find.
-struct Image {
-  std::uint64_t number = 0;
-  unsigned lives = 0;  // before it
-  std::string root{};
-  Joins joins = Joins::no;
-  bool is_tiered = false;
-  bool all_ends = false;   // so that generations of the cold store are dropped
-  bool is_urgent = false;  // of a moment that is looked at more often
-  std::int64_t unix_ms = 1'700'000'000'000;
-  Ledger ledger = new_ledger(thread_count);
-};
-
-/// The largest epoch that somebody was given.
-Epoch largest_epoch(const Ledger& ledger) {
-  Epoch largest = 0;
-  for (const auto& [key, history] : ledger) {
-    const std::string& state = history.newest();
-    if (state[0] != 'h' && state[0] != 'd') continue;
-    largest = std::max<Epoch>(largest, std::strtoull(state.c_str() + 2, nullptr, 10));
-  }
-  return largest;
-}
 
 std::uint64_t lie_every(const Wanted& wanted) {
   const PowerDisk::Lie lie = wanted.lie;
@@ -109,26 +82,18 @@ struct Total {
   std::uint64_t names_lost = 0;
   std::uint64_t backups_sound = 0;
   std::uint64_t backups_incomplete = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t strange = 0;
-  std::uint64_t parted = 0;
-  std::uint64_t wrong = 0;
-  std::uint64_t not_opened = 0;
 };
 
 class Images {
  public:
-  explicit Images(const Wanted& wanted) : wanted_(wanted), random_(wanted.seed) {}
+  explicit Images(const Wanted& wanted)
+      : wanted_(wanted), random_(wanted.seed), findings_("images", wanted_) {}
   int run();
 
  private:
   struct Life;
   enum class Phase { opening, working, closing };
 
-  [[nodiscard]] Image next_image();
-  void interrupt_starts_of_all();
-  /// `weight`: how much more its starts cost than those of others.
-  void interrupt_starts_of(const Result<StartSubject>& subject, std::uint64_t weight = 1);
   void live(Image image, std::unique_ptr<PowerDisk> before = {});
   void at_step(Life& life, std::size_t names);
   [[nodiscard]] bool open(Life& life);
@@ -138,21 +103,12 @@ class Images {
   void work(Life& life);
   void act(Life& life);
   void spill(Life& life);
-  void say(const Life& life, const std::string& what);
-  void drop_surplus();
-  static void remove(const Image& image);
-  [[nodiscard]] std::uint64_t findings() const noexcept {
-    return total_.lost + total_.strange + total_.parted + total_.wrong + total_.not_opened;
-  }
-
   const Wanted wanted_;
   proofs::Random random_;
+  Findings findings_;
   const SystemClock clock_;
   const Scratch scratch_;
-  std::uint64_t numbers_ = 0;
-  std::uint64_t storages_ = 0;
-  std::vector<Image> pending_;
-  std::uint64_t said_ = 0;
+  ImagePool pool_{scratch_, random_};
   Total total_;
 };
 
@@ -173,35 +129,6 @@ struct Images::Life {
   std::optional<World> world{};
 };
 
-void Images::say(const Life& life, const std::string& what) {
-  if (wanted_.lies() || said_++ >= shown_errors) return;
-  std::printf("images: seed %llu, image %llu after %u lives: %s\n",
-              static_cast<unsigned long long>(wanted_.seed),
-              static_cast<unsigned long long>(life.image.number), life.image.lives, what.c_str());
-}
-
-/// A waiting one, or that of a new storage.
-Image Images::next_image() {
-  if (pending_.empty() || storages_ < storages_at_first || random_.chance(1, 24)) {
-    Image fresh{.number = ++numbers_, .joins = storages_++ % 2 == 0 ? Joins::yes : Joins::no};
-    fresh.root = scratch_ / std::to_string(fresh.number);
-    fresh.is_tiered = random_.chance(1, 2);
-    fresh.all_ends = fresh.is_tiered && random_.chance(1, 2);
-    return fresh;
-  }
-  // In half of the draws an urgent one, if there is any.
-  std::size_t chosen = random_.below(pending_.size());
-  if (random_.chance(1, 2)) {
-    for (std::size_t i = 0; i < pending_.size() && !pending_[chosen].is_urgent; ++i) {
-      chosen = (chosen + 1) % pending_.size();
-    }
-  }
-  std::swap(pending_[chosen], pending_.back());
-  Image image = std::move(pending_.back());
-  pending_.pop_back();
-  return image;
-}
-
 /// Takes an image now and then. The ledger is copied after the image: an operation that was
 /// acknowledged in between rests on a sync before it, for no sync returns meanwhile.
 void Images::at_step(Life& life, std::size_t names) {
@@ -219,15 +146,10 @@ void Images::at_step(Life& life, std::size_t names) {
   const std::size_t most = (life.works ? working_max : opening_max) * (names != 0 ? 3 : 1);
   if (life.taken.size() >= most) return;
   life.countdown = life.steps.between(1, phase == Phase::working ? 12 : 60);
-  Image image{
-      .number = ++numbers_, .lives = life.image.lives, .joins = life.image.joins, .unix_ms = 0};
-  image.is_tiered = life.image.is_tiered;
-  image.all_ends = life.image.all_ends;
+  Image image = pool_.child(life.image);
   image.is_urgent = names != 0;
-  image.root = scratch_ / std::to_string(image.number);
   life.disk->image(image.root);
   if (!std::filesystem::exists(image.root)) return;  // power is gone
-  image.ledger.clear();
   const Ledger& ledger = phase == Phase::opening ? life.image.ledger : *life.found;
   image.unix_ms = life.clock.unix_ms();
   // What is being asked for just now has begun in this image, or never does there.
@@ -258,8 +180,7 @@ bool Images::open(Life& life) {
   auto world = open_world(options, life.clock, life.level, life.image.joins,
                           life.image.is_tiered ? life.image.root + "/cold" : std::string{});
   if (!world) {
-    ++total_.not_opened;
-    say(life, "not opened: " + world.error().message());
+    findings_.not_opened("not opened: " + world.error().message());
     return false;
   }
   life.world = *std::move(world);
@@ -268,30 +189,16 @@ bool Images::open(Life& life) {
 
 /// What was acknowledged at `logged` up to `horizon` must be there as well.
 void Images::judge(Life& life, Ledger& ledger, Timestamp horizon) {
-  const Epoch largest = largest_epoch(ledger);
-  const auto found = compare(*life.world, ledger, life.clock, horizon,
-                             [&](const std::string& what) { say(life, what); });
-  if (!found) {
-    ++total_.not_opened;
-    say(life, "not read: " + found.error().message());
-    return;
-  }
-  total_.lost += found->lost;
-  total_.strange += found->strange;
-  total_.parted += found->parted;
-  if (life.world->storage->first_version() <= largest) {
-    ++total_.wrong;
-    say(life, "epoch " + std::to_string(life.world->storage->first_version()) +
-                  " is handed out again, seen before: " + std::to_string(largest));
-  }
+  const auto found = findings_.judge(*life.world, ledger, life.clock,
+                                     {.horizon = horizon, .largest_epoch = largest_epoch(ledger)});
+  if (!found) findings_.not_opened("not read: " + found.error().message());
 }
 
 void Images::judge_backups(const Life& life) {
   const BackupsFound found = look_at_backups(life.image.root);
   total_.backups_sound += found.sound;
   total_.backups_incomplete += found.incomplete;
-  total_.wrong += found.wrong;
-  if (found.wrong != 0) say(life, "backup " + found.first_wrong);
+  if (found.wrong != 0) findings_.wrong("backup " + found.first_wrong);
 }
 
 void Images::spill(Life& life) {
@@ -307,8 +214,7 @@ void Images::spill(Life& life) {
       done.error().detail.find("generations") != std::string::npos) {
     return;
   }
-  ++total_.wrong;
-  say(life, "no spill: " + done.error().message());
+  findings_.wrong("no spill: " + done.error().message());
 }
 
 /// What a program does beside its calls.
@@ -326,16 +232,14 @@ void Images::act(Life& life) {
       return;
     case 3:
       if (const Status drained = life.world->storage->drain(); !drained) {
-        ++total_.wrong;
-        say(life, "not drained: " + drained.error().message());
+        findings_.wrong("not drained: " + drained.error().message());
       }
       return;
     case 4: {
       const std::string to = life.image.root + "/backup" + std::to_string(life.image.number);
       if (!random_.chance(1, 8) || std::filesystem::exists(to)) return;
       if (const auto made = life.world->storage->backup(to); !made) {
-        ++total_.wrong;
-        say(life, "no backup: " + made.error().message());
+        findings_.wrong("no backup: " + made.error().message());
       }
       return;
     }
@@ -376,14 +280,15 @@ void Images::work(Life& life) {
     const Tally& tally = worker->tally();
     total_.acknowledged += tally.acknowledged;
     total_.joins += tally.joins;
-    total_.wrong += tally.wrong;
-    if (tally.wrong > 0) say(life, tally.first_wrong);
+    findings_.add(tally);
   }
 }
 
 /// `before`: the disk of a process that was killed; this one goes on with what it left.
 void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
   const bool is_new = !std::filesystem::exists(image.root);
+  findings_.look_at("image " + std::to_string(image.number) + " after " +
+                    std::to_string(image.lives) + " lives");
   Life life{.image = std::move(image),
             .level = random_.chance(2, 3) ? Durability::synced : Durability::logged,
             .works = is_new || random_.chance(1, 5),
@@ -431,85 +336,28 @@ void Images::live(Image image, std::unique_ptr<PowerDisk> before) {
   const PowerDisk::Counts counts = life.disk->counts();
   total_.sectors_lost += counts.sectors_lost;
   total_.names_lost += counts.names_lost;
-  for (Image& taken : life.taken) pending_.push_back(std::move(taken));
-  drop_surplus();
-  if (!is_killed) return remove(life.image);
-  Image again{.number = ++numbers_,
-              .lives = life.image.lives + 1,
-              .root = life.image.root,
-              .joins = life.image.joins,
-              .is_tiered = life.image.is_tiered,
-              .all_ends = life.image.all_ends};
+  pool_.add(std::move(life.taken));
+  if (!is_killed) return ImagePool::remove(life.image);
+  Image again = pool_.child(life.image);
+  ++again.lives;
+  again.root = life.image.root;
   again.unix_ms = life.clock.unix_ms();
-  again.ledger.clear();
   for (const auto& [key, history] : *life.found) again.ledger.emplace(key, history);
   live(std::move(again), std::move(life.disk));
 }
 
-/// Urgent images make room for others as soon as they are half of all.
-void Images::drop_surplus() {
-  while (pending_.size() > pending_max) {
-    const auto urgent = static_cast<std::size_t>(std::count_if(
-        pending_.begin(), pending_.end(), [](const Image& image) { return image.is_urgent; }));
-    const bool drops_urgent = urgent * 2 > pending_.size();
-    std::size_t chosen = random_.below(pending_.size());
-    while (pending_[chosen].is_urgent != drops_urgent) chosen = (chosen + 1) % pending_.size();
-    remove(pending_[chosen]);
-    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(chosen));
-  }
-}
-
-void Images::remove(const Image& image) {
-  std::error_code code;  // what stays goes with the scratch directory
-  std::filesystem::remove_all(image.root, code);
-}
-
-void Images::interrupt_starts_of(const Result<StartSubject>& subject, std::uint64_t weight) {
-  if (!subject) {
-    ++total_.not_opened;
-    std::printf("images: not made: %s\n", subject.error().message().c_str());
-    return;
-  }
-  const std::uint64_t stride = wanted_.is_long ? 1 : 8 * weight;
-  const StartsFound found =
-      interrupt_starts(*subject, {.seed = random_.bits(),
-                                  .first = wanted_.is_long ? 1 : random_.between(1, stride),
-                                  .stride = stride});
-  total_.starts_interrupted += found.interrupted;
-  total_.lost += found.wrong.size();
-  for (const std::string& wrong : found.wrong) {
-    if (said_++ < shown_errors) std::printf("images: %s\n", wrong.c_str());
-  }
-}
-
-void Images::interrupt_starts_of_all() {
-  for (const bool has_cold : {false, true}) {
-    interrupt_starts_of(new_subject(scratch_ / (has_cold ? "tiered" : "plain"), has_cold));
-  }
-  interrupt_starts_of(full_subject(scratch_ / "full"), 5);
-  for (const auto& archive : std::filesystem::directory_iterator{SEMEL_GOLDEN}) {
-    if (archive.path().extension() != ".gz") continue;
-    const std::string path = scratch_ / archive.path().stem().stem().string();
-    std::filesystem::create_directory(path);
-    const std::string command =
-        "tar -xzf '" + archive.path().string() + "' -C '" + path + "' --no-same-owner";
-    if (std::system(command.c_str()) != 0) {
-      ++total_.not_opened;
-      continue;
-    }
-    interrupt_starts_of(golden_subject(path + "/golden"));
-  }
-}
-
 int Images::run() {
-  if (!wanted_.lies()) interrupt_starts_of_all();
+  if (!wanted_.lies()) {
+    total_.starts_interrupted = interrupt_all_starts(wanted_, scratch_, random_, findings_);
+  }
   const Timestamp begun = clock_.now();
   const std::uint64_t wanted =
       wanted_.count != 0 ? wanted_.count : (wanted_.is_long ? images_long : images_short);
-  while (total_.images < wanted && !(wanted_.finds() && findings() > 0)) {
-    live(next_image());
+  while (total_.images < wanted && !(wanted_.finds() && findings_.total() > 0)) {
+    live(pool_.next(thread_count));
   }
   const double seconds = std::max(0.001, static_cast<double>((clock_.now() - begun).count()) / 1e3);
+  const Findings::Counts& found = findings_.counts();
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
       "images: %llu starts interrupted; %llu lives with work, %llu of them killed, up to %llu in a "
@@ -526,16 +374,16 @@ int Images::run() {
   std::printf(
       "images: %llu images, %.1f/s, %llu lost, %llu never asked for, %llu parted, "
       "%llu wrong answers, %llu not opened; backups: %llu sound, %llu incomplete\n",
-      number(total_.images), static_cast<double>(total_.images) / seconds, number(total_.lost),
-      number(total_.strange), number(total_.parted), number(total_.wrong),
-      number(total_.not_opened), number(total_.backups_sound), number(total_.backups_incomplete));
-  if (wanted_.finds()) return findings() > 0 ? 0 : 1;
+      number(total_.images), static_cast<double>(total_.images) / seconds, number(found.lost),
+      number(found.strange), number(found.parted), number(found.wrong), number(found.not_opened),
+      number(total_.backups_sound), number(total_.backups_incomplete));
+  if (wanted_.finds()) return findings_.total() > 0 ? 0 : 1;
   const bool joins = total_.joins.drawn > 0 && total_.joins.in_sections > 0;
   if (total_.acknowledged < total_.images || !joins) {
     std::printf("images: next to nothing was done\n");
     return 1;
   }
-  return findings() > 0 ? 1 : 0;
+  return findings_.total() > 0 ? 1 : 0;
 }
 
 }  // namespace

@@ -23,7 +23,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
-#include <deque>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -33,8 +32,12 @@
 #include <utility>
 #include <vector>
 
+#include "tests/storage/faults/findings.hpp"
 #include "tests/storage/faults/full_disk.hpp"
+#include "tests/storage/faults/kept_boots.hpp"
+#include "tests/storage/faults/machine_time.hpp"
 #include "tests/storage/faults/power_disk.hpp"
+#include "tests/storage/faults/promise.hpp"
 #include "tests/storage/faults/proofs.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
@@ -46,8 +49,7 @@ using namespace std::chrono_literals;
 
 constexpr unsigned thread_count = 6;  // more than processors: some stop in the middle of a call
 constexpr std::uint64_t lives_of_a_storage = 25;  // then it starts again with nothing
-constexpr std::uint64_t shown_errors = 12;
-constexpr Millis slack = 100ms;  // threads are woken late on a busy machine
+constexpr Millis slack = 100ms;                   // threads are woken late on a busy machine
 constexpr std::uint64_t day_ms = 86'400'000;
 
 enum class End { close, kill, power };
@@ -61,15 +63,6 @@ struct Total {
   std::uint64_t sectors_lost = 0;
   std::uint64_t names_lost = 0;
   std::uint64_t syncs = 0;
-  Millis oldest_lost{0};     // age of the oldest acknowledgement that `logged` lost
-  Millis interval_at_it{0};  // what was promised then
-  // Findings.
-  std::uint64_t lost = 0;
-  std::uint64_t back = 0;  // of them
-  std::uint64_t strange = 0;
-  std::uint64_t parted = 0;
-  std::uint64_t wrong = 0;
-  std::uint64_t not_opened = 0;
 };
 
 /// One process, and the threads that work in it.
@@ -89,7 +82,11 @@ struct Process {
 class Lives {
  public:
   Lives(const Wanted& wanted, Schedule schedule)
-      : wanted_(wanted), schedule_(std::move(schedule)), random_(wanted.seed) {
+      : wanted_(wanted),
+        schedule_(std::move(schedule)),
+        random_(wanted.seed),
+        findings_(schedule_.name, wanted_),
+        kept_boots_(wanted.keep) {
     if (schedule_.loses_power) ends_.push_back(End::power);
     if (schedule_.is_killed) ends_.push_back(End::kill);
     if (schedule_.fills_up || schedule_.steps_clock) ends_.push_back(End::close);
@@ -99,61 +96,36 @@ class Lives {
  private:
   void one_life(std::uint64_t number);
   void start_again();
-  void boot();
   void make_disk(Process& process);
   [[nodiscard]] bool open(Process& process);
-  void judge(Process& process, Timestamp horizon);
+  void judge(Process& process);
   void work(Process& process);
   void wait_for_end(Process& process);
   void step_clock();
   void remember(const Process& process);
-  void say(const std::string& what);
-  void found(std::uint64_t& kind, const std::string& what) {
-    ++kind;
-    say(what);
-  }
   [[nodiscard]] std::uint64_t findings() const noexcept {
-    const std::uint64_t of_disk = full_ ? full_->total().findings() : 0;
-    return total_.lost + total_.strange + total_.parted + total_.wrong + total_.not_opened +
-           of_disk;
+    return findings_.total() + (full_ ? full_->total().findings() : 0);
   }
-  void set_aside();
-  void keep();
   [[nodiscard]] int report(double seconds) const;
 
   const Wanted wanted_;
   const Schedule schedule_;
   proofs::Random random_;
+  Findings findings_;
+  KeptBoots kept_boots_;
   const SystemClock system_;
   const Scratch scratch_;
   std::optional<FullDisk> full_;
   std::vector<End> ends_;              // one is drawn for each life
   std::string root_;                   // what the next process finds
-  std::deque<std::string> aside_;      // what the last ones found, as far as it is to be kept
   std::unique_ptr<PowerDisk> before_;  // of the last process, unless power went
-  std::uint64_t boots_ = 0;
-  std::optional<JumpingClock> time_;  // the true one, of a boot
-  std::optional<SteppedClock> wall_;  // what the storage is told
-  Millis off_{0};                     // by which the wall clock is set off
-  bool may_stay_ = false;             // a boot has met a clock that was set back
-  Ledger ledger_;
-  Timestamp horizon_ = Timestamp::max();  // what was acknowledged until then must be there
-  Timestamp synced_ = Timestamp::max();   // the same if power goes before the next process works
-  Timestamp last_cut_{};
-  Millis last_interval_{0};
-  Epoch largest_epoch_ = 0;
+  MachineTime time_;
+  bool may_stay_ = false;  // a boot has met a clock that was set back
+  Promise promise_;
   bool is_useless_ = true;  // it was refused, or there is none yet
-  std::uint64_t said_ = 0;
   std::uint64_t number_ = 0;
   Total total_;
 };
-
-void Lives::say(const std::string& what) {
-  if (wanted_.lies() || said_++ >= shown_errors) return;
-  std::printf("%s: seed %llu, process %llu: %s\n", schedule_.name.c_str(),
-              static_cast<unsigned long long>(wanted_.seed),
-              static_cast<unsigned long long>(number_), what.c_str());
-}
 
 void Lives::start_again() {
   std::error_code code;
@@ -161,18 +133,8 @@ void Lives::start_again() {
   if (full_) full_->give_space();
   if (!root_.empty()) std::filesystem::remove_all(root_, code);
   root_ = (full_ ? full_->path() : scratch_.path()) + "/start" + std::to_string(number_);
-  ledger_ = new_ledger(thread_count + 1);
-  horizon_ = synced_ = Timestamp::max();
-  largest_epoch_ = 0;
+  promise_.begin(thread_count + 1);
   may_stay_ = false;
-}
-
-/// Of the machine: its clock begins anew, and the wall clock may step meanwhile.
-void Lives::boot() {
-  const std::int64_t unix_ms = time_ ? time_->unix_ms() : 1'700'000'000'000;
-  ++boots_;
-  time_.emplace(unix_ms);
-  wall_.emplace(*time_, off_);
 }
 
 /// A clock that was set forward just before power went cannot be known to the next boot, so where
@@ -180,28 +142,7 @@ void Lives::boot() {
 void Lives::step_clock() {
   ++total_.clock_steps;
   const Millis by{static_cast<std::int64_t>(random_.between(1, day_ms))};
-  off_ += schedule_.loses_power || random_.chance(1, 2) ? -by : by;
-  if (wall_) wall_->set_off(off_);
-}
-
-/// A copy of what this process finds, before anything is changed.
-void Lives::set_aside() {
-  if (wanted_.keep.empty() || !std::filesystem::exists(root_)) return;
-  constexpr std::size_t kept_boots = 4;
-  aside_.push_back(scratch_ / ("aside" + std::to_string(number_)));
-  std::filesystem::copy(root_, aside_.back(), std::filesystem::copy_options::recursive);
-  if (aside_.size() <= kept_boots) return;
-  std::filesystem::remove_all(aside_.front());
-  aside_.pop_front();
-}
-
-void Lives::keep() {
-  for (const std::string& copy : aside_) {
-    const std::string to =
-        wanted_.keep + "/found" + std::to_string(number_) + copy.substr(copy.rfind('/'));
-    std::filesystem::create_directories(to);
-    std::filesystem::copy(copy, to, std::filesystem::copy_options::recursive);
-  }
+  time_.step(schedule_.loses_power || random_.chance(1, 2) ? -by : by);
 }
 
 void Lives::make_disk(Process& process) {
@@ -209,7 +150,7 @@ void Lives::make_disk(Process& process) {
   const PowerDisk::Options options{
       .root = root_,
       .image = process.end == End::power ? scratch_ / ("boot" + std::to_string(number_)) : "",
-      .boot = "boot " + std::to_string(boots_),
+      .boot = time_.boot_id(),
       .seed = random_.bits(),
       .cut_at = by_step ? random_.between(1, 300) : 0,
       .any_order = wanted_.any_order,
@@ -229,40 +170,23 @@ bool Lives::open(Process& process) {
   options.disk = process.disk.get();
   options.log_bytes = std::size_t{1} << 20;
   options.garbage_bytes = std::size_t{1} << 20;
-  auto world = open_world(options, *wall_, process.level);
+  auto world = open_world(options, time_.wall(), process.level);
   if (world) {
     process.world = *std::move(world);
-    return true;
-  }
-  if (!process.disk->is_cut()) {
+  } else if (!process.disk->is_cut()) {
     is_useless_ = true;
-    found(total_.not_opened, "not opened: " + world.error().message());
+    findings_.not_opened("not opened: " + world.error().message());
   }
-  return false;
+  return process.world.has_value();
 }
 
-void Lives::judge(Process& process, Timestamp horizon) {
-  const auto seen = compare(
-      *process.world, ledger_, *time_, horizon, [this](const std::string& what) { say(what); },
-      may_stay_ ? Stays::maybe : Stays::no);
-  if (!seen) {
-    if (!process.disk->is_cut()) {
-      found(total_.not_opened, "not read: " + seen.error().message());
-    }
-    return;
-  }
-  total_.lost += seen->lost;
-  total_.back += seen->back;
-  total_.strange += seen->strange;
-  total_.parted += seen->parted;
-  if (seen->oldest_lost != Timestamp{} && last_cut_ - seen->oldest_lost > total_.oldest_lost) {
-    total_.oldest_lost = last_cut_ - seen->oldest_lost;
-    total_.interval_at_it = last_interval_;
-  }
-  if (process.world->storage->first_version() <= largest_epoch_) {
-    found(total_.wrong, "version " + std::to_string(process.world->storage->first_version()) +
-                            " is handed out again, seen before: " + std::to_string(largest_epoch_));
-  }
+void Lives::judge(Process& process) {
+  const auto seen = findings_.judge(*process.world, promise_.ledger, time_.clock(),
+                                    {.horizon = promise_.horizon(),
+                                     .largest_epoch = promise_.largest_epoch(),
+                                     .stays = may_stay_ ? Stays::maybe : Stays::no});
+  if (seen) return promise_.note(*seen);
+  if (!process.disk->is_cut()) findings_.not_opened("not read: " + seen.error().message());
 }
 
 /// Time passes for the storage: the clock jumps, so that spans end; pages are written.
@@ -282,7 +206,7 @@ void Lives::wait_for_end(Process& process) {
     before = now;
     if (random_.chance(1, 4)) process.disk->write_back();
     if (random_.chance(1, 12)) {
-      time_->jump(Millis{static_cast<std::int64_t>(random_.between(1, 1'500))});
+      time_.clock().jump(Millis{static_cast<std::int64_t>(random_.between(1, 1'500))});
     }
     if (schedule_.steps_clock && random_.chance(1, 12)) step_clock();
     if (random_.chance(1, 8)) process.world->engine->advance();
@@ -293,7 +217,7 @@ void Lives::work(Process& process) {
   std::vector<std::thread> threads;
   for (unsigned t = 0; t <= thread_count; ++t) {
     process.workers.push_back(
-        std::make_unique<Worker>(*process.world, ledger_, *time_,
+        std::make_unique<Worker>(*process.world, promise_.ledger, time_.clock(),
                                  Worker::Options{.thread = t,
                                                  .level = process.level,
                                                  .seed = random_.bits(),
@@ -310,8 +234,8 @@ void Lives::work(Process& process) {
           }
         });
   }
-  Observer observer{*process.world, ledger_, random_.bits()};
-  Observer seen{*process.world, ledger_, random_.bits()};  // this thread's
+  Observer observer{*process.world, promise_.ledger, random_.bits()};
+  Observer seen{*process.world, promise_.ledger, random_.bits()};  // this thread's
   threads.emplace_back([&process, &observer] {
     // mo: relaxed: as above.
     while (!process.disk->is_cut() && !process.ends.load(std::memory_order_relaxed) &&
@@ -329,30 +253,27 @@ void Lives::work(Process& process) {
   for (std::thread& thread : threads) thread.join();
   // What somebody was shown must stay, whoever wrote it.
   if (process.level == Durability::synced) {
-    observer.hand_over(ledger_);
-    seen.hand_over(ledger_);
+    observer.hand_over(promise_.ledger);
+    seen.hand_over(promise_.ledger);
   }
   for (const auto& worker : process.workers) {
     const Tally& tally = worker->tally();
     total_.acknowledged += tally.acknowledged;
-    total_.wrong += tally.wrong;
-    largest_epoch_ = std::max(largest_epoch_, tally.largest_epoch);
-    if (tally.wrong > 0) say(tally.first_wrong);
+    promise_.handed_out(tally.largest_epoch);
+    findings_.add(tally);
   }
 }
 
 /// What the next process finds, and what it must find.
 void Lives::remember(const Process& process) {
-  if (process.has_worked && process.end == End::close) {
-    synced_ = Timestamp::max();
-  } else if (process.has_worked) {  // else what was acknowledged was so before an earlier cut
-    last_interval_ = process.interval + 2 * (process.disk->longest_sync() + process.late) + slack;
-    last_cut_ = process.disk->cut_time();
-    synced_ = last_cut_ - last_interval_;
+  // A process that was not opened has promised nothing: what was acknowledged was so before.
+  if (process.has_worked && process.end == End::close) promise_.closed();
+  if (process.has_worked && process.end != End::close) {
+    promise_.ended(process.disk->cut_time(),
+                   process.interval + 2 * (process.disk->longest_sync() + process.late) + slack);
   }
-  if (process.has_worked) horizon_ = Timestamp::max();
   if (process.end != End::power) return;
-  horizon_ = synced_;
+  promise_.lost_power();
   std::error_code code;
   std::filesystem::remove_all(root_, code);
   const std::string image = scratch_ / ("boot" + std::to_string(number_));
@@ -368,10 +289,11 @@ void Lives::remember(const Process& process) {
 
 void Lives::one_life(std::uint64_t number) {
   number_ = number;
+  findings_.look_at("process " + std::to_string(number));
   const bool is_new = std::exchange(is_useless_, false) || number % lives_of_a_storage == 0;
   if (is_new) start_again();
   if (before_ == nullptr) {
-    boot();
+    time_.boot();
     may_stay_ = may_stay_ || (schedule_.steps_clock && !is_new);
   }
   if (schedule_.steps_clock && random_.chance(1, 2)) step_clock();
@@ -383,10 +305,10 @@ void Lives::one_life(std::uint64_t number) {
   if (full_) full_->leave_room();
   make_disk(process);
   const std::uint64_t before = findings();
-  set_aside();
+  kept_boots_.add(root_, number);
   const bool is_open = open(process);
-  if (is_open) judge(process, horizon_);
-  if (!wanted_.keep.empty() && findings() != before) keep();
+  if (is_open) judge(process);
+  if (findings() != before) kept_boots_.keep(number);
   if (is_open && !process.disk->is_cut()) {
     work(process);
   } else {
@@ -407,7 +329,7 @@ void Lives::one_life(std::uint64_t number) {
 
 int Lives::run() {
   if (schedule_.fills_up) {
-    full_.emplace([this](const std::string& what) { say(what); });
+    full_.emplace([this](const std::string& what) { findings_.say(what); });
     if (!full_->is_mounted()) {
       std::printf("%s: skipped, a file system cannot be mounted here\n", schedule_.name.c_str());
       return skipped;
@@ -427,6 +349,7 @@ int Lives::run() {
 
 int Lives::report(double seconds) const {
   const char* const name = schedule_.name.c_str();
+  const Findings::Counts& found = findings_.counts();
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   const auto ms = [](Millis value) { return static_cast<long long>(value.count()); };
   std::printf(
@@ -437,7 +360,7 @@ int Lives::report(double seconds) const {
       number(total_.names_lost));
   if (schedule_.loses_power) {
     std::printf("%s: oldest loss at logged %lld ms before the cut, allowed then %lld ms\n", name,
-                ms(total_.oldest_lost), ms(total_.interval_at_it));
+                ms(promise_.oldest_lost()), ms(promise_.interval_at_it()));
   }
   if (full_) {
     const FullDisk::Total& full = full_->total();
@@ -456,8 +379,8 @@ int Lives::report(double seconds) const {
       "%s: %llu lives, %.1f/s, %llu acknowledged, %llu lost, %llu deleted and back, %llu never "
       "asked for, %llu parted, %llu wrong answers, %llu not opened, %llu wrong on the full disk\n",
       name, number(total_.lives), static_cast<double>(total_.lives) / seconds,
-      number(total_.acknowledged), number(total_.lost), number(total_.back), number(total_.strange),
-      number(total_.parted), number(total_.wrong), number(total_.not_opened),
+      number(total_.acknowledged), number(found.lost), number(found.back), number(found.strange),
+      number(found.parted), number(found.wrong), number(found.not_opened),
       number(full_ ? full_->total().findings() : 0));
   if (wanted_.lies()) return findings() > 0 ? 0 : 1;
   if (total_.acknowledged < total_.lives) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "tests/storage/faults/joined_work.hpp"
@@ -89,6 +90,16 @@ Ledger new_ledger(unsigned threads) {
     ledger[key_of(t, "p", 1)];
   }
   return ledger;
+}
+
+Epoch largest_epoch(const Ledger& ledger) {
+  Epoch largest = 0;
+  for (const auto& [key, history] : ledger) {
+    const std::string& state = history.newest();
+    if (state[0] != 'h' && state[0] != 'd') continue;
+    largest = std::max<Epoch>(largest, std::strtoull(state.c_str() + 2, nullptr, 10));
+  }
+  return largest;
 }
 
 Result<std::string> state_of(World& world, const std::string& key) {

@@ -85,6 +85,8 @@ enum class Joins { no, yes };  ///< yes: some claims are completed together with
 
 /// Keys of `threads` workers, all absent.
 [[nodiscard]] Ledger new_ledger(unsigned threads);
+/// That somebody was given, by the newest states of the keys; 0: none.
+[[nodiscard]] Epoch largest_epoch(const Ledger& ledger);
 
 /// The state of `key` as the ledger calls it: "-", "s:VALUE", "h:EPOCH", "d:EPOCH:RESULT".
 [[nodiscard]] Result<std::string> state_of(World& world, const std::string& key);
