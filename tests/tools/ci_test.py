@@ -3,6 +3,7 @@
 Each test runs a copy of .ci/run in a folder whose tools/prove is written by the test.
 """
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -12,9 +13,18 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def runs(process):
+    """Whether it has not ended; one that nobody waits for has."""
+    try:
+        state = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
 class EndOfRun(unittest.TestCase):
-    def run_stages(self, *stages, prove):
-        """Exit code and the lines behind the table."""
+    def run_stages(self, *stages, prove, **variables):
+        """Exit code and the lines behind the table. No build waits for an idle machine."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             for script in (".ci/run", "tools/setup"):
@@ -23,8 +33,13 @@ class EndOfRun(unittest.TestCase):
             program = folder / "tools/prove"
             program.write_text("#!/usr/bin/env bash\n" + prove)
             program.chmod(0o755)
+            chrt = folder / "chrt"
+            chrt.write_text('#!/usr/bin/env bash\nexec "${@:3}"\n')
+            chrt.chmod(0o755)
+            environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", **variables)
             done = subprocess.run(["bash", folder / ".ci/run", *stages], check=False, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  env=environment, timeout=50)
         lines = done.stdout.splitlines()
         table_end = next(i for i, line in enumerate(lines) if line.startswith("total "))
         return done.returncode, lines[table_end + 1:]
@@ -66,6 +81,39 @@ class EndOfRun(unittest.TestCase):
     def test_a_skipped_stage_has_not_failed(self):
         code, lines = self.run_stages("claims", prove="exit 77")
         self.assertEqual((code, lines), (0, ["1 stages skipped", "0 passed, 0 failed"]))
+
+    BESIDE = """
+        case $* in
+          claim-rules)
+            for ((i = 0; i < 400; i++)); do
+              [ ! -s "$HERE/builder" ] || break
+              sleep 0.05
+            done
+            ;;
+          "sanitizers-core --build") echo $$ >"$HERE/builder" && exec sleep 1000 ;;
+          *) echo "$*" >>"$HERE/others" ;;
+        esac
+    """
+
+    def test_a_later_stage_is_built_beside_one_that_waits_and_no_longer(self):
+        with tempfile.TemporaryDirectory() as here:
+            code, lines = self.run_stages("claims", "sanitizers", prove=self.BESIDE, HERE=here)
+            builder = int((pathlib.Path(here) / "builder").read_text())
+            others = (pathlib.Path(here) / "others").read_text().splitlines()
+        self.assertEqual((code, lines), (0, ["2 passed, 0 failed"]))
+        self.assertEqual(others, ["sanitizers-core --seed 9"])
+        self.assertFalse(runs(builder))
+
+    def test_nothing_is_built_beside_where_nobody_needs_it_or_wants_it(self):
+        for stages, variables in ((("sanitizers", "claims"), {}),
+                                  (("claims", "sanitizers"), {"SEMEL_BESIDE": "0"})):
+            with tempfile.TemporaryDirectory() as here:
+                code, _ = self.run_stages(*stages, HERE=here, **variables, prove="""
+                    [ "$2" != --build ] || touch "$HERE/builder"
+                    sleep 0.3
+                """)
+                self.assertEqual(code, 0)
+                self.assertFalse((pathlib.Path(here) / "builder").exists())
 
 
 if __name__ == "__main__":
