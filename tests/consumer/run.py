@@ -143,7 +143,7 @@ class Consumers:
         where = self.work / 'add_subdirectory'
         replication = self.has_replication()
         configure(HERE / 'add_subdirectory', where, f'-DSEMEL_SOURCE={ROOT}',
-                  '-DCMAKE_BUILD_TYPE=Debug', *self.together,
+                  '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_CXX_FLAGS_DEBUG=-g1', *self.together,
                   f'-DREPLICATION={"ON" if replication else "OFF"}')
         with self.storage() as folder:
             if replication:
