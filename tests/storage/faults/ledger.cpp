@@ -96,6 +96,12 @@ void History::begun_by(std::int64_t unix_ms) {
   newest.ttl = Millis{0};
 }
 
+bool History::may_be_absent(std::int64_t unix_ms) const {
+  const Said& newest = said_.back();
+  return newest.state == absent || !newest.acknowledged ||
+         unix_ms >= newest.ends_unix_ms - clock_slack_ms;
+}
+
 bool History::is(const Said& said, const std::string& found, std::int64_t from_unix_ms,
                  std::int64_t to_unix_ms) {
   if (said.ends_unix_ms == never_ends || to_unix_ms < said.ends_unix_ms - clock_slack_ms) {
@@ -103,6 +109,31 @@ bool History::is(const Said& said, const std::string& found, std::int64_t from_u
   }
   if (from_unix_ms - clock_slack_ms > said.ends_by) return found == absent;
   return found == absent || matches(said.state, found);
+}
+
+/// Where a boot has lost time, a key that was absent by its end may have its record again, so
+/// all reasons from `first` on for which it may be absent stay.
+void History::go_on_from(const std::string& found, std::size_t first,
+                         std::optional<std::size_t> hit, std::int64_t from_unix_ms,
+                         std::int64_t to_unix_ms) {
+  std::vector<Said> next;
+  for (std::size_t i = first; found == absent && i < said_.size(); ++i) {
+    if (!is(said_[i], found, from_unix_ms, to_unix_ms)) continue;
+    Said reason = said_[i];
+    if (reason.state != absent) reason.ends_unix_ms = std::min(reason.ends_unix_ms, to_unix_ms);
+    reason.acknowledged = reason.certain = next.empty();
+    next.push_back(std::move(reason));
+  }
+  if (next.empty()) {
+    Said now{.state = found, .acknowledged = true, .certain = true};
+    if (hit && found != absent) {
+      now.ends_unix_ms = said_[*hit].ends_unix_ms;
+      now.ends_by = said_[*hit].ends_by;
+      now.ttl = said_[*hit].ttl;
+    }
+    next.push_back(std::move(now));
+  }
+  said_ = std::move(next);
 }
 
 History::Verdict History::judge(const std::string& found, std::int64_t from_unix_ms,
@@ -134,13 +165,7 @@ History::Verdict History::judge(const std::string& found, std::int64_t from_unix
       verdict.expected += said_[i].state.substr(0, shown_bytes);
     }
   }
-  Said now{.state = found, .acknowledged = true, .certain = true};
-  if (hit && found != absent) {
-    now.ends_unix_ms = said_[*hit].ends_unix_ms;
-    now.ends_by = said_[*hit].ends_by;
-    now.ttl = said_[*hit].ttl;
-  }
-  said_.assign(1, now);
+  go_on_from(found, verdict.right ? first : said_.size(), hit, from_unix_ms, to_unix_ms);
   return verdict;
 }
 

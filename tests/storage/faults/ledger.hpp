@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ class History {
   void begun_by(std::int64_t unix_ms);
   [[nodiscard]] std::int64_t newest_ends() const { return said_.back().ends_unix_ms; }
   [[nodiscard]] std::int64_t newest_ends_by() const { return said_.back().ends_by; }
+  /// Whether a delete that finds nothing at `unix_ms` is right.
+  [[nodiscard]] bool may_be_absent(std::int64_t unix_ms) const;
 
   struct Verdict {
     bool right = false;
@@ -72,6 +75,8 @@ class History {
                                std::int64_t from_unix_ms, std::int64_t to_unix_ms);
 
   void tell(std::string line);
+  void go_on_from(const std::string& found, std::size_t first, std::optional<std::size_t> hit,
+                  std::int64_t from_unix_ms, std::int64_t to_unix_ms);
 
   mutable std::mutex mutex_;       // the writer reads without it
   std::deque<std::string> story_;  // bounded

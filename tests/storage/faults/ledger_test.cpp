@@ -93,6 +93,40 @@ TEST_CASE("ledger: what has ended is absent, and what it replaced does not come 
   CHECK_FALSE(History{history}.judge("old", now + 1'000, now + 1'000, Timestamp{}).right);
 }
 
+TEST_CASE("ledger: where a boot may lose time, what was absent by its end may be there again",
+          "[ledger]") {
+  History history;
+  history.ask("old");
+  history.acknowledge(true, at(1));
+  history.ask("short", now, 5'000ms);
+  history.begun_by(now);
+  history.acknowledge(true, at(2));
+  history.ask(absent);  // and power went
+  constexpr std::int64_t anywhen = 0;
+  REQUIRE(history.judge(absent, anywhen, now + 5'000, Timestamp{}).right);
+  CHECK(history.may_be_absent(now + 5'000));
+  CHECK_FALSE(History{history}.judge("old", anywhen, now + 6'000, Timestamp{}).right);
+  CHECK(History{history}.judge("short", anywhen, now + 6'000, Timestamp{}).right);
+  CHECK(History{history}.judge(absent, anywhen, now + 6'000, Timestamp{}).right);
+  CHECK_FALSE(History{history}.judge("short", now + 6'000, now + 6'000, Timestamp{}).right);
+  REQUIRE(history.judge("short", anywhen, now + 6'000, Timestamp{}).right);
+  CHECK(history.judge(absent, anywhen, now + 7'000, Timestamp{}).right);
+}
+
+TEST_CASE("ledger: a delete finds nothing if nothing was kept, or from its end on", "[ledger]") {
+  History history;
+  CHECK(history.may_be_absent(now));
+  history.ask("kept");
+  CHECK(history.may_be_absent(now));  // it may not have happened
+  history.acknowledge(true, at(1));
+  CHECK_FALSE(history.may_be_absent(now));
+  history.ask("short", now, 5'000ms);
+  history.begun_by(now);
+  history.acknowledge(true, at(2));
+  CHECK_FALSE(history.may_be_absent(now + 4'000));
+  CHECK(history.may_be_absent(now + 5'000));
+}
+
 TEST_CASE("ledger: a ttl begins when it is asked for, or up to the moment of the image",
           "[ledger]") {
   History history;

@@ -147,6 +147,7 @@ class Worker {
   [[nodiscard]] std::string new_value(std::size_t longest);
   void wrong(const std::string& what);
   bool told(ErrorCode error, std::initializer_list<History*> histories);
+  bool told_deleted(const Result<bool>& deleted, const std::string& key);
 
   World& world_;
   Claims claims_;
