@@ -49,8 +49,11 @@ PARTS = {
                    'foreign': ('lua.hpp', 'openssl/')},
     # Libraries of functions are decided alike by a node by itself and by a group; what a group's
     # clients request is a command of its log.
+    # Lists, sets and their like have rules that only Redis' commands use so far.
     'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp',
-                        'engine/logged/command.hpp'),
+                        'engine/logged/command.hpp', 'engine/api/object_calls.hpp',
+                        'engine/objects/object_edit.hpp', 'engine/objects/object_reader.hpp',
+                        'engine/kinds/element_keys.hpp', 'engine/types/'),
             'foreign': ()},
     'net/group': {'project': ('semel/', 'net/', 'replication/'), 'foreign': ('os',)},
     'net/server': {'project': ('semel/', 'net/'), 'foreign': ('os', 'boost/asio', 'openssl/')},
@@ -141,8 +144,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTIL
 # rooms. Which part may see which at all is the table above.
 ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
-    'engine/rules', 'engine/table', 'engine/objects', 'engine/memory', 'engine/time',
-    'engine/logged',
+    'engine/rules', 'engine/kinds', 'engine/table', 'engine/objects', 'engine/types',
+    'engine/memory', 'engine/time', 'engine/logged',
     'engine/decisions', 'engine/keys', 'engine/core', 'engine/upkeep',
     'engine/waits',
     'engine/api',
@@ -156,7 +159,7 @@ ROOMS = (
     'net/resp', 'net/time', 'net/stats', 'net/acl', 'net/settings',
     'lua_compat/runtime', 'lua_compat/libraries', 'lua_compat/interpreter', 'lua_compat/matcher',
     'net/session', 'net/events', 'net/commands', 'net/claims', 'net/scripts', 'net/cluster',
-    'net/handlers',
+    'net/handlers', 'net/objects',
     'net/node', 'net/group', 'net/config', 'net/server', 'net/admin', 'net/console',
     'gateway/rules', 'gateway/guard', 'gateway/config', 'gateway/shared', 'gateway/store',
     'gateway/proxy',

@@ -13,7 +13,7 @@
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
 #include "engine/logged/call_log.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace semel {
 

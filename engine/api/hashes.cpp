@@ -7,7 +7,7 @@
 #include "engine/core/core_update.hpp"
 #include "engine/logged/call_log.hpp"
 #include "engine/rules/hash_rules.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace semel {
 

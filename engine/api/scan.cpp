@@ -20,7 +20,7 @@
 #include "engine/core/operation.hpp"
 #include "engine/rules/claim_codec.hpp"
 #include "engine/rules/claim_rules.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace semel {
 

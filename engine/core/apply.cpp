@@ -3,7 +3,7 @@
 #include <string>
 
 #include "engine/core/core_update.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace semel::engine {
 

@@ -5,7 +5,7 @@
 
 #include "base/assert.hpp"
 #include "engine/keys/records.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace semel::engine {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/rules/claim_rules.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace semel::engine {
 

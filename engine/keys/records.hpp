@@ -6,7 +6,7 @@
 #include "engine/memory/arena.hpp"
 #include "engine/memory/threads.hpp"
 #include "engine/rules/claim_codec.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 #include "engine/table/entry.hpp"
 #include "semel/journal.hpp"
 

@@ -2,8 +2,8 @@
 // One bit is not: whether the journal has it yet.
 //
 //   word 0   bits 0..43 due in ms of the engine's clock (all ones: does not end)
-//            bits 44..45 kind, bit 46 raw: a string that grew, bits 47..50 database, bit 51 long
-//            form, bits 52..62 version, high part, bit 63 pending: not journalled yet
+//            bits 44..46 kind, 0: a string that grew (raw), bits 47..50 database, bit 51 long form,
+//            bits 52..62 version, high part, bit 63 pending: not journalled yet
 //   word 1   bits 0..47 version, low part; short form: bits 48..55 key bytes, 56..63 value bytes
 //   word 2   long form only: bits 0..31 key bytes, 32..63 value bytes
 //   then the key, then the value, without padding.
@@ -52,15 +52,17 @@ class Entry {
   /// Writes a record of Entry::bytes() at `memory`.
   static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
     SEMEL_ASSERT_SLOW(header.db < 16);
-    SEMEL_ASSERT_SLOW(static_cast<unsigned>(header.kind) < 4);
+    SEMEL_ASSERT_SLOW(header.kind != Kind{} && static_cast<unsigned>(header.kind) <= kind_mask);
+    SEMEL_ASSERT_SLOW(!header.raw || header.kind == Kind::string);
     SEMEL_ASSERT_SLOW(!key.empty());
     auto* const entry = static_cast<Entry*>(memory);
     const bool compact = is_short(key.size(), value.size());
     const std::uint64_t word0 =
-        pack_due(header.due) | (std::uint64_t{static_cast<std::uint8_t>(header.kind)} << 44) |
-        (std::uint64_t{header.raw} << 46) | (std::uint64_t{header.db} << 47) |
-        (std::uint64_t{!compact} << 51) | ((header.version >> 48) << 52) |
-        (std::uint64_t{header.pending} << 63);
+        pack_due(header.due) |
+        (std::uint64_t{header.raw ? std::uint8_t{0} : static_cast<std::uint8_t>(header.kind)}
+         << 44) |
+        (std::uint64_t{header.db} << 47) | (std::uint64_t{!compact} << 51) |
+        ((header.version >> 48) << 52) | (std::uint64_t{header.pending} << 63);
     entry->word0_.store(word0, std::memory_order_relaxed);  // mo: relaxed: not published yet
     entry->word1_ = header.version & low_version;
     char* bytes = reinterpret_cast<char*>(entry + 1);
@@ -96,8 +98,11 @@ class Entry {
   [[nodiscard]] bool lives_at(Timestamp now) const noexcept {
     return static_cast<std::int64_t>(word0() & due_mask) > now.time_since_epoch().count();
   }
-  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word0() >> 44) & 3); }
-  [[nodiscard]] bool is_raw() const noexcept { return (word0() >> 46 & 1) != 0; }
+  [[nodiscard]] Kind kind() const noexcept {
+    const auto code = static_cast<unsigned>((word0() >> 44) & kind_mask);
+    return static_cast<Kind>(code + (code == 0 ? 1 : 0));
+  }
+  [[nodiscard]] bool is_raw() const noexcept { return (word0() >> 44 & kind_mask) == 0; }
   [[nodiscard]] std::uint8_t db() const noexcept {
     return static_cast<std::uint8_t>((word0() >> 47) & 15);
   }
@@ -133,6 +138,7 @@ class Entry {
 
  private:
   static constexpr std::uint64_t due_mask = (std::uint64_t{1} << 44) - 1;
+  static constexpr std::uint64_t kind_mask = 7;                      // of the bits from 44 on
   static constexpr std::uint64_t form_bit = std::uint64_t{1} << 51;  // set: long form
   static constexpr std::uint64_t db_mask = std::uint64_t{15} << 47;
   static constexpr std::uint64_t pending_bit = std::uint64_t{1} << 63;
@@ -165,6 +171,7 @@ class Entry {
   std::uint64_t word1_;
 };
 static_assert(sizeof(Entry) == 16);
+static_assert(static_cast<int>(Kind::string) == 1, "raw has the number before it");
 static_assert(Entry::bytes(32, 8) == 56, "the figure of docs/decisions/0003-table-layout.md");
 
 }  // namespace semel::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/core/operation.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace semel::engine {
 

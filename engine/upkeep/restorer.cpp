@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "engine/keys/records.hpp"
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace semel::engine {
 

@@ -12,12 +12,15 @@
 
 namespace semel {
 
-/// What a record is. The numbers are on the disk; 4 to 7 are kept for list, set, sorted set and
-/// stream.
+/// What a record is. The numbers are on the disk.
 enum class Kind : std::uint8_t {
   string = 1,
   claim = 2,
   hash = 3,
+  list = 4,
+  set = 5,
+  sorted_set = 6,
+  stream = 7,
   name_space = 8,  ///< of mutations only: the terms of a namespace of claims. No record has it
 };
 
@@ -30,13 +33,21 @@ enum class Kind : std::uint8_t {
       return "claim";
     case Kind::hash:
       return "hash";
+    case Kind::list:
+      return "list";
+    case Kind::set:
+      return "set";
+    case Kind::sorted_set:
+      return "zset";
+    case Kind::stream:
+      return "stream";
     case Kind::name_space:
       return "namespace";
   }
   return "unknown";
 }
 
-/// The kinds that records have, by number: those with a row in engine/rules/kinds.cpp.
+/// The kinds that records have, by number: those with a row in engine/kinds/kinds.cpp.
 [[nodiscard]] std::span<const Kind> record_kinds() noexcept;
 [[nodiscard]] bool is_record_kind(Kind kind) noexcept;
 

@@ -102,7 +102,7 @@ void all(Fields& fields, StoreOutcome& answer) {
   fields.flag(answer.found);
   fields.flag(answer.applied);
   fields.flag(answer.has_value);
-  choice(fields, answer.kind, Kind::hash);
+  choice(fields, answer.kind, Kind::stream);
   fields.number(answer.number);
   fields.number(answer.second);
   std::int64_t due = answer.due.time_since_epoch().count();

@@ -121,7 +121,8 @@ struct MutationFront {
   if (front.head & head_claim) front.kind = Kind::claim;
   if (front.head & head_kind) {
     front.kind = static_cast<Kind>(inside.fixed<std::uint8_t>());
-    const bool is_known = front.kind == Kind::hash || front.kind == Kind::name_space;
+    const bool is_record = front.kind > Kind::claim && is_record_kind(front.kind);
+    const bool is_known = is_record || front.kind == Kind::name_space;
     if (!is_known || (front.head & (head_claim | head_record)) != 0) return false;
   }
   if (front.head & head_db) front.db = inside.fixed<std::uint8_t>();

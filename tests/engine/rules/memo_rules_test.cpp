@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 #include "engine/rules/memo_list.hpp"
 #include "tests/engine/claim_bench.hpp"
 

@@ -1,6 +1,8 @@
-#include "engine/rules/kinds.hpp"
+#include "engine/kinds/kinds.hpp"
 
+#include "engine/kinds/element_keys.hpp"
 #include "engine/rules/hash_value.hpp"
+#include "engine/kinds/packed_object.hpp"
 
 namespace semel::engine {
 
@@ -34,6 +36,14 @@ constexpr std::array<KindRow, kinds_max> make_rows() {
                       .decode = decode_claim};
   row(Kind::hash) = {.name = name_of(Kind::hash),
                      .is_sound = [](Bytes value) noexcept { return is_sound(value); }};
+  row(Kind::list) = {.name = name_of(Kind::list), .is_sound = [](Bytes value) noexcept {
+                       return is_sound(value, ElementParts::values);
+                     }};
+  row(Kind::set) = {.name = name_of(Kind::set), .is_sound = is_set_sound};
+  row(Kind::sorted_set) = {.name = name_of(Kind::sorted_set), .is_sound = is_sorted_set_sound};
+  row(Kind::stream) = {.name = name_of(Kind::stream), .is_sound = [](Bytes value) noexcept {
+                         return is_sound(value, ElementParts::both);
+                       }};
   return rows;
 }
 

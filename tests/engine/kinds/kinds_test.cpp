@@ -1,5 +1,5 @@
-// The row of each kind of object (engine/rules/kinds.hpp).
-#include "engine/rules/kinds.hpp"
+// The row of each kind of object (engine/kinds/kinds.hpp).
+#include "engine/kinds/kinds.hpp"
 
 #include <string>
 #include "tests/support/catch.hpp"

@@ -1,0 +1,144 @@
+#include "engine/api/object_calls.hpp"
+
+#include <string>
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/logged/call_log.hpp"
+#include "engine/kinds/kinds.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+/// The error names the value and the limit.
+Error explain(const Core& core, KeyRef key, ErrorCode code, std::size_t record_bytes) {
+  const Options& options = core.options();
+  const auto limit = [](auto value, auto bound) {
+    return std::to_string(value) + ", limit " + std::to_string(bound);
+  };
+  switch (code) {
+    case ErrorCode::key_too_long:
+      return {code, "bytes = " + limit(key.key.size(), options.key_bytes_max)};
+    case ErrorCode::db_out_of_range:
+      return {code, "db = " + limit(unsigned{key.db}, limits::db_count - 1)};
+    case ErrorCode::value_too_long:
+      return {code, "bytes of the object = " + limit(record_bytes, options.value_bytes_max)};
+    default:
+      return {code, {}};
+  }
+}
+
+/// One call: what it decides about a record, and what it has seen.
+class ObjectStep {
+ public:
+  ObjectStep(Kind kind, bool replaces) noexcept : kind_(kind), replaces_(replaces) {}
+
+  template <class Change>
+  Decision decide(const Core& core, const RecordView* live, const Change& change) {
+    // A claim that was given back and only remembers its attempts is absent to all other calls.
+    if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
+    error = ErrorCode::ok;
+    seen = {.was_there = live != nullptr, .is_there = live != nullptr};
+    const bool is_in_the_way =
+        live != nullptr && (replaces_ ? live->kind == Kind::claim : live->kind != kind_);
+    if (is_in_the_way) return fail(ErrorCode::wrong_type);
+    if (live == nullptr || replaces_) {
+      ObjectEdit edit{kind_};
+      return judge(core, replaces_ ? live : nullptr, edit, change);
+    }
+    ObjectEdit edit{live->value, kind_};
+    if (!edit.is_good()) return fail(ErrorCode::storage_damaged);
+    return judge(core, live, edit, change);
+  }
+
+  ErrorCode error = ErrorCode::ok;
+  ObjectChange seen;
+  std::size_t record_bytes = 0;
+
+ private:
+  Decision fail(ErrorCode code) noexcept {
+    error = code;
+    return {};
+  }
+  template <class Change>
+  Decision judge(const Core& core, const RecordView* live, ObjectEdit& edit, const Change& change) {
+    if (const ErrorCode refused = change(edit); refused != ErrorCode::ok) return fail(refused);
+    if (!edit.is_changed() && !(replaces_ && edit.empty())) return {};
+    seen.is_changed = true;
+    seen.is_there = !edit.empty();
+    if (edit.empty()) {
+      return {.action = live == nullptr ? Action::keep : Action::erase, .kind = kind_, .value = {}};
+    }
+    edit.write(scratch_);
+    record_bytes = scratch_.size();
+    // A record that is too long already, stored under a larger limit, may become shorter.
+    const bool grows = live == nullptr || replaces_ || scratch_.size() > live->value.size();
+    if (grows && scratch_.size() > core.options().value_bytes_max) {
+      seen.is_changed = false;
+      return fail(ErrorCode::value_too_long);
+    }
+    return {.action = Action::store,
+            .kind = kind_,
+            .due = live != nullptr && !replaces_ ? live->due : no_end,
+            .value = scratch_,
+            .gives_up = edit.only_erases() && !grows};
+  }
+
+  const Kind kind_;
+  const bool replaces_;
+  std::string scratch_;
+};
+
+Result<ObjectChange> run(Engine& engine, KeyRef key, ObjectStep& step,
+                         const Function<ErrorCode(ObjectEdit&)>& change) {
+  Engine::Impl& impl = impl_of(engine);
+  Core& core = impl.core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  ThreadContext& own = core.context();
+  own.bump(Count::operations);
+  Version version = 0;
+  Timestamp now = core.now(own);
+  const auto decide = [&](const RecordView* live, const NextVersion&) {
+    return step.decide(core, live, change);
+  };
+  ErrorCode error = update(core, key, now, decide, version);
+  own.bump(step.seen.was_there ? Count::hits : Count::misses);
+  if (error == ErrorCode::ok) {
+    impl.after_operation(own, key, step.seen.is_changed);
+    error = step.error != ErrorCode::ok ? step.error : impl.confirm(own);
+  }
+  if (error != ErrorCode::ok) [[unlikely]]
+    return explain(core, key, error, step.record_bytes);
+  return step.seen;
+}
+
+}  // namespace
+
+Status read_object_by(Engine& engine, KeyRef key, Kind kind,
+                      const Function<void(const ObjectReader&)>& read) {
+  if (const LoggedCall log = impl_of(engine).log_for_call(); log) [[unlikely]] {
+    SEMEL_CHECK(log->read());
+  }
+  ObjectStep step{kind, false};
+  const Result<ObjectChange> done = run(engine, key, step, [&read](ObjectEdit& object) {
+    read(object);
+    return ErrorCode::ok;
+  });
+  if (!done.ok()) return done.error();
+  return Done{};
+}
+
+Result<ObjectChange> change_object_by(Engine& engine, KeyRef key, Kind kind,
+                                      const Function<ErrorCode(ObjectEdit&)>& change) {
+  ObjectStep step{kind, false};
+  return run(engine, key, step, change);
+}
+
+Result<ObjectChange> replace_object_by(Engine& engine, KeyRef key, Kind kind,
+                                       const Function<ErrorCode(ObjectEdit&)>& fill) {
+  ObjectStep step{kind, true};
+  return run(engine, key, step, fill);
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,66 @@
+// Reads and changes of objects of many elements: lists, sets, sorted sets, streams. What a call
+// does to the elements is a function of its own (the kinds are in engine/types); these take it to
+// the record, as one atomic step, or as a part of the section that the calling thread is in.
+//
+//   change_object(engine, {db, key}, Kind::set, [&](ObjectEdit& object) {
+//     added = object.put(member_key("a"));
+//     return ErrorCode::ok;
+//   });
+//
+// Errors of all: key_empty, key_too_long, db_out_of_range, wrong_type (the key holds something
+// else), storage_damaged; of changes also value_too_long (of the whole record, by
+// Options::value_bytes_max), memory_full, refused, section_held, outcome_unknown, and what the
+// function returned. On an error but the last nothing was changed. Thread-safe. std::bad_alloc.
+#pragma once
+
+#include <utility>
+
+#include "engine/objects/object_edit.hpp"
+#include "semel/engine.hpp"
+#include "semel/function.hpp"
+#include "semel/result.hpp"
+
+namespace semel::engine {
+
+/// What a change did to the key, for events and waits.
+struct ObjectChange {
+  bool was_there = false;
+  bool is_there = false;    ///< an object without elements is not
+  bool is_changed = false;  ///< elements were
+
+  [[nodiscard]] bool is_new() const noexcept { return is_there && !was_there; }
+  [[nodiscard]] bool is_gone() const noexcept { return was_there && !is_there; }
+};
+
+/// `read` is called once, with an object without elements if there is none. If the call ends with
+/// an error, the reader drops the reply that it has made.
+[[nodiscard]] Status read_object_by(Engine& engine, KeyRef key, Kind kind,
+                                    const Function<void(const ObjectReader&)>& read);
+/// `change` may be called several times, each time with another object: it sets what it answers
+/// anew. An error that it returns leaves the object as it was.
+[[nodiscard]] Result<ObjectChange> change_object_by(Engine& engine, KeyRef key, Kind kind,
+                                                    const Function<ErrorCode(ObjectEdit&)>& change);
+
+template <class Read>
+[[nodiscard]] Status read_object(Engine& engine, KeyRef key, Kind kind, Read&& read) {
+  return read_object_by(engine, key, kind, [&read](const ObjectReader& object) { read(object); });
+}
+template <class Change>
+[[nodiscard]] Result<ObjectChange> change_object(Engine& engine, KeyRef key, Kind kind,
+                                                 Change&& change) {
+  return change_object_by(engine, key, kind,
+                          [&change](ObjectEdit& object) { return change(object); });
+}
+
+/// Puts a new object, without ttl, in place of what the key holds; one without elements: the key
+/// goes. Of SINTERSTORE and its like. `fill` makes the object, and may be called several times. A
+/// claim is not replaced: wrong_type.
+[[nodiscard]] Result<ObjectChange> replace_object_by(Engine& engine, KeyRef key, Kind kind,
+                                                     const Function<ErrorCode(ObjectEdit&)>& fill);
+template <class Fill>
+[[nodiscard]] Result<ObjectChange> replace_object(Engine& engine, KeyRef key, Kind kind,
+                                                  Fill&& fill) {
+  return replace_object_by(engine, key, kind, [&fill](ObjectEdit& object) { return fill(object); });
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,88 @@
+// An object of many elements as the value of one record: elements in the order of their keys, or,
+// of a list, in its own.
+//
+//   small, up to 128 elements   u8 form | varint elements | elements
+//   indexed, from 129 on        u8 form | u32 elements | elements | u32 place of each element
+//
+//   element   [varint key bytes] [varint value bytes] [key] [value]
+//   form      bit 0 elements have keys, bit 1 they have values, bit 2 indexed, bits 4..7: 1
+//
+// What elements do not have takes no byte: members of a set have no values, and elements of a list
+// no keys. A place counts from the first element. Numbers are little-endian; a varint has seven
+// bits a byte, the lowest first.
+//
+// A change writes the value anew, so it costs what the record is long.
+//
+// The bytes may come from a disk. Reading never leaves them, whatever they are; is_sound() looks at
+// all of them, once, where they come in.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/assert.hpp"
+#include "semel/types.hpp"
+
+namespace semel::engine {
+
+struct Element {
+  Bytes key;
+  Bytes value;
+};
+
+/// Which parts the elements of a kind have.
+enum class ElementParts : std::uint8_t { keys = 1, values = 2, both = 3 };
+
+inline constexpr std::size_t small_elements_max = 128;
+
+class PackedObject {
+ public:
+  /// Of no record: an object without elements.
+  PackedObject() noexcept = default;
+  /// `value` must live as long as this.
+  PackedObject(Bytes value, ElementParts parts) noexcept;
+
+  /// False: the bytes are not of such an object; then it reads as empty.
+  [[nodiscard]] bool is_good() const noexcept { return is_good_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// `index` < size(). Of damaged bytes, an empty element.
+  [[nodiscard]] Element at(std::size_t index) const noexcept { return element_at(place(index)); }
+  /// How many keys are below `key`.
+  [[nodiscard]] std::size_t rank(Bytes key) const noexcept;
+
+ private:
+  [[nodiscard]] std::size_t place(std::size_t index) const noexcept {
+    SEMEL_ASSERT_SLOW(index < size_);
+    if (index_ == nullptr) return places_[index];
+    std::uint32_t place;
+    std::memcpy(&place, index_ + index * sizeof place, sizeof place);
+    return place;
+  }
+  [[nodiscard]] Element element_at(std::size_t place) const noexcept;
+  void read_small(std::size_t elements) noexcept;
+
+  Bytes elements_;
+  const char* index_ = nullptr;  // of one that is indexed
+  std::size_t size_ = 0;
+  ElementParts parts_ = ElementParts::both;
+  bool is_good_ = true;
+  // Of a small one. Not initialized: a reader of three elements does not pay for 128.
+  std::array<std::uint32_t, small_elements_max> places_;
+};
+
+/// Whether these are bytes as pack() leaves them: sizes, places, and, where there are keys, their
+/// order with none twice. An object has one element at least.
+[[nodiscard]] bool is_sound(Bytes value, ElementParts parts) noexcept;
+
+/// Bytes that pack() would write.
+[[nodiscard]] std::size_t packed_bytes(std::span<const Element> elements,
+                                       ElementParts parts) noexcept;
+/// Makes `to` the value of an object with these elements, in their order. std::bad_alloc.
+void pack(std::span<const Element> elements, ElementParts parts, std::string& to);
+
+}  // namespace semel::engine

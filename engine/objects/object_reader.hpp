@@ -1,0 +1,86 @@
+// What an object of many elements holds, as the rules of its kind read it: elements that are
+// counted and in order. The kinds (engine/types) know keys and values; this knows where they lie.
+//
+//   kind         key of an element                    its value     parts
+//   list         none: the place is the order         the element   values
+//   set          the member (element_keys.hpp)        none          keys
+//   sorted set   the score, then the member           none          keys
+//   stream       see engine/types/stream_keys.hpp                   both
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "engine/kinds/packed_object.hpp"
+#include "semel/op.hpp"
+
+namespace semel::engine {
+
+/// Of a kind whose records are objects.
+[[nodiscard]] constexpr ElementParts parts_of(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::list:
+      return ElementParts::values;
+    case Kind::set:
+    case Kind::sorted_set:
+      return ElementParts::keys;
+    default:
+      return ElementParts::both;
+  }
+}
+
+/// A present state of an object. Bytes of elements stay valid until the object is changed through
+/// the ObjectEdit that this is, or until the call that gave it has ended. Of one thread.
+class ObjectReader {
+ public:
+  /// An object without elements.
+  ObjectReader() noexcept = default;
+  ObjectReader(Bytes record, Kind kind) noexcept : packed_(record, parts_of(kind)) {}
+  ObjectReader(const ObjectReader&) = delete;
+  ObjectReader& operator=(const ObjectReader&) = delete;
+
+  /// False: the record is damaged, and reads as empty.
+  [[nodiscard]] bool is_good() const noexcept { return packed_.is_good(); }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return edited_ == nullptr ? packed_.size() : edited_->size();
+  }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  /// `rank` < size().
+  [[nodiscard]] Element at(std::size_t rank) const noexcept {
+    return edited_ == nullptr ? packed_.at(rank) : (*edited_)[rank];
+  }
+  /// The value of `key`. Not of a list, like the calls below.
+  [[nodiscard]] std::optional<Bytes> find(Bytes key) const noexcept;
+  /// How many keys are below `key`: the rank that it has, or would have.
+  [[nodiscard]] std::size_t rank(Bytes key) const noexcept;
+  /// The element whose key is `suffix` behind its first `skip` bytes, of which there is at most
+  /// one.
+  [[nodiscard]] std::optional<Element> find_suffix(std::size_t skip, Bytes suffix) const noexcept;
+
+  /// Calls `visit(Element)` for the elements of ranks `from` .. `to` - 1, in order. If it returns
+  /// false, they end there.
+  template <class Visit>
+  void each(std::size_t from, std::size_t to, Visit&& visit) const {
+    for (std::size_t i = from; i < to; ++i) {
+      if (!visit(at(i))) return;
+    }
+  }
+  /// The same from `to` - 1 down to `from`.
+  template <class Visit>
+  void each_back(std::size_t from, std::size_t to, Visit&& visit) const {
+    for (std::size_t i = to; i > from; --i) {
+      if (!visit(at(i - 1))) return;
+    }
+  }
+
+ protected:
+  const PackedObject& packed() const noexcept { return packed_; }
+  void set_edited(const std::vector<Element>* elements) noexcept { edited_ = elements; }
+
+ private:
+  PackedObject packed_;
+  const std::vector<Element>* edited_ = nullptr;  // of an edit that has changed something
+};
+
+}  // namespace semel::engine
