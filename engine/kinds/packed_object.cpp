@@ -121,36 +121,80 @@ bool is_sound(Bytes value, ElementParts parts) noexcept {
   return true;
 }
 
-std::size_t packed_bytes(std::span<const Element> elements, ElementParts parts) noexcept {
-  const std::size_t count = elements.size();
-  std::size_t bytes = count <= small_elements_max ? 1 + base::varint_bytes(count)
-                                                  : 1 + sizeof(std::uint32_t) * (1 + count);
-  for (const Element& element : elements) bytes += element_bytes(element, parts);
-  return bytes;
+Bytes PackedObject::stretch(std::size_t from, std::size_t to) const noexcept {
+  SEMEL_ASSERT_SLOW(from <= to && to <= size_);
+  if (from == to) return {};
+  const std::size_t begin = place(from);
+  const std::size_t end = to == size_ ? elements_.size() : place(to);
+  if (begin > end || end > elements_.size()) return {};  // damaged
+  return elements_.substr(begin, end - begin);
+}
+
+std::size_t packed_head_bytes(std::size_t elements) noexcept {
+  if (elements <= small_elements_max) return 1 + base::varint_bytes(elements);
+  return 1 + sizeof(std::uint32_t) * (1 + elements);
+}
+
+std::size_t packed_bytes(const Element& element, ElementParts parts) noexcept {
+  return element_bytes(element, parts);
+}
+
+PackedWriter::PackedWriter(std::string& to, std::size_t elements, std::size_t bytes,
+                           ElementParts parts)
+    : to_(to), parts_(parts), is_indexed_(elements > small_elements_max) {
+  to.resize(bytes);
+  base::ByteWriter writer{to.data()};
+  writer.fixed(static_cast<std::uint8_t>(form_version | static_cast<std::uint8_t>(parts) |
+                                         (is_indexed_ ? form_indexed : 0)));
+  if (is_indexed_) {
+    writer.fixed(static_cast<std::uint32_t>(elements));
+  } else {
+    writer.varint(elements);
+  }
+  elements_ = next_ = writer.end();
+  index_ = to.data() + to.size() - (is_indexed_ ? elements * sizeof(std::uint32_t) : 0);
+}
+
+void PackedWriter::add(const Element& element) noexcept {
+  if (is_indexed_) {
+    base::ByteWriter index{index_};
+    index.fixed(static_cast<std::uint32_t>(next_ - elements_));
+    index_ = index.end();
+  }
+  base::ByteWriter writer{next_};
+  if (has_keys(parts_)) writer.varint(element.key.size());
+  if (has_values(parts_)) writer.varint(element.value.size());
+  writer.bytes(element.key);
+  writer.bytes(element.value);
+  next_ = writer.end();
+}
+
+void PackedWriter::add(const PackedObject& record, std::size_t from, std::size_t to) noexcept {
+  const Bytes bytes = record.stretch(from, to);
+  if (is_indexed_) {
+    const auto shift = static_cast<std::uint32_t>(static_cast<std::size_t>(next_ - elements_) -
+                                                  record.place(from));
+    for (std::size_t i = from; i < to; ++i) {
+      const std::uint32_t place = static_cast<std::uint32_t>(record.place(i)) + shift;
+      std::memcpy(index_, &place, sizeof place);
+      index_ += sizeof place;
+    }
+  }
+  std::memcpy(next_, bytes.data(), bytes.size());
+  next_ += bytes.size();
+}
+
+void PackedWriter::end() noexcept {
+  SEMEL_ASSERT(index_ == to_.data() + to_.size());
+  SEMEL_ASSERT(is_indexed_ || next_ == index_);
 }
 
 void pack(std::span<const Element> elements, ElementParts parts, std::string& to) {
-  const bool is_indexed = elements.size() > small_elements_max;
-  to.resize(packed_bytes(elements, parts));
-  base::ByteWriter writer{to.data()};
-  writer.fixed(static_cast<std::uint8_t>(form_version | static_cast<std::uint8_t>(parts) |
-                                         (is_indexed ? form_indexed : 0)));
-  if (is_indexed) {
-    writer.fixed(static_cast<std::uint32_t>(elements.size()));
-  } else {
-    writer.varint(elements.size());
-  }
-  const char* const begin = writer.end();
-  base::ByteWriter index{to.data() + to.size() -
-                         (is_indexed ? elements.size() * sizeof(std::uint32_t) : 0)};
-  for (const Element& element : elements) {
-    if (is_indexed) index.fixed(static_cast<std::uint32_t>(writer.end() - begin));
-    if (has_keys(parts)) writer.varint(element.key.size());
-    if (has_values(parts)) writer.varint(element.value.size());
-    writer.bytes(element.key);
-    writer.bytes(element.value);
-  }
-  SEMEL_ASSERT(is_indexed || writer.end() == to.data() + to.size());
+  std::size_t bytes = packed_head_bytes(elements.size());
+  for (const Element& element : elements) bytes += packed_bytes(element, parts);
+  PackedWriter writer{to, elements.size(), bytes, parts};
+  for (const Element& element : elements) writer.add(element);
+  writer.end();
 }
 
 }  // namespace semel::engine

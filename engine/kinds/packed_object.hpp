@@ -54,8 +54,10 @@ class PackedObject {
   [[nodiscard]] Element at(std::size_t index) const noexcept { return element_at(place(index)); }
   /// How many keys are below `key`.
   [[nodiscard]] std::size_t rank(Bytes key) const noexcept;
+  /// The bytes of elements `from` .. `to` - 1, as a record has them.
+  [[nodiscard]] Bytes stretch(std::size_t from, std::size_t to) const noexcept;
 
- private:
+  /// Where it begins, from the first element on. Of damaged bytes, anything.
   [[nodiscard]] std::size_t place(std::size_t index) const noexcept {
     SEMEL_ASSERT_SLOW(index < size_);
     if (index_ == nullptr) return places_[index];
@@ -63,6 +65,8 @@ class PackedObject {
     std::memcpy(&place, index_ + index * sizeof place, sizeof place);
     return place;
   }
+
+ private:
   [[nodiscard]] Element element_at(std::size_t place) const noexcept;
   void read_small(std::size_t elements) noexcept;
 
@@ -79,9 +83,31 @@ class PackedObject {
 /// order with none twice. An object has one element at least.
 [[nodiscard]] bool is_sound(Bytes value, ElementParts parts) noexcept;
 
-/// Bytes that pack() would write.
-[[nodiscard]] std::size_t packed_bytes(std::span<const Element> elements,
-                                       ElementParts parts) noexcept;
+/// Of an object with so many elements: all but the elements themselves.
+[[nodiscard]] std::size_t packed_head_bytes(std::size_t elements) noexcept;
+[[nodiscard]] std::size_t packed_bytes(const Element& element, ElementParts parts) noexcept;
+
+/// Writes a record, element after element.
+class PackedWriter {
+ public:
+  /// Makes `to` as long as `bytes`: packed_head_bytes(), and packed_bytes() of each element.
+  /// std::bad_alloc.
+  PackedWriter(std::string& to, std::size_t elements, std::size_t bytes, ElementParts parts);
+  void add(const Element& element) noexcept;
+  /// Elements `from` .. `to` - 1 of another record of the kind.
+  void add(const PackedObject& record, std::size_t from, std::size_t to) noexcept;
+  /// All elements have been added.
+  void end() noexcept;
+
+ private:
+  std::string& to_;
+  const ElementParts parts_;
+  const bool is_indexed_;
+  char* elements_;  // the first
+  char* next_;
+  char* index_;  // of the next
+};
+
 /// Makes `to` the value of an object with these elements, in their order. std::bad_alloc.
 void pack(std::span<const Element> elements, ElementParts parts, std::string& to);
 

@@ -10,10 +10,17 @@ namespace semel::engine {
 
 std::size_t ObjectReader::rank(Bytes key) const noexcept {
   if (edited_ == nullptr) return packed_.rank(key);
-  const auto place =
-      std::lower_bound(edited_->begin(), edited_->end(), key,
-                       [](const Element& element, Bytes wanted) { return element.key < wanted; });
-  return static_cast<std::size_t>(place - edited_->begin());
+  std::size_t low = 0;
+  std::size_t high = size();
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (at(middle).key < key) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
 std::optional<Bytes> ObjectReader::find(Bytes key) const noexcept {
@@ -34,14 +41,9 @@ std::optional<Element> ObjectReader::find_suffix(std::size_t skip, Bytes suffix)
 
 // --- changing -----------------------------------------------------------------------------------
 
-std::vector<Element>& ObjectEdit::elements() {
-  if (is_open_) return elements_;
-  constexpr std::size_t room = 4;
-  elements_.reserve(packed().size() + room);
-  for (std::size_t i = 0; i < packed().size(); ++i) elements_.push_back(packed().at(i));
-  is_open_ = true;
-  set_edited(&elements_);
-  return elements_;
+ElementPieces& ObjectEdit::pieces() {
+  if (!pieces_) set_edited(&pieces_.emplace(packed(), parts_of(kind_)));
+  return *pieces_;
 }
 
 Bytes ObjectEdit::keep(Bytes bytes) {
@@ -69,9 +71,7 @@ bool ObjectEdit::put(Bytes key, Bytes value) {
     set_at(place, value);
     return false;
   }
-  const Element element{keep(key), keep(value)};
-  std::vector<Element>& all = elements();
-  all.insert(all.begin() + static_cast<std::ptrdiff_t>(place), element);
+  pieces().insert(place, {keep(key), keep(value)});
   is_changed_ = has_added_ = true;
   return true;
 }
@@ -86,38 +86,31 @@ bool ObjectEdit::erase(Bytes key) {
 
 void ObjectEdit::insert_at(std::size_t rank, Bytes value) {
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::values && rank <= size());
-  const Element element{{}, keep(value)};
-  std::vector<Element>& all = elements();
-  all.insert(all.begin() + static_cast<std::ptrdiff_t>(rank), element);
+  pieces().insert(rank, {{}, keep(value)});
   is_changed_ = has_added_ = true;
 }
 
 void ObjectEdit::set_at(std::size_t rank, Bytes value) {
   SEMEL_ASSERT(rank < size());
-  const Bytes kept = keep(value);
-  elements()[rank].value = kept;
+  pieces().replace(rank, {at(rank).key, keep(value)});
   is_changed_ = has_added_ = true;
 }
 
 void ObjectEdit::erase_range(std::size_t from, std::size_t to) {
   SEMEL_ASSERT(from <= to && to <= size());
   if (from == to) return;
-  std::vector<Element>& all = elements();
-  const auto at = [&all](std::size_t rank) {
-    return all.begin() + static_cast<std::ptrdiff_t>(rank);
-  };
-  all.erase(at(from), at(to));
+  pieces().erase(from, to);
   is_changed_ = true;
 }
 
 std::size_t ObjectEdit::record_bytes() const noexcept {
-  SEMEL_ASSERT(is_open_);
-  return packed_bytes(elements_, parts_of(kind_));
+  SEMEL_ASSERT(pieces_);
+  return pieces_->record_bytes();
 }
 
 void ObjectEdit::write(std::string& to) const {
-  SEMEL_ASSERT(is_open_ && !elements_.empty());
-  pack(elements_, parts_of(kind_), to);
+  SEMEL_ASSERT(pieces_ && !empty());
+  pieces_->write(to);
 }
 
 }  // namespace semel::engine

@@ -50,14 +50,13 @@ class ObjectEdit final : public ObjectReader {
 
  private:
   /// The elements, to be changed.
-  [[nodiscard]] std::vector<Element>& elements();
+  [[nodiscard]] ElementPieces& pieces();
   [[nodiscard]] Bytes keep(Bytes bytes);
 
   const Kind kind_;
-  bool is_open_ = false;  // elements_ has the elements
   bool is_changed_ = false;
   bool has_added_ = false;
-  std::vector<Element> elements_;
+  std::optional<ElementPieces> pieces_;          // from the first change on
   std::vector<std::unique_ptr<char[]>> chunks_;  // of kept bytes
   char* next_ = nullptr;
   std::size_t room_ = 0;

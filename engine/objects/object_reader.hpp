@@ -10,9 +10,8 @@
 
 #include <cstddef>
 #include <optional>
-#include <vector>
 
-#include "engine/kinds/packed_object.hpp"
+#include "engine/objects/element_pieces.hpp"
 #include "semel/op.hpp"
 
 namespace semel::engine {
@@ -48,7 +47,7 @@ class ObjectReader {
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   /// `rank` < size().
   [[nodiscard]] Element at(std::size_t rank) const noexcept {
-    return edited_ == nullptr ? packed_.at(rank) : (*edited_)[rank];
+    return edited_ == nullptr ? packed_.at(rank) : edited_->at(rank);
   }
   /// The value of `key`. Not of a list, like the calls below.
   [[nodiscard]] std::optional<Bytes> find(Bytes key) const noexcept;
@@ -76,11 +75,11 @@ class ObjectReader {
 
  protected:
   const PackedObject& packed() const noexcept { return packed_; }
-  void set_edited(const std::vector<Element>* elements) noexcept { edited_ = elements; }
+  void set_edited(const ElementPieces* pieces) noexcept { edited_ = pieces; }
 
  private:
   PackedObject packed_;
-  const std::vector<Element>* edited_ = nullptr;  // of an edit that has changed something
+  const ElementPieces* edited_ = nullptr;  // of an edit that has changed something
 };
 
 }  // namespace semel::engine
