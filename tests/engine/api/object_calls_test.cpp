@@ -98,7 +98,8 @@ TEST_CASE("objects: each kind keeps to itself", "[engine][objects]") {
   REQUIRE(push(engine, "l", "a").ok());
   CHECK(code_of(engine.hashes().hlen("l")) == ErrorCode::wrong_type);
   CHECK(code_of(bench.store().get("l")) == ErrorCode::wrong_type);
-  CHECK(bench.claims("").claim({.key = "l"}).answer != ClaimAnswer::granted);
+  REQUIRE(push(engine, "jobs:l", "a").ok());
+  CHECK(bench.claims("jobs").claim({.key = "l"}).error == ErrorCode::wrong_kind);
 }
 
 TEST_CASE("objects: a change keeps the ttl, a replacement does not", "[engine][objects]") {

@@ -101,8 +101,9 @@ TEST_CASE("object edits: places of a list as in a vector", "[objects]") {
       return false;
     });
     if (!list.is_changed()) continue;
-    record.clear();
-    if (!list.empty()) list.write(record);
+    std::string written;
+    if (!list.empty()) list.write(written);
+    record = written;
   }
 }
 
