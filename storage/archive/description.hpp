@@ -1,6 +1,6 @@
 // The description of a storage: a few entries in the column family "default" of its database.
 //
-//   format       u64: 7. A larger number was written by a later release
+//   format       u64: 8. A larger number was written by a later release
 //   storage      u64: random, the same in the journal and the checkpoint
 //   versions     u64: no version above this was handed out
 //   floor        u64: log offset; data from before it was rewritten and is void
@@ -30,7 +30,7 @@
 
 namespace semel::storage {
 
-inline constexpr std::uint64_t format_version = 7;
+inline constexpr std::uint64_t format_version = 8;
 /// The oldest that is still read. Opening a storage converts it to the present format.
 inline constexpr std::uint64_t format_oldest = 2;
 inline constexpr std::uint64_t format_with_incarnation = 5;

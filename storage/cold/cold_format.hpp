@@ -20,8 +20,8 @@
 namespace semel::storage {
 
 inline constexpr const char* cold_family = "cold";
-/// 1: strings and claims only.
-inline constexpr std::uint64_t cold_format_version = 2;
+/// 1: strings and claims only; 2: hashes as well; 3: all kinds.
+inline constexpr std::uint64_t cold_format_version = 3;
 
 /// Of the store as a whole: the third part of their keys.
 enum class StoreFacts : std::uint8_t { description = 0, flushes = 1, generation = 2 };

@@ -53,7 +53,7 @@ unsigned set_formats(ColdDatabase& cold, char format) {
     const std::string key = at->key().ToString();
     if (key.substr(8) != std::string(5, '\0')) continue;  // what 0, index 0
     std::string value = at->value().ToString();
-    CHECK(value[0] == 2);
+    CHECK(value[0] == 3);
     value[0] = format;
     REQUIRE(cold.database->Put({}, cold.families[1], key, value).ok());
     ++formats;
@@ -167,7 +167,7 @@ TEST_CASE("cold store: what was written before there were hashes is read, and ta
   std::string facts;
   REQUIRE(
       process.cold.database->Get({}, process.cold.families[1], std::string(13, '\0'), &facts).ok());
-  CHECK(facts[0] == 2);
+  CHECK(facts[0] == 3);
 }
 
 }  // namespace semel::tests

@@ -125,12 +125,12 @@ class Storages(Case):
         path = self.made("s")
         lines = self.semel("inspect", path, "--records", "--json").stdout.splitlines()
         *records, info = map(json.loads, lines)
-        self.assertEqual(info["format"], 7)
+        self.assertEqual(info["format"], 8)
         self.assertIn("plain-undrained", {record["key"] for record in records})
         self.assertEqual({record["state"] for record in records if "state" in record},
                          {"held", "done", "failed"})
         self.assertIn(b"plain-undrained", self.semel("inspect", path, "--records").stdout)
-        self.assertIn(b"format    7", self.semel("inspect", path).stdout)
+        self.assertIn(b"format    8", self.semel("inspect", path).stdout)
 
     def test_a_cold_store_is_part_of_its_storage(self):
         path = self.made("s", "--tiered")

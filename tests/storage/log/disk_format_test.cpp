@@ -6,6 +6,8 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "engine/api/object_calls.hpp"
+#include "engine/kinds/element_keys.hpp"
 #include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "storage/log/log_scan.hpp"
@@ -138,6 +140,36 @@ TEST_CASE("disk format: the mutation of the page is a hash", "[storage][disk_for
   CHECK((*engine)->hashes().hvals("user:7").value() == std::vector<std::string>{"Ann", "41"});
   const FieldValue pairs[] = {{"name", "Ann"}, {"age", "41"}};
   REQUIRE((*engine)->hashes().hset("other", pairs).ok());
+  std::string made;
+  REQUIRE((*engine)->host().snapshot([&](const Mutation& put) {
+    if (put.key == "other") made = put.value;
+  }));
+  CHECK(made == mutation.value);
+}
+
+TEST_CASE("disk format: the set of the page is one", "[storage][disk_format][object]") {
+  const std::string bytes = documented_mutation("set");
+  Bytes rest = bytes;
+  Mutation mutation;
+  REQUIRE(decode(rest, DurableClock{0}, Timestamp{}, mutation));
+  CHECK(rest.empty());
+  CHECK(mutation.kind == Kind::set);
+  CHECK(mutation.version == 45);
+  CHECK(mutation.due == no_end);
+  CHECK(mutation.key == "tags");
+  std::string again(encoded_bytes(mutation, Timestamp{}), '\0');
+  encode(mutation, DurableClock{0}, Timestamp{}, again.data());
+  CHECK(again == bytes);
+
+  // What an engine makes of it, and makes itself.
+  auto engine = Engine::open({});
+  REQUIRE(engine);
+  REQUIRE((*engine)->host().restore(mutation));
+  REQUIRE(engine::change_object(**engine, {0, "other"}, Kind::set, [](engine::ObjectEdit& set) {
+            set.put(engine::member_key("new"));
+            set.put(engine::member_key("7"));
+            return ErrorCode::ok;
+          }).ok());
   std::string made;
   REQUIRE((*engine)->host().snapshot([&](const Mutation& put) {
     if (put.key == "other") made = put.value;
