@@ -4,10 +4,12 @@
 #include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/api/store_calls.hpp"
+#include "engine/api/whole_record.hpp"
 #include "engine/core/core_update.hpp"
+#include "engine/kinds/kinds.hpp"
 #include "engine/logged/call_log.hpp"
 #include "engine/rules/hash_rules.hpp"
-#include "engine/kinds/kinds.hpp"
+#include "engine/rules/hash_value.hpp"
 
 namespace semel {
 
@@ -262,6 +264,16 @@ replication::PlainAnswer store_calls::apply_hash(Engine& engine,
   });
   if (!answer.ok()) return {.error = answer.error().code};
   return *std::move(answer);
+}
+
+std::string engine::hash_bytes(Engine& engine, KeyRef key, std::span<const FieldValue> pairs) {
+  std::vector<HashChange> changes;
+  changes.reserve(pairs.size());
+  for (const FieldValue& pair : pairs) changes.push_back({pair.field, pair.value});
+  Core& core = impl_of(engine).core();
+  std::string bytes;
+  HashWriter{HashView{}, changes, seed_of(core, core.context(), key)}.write(bytes);
+  return bytes;
 }
 
 }  // namespace semel
