@@ -14,6 +14,7 @@
 #include "engine/logged/command.hpp"
 #include "net/cluster/script_turns.hpp"
 #include "net/session/claim_repeats.hpp"
+#include "net/session/group_level.hpp"
 #include "semel/claims.hpp"
 #include "semel/replication.hpp"
 #include "semel/result.hpp"
@@ -72,7 +73,7 @@ struct GroupView : ReplicationProgress {
   }
 };
 
-class Group : public ClaimRepeats {
+class Group : public ClaimRepeats, public GroupLevel {
  public:
   virtual ~Group() = default;
   [[nodiscard]] ScriptTurns& script_turns() noexcept { return script_turns_; }

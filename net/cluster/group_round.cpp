@@ -1,5 +1,7 @@
 #include "net/cluster/group_round.hpp"
 
+#include <algorithm>
+
 #include "net/acl/acl.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/native_scripts.hpp"
@@ -11,6 +13,25 @@
 namespace semel::net {
 namespace {
 
+using Words = std::span<const std::string_view>;
+
+/// Whether the known script sends a command that the group's log may not have yet.
+bool sends_barred(const Services& services, const lua::ScriptShape& shape, Words keys,
+                  Words arguments) {
+  using From = lua::ScriptWord::From;
+  return std::any_of(shape.commands.begin(), shape.commands.end(), [&](const auto& command) {
+    if (command.empty()) return false;
+    const lua::ScriptWord& word = command.front();
+    std::string_view name = word.text;
+    if (word.from != From::text) {
+      const Words from = word.from == From::key ? keys : arguments;
+      name = word.index < from.size() ? from[word.index] : std::string_view{};
+    }
+    const CommandRow* const row = find_command(name);
+    return row != nullptr && !may_be_logged(services, *row);
+  });
+}
+
 /// Whether all nodes can run the script itself. It must need no interpreter. And the thread that
 /// applies the replicated log does not know the client: commands in its text, and not among KEYS,
 /// are checked only where the client's rights are.
@@ -20,10 +41,11 @@ bool is_for_all(const Services& services, ClientState& client, const Script& scr
   static_cast<void>(services.acl.refresh(client.user));
   if (!client.user.user().is_unlimited()) return false;
   const auto keys = script_keys(words);
-  return keys &&
-         accepts_native(script.shape, {.keys = *keys,
-                                       .args = words.subspan(script_words_fixed + keys->size()),
-                                       .dialect = client.dialect});
+  if (!keys) return false;
+  const Words arguments = words.subspan(script_words_fixed + keys->size());
+  if (sends_barred(services, script.shape, *keys, arguments)) return false;
+  return accepts_native(script.shape,
+                        {.keys = *keys, .args = arguments, .dialect = client.dialect});
 }
 
 constexpr unsigned code_facts = fact_script_text | fact_script_digest | fact_function;

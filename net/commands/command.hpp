@@ -86,7 +86,10 @@ enum CommandFact : std::uint32_t {
   fact_of_node = 1U << 17U,        ///< "of-node": in a group too, the node that is asked answers
   fact_removes = 1U << 19U,  ///< "removes": keys of any kind; of claims only with the right to
                              ///< run the command with fact_forgets
-  fact_forgets = 1U << 20U   ///< "forgets": removes claims, and nothing else
+  fact_forgets = 1U << 20U,  ///< "forgets": removes claims, and nothing else
+  fact_objects = 1U << 21U,  ///< "objects": needs the feature level of objects, as all commands
+                             ///< of lists, sets, sorted sets and streams do
+  fact_of_log = 1U << 22U    ///< "of-log": only an entry of a group's log runs it
 };
 
 /// Which arguments of a request are secret.
@@ -145,6 +148,9 @@ struct CommandRow {
 [[nodiscard]] const CommandRow& declare_row() noexcept;
 /// The one command with fact_forgets.
 [[nodiscard]] const CommandRow& forget_row() noexcept;
+/// Whether a group must use the feature level of objects before its log may have this command: an
+/// earlier release does not know it.
+[[nodiscard]] bool needs_objects(const CommandRow& row) noexcept;
 /// Its index in all_commands().
 [[nodiscard]] std::size_t index_of(const CommandRow& row) noexcept;
 
@@ -222,6 +228,11 @@ inline void fail_client_name(Call& call, std::string_view name) {
 /// Looks the command up and checks what its row says and what the client may do. Null: an error has
 /// been written, and a transaction that is being put together has failed.
 [[nodiscard]] const CommandRow* admit(Call& call);
+/// Whether a client may have the command: it is not only for the log of a group, and the group's
+/// level of features is not too low for it.
+[[nodiscard]] bool may_be_logged(const Services& services, const CommandRow& row);
+/// Of a call that may not.
+[[nodiscard]] std::string log_error(const Call& call);
 /// admit(), and then calls it or puts it into the client's transaction. One reply is written.
 void dispatch(Call& call);
 /// Calls the handler of call.row and marks its keys as changed for WATCH.

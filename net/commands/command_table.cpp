@@ -68,6 +68,8 @@ constexpr std::array fact_words{
     FactWord{"of-node", fact_of_node},
     FactWord{"removes", fact_removes},
     FactWord{"forgets", fact_forgets},
+    FactWord{"objects", fact_objects},
+    FactWord{"of-log", fact_of_log},
 };
 
 /// Of one digit. 0: it is none.
@@ -222,6 +224,13 @@ const CommandRow& declare_row() noexcept {
   constexpr std::size_t at = only_with(fact_declares);
   static_assert(at < std::size(rows));
   return rows[at];
+}
+
+bool needs_objects(const CommandRow& row) noexcept {
+  constexpr std::uint32_t kinds = category("list") | category("set") | category("sortedset") |
+                                  category("stream") | category("geo") | category("bitmap") |
+                                  category("hyperloglog");
+  return (row.categories & kinds) != 0 || row.has(fact_objects);
 }
 
 const CommandRow* find_command(std::string_view name) noexcept {

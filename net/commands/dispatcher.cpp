@@ -14,6 +14,7 @@
 #include "net/events/monitor.hpp"
 #include "net/resp/client_memory.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/group_level.hpp"
 #include "net/session/watches.hpp"
 #include "net/time/ticks.hpp"
 #include "semel/engine_host.hpp"
@@ -97,6 +98,18 @@ bool is_for_monitors(const CommandRow& row) noexcept {
 
 }  // namespace
 
+bool may_be_logged(const Services& services, const CommandRow& row) {
+  if (row.has(fact_of_log)) return false;
+  const GroupLevel* const level = services.group_level;
+  return level == nullptr || !needs_objects(row) || level->lacks_objects().empty();
+}
+
+std::string log_error(const Call& call) {
+  const std::string name = "ERR '" + std::string{call.row->name} + "' ";
+  if (call.row->has(fact_of_log)) return name + "is only for the log of a group";
+  return name + call.services.group_level->lacks_objects();
+}
+
 void Call::fail(ErrorCode code) {
   if (context().applies_log()) client.failures.push_back(code);
   // Nothing else in a node holds a section for long.
@@ -131,6 +144,10 @@ const CommandRow* admit(Call& call) {
   if (!find_row(call)) return nullptr;
   if (const Status allowed = may_run(call); !allowed) [[unlikely]] {
     refuse(call, allowed.error().detail);
+    return nullptr;
+  }
+  if (!may_be_logged(call.services, *call.row)) [[unlikely]] {
+    refuse(call, log_error(call));
     return nullptr;
   }
   if (call.client.transaction != nullptr && call.row->is(flag_no_multi)) {

@@ -14,6 +14,7 @@ namespace semel::net {
 class Acl;
 class BusyScripts;
 class Group;
+class GroupLevel;
 class ClientMemory;
 class Clients;
 class Deadlines;
@@ -63,8 +64,9 @@ struct Services {
   BusyScripts& busy_scripts;
   Scripts& scripts;
   NodeControl& control;
-  const TickSource* tick_source;  ///< never null
-  Group* group = nullptr;         ///< that the node belongs to; null: none
+  const TickSource* tick_source;            ///< never null
+  Group* group = nullptr;                   ///< that the node belongs to; null: none
+  const GroupLevel* group_level = nullptr;  ///< of that group
 
   /// What commands are timed by.
   [[nodiscard]] const TickSource& ticks() const noexcept { return *tick_source; }

@@ -16,10 +16,11 @@ using replication::PlainAnswer;
 using replication::ReplicaStatus;
 using replication::SessionCommand;
 
-std::string needs_level(replication::FeatureLevel level) {
+std::string needs_level(std::string_view what, replication::FeatureLevel needed,
+                        replication::FeatureLevel level) {
   const auto used = std::max(level, replication::feature_level_first);
-  return "functions need feature level " + std::to_string(replication::feature_level_libraries) +
-         ", the group uses " + std::to_string(used) +
+  return std::string{what} + " feature level " + std::to_string(needed) + ", the group uses " +
+         std::to_string(used) +
          ": when all of its nodes have this release, `semel cluster upgrade` (a new group does "
          "it by itself when all of its members have met)";
 }
@@ -100,6 +101,19 @@ GroupView ReplicatedGroup::view() const {
   return view;
 }
 
+std::string ReplicatedGroup::lacks_objects() const {
+  // A group never goes back to a lower level.
+  // mo: relaxed: a fact, not an order: a thread that misses it looks for itself
+  if (has_objects_.load(std::memory_order_relaxed)) [[likely]]
+    return {};
+  const replication::FeatureLevel level = replica_.status().level;
+  if (level < replication::feature_level_objects) {
+    return needs_level("needs", replication::feature_level_objects, level);
+  }
+  has_objects_.store(true, std::memory_order_relaxed);  // mo: relaxed: as above
+  return {};
+}
+
 void ReplicatedGroup::submit(GroupRequest request, MemoryUse use,
                              std::function<void(GroupReply)> done) {
   if (use == MemoryUse::grows && is_full()) return fail(done, Error{ErrorCode::memory_full, {}});
@@ -120,7 +134,9 @@ void ReplicatedGroup::change_libraries(const replication::LibraryChange& change,
                                        std::function<void(GroupLibraryAnswer)> done) {
   const replication::FeatureLevel level = replica_.status().level;
   if (level < replication::feature_level_libraries) {
-    return fail(done, Error{ErrorCode::refused, needs_level(level)});
+    return fail(done,
+                Error{ErrorCode::refused,
+                      needs_level("functions need", replication::feature_level_libraries, level)});
   }
   if (!change.libraries.empty() && is_full()) {
     return fail(done, Error{ErrorCode::memory_full, {}});

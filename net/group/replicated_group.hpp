@@ -1,6 +1,7 @@
 // The group of a node, by its replica: requests become proposals, and answers replies.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@ class ReplicatedGroup final : public Group {
   [[nodiscard]] bool leads() const noexcept override { return replica_.is_leader(); }
   [[nodiscard]] bool forwards() const noexcept override { return forwards_; }
   [[nodiscard]] GroupView view() const override;
+  [[nodiscard]] std::string lacks_objects() const override;
   void submit(GroupRequest request, MemoryUse use, std::function<void(GroupReply)> done) override;
   void change_libraries(const replication::LibraryChange& change,
                         std::function<void(GroupLibraryAnswer)> done) override;
@@ -53,6 +55,7 @@ class ReplicatedGroup final : public Group {
   const replication::ProposalTerms terms_;
   const std::string client_port_;
   replication::MemoryGate gate_;
+  mutable std::atomic<bool> has_objects_{false};
 };
 
 }  // namespace semel::net

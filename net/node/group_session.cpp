@@ -145,8 +145,8 @@ GroupSession::Write GroupSession::judge(const PresentRequest& request, bool may_
     write.form = Write::Form::wait;  // nothing waits for a reply that is not wanted
   }
   write.needs_session = client_.session == 0 && binds(row, request.words, client_);
-  write.joins =
-      may_join && !write.is_unknown && !write.needs_session && write.form == Write::Form::request;
+  write.joins = may_join && !write.is_unknown && !write.needs_session &&
+                write.form == Write::Form::request && may_be_logged(node_.services(), row);
   return write;
 }
 

@@ -9,6 +9,7 @@
 #include "base/file_text.hpp"
 #include "base/hex.hpp"
 #include "base/random.hpp"
+#include "net/cluster/group.hpp"
 #include "net/commands/access.hpp"
 #include "net/settings/setting_limits.hpp"
 #include "semel/engine_host.hpp"
@@ -75,6 +76,13 @@ Node::Node(Engine& engine, TestClock* clock)
 }
 
 Node::~Node() = default;
+
+void Node::set_group(Group& group) noexcept {
+  services_.group = &group;
+  services_.group_level = &group;
+  facts.started_ms = SystemClock{}.now().time_since_epoch().count();
+  facts.started_unix_ms = SystemClock{}.unix_ms();
+}
 
 void Node::follow_events() {
   const auto set_events = [this] {

@@ -63,11 +63,7 @@ class Node final : private NodeControl {
   void set_ticks(const TickSource& ticks) noexcept { services_.tick_source = &ticks; }
   /// The group that it belongs to, whose engine is this node's. Before the first connection; it
   /// must outlive the connections.
-  void set_group(Group& group) noexcept {
-    services_.group = &group;
-    facts.started_ms = SystemClock{}.now().time_since_epoch().count();
-    facts.started_unix_ms = SystemClock{}.unix_ms();
-  }
+  void set_group(Group& group) noexcept;
 
  private:
   void users_changed() override;

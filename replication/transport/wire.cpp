@@ -231,9 +231,8 @@ void read_alternative(FieldReader& fields, Variant& variant, std::size_t place) 
   }
 }
 
-/// Takes out what a peer that knows features up to `level` cannot read.
-void strip(RaftMessage& message, FeatureLevel level) noexcept {
-  if (level >= feature_level_group_time) return;
+/// Takes out what a peer below the level of the group's time cannot read.
+void strip(RaftMessage& message) noexcept {
   if (auto* const vote = std::get_if<VoteReply>(&message.what)) vote->time_term = 0;
   if (auto* const append = std::get_if<AppendRequest>(&message.what)) append->unix_ms = 0;
 }
@@ -242,9 +241,9 @@ void strip(RaftMessage& message, FeatureLevel level) noexcept {
 
 void encode(const Frame& frame, std::string& to, FeatureLevel level) {
   const auto* const message = std::get_if<RaftMessage>(&frame);
-  if (message != nullptr && level < feature_level_newest) {
+  if (message != nullptr && level < feature_level_group_time) {
     RaftMessage stripped = *message;
-    strip(stripped, level);
+    strip(stripped);
     return encode(Frame{std::move(stripped)}, to);
   }
   const std::size_t at = to.size();

@@ -229,10 +229,10 @@ class Members(Runbook):
 
     def test_a_group_is_upgraded_when_all_nodes_are_there(self):
         at = ('--at', self.at(self.group.nodes[0]))
-        self.assertEqual(self.semel('upgrade', *at), 'the group uses feature level 4\n')
+        self.assertEqual(self.semel('upgrade', *at), 'the group uses feature level 5\n')
         shown = self.status(self.leader)
-        self.assertEqual(shown['feature_level'], 4)
-        self.assertEqual([each['feature_level'] for each in shown['members']], [4] * 3)
+        self.assertEqual(shown['feature_level'], 5)
+        self.assertEqual([each['feature_level'] for each in shown['members']], [5] * 3)
         away = next(node for node in self.group.nodes[1:] if node is not self.leader)
         away.kill()
         said = self.semel('upgrade', *at, '--wait', '2s', code=2)
