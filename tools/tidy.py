@@ -52,6 +52,7 @@ PARTS = {
     # Lists, sets and their like have rules that only Redis' commands use so far.
     'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp',
                         'engine/logged/command.hpp', 'engine/api/object_calls.hpp',
+                        'engine/api/whole_record.hpp',
                         'engine/objects/object_edit.hpp', 'engine/objects/object_reader.hpp',
                         'engine/kinds/element_keys.hpp', 'engine/types/'),
             'foreign': ()},

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/assert.hpp"
+#include "engine/api/whole_record.hpp"
 #include "net/events/pubsub.hpp"
 #include "net/resp/reply_error.hpp"
 #include "semel/engine_host.hpp"
@@ -62,6 +63,7 @@ Error ScriptTrial::refuse(std::string why) {
 
 Status ScriptTrial::admit(const Call& call) {
   const CommandRow& row = *call.row;
+  if (!may_be_logged(call.services, row)) return refuse(log_error(call));
   if (row.has(fact_versions)) {
     return refuse(text_of(row.name, "its answer has a version that only the log gives"));
   }
@@ -103,6 +105,10 @@ Result<ScriptTrial::Record> ScriptTrial::look(Engine& engine, std::uint8_t db, B
   } else if (found.kind == semel::Kind::hash) {
     SEMEL_TRY(fields, engine.hashes(db).hgetall(key));
     record.fields = std::move(fields);
+  } else if (engine::is_carried(found.kind)) {
+    SEMEL_TRY(whole, engine::read_whole(engine, ref));
+    if (!whole) return Error{ErrorCode::storage_damaged, {}};  // the section holds it
+    record.value = std::move(whole->value);
   }
   return record;
 }
@@ -145,6 +151,10 @@ Status ScriptTrial::put(std::uint8_t db, Bytes key, const Record& record) {
     copies_->host().apply(
         {.verb = Verb::set, .db = db, .expiry = expiry, .key = key, .value = record.value}, done);
     return done.error == ErrorCode::ok ? Status{Done{}} : Status{Error{done.error, {}}};
+  }
+  if (record.kind != semel::Kind::hash) {
+    return engine::replace_whole(*copies_, {db, key},
+                                 {.kind = record.kind, .due = record.due, .value = record.value});
   }
   const std::vector<FieldValue> pairs{record.fields.begin(), record.fields.end()};
   const Result<std::int64_t> set = copies_->hashes(db).hset(key, pairs);
@@ -195,6 +205,12 @@ void ScriptTrial::add_hash(Outcome& outcome, const Name& name, const Record& bef
   }
 }
 
+/// The words of SEMEL.PUTRECORD.
+void ScriptTrial::add_whole(Outcome& outcome, const Name& name, const Record& after) {
+  outcome.effects.push_back({"SEMEL.PUTRECORD", name.second, std::string{name_of(after.kind)},
+                             after.due == no_end ? "-1" : ms_of(after.due), after.value});
+}
+
 void ScriptTrial::add_effect(Outcome& outcome, const Name& name, const Copy& copy) {
   Result<Record> found = look(*copies_, name.first, name.second, now_);
   if (!found.ok()) {
@@ -209,6 +225,7 @@ void ScriptTrial::add_effect(Outcome& outcome, const Name& name, const Copy& cop
   if (copy.before.is_live && after.version == copy.copied) return;
   outcome.grows = true;
   if (after.kind == semel::Kind::hash) return add_hash(outcome, name, copy.before, after);
+  if (after.kind != semel::Kind::string) return add_whole(outcome, name, after);
   std::vector<std::string> set{"SET", name.second, after.value};
   if (after.due != no_end) {
     set.emplace_back("PXAT");

@@ -2,8 +2,9 @@
 // asked, and every node applies its effect (docs/decisions/0044-scripts-by-effect.md).
 //
 // Its commands work in an engine of their own, into which each key is copied before a command first
-// uses it. The copied keys, with their versions, are the read set; the differences of the copies at
-// the end are the effect.
+// uses it. Records that are neither strings nor hashes are copied and put back as a whole. The
+// copied keys, with their versions, are the read set; the differences of the copies at the end are
+// the effect.
 #pragma once
 
 #include <atomic>
@@ -92,7 +93,7 @@ class ScriptTrial {
     semel::Kind kind = semel::Kind::string;
     Timestamp due = no_end;
     Version version = 0;
-    std::string value{};   // of a string
+    std::string value{};   // of a string; of a record that is carried whole, its bytes
     FieldValues fields{};  // of a hash
   };
   using Name = std::pair<std::uint8_t, std::string>;
@@ -111,6 +112,7 @@ class ScriptTrial {
   void add_effects(Outcome& outcome);
   void add_effect(Outcome& outcome, const Name& name, const Copy& copy);
   void add_hash(Outcome& outcome, const Name& name, const Record& before, const Record& after);
+  void add_whole(Outcome& outcome, const Name& name, const Record& after);
 
   FixedClock clock_;
   std::unique_ptr<Engine> copies_;
