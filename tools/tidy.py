@@ -160,7 +160,7 @@ ROOMS = (
     'net/resp', 'net/time', 'net/stats', 'net/acl', 'net/settings',
     'lua_compat/runtime', 'lua_compat/libraries', 'lua_compat/interpreter', 'lua_compat/matcher',
     'net/session', 'net/events', 'net/commands', 'net/claims', 'net/scripts', 'net/cluster',
-    'net/handlers', 'net/objects',
+    'net/handlers', 'net/rdb', 'net/objects',
     'net/node', 'net/group', 'net/config', 'net/server', 'net/admin', 'net/console',
     'gateway/rules', 'gateway/guard', 'gateway/config', 'gateway/shared', 'gateway/store',
     'gateway/proxy',

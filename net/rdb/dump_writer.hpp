@@ -1,0 +1,36 @@
+// Writes the payload of DUMP: in the plain encodings, which every release of redis-server since 4.0
+// reads. They are turned into packed ones there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "net/rdb/dump_format.hpp"
+
+namespace semel::net {
+
+/// type, then count() where it has elements, then these in order, then take(). std::bad_alloc.
+class DumpWriter {
+ public:
+  explicit DumpWriter(RdbType type) { byte(static_cast<std::uint8_t>(type)); }
+
+  void count(std::uint64_t elements) { length(elements); }
+  /// An integer of 32 bits, as redis-server prints it, is written as one.
+  void string(std::string_view bytes);
+  /// Of sorted_set_2.
+  void score(double score);
+  /// The payload, with its footer. Once.
+  [[nodiscard]] std::string take();
+
+ private:
+  void byte(std::uint8_t value) { bytes_.push_back(static_cast<char>(value)); }
+  void little(std::uint64_t value, std::size_t bytes);
+  void big(std::uint64_t value, std::size_t bytes);
+  void length(std::uint64_t value);
+
+  std::string bytes_;
+};
+
+}  // namespace semel::net
