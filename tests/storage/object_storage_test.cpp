@@ -193,10 +193,10 @@ TEST_CASE("cold store: objects leave memory, are read, changed and come back",
       std::set<std::string> keys;
       std::uint64_t cursor = 0;
       do {
-        cursor =
-            process.engine
-                ->scan(cursor, {.kind = kind}, [&](const ScanItem& item) { keys.emplace(item.key); })
-                .value();
+        cursor = process.engine
+                     ->scan(cursor, {.kind = kind},
+                            [&](const ScanItem& item) { keys.emplace(item.key); })
+                     .value();
       } while (cursor != 0);
       CHECK(keys.size() == 3);
       CHECK(keys.contains(key));
