@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
 #include "engine/logged/call_log.hpp"
@@ -133,6 +134,14 @@ Result<ObjectChange> change_object_by(Engine& engine, KeyRef key, Kind kind,
                                       const Function<ErrorCode(ObjectEdit&)>& change) {
   ObjectStep step{kind, false};
   return run(engine, key, step, change);
+}
+
+std::uint64_t any_number(Engine& engine) {
+  const ThreadContext& own = impl_of(engine).core().context();
+  if (own.decision != nullptr) return own.decision->secret;
+  static constinit thread_local std::uint64_t state = 0;
+  if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state);
+  return base::next_random(state);
 }
 
 Result<ObjectChange> replace_object_by(Engine& engine, KeyRef key, Kind kind,

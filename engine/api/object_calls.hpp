@@ -13,6 +13,7 @@
 // function returned. On an error but the last nothing was changed. Thread-safe. std::bad_alloc.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "engine/objects/object_edit.hpp"
@@ -51,6 +52,10 @@ template <class Change>
   return change_object_by(engine, key, kind,
                           [&change](ObjectEdit& object) { return change(object); });
 }
+
+/// Any number, for a choice. In a group that of the entry which is carried out, so that all nodes
+/// choose alike; else another one each time.
+[[nodiscard]] std::uint64_t any_number(Engine& engine);
 
 /// Puts a new object, without ttl, in place of what the key holds; one without elements: the key
 /// goes. Of SINTERSTORE and its like. `fill` makes the object, and may be called several times. A

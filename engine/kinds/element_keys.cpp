@@ -95,7 +95,9 @@ bool is_sorted_set_sound(Bytes record) noexcept {
   const PackedObject object{record, ElementParts::keys};
   for (std::size_t i = 0; i < object.size(); ++i) {
     const Bytes key = object.at(i).key;
-    if (key.size() < score_bytes || std::isnan(score_of(key))) return false;
+    if (key.size() < score_bytes) return false;
+    const double score = score_of(key);
+    if (std::isnan(score) || (score == 0 && std::signbit(score))) return false;
   }
   return !has_twins(object);
 }

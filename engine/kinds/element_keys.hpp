@@ -37,9 +37,9 @@ using MemberText = std::array<char, 24>;
 /// The member whose key this is. Points into the key, or into `text`.
 [[nodiscard]] Bytes member_of(Bytes key, MemberText& text) noexcept;
 
-/// The order of the bytes is that of the numbers; -0 is before 0. Not of NaN.
+/// The order of the bytes is that of the numbers; -0 becomes 0, with which it is equal. Not of NaN.
 [[nodiscard]] inline std::array<char, score_bytes> encode_score(double score) noexcept {
-  auto bits = std::bit_cast<std::uint64_t>(score);
+  auto bits = std::bit_cast<std::uint64_t>(score == 0 ? 0.0 : score);
   constexpr std::uint64_t sign = std::uint64_t{1} << 63;
   bits = (bits & sign) != 0 ? ~bits : bits | sign;
   std::array<char, score_bytes> bytes;

@@ -86,8 +86,8 @@ TEST_CASE("keys of members: a record with another form of a member is unsound", 
 
 TEST_CASE("keys of scores: their order is that of the numbers", "[objects]") {
   const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<double> scores{-infinity, -1e300, -3.5,   -1,   -1e-300, -5e-324, -0.0,
-                                   0.0,       5e-324, 1e-300, 0.25, 1,       3.5,     infinity};
+  const std::vector<double> scores{-infinity, -1e300, -3.5, -1,  -1e-300, -5e-324, 0.0,
+                                   5e-324,    1e-300, 0.25, 1.0, 3.5,     infinity};
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const auto key = encode_score(scores[i]);
     const double back = score_of({key.data(), key.size()});
@@ -97,6 +97,7 @@ TEST_CASE("keys of scores: their order is that of the numbers", "[objects]") {
     const auto before = encode_score(scores[i - 1]);
     CHECK(Bytes{before.data(), before.size()} < Bytes{key.data(), key.size()});
   }
+  CHECK(encode_score(-0.0) == encode_score(0.0));
 }
 
 TEST_CASE("keys of scores: a sorted set with a member twice, or not a number, is unsound",
@@ -116,6 +117,9 @@ TEST_CASE("keys of scores: a sorted set with a member twice, or not a number, is
   CHECK_FALSE(is_one({entry(1, "a"), entry(2, "a")}));
   CHECK_FALSE(is_one({"short"}));
   CHECK_FALSE(is_one({entry(std::numeric_limits<double>::quiet_NaN(), "a")}));
+  std::string of_minus_zero(score_bytes, '\xff');
+  of_minus_zero[0] = '\x7f';
+  CHECK_FALSE(is_one({of_minus_zero + "a"}));
 }
 
 }  // namespace
