@@ -12,12 +12,15 @@ namespace {
 using Arguments = std::vector<CommandArgument>;
 using Words = std::span<const std::string_view>;
 
-constexpr std::array<std::string_view, 4> key_names{"key", "newkey", "source", "destination"};
-constexpr std::array<std::string_view, 25> integer_names{
-    "seconds", "milliseconds", "count",      "numkeys",  "increment", "decrement", "offset",
-    "start",   "end",          "db",         "index",    "one",       "other",     "replicas",
-    "local",   "slot",         "port",       "bits",     "epoch",     "ms",        "n",
-    "cursor",  "version",      "timeout-ms", "client-id"};
+constexpr std::array<std::string_view, 6> key_names{"key",         "newkey", "source",
+                                                    "destination", "dst",    "src"};
+constexpr std::array<std::string_view, 6> double_names{"score",  "longitude", "latitude",
+                                                       "radius", "width",     "height"};
+constexpr std::array<std::string_view, 28> integer_names{
+    "seconds", "milliseconds", "count",      "numkeys",   "increment", "decrement", "offset",
+    "start",   "end",          "db",         "index",     "one",       "other",     "replicas",
+    "local",   "slot",         "port",       "bits",      "epoch",     "ms",        "n",
+    "cursor",  "version",      "timeout-ms", "client-id", "stop",      "weight",    "limit"};
 
 bool has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -29,6 +32,9 @@ std::string_view type_of(std::string_view command, std::string_view name) {
   const bool has_numbers = command.starts_with("client|") || command.starts_with("semel.group|");
   if (name == "id" && has_numbers) return "integer";
   if (name.starts_with("unix-")) return "unix-time";
+  if (command == "zrange" && (name == "start" || name == "stop")) return "string";
+  const bool are_scores = command == "zcount" || command.ends_with("byscore");
+  if (has(double_names, name) || (are_scores && (name == "min" || name == "max"))) return "double";
   const bool is_double = name == "float" || (name == "increment" && command.ends_with("float"));
   if (is_double) return "double";
   return has(integer_names, name) ? "integer" : "string";
@@ -205,7 +211,7 @@ class Parser {
     }
     CommandArgument group = block(std::move(inside));
     group.is_optional = true;
-    group.is_multiple = repeats;
+    group.is_multiple = group.is_multiple || repeats;
     out.push_back(std::move(group));
   }
 

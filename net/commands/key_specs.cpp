@@ -38,6 +38,12 @@ void add_counted(UsedKeys& used, const KeySpec& spec, Words words) {
   add_range(used, spec, words, first, last);
 }
 
+void add_behind_keyword(UsedKeys& used, const KeySpec& spec, Words words) {
+  for (auto i = static_cast<std::size_t>(spec.first); i + 1 < words.size(); ++i) {
+    if (is_word(words[i], spec.keyword)) add(used, spec, words[++i], flags_in(spec, words));
+  }
+}
+
 /// The words that are keys of claims, and how far apart they are.
 struct ClaimKeys {
   Words words{};
@@ -110,6 +116,9 @@ UsedKeys used_keys(const KeySpecs& specs, Words words) {
       }
       case KeySpec::Position::counted:
         add_counted(used, spec, words);
+        break;
+      case KeySpec::Position::keyword:
+        add_behind_keyword(used, spec, words);
         break;
       default:
         compose(used, spec, words);

@@ -9,6 +9,7 @@
 //   flags  = flag *( "," flag )
 //   position = "@" first [ ":" last [ ":" step ] ]  words by their indexes; -1 is the last word
 //          | "#" index [ ":" step ]            at `index` stands how many follow
+//          | "~" word ":" index                each word behind this one, from `index` on
 //          | "@claim" index                    the namespace; the key of the claim stands behind it
 //          | "@claims" index                   the namespace; options; KEYS n key..
 //          | "@completes" index                the namespace; n; and n times key, epoch, result
@@ -51,13 +52,14 @@ enum KeyFlag : std::uint16_t {
 inline constexpr std::size_t shown_key_flags = 11;
 
 struct KeySpec {
-  enum class Position : std::uint8_t { range, counted, claim, claims, completes, space };
+  enum class Position : std::uint8_t { range, counted, keyword, claim, claims, completes, space };
 
   std::uint16_t flags = 0;
   Position position = Position::range;
   std::int16_t first = 0;
   std::int16_t last = 0;  ///< an index; negative: from the end
   std::int16_t step = 1;
+  std::string_view keyword{};  ///< small letters
   // Of variable flags.
   std::int16_t words_from = 0;
   std::uint16_t other_flags = 0;
@@ -73,7 +75,7 @@ struct KeySpec {
 };
 
 struct KeySpecs {
-  static constexpr std::size_t count_max = 2;
+  static constexpr std::size_t count_max = 3;
   std::array<KeySpec, count_max> specs{};
   std::uint8_t count = 0;
   bool is_valid = true;
@@ -146,6 +148,14 @@ constexpr bool read_position(std::string_view text, KeySpec& spec) {
   constexpr std::array<Position, 4> positions = {Position::claims, Position::claim,
                                                  Position::completes, Position::space};
   if (text.empty()) return false;
+  if (text.front() == '~') {
+    text.remove_prefix(1);
+    spec.position = Position::keyword;
+    spec.keyword = take_up_to(text, ":");
+    if (spec.keyword.empty() || text.empty()) return false;
+    text.remove_prefix(1);
+    return read_number(text, spec.first) && text.empty();
+  }
   spec.position = text.front() == '#' ? Position::counted : Position::range;
   text.remove_prefix(1);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -185,7 +195,7 @@ constexpr KeySpecs key_specs_of(std::string_view column) {
     std::string_view text = key_column::take_up_to(column, ";");
     if (!column.empty()) column.remove_prefix(1);
     KeySpec spec;
-    const std::string_view flags = key_column::take_up_to(text, "@#");
+    const std::string_view flags = key_column::take_up_to(text, "@#~");
     const std::string_view position = key_column::take_up_to(text, "?");
     found.is_valid = found.is_valid && found.count < KeySpecs::count_max &&
                      key_column::read_flags(flags, spec.flags) &&

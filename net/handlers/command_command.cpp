@@ -57,19 +57,29 @@ void write_unknown(RespWriter& reply, std::string_view name) {
   reply.map(0);
 }
 
-void write_places(RespWriter& reply, const KeySpec& spec) {
-  const bool is_counted = spec.position == KeySpec::Position::counted;
-  if (!is_counted && spec.position != KeySpec::Position::range) {
-    write_unknown(reply, "begin_search");
-    return write_unknown(reply, "find_keys");
-  }
+/// Where the search for keys begins.
+void write_begin(RespWriter& reply, const KeySpec& spec) {
+  const bool is_keyword = spec.position == KeySpec::Position::keyword;
   reply.bulk("begin_search");
   reply.map(2);
   reply.bulk("type");
-  reply.bulk("index");
+  reply.bulk(is_keyword ? "keyword" : "index");
   reply.bulk("spec");
-  reply.map(1);
-  write_field(reply, "index", spec.first);
+  reply.map(is_keyword ? 2 : 1);
+  if (!is_keyword) return write_field(reply, "index", spec.first);
+  reply.bulk("keyword");
+  reply.bulk(base::upper_of(spec.keyword));
+  write_field(reply, "startfrom", spec.first);
+}
+
+void write_places(RespWriter& reply, const KeySpec& spec) {
+  const bool is_counted = spec.position == KeySpec::Position::counted;
+  const bool is_keyword = spec.position == KeySpec::Position::keyword;
+  if (!is_counted && !is_keyword && spec.position != KeySpec::Position::range) {
+    write_unknown(reply, "begin_search");
+    return write_unknown(reply, "find_keys");
+  }
+  write_begin(reply, spec);
   reply.bulk("find_keys");
   reply.map(2);
   reply.bulk("type");
@@ -81,7 +91,9 @@ void write_places(RespWriter& reply, const KeySpec& spec) {
     write_field(reply, "firstkey", 1);
     write_field(reply, "keystep", spec.step);
   } else {
-    write_field(reply, "lastkey", spec.last < 0 ? spec.last : spec.last - spec.first);
+    write_field(reply, "lastkey",
+                spec.last < 0 || is_keyword ? std::min<std::int64_t>(spec.last, 0)
+                                            : spec.last - spec.first);
     write_field(reply, "keystep", spec.step);
     write_field(reply, "limit", 0);
   }

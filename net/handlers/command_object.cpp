@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "engine/api/object_calls.hpp"
+#include "engine/types/sorted_set.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
 #include "net/session/clients.hpp"
@@ -154,6 +156,34 @@ void memory_of_hash(Call& call) {
               });
 }
 
+void encoding_of_sorted_set(Call& call) {
+  const auto limit = [&](Setting setting) {
+    return static_cast<std::size_t>(call.services.settings.integer(setting));
+  };
+  bool is_small = false;
+  const Status read = engine::read_object(call.engine, {call.client.db, call.args[2]},
+                                          Kind::sorted_set, [&](const engine::ObjectReader& set) {
+                                            is_small = engine::is_small(
+                                                set, limit(Setting::zset_max_listpack_entries),
+                                                limit(Setting::zset_max_listpack_value));
+                                          });
+  read ? call.reply.bulk(is_small ? "listpack" : "skiplist") : call.fail(read.error());
+}
+
+void memory_of_sorted_set(Call& call) {
+  std::size_t bytes = 0;
+  const Status read =
+      engine::read_object(call.engine, {call.client.db, call.args[2]}, Kind::sorted_set,
+                          [&](const engine::ObjectReader& set) {
+                            set.each(0, set.size(), [&](const engine::Element& element) {
+                              constexpr std::size_t lengths = 4;
+                              bytes += lengths + element.key.size();
+                              return true;
+                            });
+                          });
+  read ? reply_memory(call, bytes) : call.fail(read.error());
+}
+
 /// What OBJECT and MEMORY reply about a record of words[2] of this kind.
 struct ObjectFacts {
   Kind kind;
@@ -161,9 +191,11 @@ struct ObjectFacts {
   void (*memory)(Call&);
 };
 
-constexpr ObjectFacts objects[] = {{Kind::string, encoding_of_string, memory_of_string},
-                                   {Kind::claim, encoding_of_claim, memory_of_claim},
-                                   {Kind::hash, encoding_of_hash, memory_of_hash}};
+constexpr ObjectFacts objects[] = {
+    {Kind::string, encoding_of_string, memory_of_string},
+    {Kind::claim, encoding_of_claim, memory_of_claim},
+    {Kind::hash, encoding_of_hash, memory_of_hash},
+    {Kind::sorted_set, encoding_of_sorted_set, memory_of_sorted_set}};
 
 /// A test asks about a record of each of record_kinds(), so each has a row.
 const ObjectFacts& facts_of(Kind kind) noexcept {

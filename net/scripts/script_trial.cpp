@@ -19,7 +19,9 @@ namespace {
 bool has_plain_keys(const CommandRow& row) {
   const auto specs = row.keys.all();
   return !specs.empty() && std::ranges::all_of(specs, [](const KeySpec& spec) {
-    return spec.position == KeySpec::Position::range || spec.position == KeySpec::Position::counted;
+    return spec.position == KeySpec::Position::range ||
+           spec.position == KeySpec::Position::counted ||
+           spec.position == KeySpec::Position::keyword;
   });
 }
 

@@ -144,6 +144,7 @@ class Dialogue {
       for (const char* about : {"TYPE", "GET", "HLEN", "PEXPIRETIME"}) {
         say_as_operator({about, key.text});
       }
+      say_as_operator({"ZRANGE", key.text, "0", "-1", "WITHSCORES"});
     }
   }
 

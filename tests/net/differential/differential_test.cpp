@@ -42,6 +42,16 @@ TEST_CASE("dialogues: three clients receive the same messages", "[net][redis][pu
 TEST_CASE("dialogues: three clients receive the same events", "[net][redis][events]") {
   play("events");
 }
+TEST_CASE("dialogues: sorted sets", "[net][redis][zset]") {
+  play("zsets");
+}
+TEST_CASE("dialogues: two clients receive the events of sorted sets",
+          "[net][redis][zset][events]") {
+  play("zset events");
+}
+TEST_CASE("dialogues: places on the map", "[net][redis][geo]") {
+  play("geo");
+}
 
 TEST_CASE("dialogues: the longest value is the same as a redis-server's", "[net][redis][limits]") {
   const auto server = redis_or_skip({"--proto-max-bulk-len", "1mb"});

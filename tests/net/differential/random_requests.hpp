@@ -39,6 +39,11 @@ struct Profile {
   bool (*leaves_out)(const Words& words, std::size_t client, bool in_transaction) = nullptr;
 };
 
+// Of profile_geo.cpp and profile_zsets.cpp.
+[[nodiscard]] const Profile& geo_profile();
+[[nodiscard]] const Profile& zsets_profile();
+[[nodiscard]] const Profile& zset_events_profile();
+
 [[nodiscard]] const std::vector<Profile>& all_profiles();
 [[nodiscard]] const Profile& profile_named(std::string_view name);
 

@@ -185,6 +185,8 @@ const std::vector<Shown> all_shown{
     {Setting::maxmemory_clients, "net/session/client_memory_test.cpp", "maxmemory-clients"},
     {Setting::hash_max_listpack_entries, here, "hash-max-listpack: OBJECT ENCODING"},
     {Setting::hash_max_listpack_value, here, "hash-max-listpack: OBJECT ENCODING"},
+    {Setting::zset_max_listpack_entries, "net/objects/zset_test.cpp", "zset-max-listpack-entries"},
+    {Setting::zset_max_listpack_value, "net/objects/zset_test.cpp", "zset-max-ziplist-value"},
     {Setting::exit_on_storage_failure, "tools/node_storage_test.py", "exit-on-storage-failure"},
     {Setting::backup_rate, "tools/node_storage_test.py", "backup-rate"},
     {Setting::backup_copies, "tools/node_storage_test.py", "backup-copies"},
