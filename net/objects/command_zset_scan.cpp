@@ -46,7 +46,8 @@ bool read_scan(Call& call, ScanWish& wish) {
       if (*count < 1) return call.fail_syntax(), false;
       wish.count = *count;
     } else if (rest.size() >= 2 && is_word(rest[0], "match")) {
-      wish.pattern = rest[1];
+      // "*" is no pattern: as one, it would not match a member without bytes.
+      wish.pattern = rest[1] == "*" ? std::nullopt : std::optional{rest[1]};
     } else {
       return call.fail_syntax(), false;
     }

@@ -45,6 +45,9 @@ TEST_CASE("dialogues: three clients receive the same events", "[net][redis][even
 TEST_CASE("dialogues: sorted sets", "[net][redis][zset]") {
   play("zsets");
 }
+TEST_CASE("dialogues: sorted sets that are no listpacks", "[net][redis][zset]") {
+  play("large zsets");
+}
 TEST_CASE("dialogues: two clients receive the events of sorted sets",
           "[net][redis][zset][events]") {
   play("zset events");

@@ -1,4 +1,7 @@
 // Sorted sets, of one client that is only answered and of two that listen.
+#include <algorithm>
+
+#include "base/ascii.hpp"
 #include "tests/net/differential/random_requests.hpp"
 
 namespace semel::tests {
@@ -34,8 +37,8 @@ const std::map<char, Words> zset_kinds{
 constexpr std::string_view zset_writes = R"(
 ZADD Z F M; ZADD Z F M F M; ZADD Z F M F M F M; ZADD Z O F M; ZADD Z O F M F M; ZADD Z O O F M;
 ZADD Z INCR F M; ZADD Z O INCR F M; ZADD Z CH F M F M; ZADD Z CH GT F M; ZADD Z CH LT F M;
-ZADD Z J M; ZADD Z F M J M; ZADD Z F; ZINCRBY Z F M; ZINCRBY Z J M; ZREM Z M; ZREM Z M M M; SADD s1 M M;
-SADD s2 M; SREM s1 M; SET x v; DEL Z; EXPIRE Z T; PERSIST Z; RENAME Z Z; COPY Z Z REPLACE;
+ZADD Z J M; ZADD Z F M J M; ZADD Z F; ZINCRBY Z F M; ZINCRBY Z J M; ZREM Z M; ZREM Z M M M;
+SADD s1 M M; SADD s2 M; SREM s1 M; SET x v; DEL Z; EXPIRE Z T; PERSIST Z; RENAME Z Z; COPY Z Z REPLACE;
 ZREMRANGEBYRANK Z N N; ZREMRANGEBYSCORE Z B B; ZREMRANGEBYLEX Z L L; ZPOPMIN Z; ZPOPMIN Z U;
 ZPOPMAX Z; ZPOPMAX Z U; ZPOPMAX Z U U; ZMPOP 1 Z E; ZMPOP 2 Z Z E COUNT U; ZMPOP U Z Z E;
 ZMPOP 2 Z Z E COUNT; ZRANGESTORE Z Z N N; ZRANGESTORE Z Z B B BYSCORE;
@@ -53,7 +56,7 @@ ZREVRANGE Z N N; ZREVRANGE Z N N WITHSCORES; ZRANGEBYSCORE Z B B; ZRANGEBYSCORE 
 ZRANGEBYSCORE Z B B LIMIT N N; ZREVRANGEBYSCORE Z B B; ZREVRANGEBYSCORE Z B B LIMIT N N WITHSCORES;
 ZRANGEBYSCORE Z B B Q; ZRANGEBYLEX Z L L; ZRANGEBYLEX Z L L LIMIT N N; ZREVRANGEBYLEX Z L L;
 ZREVRANGEBYLEX Z L L LIMIT N N; ZRANGEBYLEX Z L L Q; ZRANDMEMBER Z 0; ZRANDMEMBER Z 1000;
-ZRANDMEMBER Z 1000 WITHSCORES; ZRANDMEMBER Z D Q; ZRANDMEMBER none D; ZRANDMEMBER x; ZUNION 2 S S;
+ZRANDMEMBER Z 1000 WITHSCORES; ZRANDMEMBER Z D Q; ZRANDMEMBER none D; ZRANDMEMBER s1; ZUNION 2 S S;
 ZRANDMEMBER none; ZUNION 2 S S WITHSCORES; ZUNION 3 S S S WEIGHTS W W W WITHSCORES;
 ZUNION 3 S S S WEIGHTS W W W AGGREGATE G WITHSCORES; ZUNION U S S G; ZUNION 2 S S WEIGHTS W;
 ZINTER 2 S S WITHSCORES; ZINTER 2 S S WEIGHTS W W AGGREGATE G WITHSCORES; ZINTER 3 S S S;
@@ -67,6 +70,28 @@ std::string forms(std::string_view more = {}) {
   return std::string{zset_writes} + ";" + std::string{zset_reads} + std::string{more};
 }
 
+/// Words cut off leave a random choice of one member.
+bool is_random(const Words& words, std::size_t, bool) {
+  return words.size() >= 2 && base::lower_of(words[words.size() - 2]) == "zrandmember" &&
+         (words.back().starts_with('z') || words.back() == "x");
+}
+
+/// redis-server sends the event of a pop to the caller in the middle of the reply.
+bool is_said_within_reply(const Words& words, std::size_t client, bool in_transaction) {
+  const std::string name = base::lower_of(words[0]);
+  return name.starts_with("zpop") || name == "zmpop" || is_random(words, client, in_transaction);
+}
+
+/// Of a skiplist, ranges of members whose scores differ depend on its levels, and an iteration on
+/// its table.
+bool is_of_small_sets(const Words& words, std::size_t client, bool in_transaction) {
+  return is_random(words, client, in_transaction) ||
+         std::ranges::any_of(words, [](const std::string& word) {
+           const std::string small = base::lower_of(word);
+           return small.find("lex") != std::string::npos || small == "zscan";
+         });
+}
+
 }  // namespace
 
 const Profile& zsets_profile() {
@@ -78,8 +103,29 @@ const Profile& zsets_profile() {
                              .dialects = {"2", "3"},
                              .lower_one_in = 8,
                              .cut_one_in = 50,
-                             .script_one_in = 12};
+                             .script_one_in = 12,
+                             .leaves_out = is_random};
   return zsets;
+}
+
+/// Sets that redis-server keeps as skiplists from the first member on.
+const Profile& large_zsets_profile() {
+  static const std::string all = forms();
+  static const std::map<char, Words> kinds = [] {
+    std::map<char, Words> changed = zset_kinds;
+    // A skiplist keeps the sign of zero, and we do not.
+    changed['F'] = {"1", "2", "3", "2.5", "1e17", "0.1", "0.2", "0.3", "inf", "1e-300"};
+    changed['W'] = {"1", "2", "0.5", "x"};
+    return changed;
+  }();
+  static const Profile large{.name = "large zsets",
+                             .forms = all,
+                             .kinds = kinds,
+                             .steps = 6'000,
+                             .opening = {"0 CONFIG SET zset-max-listpack-entries 0"},
+                             .script_one_in = 12,
+                             .leaves_out = is_of_small_sets};
+  return large;
 }
 
 /// The first only listens; the second speaks, and hears what it does.
@@ -92,10 +138,11 @@ const Profile& zset_events_profile() {
       .steps = 6'000,
       .clients = 2,
       .first_speaker = 1,
-      .opening = {"0 PSUBSCRIBE __key*"},
+      .opening = {"0 PSUBSCRIBE __key*", "1 HELLO 3", "1 PSUBSCRIBE __keyspace@0__:[sz]*"},
       .settings = {"CONFIG SET notify-keyspace-events KEA",
                    "CONFIG SET notify-keyspace-events KEAnm",
-                   "CONFIG SET notify-keyspace-events Kz", "CONFIG SET notify-keyspace-events Em"}};
+                   "CONFIG SET notify-keyspace-events Kz", "CONFIG SET notify-keyspace-events Em"},
+      .leaves_out = is_said_within_reply};
   return events;
 }
 

@@ -42,6 +42,7 @@ struct Profile {
 // Of profile_geo.cpp and profile_zsets.cpp.
 [[nodiscard]] const Profile& geo_profile();
 [[nodiscard]] const Profile& zsets_profile();
+[[nodiscard]] const Profile& large_zsets_profile();
 [[nodiscard]] const Profile& zset_events_profile();
 
 [[nodiscard]] const std::vector<Profile>& all_profiles();
