@@ -129,8 +129,17 @@ std::string geo_text_of(double score) {
   return text + "0";  // two bits are left, which are not shown
 }
 
+namespace {
+
+double distance_along_meridian(const GeoPoint& a, const GeoPoint& b) noexcept {
+  return earth_radius * std::fabs(radians(b.latitude) - radians(a.latitude));
+}
+
+}  // namespace
+
 double geo_distance(const GeoPoint& a, const GeoPoint& b) noexcept {
   const double v = std::sin((radians(b.longitude) - radians(a.longitude)) / 2);
+  if (v == 0) return distance_along_meridian(a, b);
   const double south = radians(a.latitude);
   const double north = radians(b.latitude);
   const double u = std::sin((north - south) / 2);
@@ -146,8 +155,7 @@ bool is_in_shape(const GeoShape& shape, GeoMatch& match) noexcept {
     match.metres = geo_distance(shape.center, match.point);
     return match.metres <= shape.radius * shape.unit_metres;
   }
-  const double up =
-      earth_radius * std::fabs(radians(match.point.latitude) - radians(shape.center.latitude));
+  const double up = distance_along_meridian(shape.center, match.point);
   if (up > shape.height * shape.unit_metres / 2) return false;
   const GeoPoint beside{shape.center.longitude, match.point.latitude};
   if (geo_distance(match.point, beside) > shape.width * shape.unit_metres / 2) return false;

@@ -111,23 +111,27 @@ Bytes member_at(const ObjectReader& set, std::size_t rank) noexcept {
 }
 
 /// Of scores that differ, as a walk over a listpack finds them.
-RankRange walked(const ObjectReader& set, const LexRange& range, Direction direction) {
+RankRange walked(const ObjectReader& set, const LexRange& range, Direction direction,
+                 std::size_t offset) {
   const std::size_t size = set.size();
-  if (!is_at_least(member_at(set, size - 1), range.min) ||
-      !is_at_most(member_at(set, 0), range.max)) {
-    return {};
-  }
+  const auto is_in_min = [&](std::size_t i) { return is_at_least(member_at(set, i), range.min); };
+  const auto is_in_max = [&](std::size_t i) { return is_at_most(member_at(set, i), range.max); };
+  if (!is_in_min(size - 1) || !is_in_max(0)) return {};
   if (direction == Direction::up) {
     std::size_t from = 0;
-    while (from < size && !is_at_least(member_at(set, from), range.min)) ++from;
+    while (from < size && !is_in_min(from)) ++from;
+    if (from == size || !is_in_max(from) || offset >= size - from) return {};
+    from += offset;
     std::size_t to = from;
-    while (to < size && is_at_most(member_at(set, to), range.max)) ++to;
+    while (to < size && is_in_max(to)) ++to;
     return {from, to};
   }
   std::size_t to = size;
-  while (to > 0 && !is_at_most(member_at(set, to - 1), range.max)) --to;
+  while (to > 0 && !is_in_max(to - 1)) --to;
+  if (to == 0 || !is_in_min(to - 1) || offset >= to) return {};
+  to -= offset;
   std::size_t from = to;
-  while (from > 0 && is_at_least(member_at(set, from - 1), range.min)) --from;
+  while (from > 0 && is_in_min(from - 1)) --from;
   return {from, to};
 }
 
@@ -155,20 +159,22 @@ RankRange ranks_of(const ObjectReader& set, const ScoreRange& range) noexcept {
   return {from, std::max(from, to)};
 }
 
-RankRange ranks_of(const ObjectReader& set, const LexRange& range, Direction direction) {
-  if (set.empty() || is_empty(range)) return {};
+RankRange ranks_of(const ObjectReader& set, const LexRange& range, Direction direction,
+                   std::int64_t offset) {
+  if (set.empty() || is_empty(range) || offset < 0) return {};
   const double score = score_of(set.at(0).key);
+  RankRange found;
   if (score_of(set.at(set.size() - 1).key) == score) {
-    const std::size_t from = rank_of(set, score, range.min, false);
-    return {from, std::max(from, rank_of(set, score, range.max, true))};
+    found.from = rank_of(set, score, range.min, false);
+    found.to = rank_of(set, score, range.max, true);
+  } else if (constexpr std::size_t walk_max = 128; set.size() <= walk_max) {
+    return walked(set, range, direction, static_cast<std::size_t>(offset));
+  } else {
+    found.from = first_that(set, [&](Bytes member) { return is_at_least(member, range.min); });
+    found.to = first_that(set, [&](Bytes member) { return !is_at_most(member, range.max); });
   }
-  constexpr std::size_t walk_max = 128;
-  if (set.size() <= walk_max) return walked(set, range, direction);
-  const std::size_t from =
-      first_that(set, [&](Bytes member) { return is_at_least(member, range.min); });
-  const std::size_t to =
-      first_that(set, [&](Bytes member) { return !is_at_most(member, range.max); });
-  return {from, std::max(from, to)};
+  found.to = std::max(found.from, found.to);
+  return limited(found, offset, -1, direction);
 }
 
 RankRange limited(RankRange range, std::int64_t offset, std::int64_t count,

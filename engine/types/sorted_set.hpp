@@ -105,11 +105,12 @@ struct LexRange {
   LexBound min{};
   LexBound max{};
 };
-/// Of a set whose scores are all equal, the members in the range. Of another one, redis-server
-/// promises nothing; a small one is answered as it does: from the first member, in `direction`,
-/// that is not before the range, up to the next one that is behind it.
+/// Of a set whose scores are all equal, the members in the range but for the first `offset` ones in
+/// `direction`. Of another set redis-server promises nothing; a small one is answered as it does:
+/// it goes `offset` members on from the first one that is not before the range, and takes members
+/// up to the next one that is behind it.
 [[nodiscard]] RankRange ranks_of(const ObjectReader& set, const LexRange& range,
-                                 Direction direction);
+                                 Direction direction, std::int64_t offset = 0);
 
 /// LIMIT: `count` elements from the one `offset` on, in `direction`. A negative offset: none; a
 /// negative count: all.

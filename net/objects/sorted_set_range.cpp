@@ -9,9 +9,10 @@ using engine::Direction;
 
 engine::RankRange RangeQuery::ranks(const engine::ObjectReader& set) const {
   if (by == RangeBy::rank) return engine::ranks_between(set.size(), start, stop, direction);
-  const engine::RankRange found = by == RangeBy::score ? engine::ranks_of(set, scores)
-                                                       : engine::ranks_of(set, members, direction);
-  return engine::limited(found, offset, count, direction);
+  if (by == RangeBy::score) {
+    return engine::limited(engine::ranks_of(set, scores), offset, count, direction);
+  }
+  return engine::limited(engine::ranks_of(set, members, direction, offset), 0, count, direction);
 }
 
 bool read_bounds(Call& call, std::string_view first, std::string_view second, RangeQuery& query) {

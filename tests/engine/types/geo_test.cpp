@@ -32,6 +32,10 @@ TEST_CASE("geo: scores, points, distances and texts of known places", "[types][g
   CHECK(back.latitude == 38.11555639549629859);
   const double metres = geo_distance(back, geo_point_of(3479447370796909.0));
   CHECK(std::fabs(metres - 166274.1516) < 0.0001);
+  // Along a meridian redis-server has a formula of its own.
+  const GeoPoint south = geo_point_of(geo_score_of({0, -84.9}));
+  const GeoPoint north = geo_point_of(geo_score_of({0, 66.5}));
+  CHECK(geo_distance(south, north) / 1'000 == 16839.661818414163);
   CHECK(geo_text_of(3479099956230698.0) == "sqc8b49rny0");
   CHECK(geo_text_of(geo_score_of({0, 0})) == "s0000000000");
 }

@@ -236,6 +236,11 @@ TEST_CASE("sorted sets: ranges of members where scores differ, as a walk finds t
   CHECK(ranks("[b", "+", Direction::down) == "db");
   CHECK(ranks("-", "[c", Direction::up) == "ca");
   CHECK(ranks("-", "[c", Direction::down) == "cadb");
+  // An offset is not looked at on the way.
+  CHECK(members_of(set, ranks_of(set, {bound("-"), bound("[c")}, Direction::up, 3)) == "b");
+  CHECK(members_of(set, ranks_of(set, {bound("-"), bound("[b")}, Direction::down, 1)).empty());
+  CHECK(ranks_of(set, {bound("-"), bound("+")}, Direction::down, 4).empty());
+  CHECK(ranks_of(set, {bound("-"), bound("+")}, Direction::up, -1).empty());
   CHECK(ranks("[c", "+", Direction::up).empty());  // the last one is before it
   CHECK(ranks("-", "[b", Direction::up).empty());  // the first one is behind it
   // Many: found by halves, and never out of bounds.

@@ -261,7 +261,8 @@ PUBLISH K V; MULTI; EXEC)",
 const std::vector<Profile>& all_profiles() {
   static const std::vector<Profile> all{commands,     strings, globs, absolute_times,
                                         transactions, pubsub,  events,
-                                        zsets_profile(), large_zsets_profile(), zset_events_profile(), geo_profile()};
+                                        zsets_profile(), large_zsets_profile(),
+                                        zset_events_profile(), geo_profile()};
   return all;
 }
 
