@@ -150,4 +150,8 @@ Result<ObjectChange> replace_object_by(Engine& engine, KeyRef key, Kind kind,
   return run(engine, key, step, fill);
 }
 
+std::int64_t unix_ms_of_call(Engine& engine) noexcept {
+  return impl_of(engine).unix_ms();
+}
+
 }  // namespace semel::engine

@@ -68,4 +68,8 @@ template <class Fill>
   return replace_object_by(engine, key, kind, [&fill](ObjectEdit& object) { return fill(object); });
 }
 
+/// The wall clock's time of this thread's call, in ms since 1970: of an entry that a group has
+/// decided, the time of the entry, which is the same at every node; else the engine's clock.
+[[nodiscard]] std::int64_t unix_ms_of_call(Engine& engine) noexcept;
+
 }  // namespace semel::engine

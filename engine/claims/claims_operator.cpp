@@ -50,7 +50,7 @@ template <class Decide>
 }
 
 using engine::CallLog;
-using What = replication::OperatorCommand::What;
+using OperatorWhat = replication::OperatorCommand::What;
 
 /// By the replicated log. A lost answer is not asked for again: the second would be that of a call
 /// that comes too late.
@@ -77,8 +77,8 @@ Result<bool> Claims::issue(Bytes key, std::optional<Duration> ttl) {
     return Error{ErrorCode::bad_option, "ttl of " + std::to_string(lives.count()) + " ms"};
   }
   if (const engine::LoggedCall log = context.impl.log_for_call()) {
-    return operator_call_logged(*log,
-                                {.what = What::issue, .name = name(), .key = key, .ttl = lives});
+    return operator_call_logged(
+        *log, {.what = OperatorWhat::issue, .name = name(), .key = key, .ttl = lives});
   }
   Scratch scratch;
   SEMEL_TRY(found, operator_call(context, key, {DecisionCall::issue},
@@ -91,7 +91,7 @@ Result<bool> Claims::issue(Bytes key, std::optional<Duration> ttl) {
 
 Result<bool> Claims::forget(Bytes key) {
   if (const engine::LoggedCall log = engine::impl_of(*engine_).log_for_call()) {
-    return operator_call_logged(*log, {.what = What::forget, .name = name(), .key = key});
+    return operator_call_logged(*log, {.what = OperatorWhat::forget, .name = name(), .key = key});
   }
   return operator_call({*engine_, *names_}, key, {DecisionCall::forget},
                        [](const RecordView* live, engine::OperatorOutcome& outcome) {
@@ -109,7 +109,7 @@ Result<bool> Claims::resolve(Bytes key, Resolution resolution, Bytes result) {
   if (const engine::LoggedCall log = context.impl.log_for_call()) {
     const bool is_done = resolution == Resolution::done;
     return operator_call_logged(
-        *log, {.what = is_done ? What::resolve_as_done : What::resolve_as_released,
+        *log, {.what = is_done ? OperatorWhat::resolve_as_done : OperatorWhat::resolve_as_released,
                .name = name(),
                .key = key,
                .result = result});

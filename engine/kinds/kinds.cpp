@@ -3,6 +3,7 @@
 #include "engine/kinds/element_keys.hpp"
 #include "engine/rules/hash_value.hpp"
 #include "engine/kinds/packed_object.hpp"
+#include "engine/kinds/stream_keys.hpp"
 
 namespace semel::engine {
 
@@ -41,9 +42,7 @@ constexpr std::array<KindRow, kinds_max> make_rows() {
                      }};
   row(Kind::set) = {.name = name_of(Kind::set), .is_sound = is_set_sound};
   row(Kind::sorted_set) = {.name = name_of(Kind::sorted_set), .is_sound = is_sorted_set_sound};
-  row(Kind::stream) = {.name = name_of(Kind::stream), .is_sound = [](Bytes value) noexcept {
-                         return is_sound(value, ElementParts::both);
-                       }};
+  row(Kind::stream) = {.name = name_of(Kind::stream), .is_sound = is_stream_sound};
   return rows;
 }
 

@@ -5,7 +5,7 @@
 //   list         none: the place is the order         the element   values
 //   set          the member (element_keys.hpp)        none          keys
 //   sorted set   the score, then the member           none          keys
-//   stream       see engine/types/stream_keys.hpp                   both
+//   stream       see engine/kinds/stream_keys.hpp                   both
 #pragma once
 
 #include <cstddef>

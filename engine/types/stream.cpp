@@ -1,0 +1,181 @@
+#include "engine/types/stream.hpp"
+
+#include <algorithm>
+
+#include "base/coding.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+std::string encode_fields(std::span<const Bytes> words) {
+  std::size_t bytes = 0;
+  for (const Bytes word : words) bytes += base::varint_bytes(word.size()) + word.size();
+  std::string value;
+  value.reserve(bytes);
+  for (const Bytes word : words) base::put_prefixed(value, word);
+  return value;
+}
+
+/// None: there is none that is larger.
+std::optional<StreamId> next_id(const StreamHead& head, const WantedId& wanted,
+                                std::int64_t now_ms) noexcept {
+  if (wanted.has_ms && wanted.has_seq) return wanted.id;
+  if (wanted.has_ms) {
+    if (head.last.ms != wanted.id.ms) return StreamId{wanted.id.ms, 0};
+    if (head.last.seq == stream_id_max.seq) return std::nullopt;
+    return StreamId{head.last.ms, head.last.seq + 1};
+  }
+  const auto now = static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0));
+  if (now > head.last.ms) return StreamId{now, 0};
+  return id_behind(head.last);
+}
+
+/// How many of the first entries make up the next node.
+std::size_t node_size(const ObjectEdit& stream, const Ranks& entries,
+                      const StreamTrim& by) noexcept {
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+  for (std::size_t rank = entries.from; rank < entries.to; ++rank) {
+    ++count;
+    const Element entry = stream.at(rank);
+    bytes += entry.key.size() + entry.value.size();
+    if (by.node_entries != 0 && count >= by.node_entries) break;
+    if (by.node_bytes != 0 && bytes >= by.node_bytes) break;
+  }
+  return count;
+}
+
+/// How many of the first entries a trim would take that is exact.
+std::size_t surplus(const StreamReader& stream, const StreamTrim& by) noexcept {
+  switch (by.by) {
+    case StreamTrim::By::length:
+      return stream.length() > by.length ? stream.length() - static_cast<std::size_t>(by.length)
+                                         : 0;
+    case StreamTrim::By::id: {
+      const auto before = id_before(by.id);
+      return before ? stream.between({}, *before).count() : 0;
+    }
+    case StreamTrim::By::nothing:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Ranks ranks_of(const ObjectReader& object, const std::string& prefix) {
+  const std::size_t from = object.rank(prefix);
+  return {from, std::max(from, object.rank(behind_all(prefix)))};
+}
+
+// --- reading ------------------------------------------------------------------------------------
+
+EntryFields::EntryFields(Bytes value) noexcept : value_(value) {
+  base::ByteReader reader{value};
+  while (!reader.rest().empty()) {
+    static_cast<void>(reader.prefixed());
+    if (!reader.is_good()) break;
+    ++parts_;
+  }
+}
+
+Bytes EntryFields::take(Bytes& rest) noexcept {
+  base::ByteReader reader{rest};
+  const Bytes part = reader.prefixed();
+  rest = reader.rest();
+  return part;
+}
+
+StreamReader::StreamReader(const ObjectReader& object)
+    : object_(object), entries_(ranks_of(object, section_key(StreamSection::entries))) {
+  const auto bytes = object.find(section_key(StreamSection::head));
+  if (bytes) head_ = read_head(*bytes).value_or(StreamHead{});
+}
+
+StreamId StreamReader::first_id() const noexcept {
+  return entries_.empty() ? StreamId{} : id_of(object_.at(entries_.from).key);
+}
+
+StreamId StreamReader::last_id() const noexcept {
+  return entries_.empty() ? StreamId{} : id_of(object_.at(entries_.to - 1).key);
+}
+
+Ranks StreamReader::between(StreamId from, StreamId to) const noexcept {
+  if (to < from) return {entries_.from, entries_.from};
+  const std::size_t first = object_.rank(EntryKey{from});
+  const auto behind = id_behind(to);
+  const std::size_t last = behind ? object_.rank(EntryKey{*behind}) : entries_.to;
+  return {first, std::max(first, last)};
+}
+
+bool StreamReader::may_have_gaps_from(StreamId id) const noexcept {
+  const bool has_any = length() != 0 && head_.max_deleted != StreamId{};
+  return has_any && head_.max_deleted >= first_id() && id <= head_.max_deleted;
+}
+
+std::optional<std::uint64_t> StreamReader::position_of(StreamId id) const noexcept {
+  if (head_.entries_added == 0) return 0;
+  if (length() == 0 && id <= head_.last) return head_.entries_added;
+  if (id == head_.last) return head_.entries_added;
+  if (id > head_.last) return std::nullopt;
+  const StreamId first = first_id();
+  if (head_.max_deleted != StreamId{} && head_.max_deleted >= first) return std::nullopt;
+  // Nothing is missing from the first entry on.
+  const std::uint64_t before = head_.entries_added - length();
+  if (id < first) return before;
+  if (id == first) return before + 1;
+  return std::nullopt;
+}
+
+// --- changing -----------------------------------------------------------------------------------
+
+void write_head(ObjectEdit& stream, const StreamHead& head) {
+  stream.put(section_key(StreamSection::head), encode(head));
+}
+
+void begin_stream(ObjectEdit& stream) {
+  if (stream.empty()) write_head(stream, {});
+}
+
+AddError add_entry(ObjectEdit& stream, const WantedId& wanted, std::int64_t now_ms,
+                   std::span<const Bytes> words, StreamId& added) {
+  StreamHead head = StreamReader{stream}.head();
+  if (head.last == stream_id_max) return AddError::exhausted;
+  const auto id = next_id(head, wanted, now_ms);
+  if (!id || *id <= head.last) return AddError::not_larger;
+  stream.put(EntryKey{*id}, encode_fields(words));
+  head.last = added = *id;
+  ++head.entries_added;
+  write_head(stream, head);
+  return AddError::none;
+}
+
+std::size_t trim_stream(ObjectEdit& stream, const StreamTrim& by) {
+  const StreamReader reader{stream};
+  const std::size_t most = surplus(reader, by);
+  Ranks going{reader.entries().from, reader.entries().from + most};
+  if (by.is_about) {
+    std::size_t count = 0;
+    while (count < most) {
+      const std::size_t node = node_size(stream, {going.from + count, reader.entries().to}, by);
+      if (count + node > most || (by.limit != 0 && count + node > by.limit)) break;
+      count += node;
+    }
+    going.to = going.from + count;
+  }
+  stream.erase_range(going.from, going.to);
+  return going.count();
+}
+
+bool delete_entry(ObjectEdit& stream, StreamId id) {
+  if (!stream.erase(EntryKey{id})) return false;
+  StreamHead head = StreamReader{stream}.head();
+  if (id > head.max_deleted) {
+    head.max_deleted = id;
+    write_head(stream, head);
+  }
+  return true;
+}
+
+}  // namespace semel::engine
