@@ -53,6 +53,7 @@ PARTS = {
     'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp',
                         'engine/logged/command.hpp', 'engine/api/object_calls.hpp',
                         'engine/api/whole_record.hpp',
+                        'engine/api/object_waits.hpp',
                         'engine/objects/object_edit.hpp', 'engine/objects/object_reader.hpp',
                         'engine/kinds/element_keys.hpp', 'engine/types/'),
             'foreign': ()},

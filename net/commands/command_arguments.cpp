@@ -12,15 +12,16 @@ namespace {
 using Arguments = std::vector<CommandArgument>;
 using Words = std::span<const std::string_view>;
 
-constexpr std::array<std::string_view, 6> key_names{"key",         "newkey", "source",
-                                                    "destination", "dst",    "src"};
-constexpr std::array<std::string_view, 6> double_names{"score",  "longitude", "latitude",
-                                                       "radius", "width",     "height"};
-constexpr std::array<std::string_view, 28> integer_names{
-    "seconds", "milliseconds", "count",      "numkeys",   "increment", "decrement", "offset",
-    "start",   "end",          "db",         "index",     "one",       "other",     "replicas",
-    "local",   "slot",         "port",       "bits",      "epoch",     "ms",        "n",
-    "cursor",  "version",      "timeout-ms", "client-id", "stop",      "weight",    "limit"};
+constexpr auto key_names =
+    std::to_array<std::string_view>({"key", "newkey", "source", "destination", "dst", "src"});
+constexpr auto double_names = std::to_array<std::string_view>(
+    {"score", "longitude", "latitude", "radius", "width", "height"});
+constexpr auto integer_names = std::to_array<std::string_view>(
+    {"seconds",   "milliseconds", "count",  "numkeys", "increment",    "decrement",
+     "offset",    "start",        "end",    "db",      "index",        "one",
+     "other",     "replicas",     "local",  "slot",    "port",         "bits",
+     "epoch",     "ms",           "n",      "cursor",  "version",      "timeout-ms",
+     "client-id", "stop",         "weight", "limit",   "entries-read", "entries-added"});
 
 bool has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -35,13 +36,17 @@ std::string_view type_of(std::string_view command, std::string_view name) {
   if (command == "zrange" && (name == "start" || name == "stop")) return "string";
   const bool are_scores = command == "zcount" || command.ends_with("byscore");
   if (has(double_names, name) || (are_scores && (name == "min" || name == "max"))) return "double";
+  const bool is_id_of_stream = command.starts_with('x') && (name == "start" || name == "end");
+  if (is_id_of_stream) return "string";
   const bool is_double = name == "float" || (name == "increment" && command.ends_with("float"));
   if (is_double) return "double";
   return has(integer_names, name) ? "integer" : "string";
 }
 
-/// "EX", "LIB-NAME", "0": no letter is small.
+/// "EX", "LIB-NAME", "0": no letter is small. "*": a sign by itself.
 bool is_token(std::string_view word) {
+  constexpr std::string_view signs = "=~*$";
+  if (word.size() == 1 && signs.find(word.front()) != std::string_view::npos) return true;
   const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_shown = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
   return std::any_of(word.begin(), word.end(), is_shown) &&

@@ -44,6 +44,27 @@ void add_behind_keyword(UsedKeys& used, const KeySpec& spec, Words words) {
   }
 }
 
+/// Reads the options in front as XREAD does, so that a group named STREAMS is not taken for the
+/// word.
+void add_streams(UsedKeys& used, const KeySpec& spec, Words words) {
+  std::size_t i = 1;
+  while (i < words.size() && !is_word(words[i], "streams")) {
+    if (is_word(words[i], "block") || is_word(words[i], "count")) {
+      i += 2;
+    } else if (is_word(words[i], "group")) {
+      i += 3;
+    } else if (is_word(words[i], "noack")) {
+      i += 1;
+    } else {
+      return;  // the command refuses such words
+    }
+  }
+  if (i >= words.size() || (words.size() - i) % 2 == 0) return;
+  const auto keys = static_cast<int>((words.size() - i) / 2);
+  const auto at = static_cast<int>(i);
+  add_range(used, spec, words, at + 1, at + keys);
+}
+
 /// The words that are keys of claims, and how far apart they are.
 struct ClaimKeys {
   Words words{};
@@ -119,6 +140,9 @@ UsedKeys used_keys(const KeySpecs& specs, Words words) {
         break;
       case KeySpec::Position::keyword:
         add_behind_keyword(used, spec, words);
+        break;
+      case KeySpec::Position::streams:
+        add_streams(used, spec, words);
         break;
       default:
         compose(used, spec, words);

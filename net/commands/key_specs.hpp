@@ -14,6 +14,8 @@
 //          | "@claims" index                   the namespace; options; KEYS n key..
 //          | "@completes" index                the namespace; n; and n times key, epoch, result
 //          | "@space" index                    a namespace with all its claims
+//          | "@streams" index                  behind the word STREAMS, which stands at `index` or
+//                                              later: half the words are keys, and then their ids
 //   flag   = those of Redis, or "channel", "pattern": the words are channels
 //
 // Behind "?": the flags in front hold if one of these words stands at `index` or later; else
@@ -52,7 +54,16 @@ enum KeyFlag : std::uint16_t {
 inline constexpr std::size_t shown_key_flags = 11;
 
 struct KeySpec {
-  enum class Position : std::uint8_t { range, counted, keyword, claim, claims, completes, space };
+  enum class Position : std::uint8_t {
+    range,
+    counted,
+    keyword,
+    claim,
+    claims,
+    completes,
+    space,
+    streams
+  };
 
   std::uint16_t flags = 0;
   Position position = Position::range;
@@ -144,9 +155,10 @@ constexpr bool read_flags(std::string_view text, std::uint16_t& flags) {
 
 constexpr bool read_position(std::string_view text, KeySpec& spec) {
   using Position = KeySpec::Position;
-  constexpr std::array<std::string_view, 4> names = {"claims", "claim", "completes", "space"};
-  constexpr std::array<Position, 4> positions = {Position::claims, Position::claim,
-                                                 Position::completes, Position::space};
+  constexpr std::array<std::string_view, 5> names = {"claims", "claim", "completes", "space",
+                                                     "streams"};
+  constexpr std::array<Position, 5> positions = {
+      Position::claims, Position::claim, Position::completes, Position::space, Position::streams};
   if (text.empty()) return false;
   if (text.front() == '~') {
     text.remove_prefix(1);

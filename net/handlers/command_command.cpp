@@ -72,7 +72,30 @@ void write_begin(RespWriter& reply, const KeySpec& spec) {
   write_field(reply, "startfrom", spec.first);
 }
 
+/// Half the words behind STREAMS.
+void write_streams(RespWriter& reply, const KeySpec& spec) {
+  reply.bulk("begin_search");
+  reply.map(2);
+  reply.bulk("type");
+  reply.bulk("keyword");
+  reply.bulk("spec");
+  reply.map(2);
+  reply.bulk("keyword");
+  reply.bulk("STREAMS");
+  write_field(reply, "startfrom", spec.first);
+  reply.bulk("find_keys");
+  reply.map(2);
+  reply.bulk("type");
+  reply.bulk("range");
+  reply.bulk("spec");
+  reply.map(3);
+  write_field(reply, "lastkey", -1);
+  write_field(reply, "keystep", spec.step);
+  write_field(reply, "limit", 2);
+}
+
 void write_places(RespWriter& reply, const KeySpec& spec) {
+  if (spec.position == KeySpec::Position::streams) return write_streams(reply, spec);
   const bool is_counted = spec.position == KeySpec::Position::counted;
   const bool is_keyword = spec.position == KeySpec::Position::keyword;
   if (!is_counted && !is_keyword && spec.position != KeySpec::Position::range) {

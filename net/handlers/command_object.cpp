@@ -184,6 +184,24 @@ void memory_of_sorted_set(Call& call) {
   read ? reply_memory(call, bytes) : call.fail(read.error());
 }
 
+void encoding_of_stream(Call& call) {
+  call.reply.bulk("stream");
+}
+
+void memory_of_stream(Call& call) {
+  std::size_t bytes = 0;
+  const Status read =
+      engine::read_object(call.engine, {call.client.db, call.args[2]}, Kind::stream,
+                          [&](const engine::ObjectReader& stream) {
+                            stream.each(0, stream.size(), [&](const engine::Element& element) {
+                              constexpr std::size_t lengths = 4;
+                              bytes += lengths + element.key.size() + element.value.size();
+                              return true;
+                            });
+                          });
+  read ? reply_memory(call, bytes) : call.fail(read.error());
+}
+
 /// What OBJECT and MEMORY reply about a record of words[2] of this kind.
 struct ObjectFacts {
   Kind kind;
@@ -191,11 +209,11 @@ struct ObjectFacts {
   void (*memory)(Call&);
 };
 
-constexpr ObjectFacts objects[] = {
-    {Kind::string, encoding_of_string, memory_of_string},
-    {Kind::claim, encoding_of_claim, memory_of_claim},
-    {Kind::hash, encoding_of_hash, memory_of_hash},
-    {Kind::sorted_set, encoding_of_sorted_set, memory_of_sorted_set}};
+constexpr ObjectFacts objects[] = {{Kind::string, encoding_of_string, memory_of_string},
+                                   {Kind::claim, encoding_of_claim, memory_of_claim},
+                                   {Kind::hash, encoding_of_hash, memory_of_hash},
+                                   {Kind::sorted_set, encoding_of_sorted_set, memory_of_sorted_set},
+                                   {Kind::stream, encoding_of_stream, memory_of_stream}};
 
 /// A test asks about a record of each of record_kinds(), so each has a row.
 const ObjectFacts& facts_of(Kind kind) noexcept {

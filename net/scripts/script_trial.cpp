@@ -21,7 +21,8 @@ bool has_plain_keys(const CommandRow& row) {
   return !specs.empty() && std::ranges::all_of(specs, [](const KeySpec& spec) {
     return spec.position == KeySpec::Position::range ||
            spec.position == KeySpec::Position::counted ||
-           spec.position == KeySpec::Position::keyword;
+           spec.position == KeySpec::Position::keyword ||
+           spec.position == KeySpec::Position::streams;
   });
 }
 

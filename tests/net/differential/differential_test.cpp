@@ -55,6 +55,27 @@ TEST_CASE("dialogues: two clients receive the events of sorted sets",
 TEST_CASE("dialogues: places on the map", "[net][redis][geo]") {
   play("geo");
 }
+TEST_CASE("dialogues: streams and their groups", "[net][redis][streams]") {
+  play("streams");
+}
+TEST_CASE("dialogues: three clients receive the events of streams",
+          "[net][redis][streams][events]") {
+  play("stream events");
+}
+
+TEST_CASE("dialogues: a trim that is about takes the same nodes of a stream",
+          "[net][redis][streams]") {
+  std::vector<Words> requests;
+  for (int i = 1; i <= 350; ++i) requests.push_back({"XADD", "s", std::to_string(i), "f", "v"});
+  for (const char* line :
+       {"XTRIM s MAXLEN ~ 251", "XLEN s", "XTRIM s MAXLEN ~ 250", "XTRIM s MAXLEN ~ 100 LIMIT 99",
+        "XTRIM s MAXLEN ~ 100 LIMIT 100", "XTRIM s MINID ~ 300", "XTRIM s MINID ~ 301",
+        "XADD s MAXLEN ~ 10 351 f v", "XLEN s", "XTRIM s MAXLEN ~ 0 LIMIT 50", "XTRIM s MAXLEN ~ 0",
+        "XADD s MAXLEN ~ 0 LIMIT 0 352 f v", "XINFO STREAM s"}) {
+    requests.push_back(words_in(line));
+  }
+  play_beside(requests);
+}
 
 TEST_CASE("dialogues: the longest value is the same as a redis-server's", "[net][redis][limits]") {
   const auto server = redis_or_skip({"--proto-max-bulk-len", "1mb"});
@@ -87,6 +108,11 @@ TEST_CASE("dialogues: what may differ is that and nothing more", "[net][redis]")
   CHECK_FALSE(same("OBJECT ENCODING k", "$3\r\nraw\r\n", "$3\r\nint\r\n"));
   CHECK(same("HRANDFIELD h", "$1\r\na\r\n", "$1\r\nb\r\n"));
   CHECK_FALSE(same("HRANDFIELD h", "$-1\r\n", "$1\r\nb\r\n"));
+  CHECK(same("XPENDING s g - + 9", "*1\r\n*4\r\n$1\r\na\r\n$1\r\nc\r\n:5\r\n:2\r\n",
+             "*1\r\n*4\r\n$1\r\na\r\n$1\r\nc\r\n:7\r\n:2\r\n"));
+  CHECK_FALSE(same("XPENDING s g - + 9", "*1\r\n*4\r\n$1\r\na\r\n$1\r\nc\r\n:5\r\n:1\r\n",
+                   "*1\r\n*4\r\n$1\r\na\r\n$1\r\nc\r\n:5\r\n:2\r\n"));
+  CHECK_FALSE(same("XINFO GROUPS s", "*2\r\n$3\r\nlag\r\n:5\r\n", "*2\r\n$3\r\nlag\r\n:6\r\n"));
   CHECK_FALSE(same("HELLO 9", "-ERR x\r\n", "-NOPROTO\r\n"));
 }
 

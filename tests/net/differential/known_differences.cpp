@@ -88,6 +88,31 @@ void both(Values& ours, Values& theirs, const std::function<void(Values&)>& chan
   change(theirs);
 }
 
+/// Each number behind `mark` becomes 0.
+void forget_numbers(std::string& text, std::string_view mark) {
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
+    at += mark.size();
+    const std::size_t end = text.find('\r', at);
+    if (end == std::string::npos) return;
+    text.replace(at, end - at, "0");
+  }
+}
+
+/// The first of two numbers side by side, which are the idle time and the deliveries of an entry,
+/// and each number that may be a time of today.
+void forget_times(std::string& text) {
+  constexpr std::size_t digits_of_today = 13;
+  for (std::size_t at = text.find("\r\n:"); at != std::string::npos;
+       at = text.find("\r\n:", at + 1)) {
+    const std::size_t begin = at + 3;
+    const std::size_t end = text.find('\r', begin);
+    if (end == std::string::npos) return;
+    const bool is_first_of_two = text.compare(end, 3, "\r\n:") == 0;
+    const bool is_today = end - begin == digits_of_today && text[begin] == '1';
+    if (is_first_of_two || is_today) text.replace(begin, end - begin, "0");
+  }
+}
+
 constexpr std::int64_t far_s = 4'000'000'000;
 constexpr std::int64_t far_ms = 1'000 * far_s;
 
@@ -145,6 +170,20 @@ const KnownDifference known_differences[] = {
        const bool are_refused = ours.size() == 1 && theirs.size() == 1 &&
                                 theirs[0] == error + "\r\n" && ours[0].starts_with(error + ": ");
        if (are_refused) ours = theirs;
+     }},
+    {"xinfo exec eval", "when a consumer was seen, and how its entries lie there", false,
+     [](const Words&, Values& ours, Values& theirs) {
+       both(ours, theirs, [](Values& values) {
+         for (std::string& value : values) {
+           for (const char* name : {"idle", "seen-time", "radix-tree-keys", "radix-tree-nodes"}) {
+             forget_numbers(value, std::string{name} + "\r\n:");
+           }
+         }
+       });
+     }},
+    {"xpending xinfo exec eval", "two clocks are read", true,
+     [](const Words&, Values& ours, Values& theirs) {
+       both(ours, theirs, [](Values& values) { std::ranges::for_each(values, forget_times); });
      }},
     {"ttl pttl pexpiretime exec eval evalsha", "two clocks are read", true,
      [](const Words&, Values& ours, Values& theirs) { forgive_times(ours, theirs, far_ms); }},

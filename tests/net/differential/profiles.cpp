@@ -259,10 +259,19 @@ PUBLISH K V; MULTI; EXEC)",
 }  // namespace
 
 const std::vector<Profile>& all_profiles() {
-  static const std::vector<Profile> all{commands,     strings, globs, absolute_times,
-                                        transactions, pubsub,  events,
-                                        zsets_profile(), large_zsets_profile(),
-                                        zset_events_profile(), geo_profile()};
+  static const std::vector<Profile> all{commands,
+                                        strings,
+                                        globs,
+                                        absolute_times,
+                                        transactions,
+                                        pubsub,
+                                        events,
+                                        zsets_profile(),
+                                        large_zsets_profile(),
+                                        zset_events_profile(),
+                                        geo_profile(),
+                                        streams_profile(),
+                                        stream_events_profile()};
   return all;
 }
 

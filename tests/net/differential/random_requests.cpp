@@ -41,6 +41,11 @@ Words RandomRequests::next() {
   return words;
 }
 
+std::string RandomRequests::id_of(std::uint64_t number) {
+  constexpr std::uint64_t of_one_ms = 3;
+  return std::to_string(1 + number / of_one_ms) + "-" + std::to_string(number % of_one_ms);
+}
+
 /// A word of the kind; the letter itself if it stands for none.
 std::string RandomRequests::filled(char letter) {
   const auto kind = profile_.kinds.find(letter);
@@ -54,6 +59,10 @@ std::string RandomRequests::filled(char letter) {
 /// Two times that are relative to a clock never come close: which is later would depend on whose
 /// clock is read when. Absolute ones are often equal.
 std::string RandomRequests::drawn(std::string_view kind) {
+  // Ids of a stream grow slowly, so that those that are asked for are often there.
+  if (kind == "id") return id_of(added_ += below(3));
+  if (kind == "near id") return id_of(added_ - std::min(added_, below(12)) + below(3));
+  if (kind == "open id") return "(" + drawn("near id");
   if (kind == "ttl") return std::to_string(1'000'000 + unlike());
   if (kind == "end") return std::to_string(far_ms + unlike());
   if (kind == "far ms") return std::to_string(far_ms + below(8) * 1'000 + below(2) * below(1'000));

@@ -45,6 +45,10 @@ struct Profile {
 [[nodiscard]] const Profile& large_zsets_profile();
 [[nodiscard]] const Profile& zset_events_profile();
 
+// Of profile_streams.cpp.
+[[nodiscard]] const Profile& streams_profile();
+[[nodiscard]] const Profile& stream_events_profile();
+
 [[nodiscard]] const std::vector<Profile>& all_profiles();
 [[nodiscard]] const Profile& profile_named(std::string_view name);
 
@@ -64,6 +68,7 @@ class RandomRequests {
  private:
   [[nodiscard]] std::string filled(char letter);
   [[nodiscard]] std::string drawn(std::string_view kind);
+  [[nodiscard]] static std::string id_of(std::uint64_t number);
   [[nodiscard]] std::string text_of(std::string_view letters, std::uint64_t length_max);
   [[nodiscard]] std::uint64_t unlike() { return ++drawn_ * 7'919 % 100'003 * 1'000; }
 
@@ -71,6 +76,7 @@ class RandomRequests {
   const Profile& profile_;
   std::vector<Words> forms_;
   std::uint64_t drawn_ = 0;
+  std::uint64_t added_ = 0;  // ids of streams
 };
 
 }  // namespace semel::tests

@@ -68,7 +68,8 @@ RespValue ask(Conversation& one, const Words& words) {
 const std::set<std::string> own_docs{
     "client|kill", "client|list",  "client|tracking", "cluster|keyslot", "command|getkeys",
     "config|get",  "command|list", "debug",           "function|list",   "command|getkeysandflags",
-    "psubscribe",  "set",          "geosearch",       "geosearchstore"};
+    "psubscribe",  "set",          "geosearch",       "geosearchstore",  "xread",
+    "xreadgroup",  "xtrim"};
 
 }  // namespace
 

@@ -108,6 +108,25 @@ TEST_CASE("hash-max-listpack: OBJECT ENCODING goes by both settings",
   CHECK(encoding() == "listpack");
 }
 
+TEST_CASE("stream-node-max: XTRIM with ~ takes whole nodes, which end by both settings",
+          "[net][handlers][config][streams]") {
+  Conversation one;
+  const auto trimmed = [&] {
+    one.call({"DEL", "s"});
+    for (int i = 1; i <= 25; ++i) {
+      one.call({"XADD", "s", "1-" + std::to_string(i), "f", std::string(50, 'v')});
+    }
+    return one.call({"XTRIM", "s", "MAXLEN", "~", "2"});
+  };
+  CHECK(trimmed() == ":0\r\n");
+  REQUIRE(set(one, "stream-node-max-entries", "10") == "+OK\r\n");
+  CHECK(trimmed() == ":20\r\n");
+  REQUIRE(set(one, "stream-node-max-entries", "0") == "+OK\r\n");
+  CHECK(trimmed() == ":0\r\n");
+  REQUIRE(set(one, "stream-node-max-bytes", "1") == "+OK\r\n");
+  CHECK(trimmed() == ":23\r\n");
+}
+
 TEST_CASE("maxmemory: below what is held new keys are refused, and taken again when there is room",
           "[net][handlers][config][once-again-19]") {
   Conversation one;
@@ -187,6 +206,8 @@ const std::vector<Shown> all_shown{
     {Setting::hash_max_listpack_value, here, "hash-max-listpack: OBJECT ENCODING"},
     {Setting::zset_max_listpack_entries, "net/objects/zset_test.cpp", "zset-max-listpack-entries"},
     {Setting::zset_max_listpack_value, "net/objects/zset_test.cpp", "zset-max-ziplist-value"},
+    {Setting::stream_node_max_bytes, here, "stream-node-max: XTRIM"},
+    {Setting::stream_node_max_entries, here, "stream-node-max: XTRIM"},
     {Setting::exit_on_storage_failure, "tools/node_storage_test.py", "exit-on-storage-failure"},
     {Setting::backup_rate, "tools/node_storage_test.py", "backup-rate"},
     {Setting::backup_copies, "tools/node_storage_test.py", "backup-copies"},
