@@ -54,6 +54,7 @@ PARTS = {
                         'engine/logged/command.hpp', 'engine/api/object_calls.hpp',
                         'engine/api/whole_record.hpp',
                         'engine/api/object_waits.hpp',
+                        'engine/api/object_waits.hpp', 'engine/waits/attempt.hpp',
                         'engine/objects/object_edit.hpp', 'engine/objects/object_reader.hpp',
                         'engine/kinds/element_keys.hpp', 'engine/types/'),
             'foreign': ()},

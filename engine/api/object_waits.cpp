@@ -15,4 +15,10 @@ bool cancel_wait(Engine& engine, WaitTicket ticket) noexcept {
   return !impl.core().threads().is_forked() && impl.wait_queue().cancel(ticket);
 }
 
+bool has_waits(Engine& engine, KeyRef key) noexcept {
+  return impl_of(engine).wait_queue().has_waiters_for(key.db, key.key);
+}
+
+HoldWaits::HoldWaits(Engine& engine) noexcept : hold_(impl_of(engine).wait_queue()) {}
+
 }  // namespace semel::engine

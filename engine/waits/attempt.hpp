@@ -15,14 +15,19 @@
 
 namespace semel::engine {
 
-/// What a try came to.
+/// What a try came to. "The next" is the next of its kind, see WaitKind.
 enum class Verdict : std::uint8_t {
   answered,        ///< its wait ends, and the next in line is tried
   answered_first,  ///< its wait ends; the next is tried after another change, or after a moment in
                    ///< which there was none: this one will change the key
-  waits,           ///< it stays, and nothing behind it can be answered either
+  waits,           ///< it stays, and none of its kind behind it can be answered either
   passes,          ///< it stays; the next may want something else, and is tried
 };
+
+/// What an attempt takes. Attempts of different kinds do not hold each other back in a line: a wait
+/// for an element of a list does not block a wait for a claim behind it.
+enum class WaitKind : std::uint8_t { claim, list, sorted_set, stream };
+inline constexpr std::size_t wait_kinds = 4;
 
 /// What a try saw besides: the holder of the key. A key without one leaves all but `now`.
 struct Seen {
@@ -51,6 +56,8 @@ class Attempt {
   virtual void give_back() = 0;
   /// What it holds, for the memory limit.
   [[nodiscard]] virtual std::size_t bytes() const noexcept = 0;
+  /// Always the same.
+  [[nodiscard]] virtual WaitKind kind() const noexcept { return WaitKind::claim; }
 };
 
 /// Where the answer of an attempt goes, apart from it: a caller that leaves takes this away at

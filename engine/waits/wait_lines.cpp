@@ -1,6 +1,7 @@
 #include "engine/waits/wait_lines.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/assert.hpp"
 #include "semel/limits.hpp"
@@ -66,13 +67,15 @@ ErrorCode WaitLines::enter(Entrance& entrance) {
   lines_.reserve(lines_.size() + entrance.keys.size());
   region_.charge(static_cast<std::ptrdiff_t>(waiter.charged));
   waiter.ticket = ++tickets_;
+  if (waiter.arrival == 0) waiter.arrival = waiter.ticket;
   marks_.add_waiter();
   for (std::size_t i = 0; i < entrance.keys.size(); ++i) {
     WaitPlace& place = waiter.places[i];
     place.waiter = &waiter;
     place.line = &line_of(entrance.keys[i]);
     place.key = i;
-    append(place);
+    place.kind = waiter.attempt->kind();
+    insert(place);
   }
   if (waiter.deadline != no_end) {
     entrance.timer.key() = {waiter.deadline, waiter.ticket};
@@ -98,12 +101,19 @@ WaitLine& WaitLines::line_of(Entrance::OfKey& key) noexcept {
   return line;
 }
 
-void WaitLines::append(WaitPlace& place) noexcept {
+void WaitLines::insert(WaitPlace& place) noexcept {
   WaitLine& line = *place.line;
-  place.before = line.last;
-  (line.last == nullptr ? line.first : line.last->after) = &place;
-  line.last = &place;
+  WaitPlace* before = line.last;
+  while (before != nullptr && before->waiter->arrival > place.waiter->arrival) {
+    before = before->before;
+  }
+  WaitPlace* const after = before == nullptr ? line.first : before->after;
+  place.before = before;
+  place.after = after;
+  (before == nullptr ? line.first : before->after) = &place;
+  (after == nullptr ? line.last : after->before) = &place;
   ++line.size;
+  ++line.sizes[static_cast<std::size_t>(place.kind)];
   marks_.add_place(line.name);
 }
 
@@ -113,6 +123,7 @@ void WaitLines::unlink(WaitPlace& place) noexcept {
   (place.before == nullptr ? line.first : place.before->after) = place.after;
   (place.after == nullptr ? line.last : place.after->before) = place.before;
   --line.size;
+  --line.sizes[static_cast<std::size_t>(place.kind)];
   marks_.remove_place(line.name);
 }
 
@@ -135,6 +146,20 @@ void WaitLines::leave_in_line(Waiter& waiter) noexcept {
   waiter.state = Waiter::State::waiting;
   waiter.again = false;
   waiter.asked_by = nullptr;
+}
+
+/// Most lines have one kind, and then this does not walk.
+WaitPlace* WaitLines::next_of(const WaitLine& line, WaitPlace* from,
+                              std::uint32_t stopped) noexcept {
+  bool is_any = false;
+  for (std::size_t kind = 0; kind < wait_kinds; ++kind) {
+    is_any = is_any || ((stopped >> kind & 1U) == 0 && line.sizes[kind] != 0);
+  }
+  if (!is_any) return nullptr;
+  while (from != nullptr && (stopped >> static_cast<unsigned>(from->kind) & 1U) != 0) {
+    from = from->after;
+  }
+  return from;
 }
 
 /// The line that asks comes to its next waiter by itself. The others stopped at this one.
@@ -214,6 +239,8 @@ void WaitLines::check_invariants() const noexcept {
     SEMEL_ASSERT(line.size != 0 || line.busy);
     SEMEL_ASSERT(line.size <= limits::waiters_per_key_max);
     SEMEL_ASSERT((line.first == nullptr) == (line.size == 0));
+    SEMEL_ASSERT(std::accumulate(line.sizes.begin(), line.sizes.end(), std::size_t{0}) ==
+                 line.size);
     in_lines += line.size;
   }
   std::size_t waiting = 0;

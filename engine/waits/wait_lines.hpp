@@ -15,6 +15,7 @@
 //   a waiter is asked exactly while it has a line that asks it, and that line is busy.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -50,6 +51,7 @@ struct WaitPlace {
   Waiter* waiter = nullptr;
   WaitLine* line = nullptr;
   std::size_t key = 0;  ///< which of its keys
+  WaitKind kind = WaitKind::claim;
   WaitPlace* before = nullptr;
   WaitPlace* after = nullptr;
 };
@@ -60,9 +62,10 @@ struct WaitLine {
   WaitPlace* first = nullptr;
   WaitPlace* last = nullptr;
   std::size_t size = 0;
-  bool busy = false;   // a thread tries for its waiters, without the lock
-  bool again = false;  // something changed while it did
-  Seen seen;           // by the last try that left a waiter in line
+  std::array<std::size_t, wait_kinds> sizes{};  // of each kind; in all: size
+  bool busy = false;                            // a thread tries for its waiters, without the lock
+  bool again = false;                           // something changed while it did
+  Seen seen;                                    // by the last try that left a waiter in line
   std::uint64_t ticket = 0;
   std::size_t charged = 0;             // to the memory limit
   Alarms<WaitLine>::iterator timer{};  // when to try again; at no_end: not
@@ -78,6 +81,7 @@ struct Waiter {
   std::vector<WaitPlace> places;
   Timestamp deadline = no_end;
   WaitTicket ticket = 0;
+  WaitTicket arrival = 0;  // its order in its lines: a ticket, its own or an earlier one's
   State state = State::waiting;
   bool cancelled = false;            // its answer goes nowhere
   bool again = false;                // asked: another of its lines came to it
@@ -135,7 +139,8 @@ class WaitLines {
   WaitLines(const WaitLines&) = delete;
   WaitLines& operator=(const WaitLines&) = delete;
 
-  /// Puts the waiter at the end of its lines. Not ok: nothing has changed. std::bad_alloc likewise.
+  /// Puts the waiter at the end of its lines, or where an earlier arrival belongs. Not ok: nothing
+  /// has changed. std::bad_alloc likewise.
   [[nodiscard]] ErrorCode enter(Entrance& entrance);
   /// Ends its waiting: it is in no line, and has no timer.
   void take_out(Waiter& waiter) noexcept;
@@ -160,6 +165,9 @@ class WaitLines {
       if (which(std::as_const(line))) look_again(line);
     }
   }
+  /// The place from `from` on whose kind is not among `stopped`, a bit for each. Null: none.
+  [[nodiscard]] static WaitPlace* next_of(const WaitLine& line, WaitPlace* from,
+                                          std::uint32_t stopped) noexcept;
   /// A waiter that was asked stays where it is.
   void leave_in_line(Waiter& waiter) noexcept;
   /// A line that is due by `now`; it is no longer. Null: none.
@@ -174,7 +182,7 @@ class WaitLines {
   void check_invariants() const noexcept;
 
  private:
-  void append(WaitPlace& place) noexcept;
+  void insert(WaitPlace& place) noexcept;
   void unlink(WaitPlace& place) noexcept;
   void look_into_others(const Waiter& waiter) noexcept;
   [[nodiscard]] WaitLine& line_of(Entrance::OfKey& key) noexcept;

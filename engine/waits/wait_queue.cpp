@@ -20,6 +20,20 @@ constexpr Millis ask_first{100};
 
 }  // namespace
 
+class WaitQueue::HeldBy {
+ public:
+  HeldBy(const WaitQueue& queue, HeldChanges& changes) noexcept
+      : outer_(std::exchange(held_, {&queue, &changes})) {}
+  ~HeldBy() { held_ = outer_; }
+  HeldBy(const HeldBy&) = delete;
+  HeldBy& operator=(const HeldBy&) = delete;
+
+ private:
+  const Held outer_;
+};
+
+constinit thread_local WaitQueue::Held WaitQueue::held_;
+
 // --- entering -----------------------------------------------------------------------------------
 
 /// `entered`: called under the lock. After it the receiver may run on another thread, and with it
@@ -33,7 +47,11 @@ ErrorCode WaitQueue::enter(WaitLines::Entrance& entrance, const Entered& entered
     threads_.publish(lines_.next());
     entered();
   }
-  for (const WaitLines::Entrance::OfKey& each : entrance.keys) drain_line(each.name, each.key);
+  HeldChanges made;
+  for (const WaitLines::Entrance::OfKey& each : entrance.keys) {
+    drain_line(each.name, each.key, made);
+  }
+  Hold::drain(*this, made);
   return ErrorCode::ok;
 }
 
@@ -53,9 +71,11 @@ ErrorCode WaitQueue::wait(Attempt& attempt, std::span<const KeyRef> keys, Timest
 }
 
 ErrorCode WaitQueue::wait(std::unique_ptr<Attempt>& attempt, std::unique_ptr<Receiver>& receiver,
-                          std::span<const KeyRef> keys, Timestamp deadline, WaitTicket& ticket) {
+                          std::span<const KeyRef> keys, Timestamp deadline, WaitTicket& ticket,
+                          WaitTicket arrival) {
   WaitLines::Entrance entrance{keys, deadline};
   Waiter& waiter = entrance.waiter();
+  waiter.arrival = arrival;
   waiter.attempt = attempt.get();
   return enter(entrance, [&] {
     waiter.owned = std::move(attempt);
@@ -67,13 +87,14 @@ ErrorCode WaitQueue::wait(std::unique_ptr<Attempt>& attempt, std::unique_ptr<Rec
 // --- asking -------------------------------------------------------------------------------------
 
 /// Tries for one waiter of a busy line. Returns the place to try next; null: none, before
-/// `recheck`.
-WaitPlace* WaitQueue::ask(WaitLine& line, WaitPlace& place, Timestamp& recheck,
-                          Deliveries& out) noexcept {
+/// `pass.recheck`.
+WaitPlace* WaitQueue::ask(WaitLine& line, WaitPlace& place, Pass& pass) noexcept {
   Waiter& waiter = *place.waiter;
+  const std::uint32_t kind = 1U << static_cast<unsigned>(place.kind);
   if (waiter.state == Waiter::State::asked) {  // by another of its lines, which then looks here
     waiter.again = true;
-    return nullptr;
+    pass.stopped |= kind;
+    return WaitLines::next_of(line, place.after, pass.stopped);
   }
   SEMEL_ASSERT(line.busy && waiter.state == Waiter::State::waiting);
   line.again = false;
@@ -83,6 +104,7 @@ WaitPlace* WaitQueue::ask(WaitLine& line, WaitPlace& place, Timestamp& recheck,
   std::optional<Verdict> verdict;
   mutex_.unlock();  // `busy` keeps the line, and `asked` the waiter and its places
   try {
+    const HeldBy here{*this, pass.made};
     verdict = waiter.attempt->try_for(place.key, seen);
   } catch (const std::bad_alloc&) {  // nothing has changed
   }
@@ -95,40 +117,43 @@ WaitPlace* WaitQueue::ask(WaitLine& line, WaitPlace& place, Timestamp& recheck,
   bool stops = !verdict || verdict == Verdict::waits;
   if (has_answer || waiter.cancelled) {
     stops = verdict == Verdict::answered_first && !waiter.cancelled;
-    if (stops) recheck = std::min(recheck, seen.now + ask_first);
-    end_wait(waiter, out);
+    if (stops) pass.recheck = std::min(pass.recheck, seen.now + ask_first);
+    end_wait(waiter, pass.out);
   } else if (closed_ || is_late) {
     stops = false;
-    give_up(waiter, closed_ ? ErrorCode::closing : ErrorCode::timed_out, line.seen.now, out);
+    give_up(waiter, closed_ ? ErrorCode::closing : ErrorCode::timed_out, line.seen.now, pass.out);
   } else {
     const Timestamp when = verdict ? line.seen.held_until : line.seen.now + ask_again;
-    recheck = std::min(recheck, when);
+    pass.recheck = std::min(pass.recheck, when);
     lines_.leave_in_line(waiter);
   }
   if (line.again) {
-    recheck = no_end;
+    pass.recheck = no_end;
+    pass.stopped = 0;
     return line.first;
   }
-  return stops ? nullptr : next;
+  if (stops) pass.stopped |= kind;
+  return WaitLines::next_of(line, next, pass.stopped);
 }
 
 /// Unlocks the mutex while it tries, and has locked it again when it returns.
-void WaitQueue::ask_line(WaitLine& line, Deliveries& out) noexcept {
-  Timestamp recheck = no_end;
+void WaitQueue::ask_line(WaitLine& line, Deliveries& out, HeldChanges& made) noexcept {
+  Pass pass{.out = out, .made = made};
   WaitPlace* place = line.first;
-  while (place != nullptr && out.count() < delivery_batch) place = ask(line, *place, recheck, out);
-  if (line.size != 0) lines_.set_recheck(line, place == nullptr ? recheck : Timestamp::min());
+  while (place != nullptr && out.count() < delivery_batch) place = ask(line, *place, pass);
+  if (line.size != 0) lines_.set_recheck(line, place == nullptr ? pass.recheck : Timestamp::min());
 }
 
 /// True: there is more to do, in the line that `name` and `key` are now.
-bool WaitQueue::drain_batch(LineName& name, SharedKey& key, Deliveries& out) noexcept {
+bool WaitQueue::drain_batch(LineName& name, SharedKey& key, Deliveries& out,
+                            HeldChanges& made) noexcept {
   const base::MutexLock lock{mutex_};
   if (WaitLine* const line = lines_.find(name); line != nullptr && line->busy) {
     line->again = true;
   } else if (line != nullptr) {
     key = line->key;
     WaitLines::begin_asking(*line);
-    ask_line(*line, out);
+    ask_line(*line, out, made);
     lines_.end_asking(*line);
   }
   WaitLine* const due = lines_.take_due(Timestamp::min());
@@ -139,13 +164,22 @@ bool WaitQueue::drain_batch(LineName& name, SharedKey& key, Deliveries& out) noe
   return true;
 }
 
-void WaitQueue::drain_line(LineName name, SharedKey key) noexcept {
+void WaitQueue::drain_line(LineName name, SharedKey key, HeldChanges& made) noexcept {
   bool more = true;
   while (more) {
     Deliveries out;
-    more = drain_batch(name, key, out);
+    more = drain_batch(name, key, out, made);
     deliver(out);
   }
+}
+
+void WaitQueue::Hold::drain(WaitQueue& queue, HeldChanges& changes) noexcept {
+  while (const auto next = changes.take()) {
+    if (queue.marks_.may_have({next->db, next->key})) {
+      queue.drain_line({next->db, next->key}, nullptr, changes);
+    }
+  }
+  if (changes.take_incomplete()) queue.all_changed();
 }
 
 void WaitQueue::drain_due(Timestamp now) noexcept {
@@ -164,7 +198,9 @@ void WaitQueue::drain_due(Timestamp now) noexcept {
       threads_.publish(lines_.next());
     }
     for (std::size_t i = 0; i < count; ++i) {
-      drain_line({databases[i], *keys[i]}, keys[i]);
+      HeldChanges made;
+      drain_line({databases[i], *keys[i]}, keys[i], made);
+      Hold::drain(*this, made);
       keys[i].reset();
     }
   }
@@ -172,8 +208,24 @@ void WaitQueue::drain_due(Timestamp now) noexcept {
 
 // --- changes ------------------------------------------------------------------------------------
 
+WaitQueue::Hold::Hold(WaitQueue& queue) noexcept {
+  if (held_.queue == &queue) return;
+  queue_ = &queue;
+  outer_ = std::exchange(held_, {&queue, &changes_});
+}
+
+WaitQueue::Hold::~Hold() {
+  if (queue_ == nullptr) return;
+  held_ = outer_;
+  drain(*queue_, changes_);
+}
+
 void WaitQueue::changed(std::uint8_t db, Bytes key) noexcept {
-  if (marks_.may_have({db, key})) drain_line({db, key}, nullptr);
+  if (!marks_.may_have({db, key})) return;
+  if (held_.queue == this) return held_.changes->add(db, key);
+  HeldChanges made;
+  drain_line({db, key}, nullptr, made);
+  Hold::drain(*this, made);
 }
 
 void WaitQueue::changed_meanwhile(std::uint8_t db, Bytes key) noexcept {
@@ -196,6 +248,7 @@ void WaitQueue::session_closed(SessionId session) noexcept {
 }
 
 void WaitQueue::all_changed() noexcept {
+  if (held_.queue == this) return held_.changes->add_all();
   {
     const base::MutexLock lock{mutex_};
     lines_.look_again([](const WaitLine&) { return true; });

@@ -19,6 +19,7 @@
 #include "engine/core/callbacks.hpp"
 #include "engine/keys/own_section.hpp"
 #include "engine/waits/attempt.hpp"
+#include "engine/waits/held_changes.hpp"
 #include "engine/waits/parked_threads.hpp"
 #include "engine/waits/wait_lines.hpp"
 #include "engine/waits/wait_marks.hpp"
@@ -26,6 +27,12 @@
 namespace semel::engine {
 
 class WaitQueue final : public ChangeListener {
+  /// Where the changes of a thread go, and of which queue.
+  struct Held {
+    const WaitQueue* queue = nullptr;
+    HeldChanges* changes = nullptr;
+  };
+
  public:
   /// Waiters count towards the limit of `region`.
   WaitQueue(Region& region, CallbackWatch& callbacks)
@@ -41,10 +48,10 @@ class WaitQueue final : public ChangeListener {
   /// The same; `receiver` takes the answer once, on the thread that ends the wait, without any lock
   /// held. A receiver that ends another wait has that one's run after it has returned. `ticket` is
   /// what cancel() takes, written before the receiver can run. Not ok: both are left where they
-  /// are.
+  /// are. `arrival`: the ticket of an earlier wait, whose place in the lines this one takes.
   [[nodiscard]] ErrorCode wait(std::unique_ptr<Attempt>& attempt,
                                std::unique_ptr<Receiver>& receiver, std::span<const KeyRef> keys,
-                               Timestamp deadline, WaitTicket& ticket);
+                               Timestamp deadline, WaitTicket& ticket, WaitTicket arrival = 0);
   /// See Claims::cancel_wait. `key`: one of the wait's, or it is not found; null: whatever it
   /// waits for.
   [[nodiscard]] bool cancel(WaitTicket ticket, const KeyRef* key = nullptr) noexcept;
@@ -53,6 +60,24 @@ class WaitQueue final : public ChangeListener {
   [[nodiscard]] bool has_waiters() const noexcept override { return marks_.any(); }
   /// True if this key has waiters. Progress: blocks while others enter or leave lines.
   [[nodiscard]] bool has_waiters_for(std::uint8_t db, Bytes key) noexcept;
+  /// While it lives, the changes of this thread are not tried for; then they are, in their order.
+  /// Of those within another one, the outermost counts. Cheap if nothing waits.
+  class Hold {
+   public:
+    explicit Hold(WaitQueue& queue) noexcept;
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    friend class WaitQueue;
+    static void drain(WaitQueue& queue, HeldChanges& changes) noexcept;
+
+    WaitQueue* queue_ = nullptr;  // null: within another one
+    Held outer_;                  // of another queue
+    HeldChanges changes_;
+  };
+
   /// The record of this key changed (or went). Not to be called inside an atomic section.
   void changed(std::uint8_t db, Bytes key) noexcept override;
   /// The same, but the next poll() looks.
@@ -89,17 +114,29 @@ class WaitQueue final : public ChangeListener {
     std::size_t count_ = 0;
   };
   class DeliveringHere;
+  class HeldBy;
+
+  /// One pass along a line.
+  struct Pass {
+    Deliveries& out;
+    HeldChanges& made;  ///< by the tries
+    Timestamp recheck = no_end;
+    std::uint32_t stopped = 0;  ///< kinds that are not tried any more, a bit for each
+  };
 
   /// Enters it with `attempt`, and tries.
   template <class Entered>
   [[nodiscard]] ErrorCode enter(WaitLines::Entrance& entrance, const Entered& entered);
   /// Tries for the waiters of `name` and notifies those whose wait has ended. `key`: the bytes of
-  /// the name, if a receiver may end whatever they lie in now.
-  void drain_line(LineName name, SharedKey key) noexcept;
-  [[nodiscard]] bool drain_batch(LineName& name, SharedKey& key, Deliveries& out) noexcept;
-  void ask_line(WaitLine& line, Deliveries& out) noexcept SEMEL_REQUIRES(mutex_);
-  [[nodiscard]] WaitPlace* ask(WaitLine& line, WaitPlace& place, Timestamp& recheck,
-                               Deliveries& out) noexcept SEMEL_REQUIRES(mutex_);
+  /// the name, if a receiver may end whatever they lie in now. The changes of the tries go to
+  /// `made`, for which the caller tries next: a chain of waiters that each serve the next takes no
+  /// stack.
+  void drain_line(LineName name, SharedKey key, HeldChanges& made) noexcept;
+  [[nodiscard]] bool drain_batch(LineName& name, SharedKey& key, Deliveries& out,
+                                 HeldChanges& made) noexcept;
+  void ask_line(WaitLine& line, Deliveries& out, HeldChanges& made) noexcept SEMEL_REQUIRES(mutex_);
+  [[nodiscard]] WaitPlace* ask(WaitLine& line, WaitPlace& place, Pass& pass) noexcept
+      SEMEL_REQUIRES(mutex_);
   void end_wait(Waiter& waiter, Deliveries& out) noexcept SEMEL_REQUIRES(mutex_);
   void give_up(Waiter& waiter, ErrorCode why, Timestamp now, Deliveries& out) noexcept
       SEMEL_REQUIRES(mutex_);
@@ -107,6 +144,8 @@ class WaitQueue final : public ChangeListener {
   void deliver(Deliveries deliveries) noexcept;
   void wake_blocked(Deliveries& deliveries) noexcept;
   void run_receiver(Waiter& waiter) noexcept;
+
+  static constinit thread_local Held held_;
 
   CallbackWatch& callbacks_;
   WaitMarks marks_;

@@ -2,6 +2,7 @@
 
 #include "base/ascii.hpp"
 #include "base/assert.hpp"
+#include "engine/api/object_waits.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/audit.hpp"
 #include "net/commands/busy_scripts.hpp"
@@ -219,6 +220,8 @@ void execute(Call& call) {
   // Commands executed inside the handler advance lane->now().
   const std::int64_t began = lane == nullptr ? 0 : lane->now();
   const std::size_t before = call.reply.size();
+  // Its events, and what WATCH sees of it, come before those of the clients that it serves.
+  const engine::HoldWaits until_it_is_finished{call.engine};
   call.client.last_command = &call.row->name;
   call.row->handler(call);
   if (call.reply.is_cut()) [[unlikely]]
