@@ -202,6 +202,26 @@ void memory_of_stream(Call& call) {
   read ? reply_memory(call, bytes) : call.fail(read.error());
 }
 
+/// Of every length, by the settings of redis-server 7.0.
+void encoding_of_list(Call& call) {
+  call.reply.bulk("quicklist");
+}
+
+void memory_of_list(Call& call) {
+  std::size_t bytes = 0;
+  const Status done =
+      engine::read_object(call.engine, {call.client.db, call.args[2]}, Kind::list,
+                          [&](const engine::ObjectReader& list) {
+                            constexpr std::size_t lengths = 2;
+                            list.each(0, list.size(), [&](const engine::Element& element) {
+                              bytes += lengths + element.value.size();
+                              return true;
+                            });
+                          });
+  if (!done) return call.fail(done.error());
+  reply_memory(call, bytes);
+}
+
 /// What OBJECT and MEMORY reply about a record of words[2] of this kind.
 struct ObjectFacts {
   Kind kind;
@@ -213,7 +233,8 @@ constexpr ObjectFacts objects[] = {{Kind::string, encoding_of_string, memory_of_
                                    {Kind::claim, encoding_of_claim, memory_of_claim},
                                    {Kind::hash, encoding_of_hash, memory_of_hash},
                                    {Kind::sorted_set, encoding_of_sorted_set, memory_of_sorted_set},
-                                   {Kind::stream, encoding_of_stream, memory_of_stream}};
+                                   {Kind::stream, encoding_of_stream, memory_of_stream},
+                                   {Kind::list, encoding_of_list, memory_of_list}};
 
 /// A test asks about a record of each of record_kinds(), so each has a row.
 const ObjectFacts& facts_of(Kind kind) noexcept {

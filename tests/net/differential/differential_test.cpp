@@ -77,6 +77,13 @@ TEST_CASE("dialogues: a trim that is about takes the same nodes of a stream",
   play_beside(requests);
 }
 
+TEST_CASE("dialogues: lists", "[net][redis][lists]") {
+  play("lists");
+}
+TEST_CASE("dialogues: three clients receive the events of lists", "[net][redis][lists][events]") {
+  play("list events");
+}
+
 TEST_CASE("dialogues: the longest value is the same as a redis-server's", "[net][redis][limits]") {
   const auto server = redis_or_skip({"--proto-max-bulk-len", "1mb"});
   if (!server) return;

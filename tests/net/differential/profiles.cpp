@@ -271,7 +271,9 @@ const std::vector<Profile>& all_profiles() {
                                         zset_events_profile(),
                                         geo_profile(),
                                         streams_profile(),
-                                        stream_events_profile()};
+                                        stream_events_profile(),
+                                        lists_profile(),
+                                        list_events_profile()};
   return all;
 }
 

@@ -49,6 +49,10 @@ struct Profile {
 [[nodiscard]] const Profile& streams_profile();
 [[nodiscard]] const Profile& stream_events_profile();
 
+// Of profile_lists.cpp.
+[[nodiscard]] Profile lists_profile();
+[[nodiscard]] Profile list_events_profile();
+
 [[nodiscard]] const std::vector<Profile>& all_profiles();
 [[nodiscard]] const Profile& profile_named(std::string_view name);
 
