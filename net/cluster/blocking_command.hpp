@@ -1,15 +1,14 @@
 // A blocking command in a group, its arguments read: what GroupWait has to know of it. A new one is
-// a class here and a row in blocking_command.cpp.
+// a class of its own and a row in read_blocking.cpp.
 #pragma once
 
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "net/cluster/group.hpp"
 #include "net/commands/command.hpp"
+#include "net/resp/resp_writer.hpp"
 #include "semel/types.hpp"
 
 namespace semel::net {
@@ -28,16 +27,22 @@ class BlockingCommand {
   BlockingCommand(const BlockingCommand&) = delete;
   BlockingCommand& operator=(const BlockingCommand&) = delete;
 
+  /// The database of its keys, before it waits.
+  virtual void set_db(std::uint8_t) noexcept {}
   /// When its wait is over, if it begins `now`; no_end: never.
   [[nodiscard]] virtual Timestamp deadline(Timestamp now) const noexcept = 0;
   [[nodiscard]] virtual ReplyMeaning meaning_of(std::string_view reply) const = 0;
-  /// Group::wait_for_change() of what it waits for.
-  [[nodiscard]] virtual bool wait_for_change(Group& group, Timestamp deadline, ClaimCallback done,
-                                             WaitTicket& ticket, ClaimOutcome& outcome) const = 0;
+  /// The reply of a wait that has ended without an answer. Empty: that of the log, or, of CLIENT
+  /// UNBLOCK, null.
+  [[nodiscard]] virtual std::string timeout_reply(Resp) const { return {}; }
+  struct Parking {
+    Timestamp deadline = no_end;
+    WaitTicket arrival = 0;  ///< the ticket of its first wait; 0: this is the first
+    ClaimCallback done{};    ///< only the error of the outcome counts
+  };
+  /// Group::wait_for_change() of what it waits for, or wait_for_object().
+  [[nodiscard]] virtual bool wait_for_change(Group& group, Parking parking, WaitTicket& ticket,
+                                             ClaimOutcome& outcome) const = 0;
 };
-
-/// Null: the command does not wait, or its words are wrong, as the log will answer.
-[[nodiscard]] std::unique_ptr<BlockingCommand> read_blocking(
-    const CommandRow& row, std::span<const std::string_view> words);
 
 }  // namespace semel::net

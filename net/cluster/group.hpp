@@ -16,6 +16,8 @@
 #include "net/session/claim_repeats.hpp"
 #include "net/session/group_level.hpp"
 #include "semel/claims.hpp"
+#include "semel/function.hpp"
+#include "semel/op.hpp"
 #include "semel/replication.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
@@ -108,6 +110,18 @@ class Group : public ClaimRepeats, public GroupLevel {
   [[nodiscard]] virtual bool wait_for_change(Bytes name, Bytes key, Timestamp deadline,
                                              ClaimCallback done, WaitTicket& ticket,
                                              ClaimOutcome& outcome) = 0;
+  /// The same of objects: when one of `keys` has elements of `kind`. `arrival`: the ticket of the
+  /// first wait of this command, whose place it keeps among those of this node; 0: this is the
+  /// first. Not ok: it does not wait, and `done` is not called.
+  struct ObjectWait {
+    std::span<const KeyRef> keys;
+    Kind kind = Kind::list;
+    Timestamp deadline = no_end;
+    WaitTicket arrival = 0;
+  };
+  [[nodiscard]] virtual ErrorCode wait_for_object(const ObjectWait& wait,
+                                                  Function<void(ErrorCode)> done,
+                                                  WaitTicket& ticket) = 0;
   virtual void stop_waiting(WaitTicket ticket) noexcept = 0;
 
   // --- for operators, at the leader; they block for a moment ------------------------------------

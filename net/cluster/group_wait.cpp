@@ -25,6 +25,7 @@ GroupWait::GroupWait(Start&& start)
       session_(start.request.session),
       slot_(start.slot),
       command_(std::move(start.command)),
+      use_(start.use),
       deadline_(command_->deadline(group_.now())) {}
 
 /// From any thread, also the one that applies entries: it does not block.
@@ -32,9 +33,9 @@ void GroupWait::ask() noexcept {
   try {
     GroupRequest request{.db = db_, .dialect = dialect_, .session = session_};
     request.requests.emplace_back(words_.begin(), words_.end());
-    group_.submit(
-        std::move(request), MemoryUse::grows,
-        [self = shared_from_this()](GroupReply reply) { self->answered(std::move(reply)); });
+    group_.submit(std::move(request), use_, [self = shared_from_this()](GroupReply reply) {
+      self->answered(std::move(reply));
+    });
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::memory_full);
   }
@@ -61,7 +62,10 @@ void GroupWait::answered(GroupReply reply) {
   }
   const bool may_wait = !is_last && group_.now() < deadline_;
   if (may_wait && meaning.is_pending) return park(std::move(reply.replies));
-  finish(std::move(reply.replies), std::move(meaning.undo));
+  std::string nothing;
+  if (meaning.is_pending)
+    nothing = command_->timeout_reply(dialect_ == 3 ? Resp::three : Resp::two);
+  finish(nothing.empty() ? std::move(reply.replies) : std::move(nothing), std::move(meaning.undo));
 }
 
 void GroupWait::finish(std::string reply, std::vector<std::string> undo) {
@@ -73,11 +77,14 @@ void GroupWait::finish(std::string reply, std::vector<std::string> undo) {
 /// `reply`: the client's, if the command cannot wait.
 void GroupWait::park(std::string reply) {
   WaitTicket ticket = 0;
+  BlockingCommand::Parking parking{.deadline = deadline_};
+  {
+    const base::MutexLock lock{mutex_};
+    parking.arrival = arrival_;
+  }
+  parking.done = [self = shared_from_this()](ClaimOutcome&& outcome) { self->woken(outcome); };
   ClaimOutcome at_once;
-  const bool is_parked = command_->wait_for_change(
-      group_, deadline_,
-      [self = shared_from_this()](ClaimOutcome&& outcome) { self->woken(outcome); }, ticket,
-      at_once);
+  const bool is_parked = command_->wait_for_change(group_, std::move(parking), ticket, at_once);
   if (!is_parked) {
     if (at_once.error == ErrorCode::ok) return ask();
     return handle_->reply(wait_, std::move(reply));
@@ -88,6 +95,7 @@ void GroupWait::park(std::string reply) {
     // A concurrent wake-up may have made it wait again: then abandon() does not find it in the
     // queue, and it ends when it is woken.
     ticket_ = ticket;
+    if (arrival_ == 0) arrival_ = ticket;
     is_over = is_abandoned_;
   }
   if (is_over) group_.stop_waiting(ticket);

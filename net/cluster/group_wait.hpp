@@ -31,6 +31,7 @@ class GroupWait : public std::enable_shared_from_this<GroupWait> {
     const GroupRequest& request;  ///< one blocking command
     std::uint16_t slot;
     std::unique_ptr<const BlockingCommand> command;  ///< the same
+    MemoryUse use = MemoryUse::grows;
   };
   static void begin(Start start);
   explicit GroupWait(Start&& start);
@@ -54,10 +55,12 @@ class GroupWait : public std::enable_shared_from_this<GroupWait> {
   const SessionId session_;
   const std::uint16_t slot_;
   const std::unique_ptr<const BlockingCommand> command_;
+  const MemoryUse use_;
   const Timestamp deadline_;  // of the group's time
   base::Mutex mutex_;
-  WaitTicket ticket_ SEMEL_GUARDED_BY(mutex_) = 0;  // in the wait queue; 0: none
-  bool is_last_ SEMEL_GUARDED_BY(mutex_) = false;   // the next answer goes to the client
+  WaitTicket ticket_ SEMEL_GUARDED_BY(mutex_) = 0;   // in the wait queue; 0: none
+  WaitTicket arrival_ SEMEL_GUARDED_BY(mutex_) = 0;  // of its first wait there
+  bool is_last_ SEMEL_GUARDED_BY(mutex_) = false;    // the next answer goes to the client
   bool is_abandoned_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 

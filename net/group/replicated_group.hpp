@@ -35,6 +35,12 @@ class ReplicatedGroup final : public Group {
                                      WaitTicket& ticket, ClaimOutcome& outcome) override {
     return replica_.wait_for_change(name, key, deadline, std::move(done), ticket, outcome);
   }
+  [[nodiscard]] ErrorCode wait_for_object(const ObjectWait& wait, Function<void(ErrorCode)> done,
+                                          WaitTicket& ticket) override {
+    return engine::wait_for_object(replica_.engine(),
+                                   {wait.keys, wait.kind, wait.deadline, wait.arrival},
+                                   std::move(done), ticket);
+  }
   void stop_waiting(WaitTicket ticket) noexcept override { replica_.stop_waiting(ticket); }
   [[nodiscard]] bool repeat_claim(const Claims& claims, const ClaimRequest& request,
                                   ClaimOutcome& outcome) override {

@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "net/cluster/group_wait.hpp"
 #include "net/cluster/key_slot.hpp"
+#include "net/cluster/read_blocking.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/resp/text.hpp"
@@ -239,13 +240,17 @@ GroupSession::Opening GroupSession::take_session(const PresentRequest& request, 
 bool GroupSession::submit_wait(const PresentRequest& request) {
   auto command = read_blocking(*request.row, request.words);
   if (command == nullptr) return false;
+  command->set_db(client_.db);
+  std::string nothing = command->timeout_reply(client_.dialect);
+  if (nothing.empty()) nothing = "$-1\r\n";
   address_round();
   GroupWait::begin({.group = *node_.services().group,
                     .handle = client_.handle,
-                    .wait = begin_blocking(client_, request.row, request.words),
+                    .wait = begin_blocking(client_, request.row, request.words, std::move(nothing)),
                     .request = round_.gathered,
                     .slot = first_slot(*request.row, request.words),
-                    .command = std::move(command)});
+                    .command = std::move(command),
+                    .use = request.row->has(fact_frees) ? MemoryUse::frees : MemoryUse::grows});
   round_.clear();
   return true;
 }

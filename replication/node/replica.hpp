@@ -13,6 +13,7 @@
 
 #include "engine/api/sessions.hpp"
 #include "engine/logged/group_time.hpp"
+#include "engine/replica/object_look.hpp"
 #include "replication/node/replica_options.hpp"
 #include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"
@@ -33,6 +34,7 @@ class Replica {
   Replica& operator=(const Replica&) = delete;
 
   /// To be read by any thread. Changes are refused but by the replicated log.
+  /// For the calls of engine/replica as well.
   [[nodiscard]] Engine& engine() noexcept;
   /// Listens, and takes part in the group. `runner`: of RequestCommand, or null; must outlive this.
   /// Once. Errors: bad_option, storage_in_use (the address), no_thread.

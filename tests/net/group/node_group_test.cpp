@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/net/claims/claims_fixture.hpp"
 #include "tests/replication/node/group.hpp"
@@ -125,6 +126,75 @@ TEST_CASE("embedded group: a string is read at another node as it was written", 
   Client reader{group.at(2).node()};
   CHECK(answer(writer, "SET k v") == "+OK");
   CHECK(answer(reader, "GET k") == "v");
+}
+
+TEST_CASE("embedded group: an element pushed at one node serves a client that waits at another",
+          "[net][group][lists][waits]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  Client pusher{group.at(1).node(), net::Resp::two};
+  Client first{group.at(2).node(), net::Resp::two};
+  Client second{group.at(2).node(), net::Resp::two};
+  // Each parks before the next comes: it has had the log's answer by the time of another one.
+  CHECK(first.say("BLPOP q r 0") == "(waits)");
+  CHECK(answer(pusher, "PING") == "+PONG");
+  CHECK(second.say("BLMOVE q done LEFT RIGHT 0") == "(waits)");
+  CHECK(answer(pusher, "RPUSH q one two three").find("3") != std::string::npos);
+  const auto told = [](Client& client) {
+    std::string reply = "(nothing)";
+    while (reply == "(nothing)" || reply == "(waits)") reply = client.hear_when_woken();
+    return reply;
+  };
+  const std::string one = told(first);
+  const std::string two = told(second);
+  INFO(one << " and " << two);
+  CHECK(one.find("q") != std::string::npos);
+  const bool in_order =
+      one.find("one") != std::string::npos && two.find("two") != std::string::npos;
+  const bool crossed = one.find("two") != std::string::npos && two.find("one") != std::string::npos;
+  CHECK((in_order || crossed));  // the log may have the two requests in either order
+  CHECK(answer(pusher, "LLEN q").find("1") != std::string::npos);
+  CHECK(answer(pusher, "LLEN done").find("1") != std::string::npos);
+}
+
+TEST_CASE("embedded group: many waits at all nodes get each element once",
+          "[net][group][lists][waits]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  std::vector<std::unique_ptr<Client>> waiting;
+  for (unsigned id = 1; id <= EmbeddedGroup::count; ++id) {
+    for (int i = 0; i < 20; ++i) {
+      waiting.push_back(std::make_unique<Client>(group.at(id).node(), net::Resp::two));
+      REQUIRE(waiting.back()->say("BRPOP q 0") == "(waits)");
+    }
+  }
+  Client pusher{group.at(2).node(), net::Resp::two};
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    static_cast<void>(answer(pusher, "LPUSH q e" + std::to_string(i)));
+  }
+  std::map<std::string, int> got;
+  for (const auto& client : waiting) {
+    std::string reply = "(waits)";
+    while (reply == "(nothing)" || reply == "(waits)") reply = client->hear_when_woken();
+    ++got[reply];
+  }
+  CHECK(got.size() == waiting.size());
+  CHECK(answer(pusher, "EXISTS q") == "0");
+}
+
+TEST_CASE("embedded group: a wait ends at its timeout, and what a client that left got comes back",
+          "[net][group][lists][waits]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  Client waits{group.at(3).node(), net::Resp::two};
+  CHECK(answer(waits, "BLPOP none 0.05") == "nil");
+  CHECK(answer(waits, "BLMOVE none other LEFT LEFT 0.05") == "nil");
+  CHECK(answer(waits, "BLPOP none x") == "-ERR timeout is not a float or out of range");
+  REQUIRE(waits.say("BLPOP q 0") == "(waits)");
+  Client pusher{group.at(1).node(), net::Resp::two};
+  static_cast<void>(answer(pusher, "RPUSH q one"));
+  waits.disconnect();  // it may have been answered, and has not read it
+  CHECK(Group::wait_for([&] { return answer(pusher, "LLEN q") == "1"; }));
 }
 
 }  // namespace semel::tests

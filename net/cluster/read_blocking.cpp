@@ -1,10 +1,11 @@
-#include "net/cluster/blocking_command.hpp"
+#include "net/cluster/read_blocking.hpp"
 
 #include <array>
 #include <cstddef>
 #include <optional>
 #include <utility>
 
+#include "net/cluster/awaited_object.hpp"
 #include "net/commands/claim_words.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/reply_reader.hpp"
@@ -53,9 +54,10 @@ class AwaitedClaim final : public BlockingCommand {
     if (outcome != "granted" || is_named_) return {.is_pending = outcome == "in_flight"};
     return {.undo = {"SEMEL.RELEASE", name_, key_, field_of(*reply, "epoch")}};
   }
-  [[nodiscard]] bool wait_for_change(Group& group, Timestamp deadline, ClaimCallback done,
-                                     WaitTicket& ticket, ClaimOutcome& outcome) const override {
-    return group.wait_for_change(name_, key_, deadline, std::move(done), ticket, outcome);
+  [[nodiscard]] bool wait_for_change(Group& group, Parking parking, WaitTicket& ticket,
+                                     ClaimOutcome& outcome) const override {
+    return group.wait_for_change(name_, key_, parking.deadline, std::move(parking.done), ticket,
+                                 outcome);
   }
 
  private:
@@ -69,7 +71,15 @@ struct Form {
   Handler handler;
   std::unique_ptr<BlockingCommand> (*read)(Words);
 };
-constexpr std::array forms{Form{&handlers::semel_wait, &AwaitedClaim::read}};
+constexpr std::array forms{Form{&handlers::semel_wait, &AwaitedClaim::read},
+                           Form{&handlers::blpop, &read_pop<AwaitedObject::Form::left>},
+                           Form{&handlers::brpop, &read_pop<AwaitedObject::Form::right>},
+                           Form{&handlers::bzpopmin, &read_pop<AwaitedObject::Form::sorted>},
+                           Form{&handlers::bzpopmax, &read_pop<AwaitedObject::Form::sorted>},
+                           Form{&handlers::blmpop, &read_list_pop},
+                           Form{&handlers::bzmpop, &read_sorted_pop},
+                           Form{&handlers::blmove, &read_move},
+                           Form{&handlers::brpoplpush, &read_move}};
 
 }  // namespace
 
