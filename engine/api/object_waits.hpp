@@ -6,32 +6,6 @@
 #include <span>
 
 #include "engine/waits/attempt.hpp"
-#include "semel/claims.hpp"
-#include "semel/engine.hpp"
-
-namespace semel::engine {
-
-/// Waits for a change of one of `keys` that answers `attempt`, until `deadline` on the engine's
-/// clock; no_end: for ever. The attempt is tried at once, behind those that wait already. Then, or
-/// later, `receiver` is called once, on the thread that ends the wait. `ticket` is written before.
-/// Errors: waiters_full, memory_full, closing: both are left where they are. std::bad_alloc.
-[[nodiscard]] ErrorCode begin_wait(Engine& engine, std::unique_ptr<Attempt>& attempt,
-                                   std::unique_ptr<Receiver>& receiver,
-                                   std::span<const KeyRef> keys, Timestamp deadline,
-                                   WaitTicket& ticket);
-/// True: it waited, and its receiver is not called. What it was given while it was being tried is
-/// given back. False: its receiver has been called; this waits for it if another thread is in it.
-bool cancel_wait(Engine& engine, WaitTicket ticket) noexcept;
-
-}  // namespace semel::engine
-// Calls that wait for an object: for an element of a list, of a sorted set, for an entry of a
-// stream. What such a call tries is an Attempt of its own (engine/waits/attempt.hpp).
-#pragma once
-
-#include <memory>
-#include <span>
-
-#include "engine/waits/attempt.hpp"
 #include "engine/waits/wait_queue.hpp"
 #include "semel/claims.hpp"
 #include "semel/engine.hpp"
