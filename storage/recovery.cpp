@@ -11,7 +11,7 @@ namespace semel::storage {
 
 Result<RecoveryReport> Recovery::run(Engine& engine,
                                      const std::function<void(const RecoveryProgress&)>& progress) {
-  SEMEL_CHECK(bind_cold(files_, context_.options.directory, engine.host().cold_store()));
+  SEMEL_CHECK(bind_cold(files_, context_, engine.host().cold_store()));
   base::MutexLock lock{files_.mutex};
   std::uint64_t total = files_.bytes();
   for (const OldSegment& segment : files_.old_segments()) total += segment.end - segment.begin;

@@ -17,12 +17,12 @@ Status check_cold(const StoredFiles& files, const std::string& directory, const 
 
 /// Each step is synced: see storage/cold/cold_bond.hpp. Never holds the mutex of the files while it
 /// calls the store: a backup holds the store still and then takes the mutex.
-Status bind_cold(StoredFiles& files, const std::string& directory, ColdStore* cold) {
+Status bind_cold(StoredFiles& files, const Context& context, ColdStore* cold) {
   std::uint64_t before = 0;
   std::uint64_t storage_id = 0;
   {
     const base::MutexLock lock{files.mutex};
-    SEMEL_CHECK(check_cold(files, directory, cold));
+    SEMEL_CHECK(check_cold(files, context.options.directory, cold));
     before = files.archive().description().cold_token;
     storage_id = files.archive().description().storage_id;
   }
@@ -30,7 +30,10 @@ Status bind_cold(StoredFiles& files, const std::string& directory, ColdStore* co
   // none fits that has a token.
   const std::uint64_t token = cold == nullptr ? 0 : random_id();
   if (cold == nullptr && before == 0) return Done{};
-  if (cold != nullptr) SEMEL_CHECK(cold->bind({storage_id, token, before, true}));
+  if (cold != nullptr) {
+    SEMEL_CHECK(cold->follow_clock({storage_id, context.durable_clock.offset_ms()}));
+    SEMEL_CHECK(cold->bind({storage_id, token, before, true}));
+  }
   {
     const base::MutexLock lock{files.mutex};
     SEMEL_CHECK(files.describe([&](Description& next) { next.cold_token = token; }));

@@ -11,8 +11,9 @@ namespace semel::storage {
 /// granted again. Errors: storage_damaged: `cold` (null: none) is not the one of these files.
 [[nodiscard]] Status check_cold(const StoredFiles& files, const std::string& directory,
                                 const ColdStore* cold) SEMEL_REQUIRES(files.mutex);
-/// From now on they belong to each other. Errors: storage_damaged, storage_failed.
-[[nodiscard]] Status bind_cold(StoredFiles& files, const std::string& directory, ColdStore* cold)
+/// From now on they belong to each other, and `cold` keeps the time of the storage. Errors:
+/// storage_damaged, storage_failed.
+[[nodiscard]] Status bind_cold(StoredFiles& files, const Context& context, ColdStore* cold)
     SEMEL_EXCLUDES(files.mutex);
 
 }  // namespace semel::storage

@@ -354,10 +354,14 @@ Result<SpillReport> Spiller::spill() {
   return done;
 }
 
+/// Before, a record that is put back later could be older than one that has left, and the store may
+/// not have the storage's clock yet (ColdStore::follow_clock).
+bool Spiller::is_recovered() const noexcept {
+  return core_.journal() == nullptr || core_.journal()->may_spill();
+}
+
 bool Spiller::is_due() noexcept {
-  if (core_.cold() == nullptr) return false;
-  // A record that is put back later could be older than one that has left.
-  if (core_.journal() != nullptr && !core_.journal()->may_spill()) return false;
+  if (core_.cold() == nullptr || !is_recovered()) return false;
   const std::size_t limit = core_.options().memory_bytes;
   // A generation costs every lookup a cache line, so it must be worth it: a spill lowers
   // nothing but the memory of records.
@@ -383,7 +387,7 @@ Status Spiller::drop_ended() {
 
 Millis Spiller::step(Millis every) {
   const Timestamp now = now_of(core_.clock());
-  if (now >= next_drop_) {
+  if (now >= next_drop_ && is_recovered()) {
     next_drop_ = now + idle;
     static_cast<void>(drop_ended());  // it has ended all the same, and is tried again
   }

@@ -94,6 +94,7 @@ class Spiller {
   }
 
  private:
+  [[nodiscard]] bool is_recovered() const noexcept;
   /// The thread: until stop().
   void run(Millis every);
   /// What it does each time; returns how long it may rest.

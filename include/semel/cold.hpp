@@ -49,6 +49,12 @@ struct ColdBond {
   bool is_changing = false;   ///< the storage may have the token before
 };
 
+/// The durable clock of that storage.
+struct StorageClock {
+  std::uint64_t storage = 0;   ///< its id
+  std::int64_t offset_ms = 0;  ///< what it adds to the engine's milliseconds
+};
+
 struct ColdStats {
   std::uint64_t records = 0;      ///< live or not, superseded or not, on disk
   std::uint64_t generations = 0;  ///< that any record is in
@@ -86,6 +92,13 @@ class ColdStore {
   /// Synced. Errors: storage_failed.
   [[nodiscard]] virtual Status bind(const ColdBond& bond) {
     static_cast<void>(bond);
+    return Done{};
+  }
+  /// Before records are recovered: ends in the store are times of this clock from now on, so a
+  /// record and the erase that keeps it away end together, whatever the wall clock did. Synced.
+  /// Errors: storage_failed, storage_damaged.
+  [[nodiscard]] virtual Status follow_clock(const StorageClock& clock) {
+    static_cast<void>(clock);
     return Done{};
   }
   /// Calls `first`, and copies the store to `directory`, which must not be there. In between

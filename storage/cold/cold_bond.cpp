@@ -1,6 +1,7 @@
 #include "storage/cold/cold_bond.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "storage/archive/rocks_status.hpp"
@@ -9,6 +10,14 @@ namespace semel::storage {
 namespace {
 
 constexpr const char* bond_key = "storage";
+constexpr const char* clock_key = "clock";
+/// Of a storage and a store whose wall clocks were 30,000 years apart.
+constexpr std::int64_t ahead_ms_max = std::int64_t{1} << 50;
+
+struct ClockBond {
+  std::uint64_t storage = 0;
+  std::int64_t ahead_ms = 0;  // of the store's durable clock to the storage's
+};
 
 std::string misfit_of_mark(const ColdMark& needed, const ColdMark& has) {
   if (needed.id == 0 || (has.id == needed.id && has.generation >= needed.generation)) return {};
@@ -49,6 +58,29 @@ Result<ColdBond> read_bond(rocksdb::DB& database) {
   }
   std::memcpy(words.data(), bytes.data(), sizeof words);
   return ColdBond{words[0], words[1], words[2], words[3] != 0};
+}
+
+Result<DurableClock> follow_clock(rocksdb::DB& database, const StorageClock& clock,
+                                  const DurableClock& own) {
+  std::string bytes;
+  rocksdb::Status status = database.Get({}, database.DefaultColumnFamily(), clock_key, &bytes);
+  if (!status.ok() && !status.IsNotFound()) return error_of(status, clock_key);
+  ClockBond bond;
+  if (status.ok()) {
+    if (bytes.size() == sizeof bond) std::memcpy(&bond, bytes.data(), sizeof bond);
+    if (bytes.size() != sizeof bond || std::abs(bond.ahead_ms) > ahead_ms_max) {
+      return Error{ErrorCode::storage_damaged,
+                   "the cold store's '" + std::string{clock_key} + "' is invalid"};
+    }
+    if (bond.storage == clock.storage) return DurableClock{clock.offset_ms + bond.ahead_ms};
+  }
+  bond = {clock.storage, own.offset_ms() - clock.offset_ms};
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  status = database.Put(options, database.DefaultColumnFamily(), clock_key,
+                        rocksdb::Slice{reinterpret_cast<const char*>(&bond), sizeof bond});
+  if (!status.ok()) return error_of(status, "cold store");
+  return own;
 }
 
 Status write_bond(rocksdb::DB& database, const ColdBond& bond) {

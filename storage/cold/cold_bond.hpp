@@ -20,6 +20,7 @@
 #include "semel/cold.hpp"
 #include "semel/journal.hpp"
 #include "semel/result.hpp"
+#include "storage/log/durable_clock.hpp"
 
 namespace semel::storage {
 
@@ -32,6 +33,14 @@ struct ColdNeeds {
 
 /// Why a store, by its mark and bond, does not fit. Empty: it does. `has` with id 0: there is none.
 [[nodiscard]] std::string misfit(const ColdNeeds& needs, const ColdMark& has, const ColdBond& bond);
+
+/// The clock by which a store goes on beside a storage. Each resumes its durable clock from its own
+/// last time, and what happened to the wall clock since then differs. Beside a storage that of the
+/// storage counts: the store keeps how far its own was ahead when they first met, in family
+/// "default", key "clock": u64 storage id, i64 milliseconds. `own` is how it has resumed. Synced.
+/// Errors: storage_damaged, storage_failed.
+[[nodiscard]] Result<DurableClock> follow_clock(rocksdb::DB& database, const StorageClock& clock,
+                                                const DurableClock& own);
 
 /// In family "default" of a cold store's database, key "storage": u64 each, little-endian, storage
 /// id, token, the token before, and 1 if the storage may have that. All zero: it has none.

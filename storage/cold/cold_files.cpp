@@ -12,6 +12,7 @@
 
 #include "base/assert.hpp"
 #include "storage/archive/rocks_status.hpp"
+#include "storage/cold/cold_bond.hpp"
 #include "storage/cold/cold_database.hpp"
 #include "storage/cold/cold_format.hpp"
 
@@ -186,6 +187,17 @@ Status ColdFiles::delete_part(std::uint64_t number) {
     const rocksdb::Status status = delete_file_of(number);
     return status.ok() ? Status{Done{}} : error_of(status, "cold parts");
   });
+}
+
+Result<DurableClock> ColdFiles::follow_clock(const StorageClock& clock, const DurableClock& own) {
+  SEMEL_CHECK(be_writable(0));
+  DurableClock next = own;
+  SEMEL_CHECK(change([&](rocksdb::DB& database) -> Status {
+    SEMEL_TRY(followed, storage::follow_clock(database, clock, own));
+    next = followed;
+    return Done{};
+  }));
+  return next;
 }
 
 Status ColdFiles::copy_to(const std::string& directory) {

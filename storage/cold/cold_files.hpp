@@ -60,6 +60,9 @@ class ColdFiles {
       SEMEL_REQUIRES(writes);
   /// Errors: storage_failed.
   [[nodiscard]] Status delete_part(std::uint64_t number) SEMEL_REQUIRES(writes);
+  /// As in cold_bond.hpp. Errors: storage_damaged, storage_failed.
+  [[nodiscard]] Result<DurableClock> follow_clock(const StorageClock& clock,
+                                                  const DurableClock& own) SEMEL_REQUIRES(writes);
   /// A copy of the database as of now. Errors: storage_failed.
   [[nodiscard]] Status copy_to(const std::string& directory) SEMEL_REQUIRES(writes);
 

@@ -1,5 +1,5 @@
 // A Bloom filter over ranks: one cache line for each key, one bit in each of its eight words. The
-// spiller fills it before it is published; it is read-only from then on.
+// spiller fills it before it is published; it is read-only from then on. Copies share its memory.
 //
 // The line is chosen by a hash, not by the rank: a spill concurrent with writers finds some ranges
 // of ranks dense and others nearly empty, and lines for dense ranges would have too many false
@@ -55,7 +55,7 @@ class ColdFilter {
   }
   /// Empty.
   explicit ColdFilter(std::uint64_t lines) : lines_(lines) {
-    words_.reset(static_cast<std::uint64_t*>(std::aligned_alloc(line_bytes, bytes())));
+    words_.reset(static_cast<std::uint64_t*>(std::aligned_alloc(line_bytes, bytes())), Free{});
     if (words_ != nullptr) std::memset(words_.get(), 0, bytes());
   }
 
@@ -108,7 +108,7 @@ class ColdFilter {
   }
 
   std::uint64_t lines_;
-  std::unique_ptr<std::uint64_t[], Free> words_;
+  std::shared_ptr<std::uint64_t[]> words_;
 };
 
 }  // namespace semel::storage

@@ -76,6 +76,16 @@ Status RocksColdStore::bind(const ColdBond& bond) {
   return Done{};
 }
 
+Status RocksColdStore::follow_clock(const StorageClock& clock) {
+  const base::MutexLock lock{files_.writes};
+  SEMEL_TRY(next, files_.follow_clock(clock, clock_.current()));
+  const Millis by{next.offset_ms() - clock_.current().offset_ms()};
+  if (by == Millis{0}) return Done{};
+  clock_.move(next);
+  catalogs_.publish(moved_by(*catalogs_.now(), by));
+  return Done{};
+}
+
 Status RocksColdStore::backup(const std::string& directory, const std::function<Status()>& first) {
   const base::MutexLock lock{files_.writes};
   SEMEL_CHECK(first());
@@ -123,7 +133,7 @@ Result<std::shared_ptr<ColdPart>> RocksColdStore::read_part(rocksdb::Iterator& a
   Bytes counts;
   const std::string known = at.value().ToString();
   if (at.key() != cold_key(number, ColdKey::facts, 0) ||
-      !decode_facts(known, settings_.durable_clock, facts, counts) || facts.number != number) {
+      !decode_facts(known, clock_.current(), facts, counts) || facts.number != number) {
     return damaged();
   }
   auto part = std::make_shared<ColdPart>(facts);

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "semel/cold.hpp"
 #include "semel/limits.hpp"
 #include "storage/cold/cold_filter.hpp"
@@ -51,6 +53,13 @@ class DueCounts {
     }
     return total;
   }
+  void copy(const DueCounts& other) {
+    for (std::size_t db = 0; db < counts_.size(); ++db) {
+      for (unsigned step = 0; other.counts_[db] && step < steps; ++step) {
+        set(static_cast<std::uint8_t>(db), step, other.at(static_cast<std::uint8_t>(db), step));
+      }
+    }
+  }
   /// For the disk: the count of one database and step.
   [[nodiscard]] std::uint32_t at(std::uint8_t db, unsigned step) const noexcept {
     // mo: relaxed: a count.
@@ -89,6 +98,14 @@ struct PartFacts {
   Timestamp latest_finite_end{};
 };
 
+/// Their ends on a clock of the engine that is `by` behind.
+[[nodiscard]] inline PartFacts moved_by(PartFacts facts, Millis by) noexcept {
+  for (Timestamp* const end : {&facts.earliest_end, &facts.latest_end, &facts.latest_finite_end}) {
+    if (*end != no_end) *end -= by;
+  }
+  return facts;
+}
+
 struct ColdPart {
   explicit ColdPart(const PartFacts& known)
       : facts(known),
@@ -96,6 +113,19 @@ struct ColdPart {
         filter(known.filter_lines),
         living(known.earliest_end == no_end ? Timestamp{} : known.earliest_end,
                known.latest_finite_end) {}
+
+  /// `other` with other ends. The filter is shared.
+  ColdPart(const ColdPart& other, const PartFacts& known)
+      : facts(known),
+        buckets(other.buckets),
+        filter(other.filter),
+        living(known.earliest_end == no_end ? Timestamp{} : known.earliest_end,
+               known.latest_finite_end),
+        disk_bytes(other.disk_bytes),
+        // mo: relaxed: not shared yet
+        revealed(other.revealed.load(std::memory_order_relaxed)) {
+    living.copy(other.living);
+  }
 
   PartFacts facts;
   Stretch buckets;
@@ -141,6 +171,29 @@ class Generation {
 class Catalog final : public ColdStore::View {
  public:
   std::vector<Generation> generations;
+
+  /// To its generation, which is there.
+  void add(std::shared_ptr<ColdPart> part) {
+    for (Generation& generation : generations) {
+      if (generation.number() != part->facts.generation) continue;
+      SEMEL_ASSERT(generation.parts().empty() ||
+                   generation.parts().back()->facts.last < part->facts.first);
+      return generation.add(std::move(part));
+    }
+    SEMEL_ASSERT(false);  // begin_generation() has added it
+  }
 };
+
+/// Parts know their ends on the engine's clock, so each is made anew, with the same filter.
+[[nodiscard]] inline std::shared_ptr<const Catalog> moved_by(const Catalog& catalog, Millis by) {
+  auto moved = std::make_shared<Catalog>();
+  for (const Generation& generation : catalog.generations) {
+    Generation& same = moved->generations.emplace_back(generation.number());
+    for (const auto& part : generation.parts()) {
+      same.add(std::make_shared<ColdPart>(*part, moved_by(part->facts, by)));
+    }
+  }
+  return moved;
+}
 
 }  // namespace semel::storage

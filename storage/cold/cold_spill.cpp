@@ -51,7 +51,7 @@ Status RocksColdStore::write_file(ColdPart& part, const std::string& path) {
   SEMEL_TRY(bytes, files_.write_part(path, [&](rocksdb::SstFileWriter& file) {
     const std::uint64_t number = part.facts.number;
     rocksdb::Status status =
-        file.Put(cold_key(number, ColdKey::facts, 0), encode_facts(part, settings_.durable_clock));
+        file.Put(cold_key(number, ColdKey::facts, 0), encode_facts(part, clock_.current()));
     const Bytes filter = part.filter.view();
     for (std::size_t at = 0; status.ok() && at < filter.size(); at += filter_piece_bytes) {
       const Bytes piece = filter.substr(at, filter_piece_bytes);
@@ -64,16 +64,6 @@ Status RocksColdStore::write_file(ColdPart& part, const std::string& path) {
   return Done{};
 }
 
-void RocksColdStore::add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) const {
-  for (Generation& generation : catalog.generations) {
-    if (generation.number() != part->facts.generation) continue;
-    SEMEL_ASSERT(generation.parts().empty() ||
-                 generation.parts().back()->facts.last < part->facts.first);
-    return generation.add(std::move(part));
-  }
-  SEMEL_ASSERT(false);  // begin_generation() has added it
-}
-
 Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
   PartFacts facts = collected_.facts_of(first, last, settings_.filter_bits);
   facts.number = next_part_;
@@ -84,7 +74,7 @@ Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
   // All that is needed once it is on disk: abandon() must find a catalog without it.
   std::shared_ptr<const Catalog> before = catalogs_.now();
   auto fresh = std::make_shared<Catalog>(*before);
-  add_part(*fresh, part);
+  fresh->add(part);
   collected_.fill(*part);
   {
     const base::MutexLock lock{files_.writes};

@@ -49,7 +49,7 @@ Result<bool> RocksColdStore::find_in(const ColdPart& part, std::uint64_t rank, s
   BucketRecord record;
   while (reader.next(record)) {
     if (record.head >> 4 != db || record.key != key) continue;
-    if (!decode_record(record, settings_.durable_clock, found.record)) break;
+    if (!decode_record(record, clock_.current(), found.record)) break;
     found.part = part.facts.number;
     return true;
   }
@@ -164,7 +164,7 @@ Result<std::uint64_t> RocksColdStore::scan(
           if (at < rank || at > last) continue;
           name.assign(1, static_cast<char>(record.head >> 4)).append(record.key);
           if (!seen.insert(name).second) continue;
-          if (!decode_record(record, settings_.durable_clock, found.record)) {
+          if (!decode_record(record, clock_.current(), found.record)) {
             return Error{ErrorCode::storage_damaged, what};
           }
           found.part = part->facts.number;

@@ -19,6 +19,7 @@
 #include "base/mutex.hpp"
 #include "semel/cold.hpp"
 #include "storage/cold/catalogs.hpp"
+#include "storage/cold/cold_clock.hpp"
 #include "storage/cold/cold_files.hpp"
 #include "storage/cold/cold_format.hpp"
 #include "storage/cold/cold_parts.hpp"
@@ -39,6 +40,7 @@ class RocksColdStore final : public ColdStore {
   [[nodiscard]] Version first_version() const noexcept override { return first_version_; }
   [[nodiscard]] ColdBond bond() const override;
   [[nodiscard]] Status bind(const ColdBond& bond) override;
+  [[nodiscard]] Status follow_clock(const StorageClock& clock) override;
   [[nodiscard]] Status backup(const std::string& directory,
                               const std::function<Status()>& first) override;
 
@@ -90,13 +92,15 @@ class RocksColdStore final : public ColdStore {
   };
 
   explicit RocksColdStore(const ColdSettings& settings)
-      : settings_(settings), files_(settings_, catalogs_), collected_(settings_.durable_clock) {}
+      : settings_(settings),
+        clock_(settings.durable_clock),
+        files_(settings_, catalogs_),
+        collected_(clock_) {}
 
   [[nodiscard]] Status load_parts();
   [[nodiscard]] Status read_store_facts();
   [[nodiscard]] Result<std::shared_ptr<ColdPart>> read_part(rocksdb::Iterator& at,
                                                             std::uint64_t number);
-  void add_part(Catalog& catalog, std::shared_ptr<ColdPart> part) const;
   [[nodiscard]] Status write_file(ColdPart& part, const std::string& path)
       SEMEL_REQUIRES(files_.writes);
   [[nodiscard]] Status delete_part(std::uint64_t number) SEMEL_EXCLUDES(files_.writes);
@@ -108,6 +112,7 @@ class RocksColdStore final : public ColdStore {
                                      Bytes key, ColdRecord& found);
 
   const ColdSettings settings_;
+  ColdClock clock_;
   Catalogs catalogs_;
   ColdFiles files_;
   FlushMarks flushes_;

@@ -28,9 +28,9 @@ void CollectedRecords::check_invariants() const noexcept {
 void CollectedRecords::add(std::uint64_t rank, const Mutation& record) {
   const std::size_t at = bytes_.size();
   bytes_.append(record.key);
-  const std::uint8_t head = encode_value(record, durable_clock_, bytes_);
+  const std::uint8_t head = encode_value(record, clock_.current(), bytes_);
   places_.push_back({rank, record.version});
-  collected_.push_back({at, durable_clock_.to_durable_ms(record.due),
+  collected_.push_back({at, clock_.current().to_durable_ms(record.due),
                         static_cast<std::uint32_t>(record.key.size()),
                         static_cast<std::uint32_t>(bytes_.size() - at - record.key.size()), head});
   check_invariants();
@@ -59,7 +59,7 @@ BucketRecord CollectedRecords::record_at(std::size_t index) const noexcept {
 
 Mutation CollectedRecords::record(std::size_t index) const {
   Mutation record;
-  const bool is_read = decode_record(record_at(index), durable_clock_, record);
+  const bool is_read = decode_record(record_at(index), clock_.current(), record);
   SEMEL_ASSERT(is_read);  // add() wrote it
   static_cast<void>(is_read);
   return record;
@@ -80,7 +80,7 @@ PartFacts CollectedRecords::facts_of(std::uint64_t first, std::uint64_t last,
   facts.buckets = (facts.records + in_bucket - 1) / in_bucket;
   SEMEL_ASSERT(facts.buckets != 0 && facts.filter_lines != 0);
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    const Timestamp due = durable_clock_.from_durable_ms(collected_[i].due);
+    const Timestamp due = clock_.current().from_durable_ms(collected_[i].due);
     facts.databases |= std::uint64_t{1} << (collected_[i].head >> 4);
     facts.largest_version = std::max(facts.largest_version, places_[i].version);
     facts.latest_end = std::max(facts.latest_end, due);
@@ -94,7 +94,7 @@ PartFacts CollectedRecords::facts_of(std::uint64_t first, std::uint64_t last,
 void CollectedRecords::fill(ColdPart& part) const {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     part.filter.add(places_[i].rank);
-    part.living.add(collected_[i].head >> 4, durable_clock_.from_durable_ms(collected_[i].due));
+    part.living.add(collected_[i].head >> 4, clock_.current().from_durable_ms(collected_[i].due));
   }
 }
 

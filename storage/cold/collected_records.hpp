@@ -14,16 +14,15 @@
 #include "semel/cold.hpp"
 #include "semel/journal.hpp"
 #include "storage/cold/cold_bucket.hpp"
+#include "storage/cold/cold_clock.hpp"
 #include "storage/cold/cold_parts.hpp"
-#include "storage/log/durable_clock.hpp"
 
 namespace semel::storage {
 
 /// Of the spiller.
 class CollectedRecords {
  public:
-  explicit CollectedRecords(const DurableClock& durable_clock) noexcept
-      : durable_clock_(durable_clock) {}
+  explicit CollectedRecords(const ColdClock& clock) noexcept : clock_(clock) {}
 
   void add(std::uint64_t rank, const Mutation& record);
   void clear() noexcept;
@@ -56,7 +55,7 @@ class CollectedRecords {
   [[nodiscard]] std::vector<std::uint32_t> order_of(const ColdPart& part) const;
   void check_invariants() const noexcept;
 
-  const DurableClock& durable_clock_;
+  const ColdClock& clock_;
   std::vector<ColdPlace> places_;
   std::vector<Collected> collected_;
   std::string bytes_;

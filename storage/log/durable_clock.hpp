@@ -6,6 +6,8 @@
 // process runs it follows the engine's clock alone. So of all steps of the wall clock only one
 // forward while the machine was off ends records early; a step back keeps them longer.
 //
+// A cold store has one of its own, which follows that of its storage (storage/cold/cold_bond.hpp).
+//
 // It began with the wall clock, so it is roughly the milliseconds since 1970. docs/disk-format.md
 // calls it the durable clock as well; names on disk and in tools have `line` for it.
 #pragma once
@@ -65,6 +67,8 @@ class DurableClock {
 
   explicit DurableClock(std::int64_t offset_ms) noexcept : offset_ms_(offset_ms) {}
 
+  /// What it adds to the engine's milliseconds.
+  [[nodiscard]] std::int64_t offset_ms() const noexcept { return offset_ms_; }
   /// 0 stands for no time, as Timestamp{} does.
   [[nodiscard]] std::uint64_t to_durable_ms(Timestamp when) const noexcept {
     if (when == no_end) return no_end_ms;
