@@ -90,6 +90,8 @@ Status StoredFiles::make_void(LogOffset floor, const ColdMark& cold) {
   SEMEL_CHECK(describe([&](Description& next) {
     next.floor = floor;
     next.cold = cold;
+    // What a spill has left out as ended may be an erase, and what that keeps away is in the store.
+    if (is_recovered()) next.anchor = context_.anchor_now();
   }));
   SEMEL_CHECK(archive_->forget_before(floor));
   SEMEL_CHECK(archive_->guarded([&] { return joined().forget_before(floor); }));

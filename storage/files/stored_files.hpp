@@ -96,8 +96,8 @@ class StoredFiles {
   void end_batch(LogOffset end) SEMEL_REQUIRES(mutex);
   /// Where the last batch ends that ended by `cut`; 0: it is not known any more.
   [[nodiscard]] LogOffset last_batch_end(LogOffset cut = ~LogOffset{0}) const SEMEL_REQUIRES(mutex);
-  /// Makes everything before `floor` void, where a batch ends. `cold` must have been there when
-  /// records are recovered: it may have the only copy. Errors: storage_failed.
+  /// Makes everything before `floor` void, where a batch ends, and records the time. `cold` must
+  /// have been there when records are recovered: it may have the only copy. Errors: storage_failed.
   [[nodiscard]] Status make_void(LogOffset floor, const ColdMark& cold) SEMEL_REQUIRES(mutex);
   /// Call before ended records are dropped: the next process must know until when this one lived. A
   /// hold of a remote owner that had not ended by the last time on disk gets its lease again,

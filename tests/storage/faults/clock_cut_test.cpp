@@ -184,6 +184,39 @@ TEST_CASE("clock cut: a cold record that was erased stays so when the erase has 
   CHECK_FALSE(process.has("erased"));
 }
 
+TEST_CASE("clock cut: an erase that a spill left out stays in force if that time is lost",
+          "[storage][cold][boot][clock]") {
+  const Directory directory;
+  Boot one{"one", unix_zero};
+  Boot two{"two", unix_zero - 48 * 3'600'000};
+  std::string image;
+  {
+    Process process{directory.of("live"), one, true};
+    const std::string mark = keep_mark(directory);
+    process.set("stays", 0ms);
+    process.spill();  // a generation that keeps the next one
+    process.set("erased", 2h);
+    process.spill();
+    one.clock.advance(1h);
+    REQUIRE(*process.engine->store().del("erased"));
+    process.set("later", 0ms);
+    REQUIRE(process.storage->drain());
+    one.clock.advance(90min);
+    process.engine->advance();
+    REQUIRE(process.engine->stats().records == 1);  // the delete marker is gone
+    process.set("last", 0ms);  // after the end of the batch, so that the spill makes that void
+    const auto done = process.engine->host().spill();
+    REQUIRE(done);
+    REQUIRE(process.storage->stats().mutations_ended == 0);
+    REQUIRE(process.cold->stats().generations == 3);
+    image = cut(directory, mark);
+  }
+  const Process process{image, two, true};
+  CHECK(process.has("stays"));
+  CHECK(process.has("later"));
+  CHECK_FALSE(process.has("erased"));
+}
+
 TEST_CASE("clock cut: a step forward of a running process' wall clock ends no cold record early",
           "[storage][cold][boot][clock]") {
   const Directory directory;
