@@ -1,6 +1,7 @@
-// Reads and changes of objects of many elements: lists, sets, sorted sets, streams. What a call
-// does to the elements is a function of its own (the kinds are in engine/types); these take it to
-// the record, as one atomic step, or as a part of the section that the calling thread is in.
+// Reads and changes of objects of many elements: lists, sets, sorted sets, streams; and of strings.
+// What a call does to the elements is a function of its own (the kinds are in engine/types); these
+// take it to the record, as one atomic step, or as a part of the section that the calling thread is
+// in.
 //
 //   change_object(engine, {db, key}, Kind::set, [&](ObjectEdit& object) {
 //     added = object.put(member_key("a"));
@@ -13,7 +14,9 @@
 // function returned. On an error but the last nothing was changed. Thread-safe. std::bad_alloc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "engine/objects/object_edit.hpp"
@@ -71,5 +74,65 @@ template <class Fill>
 /// The wall clock's time of this thread's call, in ms since 1970: of an entry that a group has
 /// decided, the time of the entry, which is the same at every node; else the engine's clock.
 [[nodiscard]] std::int64_t unix_ms_of_call(Engine& engine) noexcept;
+
+// --- strings -------------------------------------------------------------------------------------
+
+/// A string that a command changes in place: its bits, or a HyperLogLog in it.
+class StringEdit {
+ public:
+  /// `before` and `scratch` must live as long as this.
+  StringEdit(bool was_there, Bytes before, std::string& scratch) noexcept
+      : before_(before), after_(scratch), was_there_(was_there) {}
+
+  [[nodiscard]] bool was_there() const noexcept { return was_there_; }
+  [[nodiscard]] Bytes before() const noexcept { return before_; }
+  /// The value that the string gets; at the first call a copy of before(). Stored even if it stays
+  /// the same, unless keep() is called.
+  [[nodiscard]] std::string& value() {
+    if (!is_open_) after_.assign(before_);
+    is_changed_ = is_open_ = true;
+    return after_;
+  }
+  /// Nothing is stored after all.
+  void keep() noexcept { is_changed_ = false; }
+  /// The length that the value would have: the change, which returns value_too_long, did not make
+  /// it.
+  void would_be(std::size_t bytes) noexcept { bytes_ = bytes; }
+
+  [[nodiscard]] bool is_changed() const noexcept { return is_changed_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return is_open_ ? after_.size() : bytes_; }
+
+ private:
+  Bytes before_;
+  std::string& after_;
+  std::size_t bytes_ = 0;
+  bool was_there_;
+  bool is_open_ = false;
+  bool is_changed_ = false;
+};
+
+/// `read` is called once, or, if the call ends with an error, perhaps not at all; with null if
+/// there is no string. The bytes are valid during the call of `read` only.
+[[nodiscard]] Status read_string_by(Engine& engine, KeyRef key,
+                                    const Function<void(const Bytes*)>& read);
+/// As change_object_by. The string keeps its ttl, and is raw from then on (OBJECT ENCODING); the
+/// detail of value_too_long names both lengths. An empty string is one.
+[[nodiscard]] Result<ObjectChange> change_string_by(Engine& engine, KeyRef key,
+                                                    const Function<ErrorCode(StringEdit&)>& change);
+
+template <class Read>
+[[nodiscard]] Status read_string(Engine& engine, KeyRef key, Read&& read) {
+  return read_string_by(engine, key, [&read](const Bytes* value) { read(value); });
+}
+template <class Change>
+[[nodiscard]] Result<ObjectChange> change_string(Engine& engine, KeyRef key, Change&& change) {
+  return change_string_by(engine, key, [&change](StringEdit& value) { return change(value); });
+}
+
+/// Puts `value`, without ttl, in place of what the key holds. A claim is not replaced: wrong_type.
+[[nodiscard]] Result<ObjectChange> replace_string(Engine& engine, KeyRef key, Bytes value);
+
+/// Of the engine's options.
+[[nodiscard]] std::size_t value_bytes_max(Engine& engine) noexcept;
 
 }  // namespace semel::engine
