@@ -89,7 +89,9 @@ enum CommandFact : std::uint32_t {
   fact_forgets = 1U << 20U,  ///< "forgets": removes claims, and nothing else
   fact_objects = 1U << 21U,  ///< "objects": needs the feature level of objects, as all commands
                              ///< of lists, sets, sorted sets and streams do
-  fact_of_log = 1U << 22U    ///< "of-log": only an entry of a group's log runs it
+  fact_of_log = 1U << 22U,   ///< "of-log": only an entry of a group's log runs it
+  fact_caches = 1U << 23U    ///< "caches": reads, and may store what it has computed; not from
+                             ///< read-only scripts, nor while writes are paused
 };
 
 /// Which arguments of a request are secret.

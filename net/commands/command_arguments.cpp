@@ -13,7 +13,8 @@ using Arguments = std::vector<CommandArgument>;
 using Words = std::span<const std::string_view>;
 
 constexpr auto key_names =
-    std::to_array<std::string_view>({"key", "newkey", "source", "destination", "dst", "src"});
+    std::to_array<std::string_view>({"key", "key1", "key2", "newkey", "source", "sourcekey",
+                                     "destination", "destkey", "dst", "src"});
 constexpr auto double_names = std::to_array<std::string_view>(
     {"score", "longitude", "latitude", "radius", "width", "height"});
 constexpr auto integer_names = std::to_array<std::string_view>(
@@ -21,7 +22,8 @@ constexpr auto integer_names = std::to_array<std::string_view>(
      "offset",    "start",        "end",    "db",      "index",        "one",
      "other",     "replicas",     "local",  "slot",    "port",         "bits",
      "epoch",     "ms",           "n",      "cursor",  "version",      "timeout-ms",
-     "client-id", "stop",         "weight", "limit",   "entries-read", "entries-added"});
+     "client-id", "stop",         "weight", "limit",   "entries-read", "entries-added",
+     "bit",       "len"});
 
 bool has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -32,6 +34,8 @@ std::string_view type_of(std::string_view command, std::string_view name) {
   if (name == "pattern") return "pattern";
   const bool has_numbers = command.starts_with("client|") || command.starts_with("semel.group|");
   if (name == "id" && has_numbers) return "integer";
+  const bool is_of_bits = command == "setbit" || command.starts_with("bitfield");
+  if (name == "value" && is_of_bits) return "integer";
   if (name.starts_with("unix-")) return "unix-time";
   if (command == "zrange" && (name == "start" || name == "stop")) return "string";
   const bool are_scores = command == "zcount" || command.ends_with("byscore");

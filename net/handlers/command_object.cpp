@@ -7,6 +7,8 @@
 #include "engine/api/object_calls.hpp"
 #include "engine/types/sorted_set.hpp"
 #include "net/commands/handlers.hpp"
+#include "net/handlers/command_object.hpp"
+#include "net/resp/reply_reader.hpp"
 #include "net/resp/text.hpp"
 #include "net/session/clients.hpp"
 #include "net/settings/settings.hpp"
@@ -244,7 +246,52 @@ const ObjectFacts& facts_of(Kind kind) noexcept {
   return found == std::end(objects) ? objects[0] : *found;
 }
 
+/// Of a string in a dump that is not compressed.
+std::int64_t dumped_bytes(std::string_view value) {
+  constexpr std::size_t number_bytes_max = 11;  // longer ones are kept as text
+  const auto number = value.size() <= number_bytes_max ? integer_of(value) : std::nullopt;
+  const auto is_of = [&](int bits) {
+    const std::int64_t high = (std::int64_t{1} << (bits - 1)) - 1;
+    return number && *number <= high && *number >= -high - 1;
+  };
+  if (is_of(8)) return 2;
+  if (is_of(16)) return 3;
+  if (is_of(32)) return 5;
+  constexpr std::size_t one_byte_max = 63;
+  constexpr std::size_t two_bytes_max = 16'383;
+  const std::size_t head = value.size() <= one_byte_max ? 1 : value.size() <= two_bytes_max ? 2 : 5;
+  return static_cast<std::int64_t>(head + value.size());
+}
+
+/// What `write` replies to the same call.
+Reply reply_of(const Call& call, void (*write)(Call&)) {
+  std::string bytes;
+  RespWriter writer{bytes, Resp::two};
+  Call inner{call.services, call.engine, call.client, call.args, writer, call.row};
+  write(inner);
+  std::string_view rest = bytes;
+  return take_reply(rest).value_or(Reply{});
+}
+
 }  // namespace
+
+void debug_object(Call& call) {
+  const Bytes key = call.args[2];
+  const auto kind = call.store().type(key);
+  if (!kind.ok()) return call.fail(kind.error());
+  if (!*kind) return call.fail("ERR no such key");
+  const ObjectFacts& facts = facts_of(**kind);
+  std::int64_t bytes = reply_of(call, facts.memory).integer;
+  if (**kind == Kind::string) {
+    const auto value = call.store().get(key);
+    if (value.ok() && *value) bytes = dumped_bytes(**value);
+  }
+  constexpr std::int64_t lru_clocks = 1 << 24;
+  const std::int64_t lru = call.engine.clock().unix_ms() / 1'000 % lru_clocks;
+  call.reply.simple("Value at:0x0 refcount:1 encoding:" + reply_of(call, facts.encoding).text +
+                    " serializedlength:" + std::to_string(bytes) + " lru:" + std::to_string(lru) +
+                    " lru_seconds_idle:0");
+}
 
 namespace handlers {
 

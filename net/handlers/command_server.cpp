@@ -9,6 +9,7 @@
 #include "net/commands/busy_scripts.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/node_hooks.hpp"
+#include "net/handlers/command_object.hpp"
 #include "net/handlers/info.hpp"
 #include "net/resp/text.hpp"
 #include "net/settings/settings.hpp"
@@ -203,7 +204,20 @@ void debug(Call& call) {
   }
   if (count == 3 && is_word(what, "set-active-expire")) return call.reply.ok();
   if (count == 2 && is_word(what, "jmap")) return call.reply.ok();
+  if (count == 3 && is_word(what, "object")) return debug_object(call);
   fail_words(call);
+}
+
+void module_list(Call& call) {
+  call.reply.array(0);
+}
+
+/// MODULE LOAD and its like.
+void no_modules(Call& call) {
+  call.fail(
+      "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
+      "you can run it from a local connection, otherwise you need to set this option in the "
+      "configuration file, and then restart the server.");
 }
 
 void shutdown(Call& call) {

@@ -34,7 +34,8 @@ bool may_write_itself(Node& node, const ClientState& client, const CommandRow& r
   if ((row.facts.bits & runs_code) != 0 && !row.is(flag_readonly)) {
     return !declares_no_writes(node, client, row, words);
   }
-  return row.is(flag_write) || row.is(flag_may_replicate) || row.has(fact_publishes);
+  return row.is(flag_write) || row.is(flag_may_replicate) || row.has(fact_publishes) ||
+         row.has(fact_caches);
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ bool may_write(const lua::SentCommand& sent) {
   if (!sent.is_named) return true;
   const CommandRow* const row = row_of(sent);
   if (row == nullptr || row->is(flag_noscript)) return false;
-  return row->is(flag_write) || row->is(flag_may_replicate) || row->is(flag_pubsub);
+  return row->is(flag_write) || row->is(flag_may_replicate) || row->is(flag_pubsub) ||
+         row->has(fact_caches);
 }
 
 }  // namespace

@@ -68,8 +68,8 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
     return refused(allowed.error().detail);
   }
   // Commands that would be replicated are writes too.
-  const bool writes =
-      row->is(flag_write) || row->is(flag_may_replicate) || row->has(fact_publishes);
+  const bool writes = row->is(flag_write) || row->is(flag_may_replicate) ||
+                      row->has(fact_publishes) || row->has(fact_caches);
   if (program_.read_only && writes) {
     return refused("ERR Write commands are not allowed from read-only scripts.");
   }

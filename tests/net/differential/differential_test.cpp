@@ -84,6 +84,16 @@ TEST_CASE("dialogues: three clients receive the events of lists", "[net][redis][
   play("list events");
 }
 
+TEST_CASE("dialogues: bits, bit fields and common subsequences", "[net][redis][bits]") {
+  play("bits");
+}
+TEST_CASE("dialogues: events of bits and HyperLogLogs", "[net][redis][events][bits]") {
+  play("bit events");
+}
+TEST_CASE("dialogues: HyperLogLogs have the same bytes, damaged ones too", "[net][redis][hll]") {
+  play("hyperloglogs");
+}
+
 TEST_CASE("dialogues: the longest value is the same as a redis-server's", "[net][redis][limits]") {
   const auto server = redis_or_skip({"--proto-max-bulk-len", "1mb"});
   if (!server) return;

@@ -197,4 +197,31 @@ TEST_CASE("embedded group: a wait ends at its timeout, and what a client that le
   CHECK(Group::wait_for([&] { return answer(pusher, "LLEN q") == "1"; }));
 }
 
+TEST_CASE("embedded group: bits and HyperLogLogs are the same bytes at each node",
+          "[net][group][bits]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  Client first{group.at(1).node()};
+  Client second{group.at(2).node()};
+  Client third{group.at(3).node()};
+  CHECK(answer(first, "SETBIT k 7 1") == "0");
+  CHECK(answer(second, "BITFIELD k SET u8 8 97 INCRBY u8 8 1") == "0 98");
+  CHECK(answer(third, "BITOP NOT t k") == "2");
+  CHECK(answer(first, "BITCOUNT t") == "12");
+  CHECK(answer(second, "GET k") ==
+        "\x01"
+        "b");
+  // What the nodes would make dense is not a matter of the setting of one of them.
+  CHECK(answer(second, "CONFIG SET hll-sparse-max-bytes 0") == "+OK");
+  for (Client* const node : {&first, &second, &third}) {
+    CHECK(answer(*node, "PFADD h a b c") == (node == &first ? "1" : "0"));
+    CHECK(answer(*node, "PFCOUNT h") == "3");
+    CHECK(answer(*node, "PFMERGE m h") == "+OK");
+    CHECK(answer(*node, "STRLEN m") == "27");
+  }
+  const std::string bytes = answer(first, "GET m");
+  CHECK(answer(second, "GET m") == bytes);
+  CHECK(answer(third, "GET m") == bytes);
+}
+
 }  // namespace semel::tests

@@ -208,6 +208,8 @@ const std::vector<Shown> all_shown{
     {Setting::zset_max_listpack_value, "net/objects/zset_test.cpp", "zset-max-ziplist-value"},
     {Setting::stream_node_max_bytes, here, "stream-node-max: XTRIM"},
     {Setting::stream_node_max_entries, here, "stream-node-max: XTRIM"},
+    {Setting::hll_sparse_max_bytes, "net/objects/hyperloglog_command_test.cpp",
+     "hll-sparse-max-bytes: it says which"},
     {Setting::exit_on_storage_failure, "tools/node_storage_test.py", "exit-on-storage-failure"},
     {Setting::backup_rate, "tools/node_storage_test.py", "backup-rate"},
     {Setting::backup_copies, "tools/node_storage_test.py", "backup-copies"},
