@@ -1,8 +1,8 @@
 // The typed face of hashes: build a HashOp, take it to the record, read the outcome.
 #include "semel/hashes.hpp"
 
-#include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
+#include "engine/api/object_calls.hpp"
 #include "engine/api/store_calls.hpp"
 #include "engine/api/whole_record.hpp"
 #include "engine/core/core_update.hpp"
@@ -138,13 +138,6 @@ FieldValues list(HashOutcome& out) {
   return std::move(out.list);
 }
 
-/// Another number for each call. It decides only which field is chosen.
-std::uint64_t any_number() noexcept {
-  static constinit thread_local std::uint64_t state = 0;
-  if (state == 0) state = reinterpret_cast<std::uintptr_t>(&state);
-  return base::next_random(state);
-}
-
 }  // namespace
 
 // --- writes ---------------------------------------------------------------------------------
@@ -233,8 +226,9 @@ Result<std::optional<std::string>> Hashes::hrandfield(Bytes key) {
 }
 
 Result<FieldValues> Hashes::hrandfield(Bytes key, std::int64_t count) {
-  return run_hash(*engine_, {db_, key},
-                  {.verb = HashVerb::random, .amount = count, .random = any_number()}, list);
+  return run_hash(
+      *engine_, {db_, key},
+      {.verb = HashVerb::random, .amount = count, .random = engine::any_number(*engine_)}, list);
 }
 
 Result<HashScan> Hashes::hscan(Bytes key, std::uint64_t cursor, Bytes pattern, std::size_t count) {

@@ -56,10 +56,6 @@ template <class Change>
                           [&change](ObjectEdit& object) { return change(object); });
 }
 
-/// Any number, for a choice. In a group that of the entry which is carried out, so that all nodes
-/// choose alike; else another one each time.
-[[nodiscard]] std::uint64_t any_number(Engine& engine);
-
 /// Puts a new object, without ttl, in place of what the key holds; one without elements: the key
 /// goes. Of SINTERSTORE and its like. `fill` makes the object, and may be called several times. A
 /// claim is not replaced: wrong_type.
@@ -134,5 +130,10 @@ template <class Change>
 
 /// Of the engine's options.
 [[nodiscard]] std::size_t value_bytes_max(Engine& engine) noexcept;
+
+/// Of a random choice. In a replica that applies an entry it is the entry's, so that all nodes
+/// choose alike, and another one behind each change; elsewhere another one for each call. Not for
+/// secrets.
+[[nodiscard]] std::uint64_t any_number(Engine& engine);
 
 }  // namespace semel::engine

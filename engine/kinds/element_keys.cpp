@@ -6,8 +6,8 @@
 #include <new>
 #include <vector>
 
-#include "engine/rules/numbers.hpp"
 #include "engine/kinds/packed_object.hpp"
+#include "engine/rules/numbers.hpp"
 
 namespace semel::engine {
 
@@ -23,14 +23,6 @@ unsigned bytes_of(std::uint64_t magnitude) noexcept {
   return (static_cast<unsigned>(std::bit_width(magnitude)) + 7) / 8;
 }
 
-/// The number of the key of an integer member.
-std::int64_t integer_of(Bytes key) noexcept {
-  const auto first = static_cast<unsigned char>(key.front());
-  std::uint64_t number = first >= first_positive ? 0 : ~std::uint64_t{0};
-  for (const char byte : key.substr(1)) number = number << 8 | static_cast<unsigned char>(byte);
-  return static_cast<std::int64_t>(number);
-}
-
 /// Whether it is a key in the one form that its member has.
 bool is_member_key(Bytes key) noexcept {
   if (key.empty()) return false;
@@ -40,7 +32,7 @@ bool is_member_key(Bytes key) noexcept {
   const bool is_negative = first < first_positive;
   const unsigned bytes = is_negative ? first_negative - first : first - first_positive;
   if (bytes > integer_bytes || key.size() != 1 + bytes) return false;
-  number = integer_of(key);
+  number = integer_of_member(key);
   const auto bits = static_cast<std::uint64_t>(number);
   return (number < 0) == is_negative && bytes_of(is_negative ? ~bits : bits) == bytes;
 }
@@ -62,6 +54,13 @@ bool has_twins(const PackedObject& object) noexcept {
 
 }  // namespace
 
+std::int64_t integer_of_member(Bytes key) noexcept {
+  const auto first = static_cast<unsigned char>(key.front());
+  std::uint64_t number = first >= first_positive ? 0 : ~std::uint64_t{0};
+  for (const char byte : key.substr(1)) number = number << 8 | static_cast<unsigned char>(byte);
+  return static_cast<std::int64_t>(number);
+}
+
 void append_member_key(Bytes member, std::string& to) {
   std::int64_t number;
   if (!parse_integer(member, number)) {
@@ -77,7 +76,8 @@ void append_member_key(Bytes member, std::string& to) {
 
 Bytes member_of(Bytes key, MemberText& text) noexcept {
   if (!is_integer_member(key)) return key.substr(1);
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), integer_of(key)).ptr;
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), integer_of_member(key)).ptr;
   return {text.data(), static_cast<std::size_t>(end - text.data())};
 }
 

@@ -32,6 +32,10 @@ void append_member_key(Bytes member, std::string& to);
 [[nodiscard]] inline bool is_integer_member(Bytes key) noexcept {
   return static_cast<unsigned char>(key.front()) != 255;
 }
+/// Its number.
+[[nodiscard]] std::int64_t integer_of_member(Bytes key) noexcept;
+/// Below the keys of all members that are no integers, and above those of integers.
+inline constexpr Bytes other_members_begin{"\xff", 1};
 /// Room for the text of an integer member.
 using MemberText = std::array<char, 24>;
 /// The member whose key this is. Points into the key, or into `text`.
