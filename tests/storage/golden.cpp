@@ -1,5 +1,8 @@
 #include "tests/storage/golden.hpp"
 
+#include "engine/api/object_calls.hpp"
+#include "engine/kinds/element_keys.hpp"
+
 namespace semel::tests::golden {
 namespace {
 
@@ -8,6 +11,65 @@ constexpr const char* parts[] = {"drained", "undrained"};
 
 /// What is there from format 3 on says so itself.
 constexpr const char* holds_hashes = "holds-hashes";
+/// The same from format 8 on.
+constexpr const char* holds_objects = "holds-objects";
+
+constexpr Kind object_kinds[] = {Kind::list, Kind::set, Kind::sorted_set, Kind::stream};
+constexpr int small_object = 3;
+constexpr int large_object = 60;
+
+std::string object_key(Kind kind, int elements, const std::string& part) {
+  return std::string{name_of(kind)} + std::to_string(elements) + "-" + part;
+}
+
+/// In the order of its kind. Of a stream, any bytes: the rules of its commands are not used.
+engine::Element element_of(Kind kind, int number, std::string& key, std::string& value) {
+  key.clear();
+  value = kind == Kind::list || kind == Kind::stream ? "v" + std::to_string(number) : "";
+  if (kind == Kind::set) key = engine::member_key(std::to_string(number));
+  if (kind == Kind::stream) key = "entry " + std::to_string(100 + number);
+  if (kind == Kind::sorted_set) {
+    const auto score = engine::encode_score(number - 1.5);
+    key.assign(score.data(), score.size()).append("m" + std::to_string(number));
+  }
+  return {key, value};
+}
+
+bool fill_objects(Engine& engine, const std::string& part) {
+  std::string key;
+  std::string value;
+  for (const Kind kind : object_kinds) {
+    for (const int elements : {small_object, large_object}) {
+      const auto made = engine::change_object(
+          engine, {0, object_key(kind, elements, part)}, kind, [&](engine::ObjectEdit& object) {
+            for (int i = 0; i < elements; ++i) {
+              const engine::Element element = element_of(kind, i, key, value);
+              kind == Kind::list ? object.insert_at(object.size(), element.value)
+                                 : static_cast<void>(object.put(element.key, element.value));
+            }
+            return ErrorCode::ok;
+          });
+      if (!made.ok()) return false;
+    }
+  }
+  return true;
+}
+
+bool holds_object(Engine& engine, Kind kind, int elements, const std::string& part) {
+  std::string key;
+  std::string value;
+  bool is_good = false;
+  const Status read = engine::read_object(
+      engine, {0, object_key(kind, elements, part)}, kind, [&](const engine::ObjectReader& object) {
+        is_good = object.size() == static_cast<std::size_t>(elements);
+        for (int i = 0; is_good && i < elements; ++i) {
+          const engine::Element wanted = element_of(kind, i, key, value);
+          const engine::Element found = object.at(static_cast<std::size_t>(i));
+          is_good = found.key == wanted.key && found.value == wanted.value;
+        }
+      });
+  return read && is_good;
+}
 
 bool fill_part(Engine& engine, const std::string& part, const Policy& policy) {
   Store store = engine.store();
@@ -27,6 +89,7 @@ bool fill_part(Engine& engine, const std::string& part, const Policy& policy) {
   }
   good =
       good && hashes.hset("unhashed-" + part, "f", "v").ok() && store.del("unhashed-" + part).ok();
+  good = good && fill_objects(engine, part);
   auto claims = engine.claims("golden", policy);
   if (!claims || !good) return false;
   const auto grant = [&](const std::string& key) {
@@ -86,6 +149,7 @@ Status fill(Engine& engine, Storage& storage) {
     if (part == parts[0]) SEMEL_CHECK(storage.drain());
   }
   SEMEL_CHECK(engine.store().set(holds_hashes, "yes"));
+  SEMEL_CHECK(engine.store().set(holds_objects, "yes"));
   SEMEL_CHECK(engine.flush(7));
   SEMEL_CHECK(engine.store(7).set("after-flush", "a"));
   return Done{};
@@ -102,6 +166,7 @@ std::vector<std::string> compare(Engine& engine) {
   };
   auto claims = engine.claims("golden", policy_of_all());
   const bool hashes_there = engine.store().exists(holds_hashes).value();
+  const bool objects_there = engine.store().exists(holds_objects).value();
   for (const std::string part : parts) {
     is(0, "plain-" + part, ("golden-value-" + part).c_str());
     is(0, "gone-" + part, nullptr);
@@ -119,6 +184,12 @@ std::vector<std::string> compare(Engine& engine) {
                 hashes.hget("fields-" + part, "f39").value() == "39",
             "fields-" + part);
       holds(!engine.store().exists("unhashed-" + part).value(), "unhashed-" + part);
+    }
+    for (const Kind kind : object_kinds) {
+      if (!objects_there) break;
+      for (const int elements : {small_object, large_object}) {
+        holds(holds_object(engine, kind, elements, part), object_key(kind, elements, part));
+      }
     }
     const auto ttl = engine.store().ttl("long-" + part);
     holds(ttl.ok() && ttl->remaining <= long_ttl && ttl->remaining > long_ttl - short_ttl / 2,

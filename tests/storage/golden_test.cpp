@@ -76,8 +76,9 @@ TEST_CASE("upgrade: what the maker writes now is what is looked for", "[storage]
     REQUIRE(golden::compare(*process->engine).empty());
     REQUIRE(process->engine->hashes().hset("fields-drained", "f39", "other").ok());
     CHECK(process->engine->store().set("plain-drained", "other").ok());
+    CHECK(process->engine->store().del("zset3-drained").value());
     CHECK(golden::compare(*process->engine) ==
-          std::vector<std::string>{"plain-drained", "fields-drained"});
+          std::vector<std::string>{"plain-drained", "fields-drained", "zset3-drained"});
   }
 }
 
