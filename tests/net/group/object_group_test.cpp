@@ -14,6 +14,7 @@
 #include "net/group/replicated_group.hpp"
 #include "replication/state/feature_level.hpp"
 #include "tests/net/claims/claims_fixture.hpp"
+#include "tests/net/rdb/packed_bytes.hpp"
 #include "tests/replication/node/group.hpp"
 
 namespace semel::tests::object_group {  // names that other tests have as well
@@ -271,6 +272,40 @@ TEST_CASE("object group: a node that joins by a snapshot has the objects", "[net
   }
   CHECK(nodes.engine(joins).store().ttl("set").value().has_ttl);
   CHECK_FALSE(nodes.engine(joins).store().ttl("list").value().has_ttl);
+}
+
+TEST_CASE("object group: a restored value is the same on all nodes, and ends at the same time",
+          "[net][group][object]") {
+  NodesOfGroup nodes{feature_level_newest};
+  REQUIRE(all_use(nodes, feature_level_newest));
+  const NodeId leader = nodes.replicas().wait_leader();
+  constexpr int fields = 100;  // they have an index, whose seed is the entry's
+  std::string hash = packed::length(fields);
+  for (int i = 0; i < fields; ++i) {
+    hash += packed::prefixed("f" + std::to_string(i)) + packed::prefixed("v");
+  }
+  const std::string set = packed::length(1) + packed::prefixed("m");
+  CHECK(nodes.submit(leader, {"RESTORE", "hash", "100000", packed::payload(4, hash)}) == "+OK\r\n");
+  CHECK(nodes.submit(leader % first_nodes + 1,
+                     {"RESTORE", "set", "100000", packed::payload(2, set)}) == "+OK\r\n");
+  CHECK(nodes.submit(leader, {"RESTORE", "set", "0", packed::payload(2, set)})
+            .starts_with("-BUSYKEY"));
+  for (const char* key : {"hash", "set"}) {
+    INFO(key);
+    const auto first = engine::read_whole(nodes.engine(leader), {0, key});
+    REQUIRE(first.ok());
+    REQUIRE(*first);
+    CHECK((*first)->due != no_end);
+    for (NodeId id = 1; id <= first_nodes; ++id) {
+      REQUIRE(nodes.replicas().wait_equal(id));
+      const auto here = engine::read_whole(nodes.engine(id), {0, key});
+      REQUIRE(here.ok());
+      REQUIRE(*here);
+      CHECK((*here)->value == (*first)->value);
+      CHECK((*here)->due == (*first)->due);
+      CHECK((*here)->version == (*first)->version);
+    }
+  }
 }
 
 TEST_CASE("object group: what a script that no node knows does to a set is the same everywhere",

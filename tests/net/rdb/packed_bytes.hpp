@@ -2,6 +2,7 @@
 // ziplists, intsets and sorted sets with scores as text.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
