@@ -18,12 +18,12 @@ constexpr auto key_names =
 constexpr auto double_names = std::to_array<std::string_view>(
     {"score", "longitude", "latitude", "radius", "width", "height"});
 constexpr auto integer_names = std::to_array<std::string_view>(
-    {"seconds",   "milliseconds", "count",  "numkeys", "increment",    "decrement",
-     "offset",    "start",        "end",    "db",      "index",        "one",
-     "other",     "replicas",     "local",  "slot",    "port",         "bits",
-     "epoch",     "ms",           "n",      "cursor",  "version",      "timeout-ms",
-     "client-id", "stop",         "weight", "limit",   "entries-read", "entries-added",
-     "bit",       "len"});
+    {"seconds",   "milliseconds", "count",  "numkeys",  "increment",    "decrement",
+     "offset",    "start",        "end",    "db",       "index",        "one",
+     "other",     "replicas",     "local",  "slot",     "port",         "bits",
+     "epoch",     "ms",           "n",      "cursor",   "version",      "timeout-ms",
+     "client-id", "stop",         "weight", "limit",    "entries-read", "entries-added",
+     "bit",       "len",          "ttl",    "frequency"});
 
 bool has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

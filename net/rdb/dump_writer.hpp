@@ -1,5 +1,5 @@
-// Writes the payload of DUMP: in the plain encodings, which every release of redis-server since 4.0
-// reads. They are turned into packed ones there.
+// Writes the payload of DUMP: in the plain encodings, which redis-server turns into packed ones. By
+// its version redis-server 7.0 and later read it.
 #pragma once
 
 #include <cstdint>

@@ -23,6 +23,8 @@ struct Form {
   Words words;
 };
 
+const std::string dump_of_x{"\x00\x01\x78\x0a\x00\x22\x80\x86\x5f\xbd\xe8\x48\xd0", 13};
+
 /// At least one for each command that has keys; all ways in which one uses them.
 const std::vector<Form> forms{
     {Scene::text, {"APPEND", "k", "x"}},
@@ -46,6 +48,7 @@ const std::vector<Form> forms{
     {Scene::text, {"DELEX", "k", "IFDEQ", "0123456789abcdef"}},
     {Scene::text, {"DELIFEQ", "k", "secret-a"}},
     {Scene::text, {"DIGEST", "k"}},
+    {Scene::text, {"DUMP", "k"}},
     {Scene::text, {"EVAL", "return 1", "1", "k"}},
     {Scene::text, {"EVAL", "return redis.call('GET', KEYS[1])", "1", "k"}},
     {Scene::text, {"EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "k"}},
@@ -110,6 +113,8 @@ const std::vector<Form> forms{
     {Scene::text, {"PTTL", "k"}},
     {Scene::text, {"RENAME", "k", "other"}},
     {Scene::text, {"RENAMENX", "k", "other"}},
+    {Scene::text, {"RESTORE", "k", "0", "no dump"}},
+    {Scene::text, {"RESTORE", "k", "0", dump_of_x, "REPLACE"}},
     {Scene::text, {"SEMEL.CAS", "k", "1", "x"}},
     {Scene::claim, {"SEMEL.CLAIM", "ns", "k"}},
     {Scene::claim, {"SEMEL.CLAIMALL", "ns", "KEYS", "1", "k"}},
@@ -123,6 +128,7 @@ const std::vector<Form> forms{
     {Scene::claim, {"SEMEL.EXPLAIN", "ns", "k"}},
     {Scene::claim, {"SEMEL.INFLIGHT", "ns"}},
     {Scene::claim, {"SEMEL.ISSUE", "ns", "k"}},
+    {Scene::text, {"SEMEL.PUTRECORD", "k", "string", "-1", "x"}},
     {Scene::claim, {"SEMEL.RELEASE", "ns", "k", "1"}},
     {Scene::claim, {"SEMEL.RENEW", "ns", "k", "1"}},
     {Scene::claim, {"SEMEL.RESOLVE", "ns", "k", "RELEASED"}},
