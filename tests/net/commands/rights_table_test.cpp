@@ -2,8 +2,9 @@
 // a command changes the right to write, and the words that say which are those that COMMAND shows.
 //
 // Words: a *form* is a request of a command whose key is "k" (of a claim, "ns:k"); the *scene* is
-// what lies there before: a string, a number, a hash, or a claim that is done. A form *discloses*
-// if its reply differs between two scenes that differ in stored bytes and ttl alone.
+// what lies there before: a string, a number, a hash, a sorted set, places on the map, or a claim
+// that is done. A form *discloses* if its reply differs between two scenes that differ in stored
+// bytes and ttl alone.
 #include <map>
 #include "base/ascii.hpp"
 #include "tests/support/catch.hpp"
@@ -16,7 +17,7 @@
 namespace semel::tests {
 namespace {
 
-enum class Scene : std::uint8_t { text, number, hash, claim };
+enum class Scene : std::uint8_t { text, number, hash, claim, zset, places };
 
 struct Form {
   Scene scene;
@@ -60,6 +61,18 @@ const std::vector<Form> forms{
     {Scene::text, {"EXPIRETIME", "k"}},
     {Scene::text, {"FCALL", "f", "1", "k"}},
     {Scene::text, {"FCALL_RO", "f", "1", "k"}},
+    {Scene::places, {"GEOADD", "k", "1", "2", "x"}},
+    {Scene::places, {"GEODIST", "k", "m", "m"}},
+    {Scene::places, {"GEOHASH", "k", "m"}},
+    {Scene::places, {"GEOPOS", "k", "m"}},
+    {Scene::places, {"GEORADIUS", "k", "13", "40", "900", "km", "WITHDIST"}},
+    {Scene::places, {"GEORADIUS", "k", "13", "40", "900", "km", "STORE", "other"}},
+    {Scene::places, {"GEORADIUSBYMEMBER", "k", "m", "9", "km", "WITHHASH"}},
+    {Scene::places, {"GEORADIUSBYMEMBER", "k", "m", "9", "km", "ASC", "storedist", "other"}},
+    {Scene::places, {"GEORADIUSBYMEMBER_RO", "k", "m", "9", "km", "WITHCOORD"}},
+    {Scene::places, {"GEORADIUS_RO", "k", "13", "40", "900", "km", "WITHDIST"}},
+    {Scene::places, {"GEOSEARCH", "k", "FROMMEMBER", "m", "BYRADIUS", "9", "km", "WITHHASH"}},
+    {Scene::places, {"GEOSEARCHSTORE", "other", "k", "FROMMEMBER", "m", "BYRADIUS", "9", "km"}},
     {Scene::text, {"GET", "k"}},
     {Scene::text, {"GETBIT", "k", "63"}},
     {Scene::text, {"GETDEL", "k"}},
@@ -152,6 +165,38 @@ const std::vector<Form> forms{
     {Scene::text, {"TYPE", "k"}},
     {Scene::text, {"UNLINK", "k"}},
     {Scene::text, {"WATCH", "k"}},
+    {Scene::zset, {"ZADD", "k", "1", "m"}},
+    {Scene::zset, {"ZCARD", "k"}},
+    {Scene::zset, {"ZCOUNT", "k", "0", "41"}},
+    {Scene::zset, {"ZDIFF", "2", "k", "other", "WITHSCORES"}},
+    {Scene::zset, {"ZDIFFSTORE", "other", "1", "k"}},
+    {Scene::zset, {"ZINCRBY", "k", "1", "m"}},
+    {Scene::zset, {"ZINTER", "1", "k", "WITHSCORES"}},
+    {Scene::zset, {"ZINTERCARD", "1", "k"}},
+    {Scene::zset, {"ZINTERSTORE", "other", "1", "k"}},
+    {Scene::zset, {"ZLEXCOUNT", "k", "-", "+"}},
+    {Scene::zset, {"ZMPOP", "1", "k", "MIN"}},
+    {Scene::zset, {"ZMSCORE", "k", "m"}},
+    {Scene::zset, {"ZPOPMAX", "k"}},
+    {Scene::zset, {"ZPOPMIN", "k"}},
+    {Scene::zset, {"ZRANDMEMBER", "k", "1", "WITHSCORES"}},
+    {Scene::zset, {"ZRANGE", "k", "0", "-1", "WITHSCORES"}},
+    {Scene::zset, {"ZRANGEBYLEX", "k", "-", "+"}},
+    {Scene::zset, {"ZRANGEBYSCORE", "k", "0", "41"}},
+    {Scene::zset, {"ZRANGESTORE", "other", "k", "0", "-1"}},
+    {Scene::zset, {"ZRANK", "k", "m"}},
+    {Scene::zset, {"ZREM", "k", "m"}},
+    {Scene::zset, {"ZREMRANGEBYLEX", "k", "-", "+"}},
+    {Scene::zset, {"ZREMRANGEBYRANK", "k", "0", "-1"}},
+    {Scene::zset, {"ZREMRANGEBYSCORE", "k", "0", "100"}},
+    {Scene::zset, {"ZREVRANGE", "k", "0", "-1", "WITHSCORES"}},
+    {Scene::zset, {"ZREVRANGEBYLEX", "k", "+", "-"}},
+    {Scene::zset, {"ZREVRANGEBYSCORE", "k", "41", "0"}},
+    {Scene::zset, {"ZREVRANK", "k", "m"}},
+    {Scene::zset, {"ZSCAN", "k", "0"}},
+    {Scene::zset, {"ZSCORE", "k", "m"}},
+    {Scene::zset, {"ZUNION", "2", "k", "other", "WITHSCORES"}},
+    {Scene::zset, {"ZUNIONSTORE", "other", "2", "k", "k"}},
 };
 
 /// What has no key, but channels, a cursor or a database, is not in forms.
@@ -184,6 +229,8 @@ struct Rights : Conversation {
     if (scene == Scene::text) call({"SET", "k", secret});
     if (scene == Scene::number) call({"SET", "k", number});
     if (scene == Scene::hash) call({"HSET", "k", "f", secret, "n", number});
+    if (scene == Scene::zset) call({"ZADD", "k", number, "m"});
+    if (scene == Scene::places) call({"GEOADD", "k", "13", number, "m"});
     if (scene == Scene::claim) {
       const std::string granted = call({"SEMEL.CLAIM", "ns", "k"});
       const std::size_t at = granted.find("epoch\r\n$") + 8;
@@ -195,8 +242,10 @@ struct Rights : Conversation {
     call({"PEXPIRE", "k", other ? "200000" : "100000"});
   }
   std::string stored() {
-    return call({"MGET", "k", "other"}) + call({"HGETALL", "k"}) + call({"PTTL", "k"}) +
-           call({"EXISTS", "k", "other"}) + call({"SEMEL.GETCLAIM", "ns", "k"});
+    return call({"MGET", "k", "other"}) + call({"HGETALL", "k"}) +
+           call({"ZRANGE", "k", "0", "-1", "WITHSCORES"}) + call({"ZCARD", "other"}) +
+           call({"PTTL", "k"}) + call({"EXISTS", "k", "other"}) +
+           call({"SEMEL.GETCLAIM", "ns", "k"});
   }
 };
 
