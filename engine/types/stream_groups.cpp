@@ -1,6 +1,7 @@
 #include "engine/types/stream_groups.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace semel::engine {
@@ -171,12 +172,14 @@ void give(ObjectEdit& stream, ConsumerName name, StreamId id, std::int64_t deliv
 }
 
 GroupState read_on(const StreamReader& stream, GroupState group, StreamId id) noexcept {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   if (id <= group.last) return group;
   if (group.entries_read >= 0 && !stream.may_have_gaps_from(id)) {
-    ++group.entries_read;
+    group.entries_read += group.entries_read == most ? 0 : 1;  // XGROUP can set it to the end
   } else if (stream.head().entries_added != 0) {
     const auto position = stream.position_of(id);
-    group.entries_read = position ? static_cast<std::int64_t>(*position) : -1;
+    group.entries_read =
+        position ? static_cast<std::int64_t>(std::min(*position, std::uint64_t{most})) : -1;
   }
   group.last = id;
   return group;

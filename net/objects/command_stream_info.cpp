@@ -247,7 +247,7 @@ void xinfo_consumers(Call& call) {
       call.reply.bulk(consumer);
       write_info_field(call.reply, "pending", engine::owned_by(stream, {group, consumer}).count());
       call.reply.bulk("idle");
-      call.reply.integer(std::max<std::int64_t>(now - state.seen_ms, 0));
+      call.reply.integer(std::max<std::int64_t>(ms_apart(now, state.seen_ms), 0));
       return !call.reply.is_cut();
     });
   });

@@ -23,6 +23,10 @@ inline void write_id(RespWriter& reply, engine::StreamId id) {
   if (count != 0 && count < ranks.count()) ranks.from = ranks.to - static_cast<std::size_t>(count);
   return ranks;
 }
+/// a - b, round the ends of the numbers: times may be any that a client gave.
+[[nodiscard]] inline std::int64_t ms_apart(std::int64_t a, std::int64_t b) noexcept {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
 /// Its id, and its fields and values. `entry`: an element of the section of entries.
 void write_entry(RespWriter& reply, const engine::Element& entry);
 /// The entries of `ranks`, at most `count` of them (0: all), with the last first if `is_back`.

@@ -13,9 +13,9 @@
 namespace semel::engine {
 namespace {
 
-using Elements = std::map<std::string, std::string>;
+using StreamElements = std::map<std::string, std::string>;
 
-std::string record_of(const Elements& all) {
+std::string stream_record_of(const StreamElements& all) {
   std::vector<Element> elements;
   for (const auto& [key, value] : all) elements.push_back({key, value});
   std::string record;
@@ -23,12 +23,12 @@ std::string record_of(const Elements& all) {
   return record;
 }
 
-bool is_sound_stream(const Elements& all) {
-  return is_sound(Kind::stream, record_of(all));
+bool is_sound_stream(const StreamElements& all) {
+  return is_sound(Kind::stream, stream_record_of(all));
 }
 
 /// A stream with an entry 5-1, which is pending in group "g" with consumer "c".
-Elements small_stream() {
+StreamElements small_stream() {
   return {{section_key(StreamSection::head), encode(StreamHead{{5, 1}, 1, {}})},
           {std::string{Bytes{EntryKey{{5, 1}}}}, "\1f\1v"},
           {group_key("g"), encode(GroupState{{5, 1}, 1})},
@@ -107,7 +107,7 @@ TEST_CASE("streams: a record is sound if each part has what it belongs to", "[ob
   CHECK(is_sound_stream({{section_key(StreamSection::head), encode(StreamHead{})}}));
   // Without one of its elements.
   for (const auto& [key, value] : small_stream()) {
-    Elements less = small_stream();
+    StreamElements less = small_stream();
     less.erase(key);
     const auto section = read_stream_key(key)->section;
     // An entry may have been deleted while it is pending.
@@ -115,7 +115,7 @@ TEST_CASE("streams: a record is sound if each part has what it belongs to", "[ob
   }
   // With one too much, or another value.
   const auto with = [](const std::string& key, const std::string& value) {
-    Elements more = small_stream();
+    StreamElements more = small_stream();
     more[key] = value;
     return is_sound_stream(more);
   };
@@ -146,7 +146,7 @@ TEST_CASE("streams: reading and changing is safe whatever the bytes are", "[obje
     return bytes;
   };
   for (int round = 0; round < 500; ++round) {
-    Elements all = small_stream();
+    StreamElements all = small_stream();
     for (std::uint64_t i = random() % 6; i > 0; --i) {
       auto element = std::next(all.begin(), static_cast<std::ptrdiff_t>(random() % all.size()));
       if (random() % 2 == 0) {
@@ -156,7 +156,7 @@ TEST_CASE("streams: reading and changing is safe whatever the bytes are", "[obje
       }
     }
     if (random() % 4 == 0) all.erase(all.begin());
-    const std::string record = record_of(all);
+    const std::string record = stream_record_of(all);
     ObjectEdit object{record, Kind::stream};
     const StreamReader stream{object};
     for (std::size_t rank = 0; rank < object.size(); ++rank) {

@@ -1,5 +1,6 @@
 #include "engine/types/stream_groups.hpp"
 
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -10,7 +11,7 @@ namespace semel::engine {
 namespace {
 
 /// Entries 1-0 .. `count`-0, and a group "g" that has read nothing.
-void fill(ObjectEdit& stream, std::uint64_t count) {
+void fill_and_group(ObjectEdit& stream, std::uint64_t count) {
   StreamId added;
   for (std::uint64_t ms = 1; ms <= count; ++ms) {
     const WantedId wanted{{ms, 0}, true, true};
@@ -21,7 +22,7 @@ void fill(ObjectEdit& stream, std::uint64_t count) {
 
 TEST_CASE("groups: one is created once, and goes with all that belongs to it", "[streams]") {
   ObjectEdit stream{Kind::stream};
-  fill(stream, 3);
+  fill_and_group(stream, 3);
   REQUIRE(create_group(stream, {"h"}, {}));
   CHECK_FALSE(create_group(stream, {"g"}, {}));
   const std::size_t before = stream.size();
@@ -42,7 +43,7 @@ TEST_CASE("groups: one is created once, and goes with all that belongs to it", "
 
 TEST_CASE("groups: what is given belongs to one consumer", "[streams]") {
   ObjectEdit stream{Kind::stream};
-  fill(stream, 3);
+  fill_and_group(stream, 3);
   create_consumer(stream, {"g", "a"}, 1);
   create_consumer(stream, {"g", "b"}, 1);
   give(stream, {"g", "a"}, {1, 0}, 10, 1);
@@ -64,7 +65,7 @@ TEST_CASE("groups: against a model", "[streams]") {
   INFO("seed " << seed);
   std::mt19937_64 random{seed};
   ObjectEdit stream{Kind::stream};
-  fill(stream, 1);
+  fill_and_group(stream, 1);
   using Pending = std::map<StreamId, std::pair<std::string, std::uint64_t>>;
   std::map<std::string, Pending> model;  // by group
   std::map<std::string, std::map<std::string, int>> consumers;
@@ -129,7 +130,7 @@ TEST_CASE("groups: against a model", "[streams]") {
 
 TEST_CASE("groups: what a range of ids is, of a group and of a consumer", "[streams]") {
   ObjectEdit stream{Kind::stream};
-  fill(stream, 1);
+  fill_and_group(stream, 1);
   create_consumer(stream, {"g", "a"}, 1);
   for (std::uint64_t ms = 1; ms <= 5; ++ms) give(stream, {"g", "a"}, {ms, 0}, 1, 1);
   CHECK(pending_of(stream, {"g"}, {2, 0}, {4, 0}).count() == 3);
@@ -143,7 +144,7 @@ TEST_CASE("groups: what a range of ids is, of a group and of a consumer", "[stre
 TEST_CASE("groups: the lag is counted while nothing ahead is missing", "[streams]") {
   ObjectEdit stream{Kind::stream};
   CHECK(lag_of(StreamReader{stream}, {}) == 0);
-  fill(stream, 5);
+  fill_and_group(stream, 5);
   const auto lag = [&](const GroupState& group) { return lag_of(StreamReader{stream}, group); };
   CHECK(lag({{}, -1}) == 5);
   CHECK(lag({{5, 0}, -1}) == 0);
@@ -158,6 +159,17 @@ TEST_CASE("groups: the lag is counted while nothing ahead is missing", "[streams
   CHECK(read_on(StreamReader{stream}, two, {4, 0}).entries_read == 3);
   CHECK(read_on(StreamReader{stream}, two, {5, 0}).entries_read == 3);
   CHECK(read_on(StreamReader{stream}, {two.last, -1}, {5, 0}).entries_read == 5);
+}
+
+TEST_CASE("groups: counts of entries end at the largest number", "[streams]") {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  ObjectEdit stream{Kind::stream};
+  fill_and_group(stream, 2);
+  CHECK(read_on(StreamReader{stream}, {{}, most}, {1, 0}).entries_read == most);
+  StreamHead head = StreamReader{stream}.head();
+  head.entries_added = static_cast<std::uint64_t>(most) + 5;
+  write_head(stream, head);
+  CHECK(read_on(StreamReader{stream}, {{}, -1}, {2, 0}).entries_read == most);
 }
 
 }  // namespace

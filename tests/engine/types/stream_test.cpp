@@ -11,56 +11,56 @@ namespace {
 
 using Fields = std::vector<std::string>;
 
-Fields fields_of(Bytes value) {
+Fields stream_fields_of(Bytes value) {
   Fields all;
   EntryFields{value}.each([&](Bytes part) { all.emplace_back(part); });
   return all;
 }
 
-AddError add(ObjectEdit& stream, const WantedId& wanted, StreamId& added, std::int64_t now = 0) {
+AddError add_to(ObjectEdit& stream, const WantedId& wanted, StreamId& added, std::int64_t now = 0) {
   return add_entry(stream, wanted, now, std::vector<Bytes>{"f", "v"}, added);
 }
 
-WantedId whole(StreamId id) {
+WantedId whole_id(StreamId id) {
   return {id, true, true};
 }
 
 /// `count` entries 1-0, 2-0, ..
-void fill(ObjectEdit& stream, std::uint64_t count) {
+void fill_stream(ObjectEdit& stream, std::uint64_t count) {
   StreamId added;
   for (std::uint64_t ms = 1; ms <= count; ++ms) {
-    REQUIRE(add(stream, whole({ms, 0}), added) == AddError::none);
+    REQUIRE(add_to(stream, whole_id({ms, 0}), added) == AddError::none);
   }
 }
 
 TEST_CASE("streams: an id is given, half given, or made of the time, and only grows", "[streams]") {
   ObjectEdit stream{Kind::stream};
   StreamId id;
-  CHECK(add(stream, {{0, 0}, true, false}, id) == AddError::none);
+  CHECK(add_to(stream, {{0, 0}, true, false}, id) == AddError::none);
   CHECK(id == StreamId{0, 1});
-  CHECK(add(stream, whole({5, 3}), id) == AddError::none);
-  CHECK(add(stream, whole({5, 3}), id) == AddError::not_larger);
-  CHECK(add(stream, {{5, 0}, true, false}, id) == AddError::none);
+  CHECK(add_to(stream, whole_id({5, 3}), id) == AddError::none);
+  CHECK(add_to(stream, whole_id({5, 3}), id) == AddError::not_larger);
+  CHECK(add_to(stream, {{5, 0}, true, false}, id) == AddError::none);
   CHECK(id == StreamId{5, 4});
-  CHECK(add(stream, {{4, 0}, true, false}, id) == AddError::not_larger);
-  CHECK(add(stream, {{6, 0}, true, false}, id) == AddError::none);
+  CHECK(add_to(stream, {{4, 0}, true, false}, id) == AddError::not_larger);
+  CHECK(add_to(stream, {{6, 0}, true, false}, id) == AddError::none);
   CHECK(id == StreamId{6, 0});
-  CHECK(add(stream, {}, id, 100) == AddError::none);
+  CHECK(add_to(stream, {}, id, 100) == AddError::none);
   CHECK(id == StreamId{100, 0});
-  CHECK(add(stream, {}, id, 100) == AddError::none);
+  CHECK(add_to(stream, {}, id, 100) == AddError::none);
   CHECK(id == StreamId{100, 1});
-  CHECK(add(stream, {}, id, 99) == AddError::none);  // the clock went back
+  CHECK(add_to(stream, {}, id, 99) == AddError::none);  // the clock went back
   CHECK(id == StreamId{100, 2});
-  CHECK(add(stream, {}, id, -5) == AddError::none);
+  CHECK(add_to(stream, {}, id, -5) == AddError::none);
   CHECK(id == StreamId{100, 3});
-  CHECK(add(stream, whole({200, stream_id_max.seq}), id) == AddError::none);
-  CHECK(add(stream, {{200, 0}, true, false}, id) == AddError::not_larger);
-  CHECK(add(stream, {}, id, 150) == AddError::none);
+  CHECK(add_to(stream, whole_id({200, stream_id_max.seq}), id) == AddError::none);
+  CHECK(add_to(stream, {{200, 0}, true, false}, id) == AddError::not_larger);
+  CHECK(add_to(stream, {}, id, 150) == AddError::none);
   CHECK(id == StreamId{201, 0});
   CHECK(StreamReader{stream}.head().entries_added == StreamReader{stream}.length());
-  CHECK(add(stream, whole(stream_id_max), id) == AddError::none);
-  CHECK(add(stream, {}, id, 150) == AddError::exhausted);
-  CHECK(add(stream, whole({300, 0}), id) == AddError::exhausted);
+  CHECK(add_to(stream, whole_id(stream_id_max), id) == AddError::none);
+  CHECK(add_to(stream, {}, id, 150) == AddError::exhausted);
+  CHECK(add_to(stream, whole_id({300, 0}), id) == AddError::exhausted);
 }
 
 TEST_CASE("streams: an entry keeps its fields in their order, also empty ones", "[streams]") {
@@ -68,16 +68,16 @@ TEST_CASE("streams: an entry keeps its fields in their order, also empty ones", 
   StreamId id;
   const std::string binary{"\0\xff", 2};
   const std::vector<Bytes> words{"b", "1", "a", "", "", "2", "b", binary};
-  REQUIRE(add_entry(stream, whole({1, 1}), 0, words, id) == AddError::none);
+  REQUIRE(add_entry(stream, whole_id({1, 1}), 0, words, id) == AddError::none);
   const auto value = StreamReader{stream}.find({1, 1});
   REQUIRE(value);
-  CHECK(fields_of(*value) == Fields(words.begin(), words.end()));
+  CHECK(stream_fields_of(*value) == Fields(words.begin(), words.end()));
   CHECK_FALSE(StreamReader{stream}.find({1, 2}));
 }
 
 TEST_CASE("streams: an exact trim takes as many as asked", "[streams]") {
   ObjectEdit stream{Kind::stream};
-  fill(stream, 10);
+  fill_stream(stream, 10);
   CHECK(trim_stream(stream, {}) == 0);
   CHECK(trim_stream(stream, {.by = StreamTrim::By::length, .length = 10}) == 0);
   CHECK(trim_stream(stream, {.by = StreamTrim::By::length, .length = 9}) == 1);
@@ -98,7 +98,7 @@ TEST_CASE("streams: a trim that is about takes whole nodes, and never more than 
           "[streams]") {
   const auto trimmed = [](StreamTrim by) {
     ObjectEdit stream{Kind::stream};
-    fill(stream, 25);
+    fill_stream(stream, 25);
     by.is_about = true;
     by.by = by.id == StreamId{} ? StreamTrim::By::length : StreamTrim::By::id;
     const std::size_t gone = trim_stream(stream, by);
@@ -137,7 +137,7 @@ TEST_CASE("streams: against a model", "[streams]") {
       const StreamId wanted{last.ms + random() % 2, random() % 4};
       StreamId id;
       const auto error =
-          add_entry(stream, whole(wanted), 0, std::vector<Bytes>{words[0], words[1]}, id);
+          add_entry(stream, whole_id(wanted), 0, std::vector<Bytes>{words[0], words[1]}, id);
       CHECK((error == AddError::none) == (wanted > last));
       if (error != AddError::none) continue;
       CHECK(id == wanted);
@@ -163,7 +163,7 @@ TEST_CASE("streams: against a model", "[streams]") {
       stream.each(ranks.from, ranks.to, [&](const Element& entry) {
         REQUIRE(expected != model.end());
         CHECK(id_of(entry.key) == expected->first);
-        CHECK(fields_of(entry.value) == expected->second);
+        CHECK(stream_fields_of(entry.value) == expected->second);
         ++expected;
         ++count;
         return true;
@@ -188,7 +188,7 @@ TEST_CASE("streams: the position of an entry is known where nothing before it is
           "[streams]") {
   ObjectEdit stream{Kind::stream};
   CHECK(StreamReader{stream}.position_of({7, 0}) == 0U);
-  fill(stream, 5);
+  fill_stream(stream, 5);
   const auto position = [&](StreamId id) { return StreamReader{stream}.position_of(id); };
   CHECK(position({5, 0}) == 5U);
   CHECK(position({1, 0}) == 1U);
