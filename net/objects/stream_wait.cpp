@@ -50,6 +50,7 @@ class StreamAttempt final : public engine::Attempt {
   StreamAttempt(StreamWait wait, std::vector<AwaitedStream> streams)
       : wait_(std::move(wait)), streams_(std::move(streams)) {}
 
+  [[nodiscard]] engine::WaitKind kind() const noexcept override { return engine::WaitKind::stream; }
   [[nodiscard]] engine::Verdict try_for(std::size_t key, engine::Seen& seen) override {
     Engine& engine = wait_.services.engine;
     seen.now = engine.now();
