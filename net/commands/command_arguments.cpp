@@ -18,12 +18,12 @@ constexpr auto key_names =
 constexpr auto double_names = std::to_array<std::string_view>(
     {"score", "longitude", "latitude", "radius", "width", "height"});
 constexpr auto integer_names = std::to_array<std::string_view>(
-    {"seconds",   "milliseconds", "count",  "numkeys",  "increment",    "decrement",
-     "offset",    "start",        "end",    "db",       "index",        "one",
-     "other",     "replicas",     "local",  "slot",     "port",         "bits",
-     "epoch",     "ms",           "n",      "cursor",   "version",      "timeout-ms",
-     "client-id", "stop",         "weight", "limit",    "entries-read", "entries-added",
-     "bit",       "len",          "ttl",    "frequency"});
+    {"seconds",   "milliseconds", "count",  "numkeys",   "increment",    "decrement",
+     "offset",    "start",        "end",    "db",        "index",        "one",
+     "other",     "replicas",     "local",  "slot",      "port",         "bits",
+     "epoch",     "ms",           "n",      "cursor",    "version",      "timeout-ms",
+     "client-id", "stop",         "weight", "limit",     "entries-read", "entries-added",
+     "bit",       "len",          "ttl",    "frequency", "rank",         "num-matches"});
 
 bool has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -42,7 +42,8 @@ std::string_view type_of(std::string_view command, std::string_view name) {
   if (has(double_names, name) || (are_scores && (name == "min" || name == "max"))) return "double";
   const bool is_id_of_stream = command.starts_with('x') && (name == "start" || name == "end");
   if (is_id_of_stream) return "string";
-  const bool is_double = name == "float" || (name == "increment" && command.ends_with("float"));
+  const bool is_double = name == "float" || (name == "increment" && command.ends_with("float")) ||
+                         (name == "timeout" && command.starts_with("b"));
   if (is_double) return "double";
   return has(integer_names, name) ? "integer" : "string";
 }

@@ -17,7 +17,7 @@
 namespace semel::tests {
 namespace {
 
-enum class Scene : std::uint8_t { text, number, hash, claim, zset, places };
+enum class Scene : std::uint8_t { text, number, hash, claim, zset, places, list };
 
 struct Form {
   Scene scene;
@@ -96,6 +96,31 @@ const std::vector<Form> forms{
     {Scene::hash, {"HSETNX", "k", "f", "x"}},
     {Scene::hash, {"HSTRLEN", "k", "f"}},
     {Scene::hash, {"HVALS", "k"}},
+    {Scene::list, {"BLMOVE", "k", "other", "LEFT", "LEFT", "0"}},
+    {Scene::list, {"BLMPOP", "0", "1", "k", "LEFT"}},
+    {Scene::list, {"BLPOP", "k", "0"}},
+    {Scene::list, {"BRPOP", "k", "0"}},
+    {Scene::list, {"BRPOPLPUSH", "k", "other", "0"}},
+    {Scene::text, {"BZMPOP", "0", "1", "k", "MIN"}},
+    {Scene::text, {"BZPOPMAX", "k", "0"}},
+    {Scene::text, {"BZPOPMIN", "k", "0"}},
+    {Scene::list, {"LINDEX", "k", "0"}},
+    {Scene::list, {"LINSERT", "k", "BEFORE", "x", "y"}},
+    {Scene::list, {"LLEN", "k"}},
+    {Scene::list, {"LMOVE", "k", "other", "LEFT", "LEFT"}},
+    {Scene::list, {"LMPOP", "1", "k", "LEFT"}},
+    {Scene::list, {"LPOP", "k"}},
+    {Scene::list, {"LPOS", "k", "secret-a"}},
+    {Scene::list, {"LPUSH", "k", "x"}},
+    {Scene::list, {"LPUSHX", "k", "x"}},
+    {Scene::list, {"LRANGE", "k", "0", "-1"}},
+    {Scene::list, {"LREM", "k", "0", "x"}},
+    {Scene::list, {"LSET", "k", "0", "x"}},
+    {Scene::list, {"LTRIM", "k", "1", "0"}},
+    {Scene::list, {"RPOP", "k"}},
+    {Scene::list, {"RPOPLPUSH", "k", "other"}},
+    {Scene::list, {"RPUSH", "k", "x"}},
+    {Scene::list, {"RPUSHX", "k", "x"}},
     {Scene::number, {"INCR", "k"}},
     {Scene::number, {"INCRBY", "k", "0"}},
     {Scene::number, {"INCRBYFLOAT", "k", "1"}},
@@ -231,6 +256,7 @@ struct Rights : Conversation {
     if (scene == Scene::hash) call({"HSET", "k", "f", secret, "n", number});
     if (scene == Scene::zset) call({"ZADD", "k", number, "m"});
     if (scene == Scene::places) call({"GEOADD", "k", "13", number, "m"});
+    if (scene == Scene::list) call({"RPUSH", "k", secret});
     if (scene == Scene::claim) {
       const std::string granted = call({"SEMEL.CLAIM", "ns", "k"});
       const std::size_t at = granted.find("epoch\r\n$") + 8;
@@ -245,7 +271,8 @@ struct Rights : Conversation {
     return call({"MGET", "k", "other"}) + call({"HGETALL", "k"}) +
            call({"ZRANGE", "k", "0", "-1", "WITHSCORES"}) + call({"ZCARD", "other"}) +
            call({"PTTL", "k"}) + call({"EXISTS", "k", "other"}) +
-           call({"SEMEL.GETCLAIM", "ns", "k"});
+           call({"SEMEL.GETCLAIM", "ns", "k"}) + call({"LRANGE", "k", "0", "-1"}) +
+           call({"LRANGE", "other", "0", "-1"});
   }
 };
 
