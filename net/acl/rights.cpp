@@ -163,6 +163,12 @@ Verdict Rights::check(const AclRequest& request) const {
   return {};
 }
 
+bool Rights::reads_all_keys() const {
+  return all_keys_ || std::any_of(keys_.begin(), keys_.end(), [](const KeyPattern& pattern) {
+           return pattern.text == "*" && (pattern.access & bits_of(KeyAccess::read)) != 0;
+         });
+}
+
 std::string Rights::keys_text(RuleForm form) const {
   if (all_keys_) return "~*";
   std::string text;

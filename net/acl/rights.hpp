@@ -66,6 +66,8 @@ class Rights {
     return commands_.has_all() && all_keys_ && all_channels_;
   }
   [[nodiscard]] Verdict check(const AclRequest& request) const;
+  /// Whether it may read every key, by "~*" or by one pattern that is an asterisk alone.
+  [[nodiscard]] bool reads_all_keys() const;
   [[nodiscard]] bool may_hear(const AclChannel& channel) const {
     return all_channels_ || allows(channel);
   }

@@ -19,6 +19,7 @@ namespace {
 
 /// What a call would touch. Its views are into the words, and those of claims into `claims`.
 struct Touched {
+  std::string_view patterns_word;  ///< of UsedKeys
   std::vector<std::string> claims;
   std::vector<AclKey> keys;
   std::vector<AclChannel> channels;
@@ -36,6 +37,7 @@ constexpr KeyAccess access_of(std::uint16_t flags) noexcept {
 Touched touched_by(const CommandRow& row, std::span<const std::string_view> words) {
   UsedKeys used = used_keys(row.keys, words);
   Touched touched;
+  touched.patterns_word = used.patterns_word;
   touched.claims = std::move(used.composed);  // the strings stay where they are
   for (const UsedKey& key : used.keys) touched.keys.push_back({key.name, access_of(key.flags)});
   for (const UsedKey& channel : used.channels) {
@@ -111,6 +113,15 @@ bool removes_claims(Call& call, const Touched& touched) {
   });
 }
 
+/// Whether the user's rights, or those of one selector, allow all of the request and that every key
+/// is read.
+bool may_read_all_keys(const User& user, const AclRequest& request) {
+  const auto may = [&](const Rights& rights) {
+    return rights.reads_all_keys() && rights.check(request).ok();
+  };
+  return user.is_unlimited() || may(user.rights()) || std::ranges::any_of(user.selectors(), may);
+}
+
 /// What the user's rights say to a call, and an entry of the log if it is no.
 Judgement judge(Call& call) {
   const User& user = call.client.user.user();
@@ -120,6 +131,12 @@ Judgement judge(Call& call) {
   const AclRequest request = request_of(*call.row, call.args, touched);
   const Verdict verdict = user.check(request);
   if (!verdict.ok()) return denial(call, verdict, request);
+  // In a group the handler runs without the user's rights; elsewhere the handler checks this, after
+  // its words.
+  const bool is_of_group = call.services.group != nullptr && !touched.patterns_word.empty();
+  if (is_of_group && !may_read_all_keys(user, request)) {
+    return {AclDenied::key, patterns_text(touched.patterns_word)};
+  }
   if (!call.row->has(fact_removes) || !removes_claims(call, touched)) return {};
   const AclRequest forget{.command = static_cast<std::uint32_t>(index_of(forget_row()))};
   const Verdict may_forget = user.check(forget);
@@ -209,6 +226,18 @@ bool may_still_hear(const ClientState& client) {
   const Subscriber* const subscriber = client.subscriber.get();
   if (subscriber != nullptr && !may_receive_all(user, *subscriber)) return false;
   return !client.monitors || may_monitor(user);
+}
+
+std::string patterns_text(std::string_view option) {
+  return "ERR " + std::string{option} +
+         " option of SORT denied due to insufficient ACL permissions.";
+}
+
+bool may_read_all_keys(const Call& call) {
+  const User& user = call.client.user.user();
+  if (user.is_unlimited()) return true;
+  const Touched touched = touched_by(*call.row, call.args);
+  return may_read_all_keys(user, request_of(*call.row, call.args, touched));
 }
 
 std::optional<bool> could_run(const Call& call) {

@@ -31,6 +31,10 @@ namespace semel::net {
 void review_wait(Services& services, ClientState& client);
 /// The same of subscriptions and MONITOR. False: it may not receive from some of them any more.
 [[nodiscard]] bool may_still_hear(const ClientState& client);
+/// Whether the user may read every key by this command, whatever the keys that its words name are.
+[[nodiscard]] bool may_read_all_keys(const Call& call);
+/// The error of a user who may not, but asks for keys by patterns.
+[[nodiscard]] std::string patterns_text(std::string_view option);
 /// Whether the user may run the words of `call`, whose row is looked up. None: there is no such
 /// command.
 [[nodiscard]] std::optional<bool> could_run(const Call& call);

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/ascii.hpp"
+#include "engine/types/object_limits.hpp"
 #include "net/acl/acl_limits.hpp"
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/transaction.hpp"
@@ -92,6 +93,10 @@ std::string limits_section() {
       Limit{"fields that HSCAN brings at once", limits::hash_scan_whole_max,
             "the next call goes on"},
       Limit{"fields that HRANDFIELD draws, if they may repeat", limits::hash_picks_max, "`ERR`"},
+      Limit{"members that SSCAN brings at once", limits::set_scan_whole_max,
+            "the next call goes on"},
+      Limit{"members that SRANDMEMBER draws, if they may repeat", limits::set_picks_max, "`ERR`"},
+      Limit{"bytes of weights of SORT with BY and ALPHA", limits::sort_weights_bytes_max, "`ERR`"},
       Limit{"COUNT of SCAN", limits::scan_count_max, "taken as this"},
       Limit{"keys of MSETEX", limits::section_keys_max, "`ERR invalid numkeys value`"},
       Limit{"claims of one SEMEL.CLAIMS, CLAIMALL or COMPLETES", limits::batch_max, "`ERR`"},

@@ -109,7 +109,40 @@ void compose(UsedKeys& used, const KeySpec& spec, Words words) {
   for (const std::string& key : used.composed) add(used, spec, key, flags);
 }
 
+/// The words behind `word` that belong to this option of SORT.
+std::size_t sort_values(std::string_view word) noexcept {
+  if (is_word(word, "limit")) return 2;
+  return is_word(word, "by") || is_word(word, "get") ? 1 : 0;
+}
+
+/// As redis-server finds it: the name of the target may be a word of an option itself.
+void add_sort_target(UsedKeys& used, const KeySpec& spec, Words words) {
+  std::size_t target = 0;
+  for (auto i = static_cast<std::size_t>(spec.first); i < words.size(); ++i) {
+    if (is_word(words[i], "store") && i + 1 < words.size()) target = i + 1;
+    i += sort_values(words[i]);
+  }
+  if (target != 0) add(used, spec, words[target], spec.flags);
+}
+
+/// BY without an asterisk reads nothing; GET always counts, as in redis-server.
+void note_sort_patterns(UsedKeys& used, const KeySpec& spec, Words words) {
+  for (auto i = static_cast<std::size_t>(spec.first); i + 1 < words.size(); ++i) {
+    const bool gets = is_word(words[i], "get");
+    const bool sorts = is_word(words[i], "by") && has_asterisk(words[i + 1]);
+    if (gets || sorts) {
+      used.patterns_word = gets ? "GET" : "BY";
+      return;
+    }
+    i += is_word(words[i], "store") ? 1 : sort_values(words[i]);
+  }
+}
+
 }  // namespace
+
+bool has_asterisk(std::string_view pattern) noexcept {
+  return pattern.substr(0, pattern.find('\0')).find('*') != std::string_view::npos;
+}
 
 std::uint16_t flags_in(const KeySpec& spec, Words words) {
   if ((spec.flags & key_variable_flags) == 0) return spec.flags;
@@ -143,6 +176,12 @@ UsedKeys used_keys(const KeySpecs& specs, Words words) {
         break;
       case KeySpec::Position::streams:
         add_streams(used, spec, words);
+        break;
+      case KeySpec::Position::by:
+        note_sort_patterns(used, spec, words);
+        break;
+      case KeySpec::Position::store:
+        add_sort_target(used, spec, words);
         break;
       default:
         compose(used, spec, words);

@@ -16,6 +16,9 @@
 //          | "@space" index                    a namespace with all its claims
 //          | "@streams" index                  behind the word STREAMS, which stands at `index` or
 //                                              later: half the words are keys, and then their ids
+//          | "@by" index                       of SORT, whose options begin there: keys that come
+//                                              of the patterns behind BY and GET
+//          | "@store" index                    .. and the word behind its last STORE
 //   flag   = those of Redis, or "channel", "pattern": the words are channels
 //
 // Behind "?": the flags in front hold if one of these words stands at `index` or later; else
@@ -62,7 +65,9 @@ struct KeySpec {
     claims,
     completes,
     space,
-    streams
+    streams,
+    by,
+    store
   };
 
   std::uint16_t flags = 0;
@@ -110,10 +115,14 @@ struct UsedKeys {
   std::vector<UsedKey> channels{};
   std::vector<std::string> composed{};
   bool is_all = false;  ///< perhaps other keys as well: a whole namespace
+  /// Reads other keys as well: those that patterns and elements of SORT's key make.
+  std::string_view patterns_word{};  ///< BY or GET, the first such option; empty: none
 };
 
 /// The flags of `spec` in a request of these words.
 [[nodiscard]] std::uint16_t flags_in(const KeySpec& spec, std::span<const std::string_view> words);
+/// Whether a pattern of SORT has a place for an element: an asterisk in front of its first NUL.
+[[nodiscard]] bool has_asterisk(std::string_view pattern) noexcept;
 /// `words` must outlive the result. Words that the handler will refuse may give none.
 [[nodiscard]] UsedKeys used_keys(const KeySpecs& specs, std::span<const std::string_view> words);
 
@@ -155,10 +164,11 @@ constexpr bool read_flags(std::string_view text, std::uint16_t& flags) {
 
 constexpr bool read_position(std::string_view text, KeySpec& spec) {
   using Position = KeySpec::Position;
-  constexpr std::array<std::string_view, 5> names = {"claims", "claim", "completes", "space",
-                                                     "streams"};
-  constexpr std::array<Position, 5> positions = {
-      Position::claims, Position::claim, Position::completes, Position::space, Position::streams};
+  constexpr auto names = std::to_array<std::string_view>(
+      {"claims", "claim", "completes", "space", "streams", "by", "store"});
+  constexpr auto positions =
+      std::to_array<Position>({Position::claims, Position::claim, Position::completes,
+                               Position::space, Position::streams, Position::by, Position::store});
   if (text.empty()) return false;
   if (text.front() == '~') {
     text.remove_prefix(1);

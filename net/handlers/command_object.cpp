@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/api/object_calls.hpp"
+#include "engine/kinds/element_keys.hpp"
 #include "engine/types/sorted_set.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/handlers/command_object.hpp"
@@ -224,6 +225,40 @@ void memory_of_list(Call& call) {
   reply_memory(call, bytes);
 }
 
+/// The bytes of an object's elements.
+std::size_t bytes_of(const engine::ObjectReader& object) {
+  constexpr std::size_t lengths = 2;
+  std::size_t bytes = 0;
+  object.each(0, object.size(), [&](const engine::Element& element) {
+    bytes += lengths + element.key.size() + element.value.size();
+    return true;
+  });
+  return bytes;
+}
+
+void encoding_of_set(Call& call) {
+  std::string_view encoding;
+  const Status done = engine::read_object(
+      call.engine, {call.client.db, call.args[2]}, Kind::set, [&](const engine::ObjectReader& set) {
+        const auto most = static_cast<std::size_t>(
+            call.services.settings.integer(Setting::set_max_intset_entries));
+        if (set.empty()) return;
+        // Integers come first.
+        const bool are_integers = engine::is_integer_member(set.at(set.size() - 1).key);
+        encoding = are_integers && set.size() <= most ? "intset" : "hashtable";
+      });
+  if (!done) return call.fail(done.error());
+  encoding.empty() ? call.reply.null() : call.reply.bulk(encoding);
+}
+
+void memory_of_set(Call& call) {
+  std::size_t bytes = 0;
+  const Status done =
+      engine::read_object(call.engine, {call.client.db, call.args[2]}, Kind::set,
+                          [&](const engine::ObjectReader& set) { bytes = bytes_of(set); });
+  done ? reply_memory(call, bytes) : call.fail(done.error());
+}
+
 /// What OBJECT and MEMORY reply about a record of words[2] of this kind.
 struct ObjectFacts {
   Kind kind;
@@ -236,7 +271,8 @@ constexpr ObjectFacts objects[] = {{Kind::string, encoding_of_string, memory_of_
                                    {Kind::hash, encoding_of_hash, memory_of_hash},
                                    {Kind::sorted_set, encoding_of_sorted_set, memory_of_sorted_set},
                                    {Kind::stream, encoding_of_stream, memory_of_stream},
-                                   {Kind::list, encoding_of_list, memory_of_list}};
+                                   {Kind::list, encoding_of_list, memory_of_list},
+                                   {Kind::set, encoding_of_set, memory_of_set}};
 
 /// A test asks about a record of each of record_kinds(), so each has a row.
 const ObjectFacts& facts_of(Kind kind) noexcept {

@@ -73,7 +73,10 @@ Status ScriptTrial::admit(const Call& call) {
   if (row.has(fact_publishes)) return Done{};
   if (!row.is(flag_write) && !row.is(flag_readonly)) return Done{};
   if (!has_plain_keys(row)) {
-    const bool is_claims = row.keys.count != 0;
+    using Position = KeySpec::Position;
+    const bool is_claims = std::ranges::any_of(row.keys.all(), [](const KeySpec& spec) {
+      return spec.position >= Position::claim && spec.position <= Position::space;
+    });
     return refuse(text_of(row.name, is_claims ? "claims are decided by the log"
                                               : "it is about keys that its words do not name"));
   }

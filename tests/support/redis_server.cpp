@@ -55,6 +55,13 @@ bool RedisServer::spawn(const std::vector<std::string>& arguments) {
   std::vector<char*> argv;
   for (std::string& word : line) argv.push_back(word.data());
   argv.push_back(nullptr);
+  // SORT .. ALPHA compares by the locale; ours by bytes.
+  std::string collation = "LC_ALL=C";
+  std::vector<char*> environment{collation.data()};
+  for (char** each = environ; *each != nullptr; ++each) {
+    if (!std::string_view{*each}.starts_with("LC_ALL=")) environment.push_back(*each);
+  }
+  environment.push_back(nullptr);
 
   int log[2];
   if (::pipe2(log, O_CLOEXEC) != 0) return false;
@@ -66,7 +73,7 @@ bool RedisServer::spawn(const std::vector<std::string>& arguments) {
     if (::getppid() != parent) ::_exit(1);
     ::dup2(log[1], STDOUT_FILENO);
     ::dup2(log[1], STDERR_FILENO);
-    ::execvp(argv[0], argv.data());
+    ::execvpe(argv[0], argv.data(), environment.data());
     ::_exit(not_installed);
   }
   ::close(log[1]);

@@ -141,7 +141,7 @@ class Dialogue {
     std::string_view rest = keys;
     const RespValue list = take_value(rest).value();
     for (const RespValue& key : list.items) {
-      for (const char* about : {"TYPE", "GET", "HLEN", "PEXPIRETIME"}) {
+      for (const char* about : {"TYPE", "GET", "HLEN", "SMEMBERS", "PEXPIRETIME"}) {
         say_as_operator({about, key.text});
       }
       say_as_operator({"ZRANGE", key.text, "0", "-1", "WITHSCORES"});

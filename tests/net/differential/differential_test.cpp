@@ -93,6 +93,13 @@ TEST_CASE("dialogues: events of bits and HyperLogLogs", "[net][redis][events][bi
 TEST_CASE("dialogues: HyperLogLogs have the same bytes, damaged ones too", "[net][redis][hll]") {
   play("hyperloglogs");
 }
+TEST_CASE("dialogues: sets, what is computed of them, and SORT", "[net][redis][objects]") {
+  play("sets");
+}
+TEST_CASE("dialogues: a listener receives the events of sets and SORT",
+          "[net][redis][events][objects]") {
+  play("set events");
+}
 
 TEST_CASE("dialogues: the longest value is the same as a redis-server's", "[net][redis][limits]") {
   const auto server = redis_or_skip({"--proto-max-bulk-len", "1mb"});

@@ -76,6 +76,38 @@ void forgive_times(Values& ours, const Values& theirs, std::int64_t far) {
   }
 }
 
+/// The items of a list or set in an order of their own, in those of its items too.
+std::string in_order(const std::string& value) {
+  const std::size_t head = value.find("\r\n");
+  const bool is_list = value.starts_with('*') || value.starts_with('~');
+  if (!is_list || head == std::string::npos) return value;
+  Values items = split_values(std::string_view{value}.substr(head + 2));
+  for (std::string& item : items) item = in_order(item);
+  std::ranges::sort(items);
+  std::string sorted = value.substr(0, head + 2);
+  for (const std::string& item : items) sorted += item;
+  return sorted;
+}
+
+/// The words of a request, or those that its script calls.
+Words called_by(const Words& words) {
+  constexpr std::size_t script = 3;
+  const bool is_script = words.size() > script && base::lower_of(words[0]) == "eval";
+  return is_script ? Words{words.begin() + script, words.end()} : words;
+}
+
+/// A set that SORT does not sort. Lists of the profiles have other names.
+bool is_unsorted_set(const Words& words) {
+  bool is_unsorted = false;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const std::string word = base::lower_of(words[i]);
+    if (word == "store") return false;
+    if (word == "by" && i + 1 < words.size())
+      is_unsorted = words[i + 1].find('*') == Words::value_type::npos;
+  }
+  return is_unsorted && !words[1].starts_with('j') && !words[1].starts_with('l');
+}
+
 struct KnownDifference {
   std::string_view commands;  ///< of which one was asked for; "*": any
   std::string_view why;
@@ -111,6 +143,30 @@ void forget_times(std::string& text) {
     const bool is_today = end - begin == digits_of_today && text[begin] == '1';
     if (is_first_of_two || is_today) text.replace(begin, end - begin, "0");
   }
+}
+
+void forgive_order_of_sets(const Words& request, Values& ours, Values& theirs) {
+  const Words words = called_by(request);
+  const std::string name = base::lower_of(words[0]);
+  const auto is_of_two = [](const Values& values) {
+    return values.size() == 1 && values[0].starts_with("*2");
+  };
+  const auto is_member = [](const Values& values) {
+    return values.size() == 1 && values[0].starts_with('$') && values[0][1] != '-';
+  };
+  if (name == "srandmember" && words.size() == 2 && is_member(ours) && is_member(theirs)) {
+    ours = theirs;
+  }
+  // We bring small sets as a whole, and redis-server as many as COUNT says, about.
+  const bool is_part = name == "sscan" && std::ranges::find(words, "1000") == words.end();
+  if (is_part && is_of_two(ours) && is_of_two(theirs)) ours = theirs;
+  const bool has_no_order =
+      has_word("smembers sinter sunion sdiff srandmember spop sscan", name) ||
+      (has_word("sort sort_ro", name) && words.size() > 2 && is_unsorted_set(words));
+  if (!has_no_order) return;
+  both(ours, theirs, [](Values& values) {
+    for (std::string& value : values) value = in_order(value);
+  });
 }
 
 constexpr std::int64_t far_s = 4'000'000'000;
@@ -164,6 +220,8 @@ const KnownDifference known_differences[] = {
        };
        if (words.size() == 2 && is_field(ours) && is_field(theirs)) ours = theirs;
      }},
+    {"smembers sinter sunion sdiff srandmember spop sscan sort sort_ro eval",
+     "members of a set have no order", false, forgive_order_of_sets},
     {"append setrange", "our error says how long the value would be", false,
      [](const Words&, Values& ours, Values& theirs) {
        const std::string error = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)";

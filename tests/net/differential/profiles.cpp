@@ -260,26 +260,27 @@ PUBLISH K V; MULTI; EXEC)",
 }  // namespace
 
 const std::vector<Profile>& all_profiles() {
-  static const std::vector<Profile> all{
-      commands,
-      strings,
-      globs,
-      absolute_times,
-      transactions,
-      pubsub,
-      events,
-      zsets_profile(),
-      large_zsets_profile(),
-      zset_events_profile(),
-      geo_profile(),
-      streams_profile(),
-      stream_events_profile(),
-      lists_profile(),
-      list_events_profile(),
-      bits_profile(),
-      bit_events_profile(),
-      hyperloglogs_profile(),
-  };
+  static const std::vector<Profile> all{commands,
+                                        strings,
+                                        globs,
+                                        absolute_times,
+                                        transactions,
+                                        pubsub,
+                                        events,
+                                        zsets_profile(),
+                                        large_zsets_profile(),
+                                        zset_events_profile(),
+                                        geo_profile(),
+                                        streams_profile(),
+                                        stream_events_profile(),
+                                        lists_profile(),
+                                        list_events_profile(),
+                                        bits_profile(),
+                                        bit_events_profile(),
+                                        hyperloglogs_profile(),
+                                        ,
+                                        profile_of_sets(),
+                                        profile_of_set_events()};
   return all;
 }
 

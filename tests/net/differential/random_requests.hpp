@@ -53,6 +53,9 @@ struct Profile {
 [[nodiscard]] Profile lists_profile();
 [[nodiscard]] Profile list_events_profile();
 
+// In files of their own.
+[[nodiscard]] Profile profile_of_sets();
+[[nodiscard]] Profile profile_of_set_events();
 [[nodiscard]] const std::vector<Profile>& all_profiles();
 [[nodiscard]] const Profile& profile_named(std::string_view name);
 
