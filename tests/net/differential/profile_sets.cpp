@@ -18,6 +18,10 @@ bool has_chance(const Words& request, std::size_t, bool in_transaction) {
     return in_transaction || words.size() == 2 || words[2] == "1" || words[2] == "2" ||
            words[2] == "3";
   }
+  constexpr const char* some[] = {"1", "2", "3", "-1", "-2", "-100"};
+  const bool draws_some = name == "srandmember" && words.size() == 3 && words[1] != "none" &&
+                          std::ranges::find(some, words[2]) != std::end(some);
+  if (draws_some) return true;
   constexpr const char* lists[] = {"smembers",    "sinter", "sunion", "sdiff",
                                    "srandmember", "sscan",  "sort",   "sort_ro"};
   const bool stores =
