@@ -21,7 +21,7 @@ constexpr unsigned index_bits = 14;
 constexpr unsigned hash_bits = 64 - index_bits;  // of which zeros are counted
 constexpr unsigned out_of_date = 0x80;
 
-unsigned byte_at(Bytes bytes, std::size_t index) noexcept {
+unsigned octet_at(Bytes bytes, std::size_t index) noexcept {
   SEMEL_ASSERT(index < bytes.size());
   return static_cast<unsigned char>(bytes[index]);
 }
@@ -37,7 +37,7 @@ std::uint64_t hash_of(Bytes bytes) noexcept {
   const std::size_t whole = bytes.size() / 8 * 8;
   for (std::size_t at = 0; at < whole; at += 8) {
     std::uint64_t word = 0;
-    for (std::size_t i = 8; i-- > 0;) word = word << 8 | byte_at(bytes, at + i);
+    for (std::size_t i = 8; i-- > 0;) word = word << 8 | octet_at(bytes, at + i);
     word *= factor;
     word ^= word >> shift;
     word *= factor;
@@ -45,7 +45,7 @@ std::uint64_t hash_of(Bytes bytes) noexcept {
   }
   if (whole != bytes.size()) {
     std::uint64_t rest = 0;
-    for (std::size_t i = bytes.size(); i-- > whole;) rest = rest << 8 | byte_at(bytes, i);
+    for (std::size_t i = bytes.size(); i-- > whole;) rest = rest << 8 | octet_at(bytes, i);
     hash = (hash ^ rest) * factor;
   }
   hash ^= hash >> shift;
@@ -59,19 +59,19 @@ std::uint64_t hash_of(Bytes bytes) noexcept {
 std::uint8_t dense_register(Bytes hll, std::size_t index) noexcept {
   const std::size_t byte = head_bytes + index * 6 / 8;
   const unsigned skipped = index * 6 % 8;
-  unsigned two = byte_at(hll, byte);
-  if (skipped > 2) two |= byte_at(hll, byte + 1) << 8;
+  unsigned two = octet_at(hll, byte);
+  if (skipped > 2) two |= octet_at(hll, byte + 1) << 8;
   return static_cast<std::uint8_t>(two >> skipped & 63);
 }
 
 void set_dense_register(std::string& hll, std::size_t index, std::uint8_t value) noexcept {
   const std::size_t byte = head_bytes + index * 6 / 8;
   const unsigned skipped = index * 6 % 8;
-  const unsigned low = (byte_at(hll, byte) & ~(63U << skipped)) | unsigned{value} << skipped;
+  const unsigned low = (octet_at(hll, byte) & ~(63U << skipped)) | unsigned{value} << skipped;
   hll[byte] = static_cast<char>(low);
   if (skipped <= 2) return;
   const unsigned above = 8 - skipped;
-  const unsigned high = (byte_at(hll, byte + 1) & ~(63U >> above)) | unsigned{value} >> above;
+  const unsigned high = (octet_at(hll, byte + 1) & ~(63U >> above)) | unsigned{value} >> above;
   hll[byte + 1] = static_cast<char>(high);
 }
 
@@ -93,13 +93,13 @@ struct Run {
 
 /// The run that begins at `at`. None: it ends behind the end.
 std::optional<Run> run_at(Bytes hll, std::size_t at) noexcept {
-  const unsigned byte = byte_at(hll, at);
+  const unsigned byte = octet_at(hll, at);
   if ((byte & 0x80) != 0) {
     return Run{Run::Form::value, (byte & 3) + 1, static_cast<std::uint8_t>((byte >> 2 & 31) + 1)};
   }
   if ((byte & 0x40) == 0) return Run{Run::Form::zero, (byte & 63) + 1, 0};
   if (at + 1 == hll.size()) return std::nullopt;
-  return Run{Run::Form::long_zero, ((byte & 63) << 8 | byte_at(hll, at + 1)) + 1, 0};
+  return Run{Run::Form::long_zero, ((byte & 63) << 8 | octet_at(hll, at + 1)) + 1, 0};
 }
 
 /// The bytes of some runs that take the place of one. Three runs of two bytes at most.
@@ -305,9 +305,9 @@ std::uint64_t estimate(const HllRegisters& registers) {
 
 std::optional<std::uint64_t> kept_estimate(Bytes hll) noexcept {
   SEMEL_ASSERT(hll.size() >= head_bytes);
-  if ((byte_at(hll, count_at + 7) & out_of_date) != 0) return std::nullopt;
+  if ((octet_at(hll, count_at + 7) & out_of_date) != 0) return std::nullopt;
   std::uint64_t count = 0;
-  for (std::size_t i = 8; i-- > 0;) count = count << 8 | byte_at(hll, count_at + i);
+  for (std::size_t i = 8; i-- > 0;) count = count << 8 | octet_at(hll, count_at + i);
   return count;
 }
 
@@ -321,7 +321,7 @@ void keep_estimate(std::string& hll, std::uint64_t count) noexcept {
 
 void drop_estimate(std::string& hll) noexcept {
   SEMEL_ASSERT(hll.size() >= head_bytes);
-  hll[count_at + 7] = static_cast<char>(byte_at(hll, count_at + 7) | out_of_date);
+  hll[count_at + 7] = static_cast<char>(octet_at(hll, count_at + 7) | out_of_date);
 }
 
 std::optional<std::string> runs_of(Bytes hll, std::size_t bytes_max) {
