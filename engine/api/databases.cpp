@@ -12,8 +12,8 @@
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
-#include "engine/logged/call_log.hpp"
 #include "engine/kinds/kinds.hpp"
+#include "engine/logged/call_log.hpp"
 
 namespace semel {
 

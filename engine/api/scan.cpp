@@ -18,9 +18,9 @@
 #include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/operation.hpp"
+#include "engine/kinds/kinds.hpp"
 #include "engine/rules/claim_codec.hpp"
 #include "engine/rules/claim_rules.hpp"
-#include "engine/kinds/kinds.hpp"
 
 namespace semel {
 

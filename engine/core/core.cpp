@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/rules/claim_rules.hpp"
 #include "engine/kinds/kinds.hpp"
+#include "engine/rules/claim_rules.hpp"
 
 namespace semel::engine {
 

@@ -3,10 +3,10 @@
 
 #include <cstring>
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/memory/arena.hpp"
 #include "engine/memory/threads.hpp"
 #include "engine/rules/claim_codec.hpp"
-#include "engine/kinds/kinds.hpp"
 #include "engine/table/entry.hpp"
 #include "semel/journal.hpp"
 

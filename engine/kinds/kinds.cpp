@@ -1,9 +1,9 @@
 #include "engine/kinds/kinds.hpp"
 
 #include "engine/kinds/element_keys.hpp"
-#include "engine/rules/hash_value.hpp"
 #include "engine/kinds/packed_object.hpp"
 #include "engine/kinds/stream_keys.hpp"
+#include "engine/rules/hash_value.hpp"
 
 namespace semel::engine {
 

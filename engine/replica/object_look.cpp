@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/api/engine_impl.hpp"
-#include "engine/api/object_calls.hpp"
+#include "engine/object_api/object_calls.hpp"
 
 namespace semel::engine {
 namespace {

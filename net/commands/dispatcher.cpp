@@ -2,7 +2,7 @@
 
 #include "base/ascii.hpp"
 #include "base/assert.hpp"
-#include "engine/api/object_waits.hpp"
+#include "engine/object_api/object_waits.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/audit.hpp"
 #include "net/commands/busy_scripts.hpp"

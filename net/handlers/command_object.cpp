@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "engine/api/object_calls.hpp"
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/object_calls.hpp"
 #include "engine/types/sorted_set.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/handlers/command_object.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/api/object_calls.hpp"
+#include "engine/object_api/object_calls.hpp"
 #include "net/commands/command.hpp"
 
 namespace semel::net {

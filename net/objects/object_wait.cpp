@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/api/object_waits.hpp"
+#include "engine/object_api/object_waits.hpp"
 #include "net/resp/pop_words.hpp"
 #include "net/session/blocking.hpp"
 #include "semel/limits.hpp"

@@ -1,7 +1,7 @@
 // Members and scores of sorted sets in replies.
 #pragma once
 
-#include "engine/api/object_calls.hpp"
+#include "engine/object_api/object_calls.hpp"
 #include "net/commands/command.hpp"
 #include "net/objects/score_text.hpp"
 #include "net/settings/settings.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/assert.hpp"
-#include "engine/api/whole_record.hpp"
+#include "engine/object_api/whole_record.hpp"
 #include "net/events/pubsub.hpp"
 #include "net/resp/reply_error.hpp"
 #include "semel/engine_host.hpp"

@@ -59,8 +59,8 @@ def prepare(tree, folder, server):
 def run_unit(folder, unit, port, environment):
     """{'passed': [names], 'failed': [names], 'ended': bool, 'seconds': s, 'last': [lines]}"""
     started = time.monotonic()
-    command = ['./runtest', '--single', unit, '--clients', '1', '--durable', '--baseport', str(port),
-               '--portcount', '900']
+    command = ['./runtest', '--single', unit, '--clients', '1', '--durable',
+               '--baseport', str(port), '--portcount', '900']
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, text=True,
                           errors='replace', stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           start_new_session=True, env={**os.environ, **environment}) as process:
@@ -89,7 +89,8 @@ def run_unit(folder, unit, port, environment):
 def reasons():
     """[(unit pattern, name pattern, reason)]"""
     found = []
-    for number, line in enumerate((HERE / 'reasons.txt').read_text(encoding='utf-8').splitlines(), 1):
+    text = (HERE / 'reasons.txt').read_text(encoding='utf-8')
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith('#'):
             continue
         parts = [part.strip() for part in line.split(' | ')]

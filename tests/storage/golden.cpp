@@ -1,7 +1,7 @@
 #include "tests/storage/golden.hpp"
 
-#include "engine/api/object_calls.hpp"
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/object_calls.hpp"
 
 namespace semel::tests::golden {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include "tests/support/catch.hpp"
 
-#include "engine/api/object_calls.hpp"
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/object_calls.hpp"
 #include "semel/storage_tools.hpp"
 #include "tests/storage/cold/cold_fixture.hpp"
 #include "tests/storage/directory.hpp"

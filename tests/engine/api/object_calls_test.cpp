@@ -1,5 +1,5 @@
 // Objects of many elements as records among others: kind, ttl, sections, journal, snapshot, memory.
-#include "engine/api/object_calls.hpp"
+#include "engine/object_api/object_calls.hpp"
 
 #include <atomic>
 #include <string>

@@ -1,5 +1,5 @@
 // Changes of strings by a function: kind, ttl, length, errors.
-#include "engine/api/object_calls.hpp"
+#include "engine/object_api/object_calls.hpp"
 
 #include <string>
 #include "tests/support/catch.hpp"

@@ -1,12 +1,12 @@
 // Records as a whole: read in one engine, put into another.
-#include "engine/api/whole_record.hpp"
+#include "engine/object_api/whole_record.hpp"
 
 #include <array>
 #include <string>
 #include "tests/support/catch.hpp"
 
-#include "engine/api/object_calls.hpp"
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/object_calls.hpp"
 #include "semel/hashes.hpp"
 #include "tests/engine/engine_fixture.hpp"
 

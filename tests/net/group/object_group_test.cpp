@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/api/object_calls.hpp"
-#include "engine/api/whole_record.hpp"
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/object_calls.hpp"
+#include "engine/object_api/whole_record.hpp"
 #include "net/group/entry_runner.hpp"
 #include "net/group/replicated_group.hpp"
 #include "replication/state/feature_level.hpp"

@@ -1,8 +1,8 @@
 // Clients that wait for an element: who is served, by what, and when not.
 #include "tests/support/catch.hpp"
 
-#include "engine/api/object_calls.hpp"
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/object_calls.hpp"
 #include "tests/net/conversation.hpp"
 
 namespace semel::tests {

@@ -1,10 +1,10 @@
 // SORT where a dialogue with a redis-server does not look: rights, bounds, elements of sorted sets.
 #include "tests/support/catch.hpp"
 
-#include "engine/api/object_calls.hpp"
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/object_calls.hpp"
 #include "engine/types/object_limits.hpp"
-#include "net/objects/sort_words.hpp"
+#include "net/sets/sort_words.hpp"
 #include "tests/net/conversation.hpp"
 
 namespace semel::tests {

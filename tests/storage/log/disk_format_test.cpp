@@ -6,8 +6,8 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "engine/api/object_calls.hpp"
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/object_calls.hpp"
 #include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
 #include "storage/log/log_scan.hpp"

@@ -1,0 +1,246 @@
+#include "engine/object_api/object_calls.hpp"
+
+#include <string>
+
+#include "base/random.hpp"
+#include "engine/api/engine_impl.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/kinds/kinds.hpp"
+#include "engine/logged/call_log.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+/// The error names the value and the limit.
+Error explain(const Core& core, KeyRef key, ErrorCode code, const auto& step) {
+  const Options& options = core.options();
+  const auto limit = [](auto value, auto bound) {
+    return std::to_string(value) + ", limit " + std::to_string(bound);
+  };
+  switch (code) {
+    case ErrorCode::key_too_long:
+      return {code, "bytes = " + limit(key.key.size(), options.key_bytes_max)};
+    case ErrorCode::db_out_of_range:
+      return {code, "db = " + limit(unsigned{key.db}, limits::db_count - 1)};
+    case ErrorCode::value_too_long:
+      return {code, step.too_long(options.value_bytes_max)};
+    default:
+      return {code, {}};
+  }
+}
+
+/// One call: what it decides about a record, and what it has seen.
+class ObjectStep {
+ public:
+  ObjectStep(Kind kind, bool replaces) noexcept : kind_(kind), replaces_(replaces) {}
+
+  template <class Change>
+  Decision decide(const Core& core, const RecordView* live, const Change& change) {
+    // A claim that was given back and only remembers its attempts is absent to all other calls.
+    if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
+    error = ErrorCode::ok;
+    seen = {.was_there = live != nullptr, .is_there = live != nullptr};
+    const bool is_in_the_way =
+        live != nullptr && (replaces_ ? live->kind == Kind::claim : live->kind != kind_);
+    if (is_in_the_way) return fail(ErrorCode::wrong_type);
+    if (live == nullptr || replaces_) {
+      ObjectEdit edit{kind_};
+      return judge(core, replaces_ ? live : nullptr, edit, change);
+    }
+    ObjectEdit edit{live->value, kind_};
+    if (!edit.is_good()) return fail(ErrorCode::storage_damaged);
+    return judge(core, live, edit, change);
+  }
+
+  /// How long the object is, and the limit.
+  [[nodiscard]] std::string too_long(std::size_t limit) const {
+    return "bytes of the object = " + std::to_string(scratch_.size()) + ", limit " +
+           std::to_string(limit);
+  }
+
+  ErrorCode error = ErrorCode::ok;
+  ObjectChange seen;
+
+ private:
+  Decision fail(ErrorCode code) noexcept {
+    error = code;
+    return {};
+  }
+  template <class Change>
+  Decision judge(const Core& core, const RecordView* live, ObjectEdit& edit, const Change& change) {
+    if (const ErrorCode refused = change(edit); refused != ErrorCode::ok) return fail(refused);
+    if (!edit.is_changed() && !(replaces_ && edit.empty())) return {};
+    seen.is_changed = true;
+    seen.is_there = !edit.empty();
+    if (edit.empty()) {
+      return {.action = live == nullptr ? Action::keep : Action::erase, .kind = kind_, .value = {}};
+    }
+    edit.write(scratch_);
+    // A record that is too long already, stored under a larger limit, may become shorter.
+    const bool grows = live == nullptr || replaces_ || scratch_.size() > live->value.size();
+    if (grows && scratch_.size() > core.options().value_bytes_max) {
+      seen.is_changed = false;
+      return fail(ErrorCode::value_too_long);
+    }
+    return {.action = Action::store,
+            .kind = kind_,
+            .due = live != nullptr && !replaces_ ? live->due : no_end,
+            .value = scratch_,
+            .gives_up = edit.only_erases() && !grows};
+  }
+
+  const Kind kind_;
+  const bool replaces_;
+  std::string scratch_;
+};
+
+/// The same for a string.
+class StringStep {
+ public:
+  explicit StringStep(bool replaces) noexcept : replaces_(replaces) {}
+
+  template <class Change>
+  Decision decide(const Core& core, const RecordView* live, const Change& change) {
+    if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
+    error = ErrorCode::ok;
+    seen = {.was_there = live != nullptr, .is_there = live != nullptr};
+    const bool is_in_the_way =
+        live != nullptr && (replaces_ ? live->kind == Kind::claim : live->kind != Kind::string);
+    if (is_in_the_way) return fail(ErrorCode::wrong_type);
+    const bool begins = live == nullptr || replaces_;
+    StringEdit edit{live != nullptr, begins ? Bytes{} : live->value, scratch_};
+    const ErrorCode refused = change(edit);
+    bytes_ = edit.bytes();
+    if (refused != ErrorCode::ok) return fail(refused);
+    if (!edit.is_changed()) return {};
+    // A value that is too long already, stored under a larger limit, may stay as long.
+    const bool grows = begins || scratch_.size() > live->value.size();
+    if (grows && scratch_.size() > core.options().value_bytes_max) {
+      return fail(ErrorCode::value_too_long);
+    }
+    seen.is_changed = seen.is_there = true;
+    return {.action = Action::store,
+            .kind = Kind::string,
+            .due = begins ? no_end : live->due,
+            .value = scratch_,
+            .raw = true};
+  }
+
+  [[nodiscard]] std::string too_long(std::size_t limit) const {
+    return std::to_string(bytes_) + " bytes, at most " + std::to_string(limit);
+  }
+
+  ErrorCode error = ErrorCode::ok;
+  ObjectChange seen;
+
+ private:
+  Decision fail(ErrorCode code) noexcept {
+    error = code;
+    return {};
+  }
+
+  const bool replaces_;
+  std::size_t bytes_ = 0;
+  std::string scratch_;
+};
+
+template <class Step, class Change>
+Result<ObjectChange> run(Engine& engine, KeyRef key, Step& step, const Change& change) {
+  Engine::Impl& impl = impl_of(engine);
+  Core& core = impl.core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
+  ThreadContext& own = core.context();
+  own.bump(Count::operations);
+  Version version = 0;
+  Timestamp now = core.now(own);
+  const auto decide = [&](const RecordView* live, const NextVersion&) {
+    return step.decide(core, live, change);
+  };
+  ErrorCode error = update(core, key, now, decide, version);
+  own.bump(step.seen.was_there ? Count::hits : Count::misses);
+  if (error == ErrorCode::ok) {
+    impl.after_operation(own, key, step.seen.is_changed);
+    error = step.error != ErrorCode::ok ? step.error : impl.confirm(own);
+  }
+  if (error != ErrorCode::ok) [[unlikely]]
+    return explain(core, key, error, step);
+  return step.seen;
+}
+
+}  // namespace
+
+Status read_object_by(Engine& engine, KeyRef key, Kind kind,
+                      const Function<void(const ObjectReader&)>& read) {
+  if (const LoggedCall log = impl_of(engine).log_for_call(); log) [[unlikely]] {
+    SEMEL_CHECK(log->read());
+  }
+  ObjectStep step{kind, false};
+  const Result<ObjectChange> done = run(engine, key, step, [&read](ObjectEdit& object) {
+    read(object);
+    return ErrorCode::ok;
+  });
+  if (!done.ok()) return done.error();
+  return Done{};
+}
+
+Result<ObjectChange> change_object_by(Engine& engine, KeyRef key, Kind kind,
+                                      const Function<ErrorCode(ObjectEdit&)>& change) {
+  ObjectStep step{kind, false};
+  return run(engine, key, step, change);
+}
+
+Result<ObjectChange> replace_object_by(Engine& engine, KeyRef key, Kind kind,
+                                       const Function<ErrorCode(ObjectEdit&)>& fill) {
+  ObjectStep step{kind, true};
+  return run(engine, key, step, fill);
+}
+
+std::int64_t unix_ms_of_call(Engine& engine) noexcept {
+  return impl_of(engine).unix_ms();
+}
+
+Status read_string_by(Engine& engine, KeyRef key, const Function<void(const Bytes*)>& read) {
+  if (const LoggedCall log = impl_of(engine).log_for_call(); log) [[unlikely]] {
+    SEMEL_CHECK(log->read());
+  }
+  StringStep step{false};
+  const Result<ObjectChange> done = run(engine, key, step, [&read](StringEdit& value) {
+    const Bytes bytes = value.before();
+    read(value.was_there() ? &bytes : nullptr);
+    return ErrorCode::ok;
+  });
+  if (!done.ok()) return done.error();
+  return Done{};
+}
+
+Result<ObjectChange> change_string_by(Engine& engine, KeyRef key,
+                                      const Function<ErrorCode(StringEdit&)>& change) {
+  StringStep step{false};
+  return run(engine, key, step, change);
+}
+
+Result<ObjectChange> replace_string(Engine& engine, KeyRef key, Bytes value) {
+  StringStep step{true};
+  return run(engine, key, step, [value](StringEdit& edit) {
+    edit.value().assign(value);
+    return ErrorCode::ok;
+  });
+}
+
+std::size_t value_bytes_max(Engine& engine) noexcept {
+  return impl_of(engine).core().options().value_bytes_max;
+}
+
+std::uint64_t any_number(Engine& engine) {
+  const ThreadContext& own = impl_of(engine).core().context();
+  if (own.decision != nullptr) [[unlikely]] {
+    // The next version of the entry tells its choices apart.
+    return base::mix_bits(own.decision->secret ^ base::mix_bits(own.version_next));
+  }
+  static constinit thread_local std::uint64_t state = 0;
+  if (state == 0) state = base::random_number();
+  return base::next_random(state);
+}
+
+}  // namespace semel::engine

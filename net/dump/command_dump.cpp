@@ -1,0 +1,174 @@
+// DUMP and RESTORE, in the serialization of redis-server (net/rdb).
+#include <optional>
+
+#include "net/commands/expiry_words.hpp"
+#include "net/commands/handlers.hpp"
+#include "net/dump/dumped_record.hpp"
+#include "net/objects/object_command.hpp"
+#include "net/rdb/dump_reader.hpp"
+#include "net/resp/text.hpp"
+#include "semel/limits.hpp"
+
+namespace semel::net::handlers {
+
+namespace {
+
+/// The payload for what the key holds, as of one instant. None: the reply has been written.
+std::optional<std::string> dump_key(Call& call) {
+  const KeyRef key{call.client.db, call.key()};
+  auto section = call.engine.section({&key, 1});
+  if (!section.ok()) return call.fail(section.error()), std::nullopt;
+  const auto record = engine::read_whole(call.engine, key);
+  if (!record.ok()) return call.fail(record.error()), std::nullopt;
+  if (!*record) return call.reply.null(), std::nullopt;
+  if ((*record)->kind == Kind::hash) {
+    const auto fields = call.engine.hashes(key.db).hgetall(key.key);
+    if (!fields.ok()) return call.fail(fields.error()), std::nullopt;
+    return dump_of(*fields);
+  }
+  auto payload = dump_of(**record);
+  if (!payload) {
+    call.fail("ERR a " + std::string{name_of((*record)->kind)} + " has no serialization here yet");
+  }
+  return payload;
+}
+
+struct RestoreWords {
+  bool replaces = false;
+  bool is_absolute = false;
+};
+
+/// IDLETIME and FREQ are checked and have no meaning here. None: the error has been written.
+std::optional<RestoreWords> read_words(Call& call) {
+  RestoreWords words;
+  bool has_idle = false;
+  bool has_frequency = false;
+  const auto number_behind = [&](std::size_t& i) {
+    const auto number = integer_of(call.args[++i]);
+    if (!number) call.fail_number();
+    return number;
+  };
+  for (std::size_t i = 4; i < call.args.size(); ++i) {
+    const bool has_more = i + 1 < call.args.size();
+    if (is_word(call.args[i], "replace")) {
+      words.replaces = true;
+    } else if (is_word(call.args[i], "absttl")) {
+      words.is_absolute = true;
+    } else if (is_word(call.args[i], "idletime") && has_more && !has_frequency) {
+      const auto idle = number_behind(i);
+      if (!idle) return std::nullopt;
+      if (*idle < 0) {
+        return call.fail("ERR Invalid IDLETIME value, must be >= 0"), std::nullopt;
+      }
+      has_idle = true;
+    } else if (is_word(call.args[i], "freq") && has_more && !has_idle) {
+      constexpr std::int64_t frequency_max = 255;
+      const auto frequency = number_behind(i);
+      if (!frequency) return std::nullopt;
+      if (*frequency < 0 || *frequency > frequency_max) {
+        return call.fail("ERR Invalid FREQ value, must be >= 0 and <= 255"), std::nullopt;
+      }
+      has_frequency = true;
+    } else {
+      return call.fail_syntax(), std::nullopt;
+    }
+  }
+  return words;
+}
+
+/// None: the error has been written.
+std::optional<DumpValue> read_payload(Call& call, std::string_view payload) {
+  DumpValue value;
+  switch (read_dump(payload, limits::value_bytes_max, value)) {
+    case DumpFault::none:
+      return value;
+    case DumpFault::footer:
+      call.fail("ERR DUMP payload version or checksum are wrong");
+      return std::nullopt;
+    case DumpFault::format:
+      call.fail("ERR Bad data format");
+      return std::nullopt;
+    case DumpFault::too_large:
+      call.fail(ErrorCode::value_too_long);
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// None: the error has been written.
+std::optional<Timestamp> end_of(Call& call, std::int64_t ttl, bool is_absolute) {
+  if (ttl == 0) return no_end;
+  Expiry expiry;
+  const ExpiryUnit unit = is_absolute ? ExpiryUnit::at_ms : ExpiryUnit::in_ms;
+  if (read_expiry(call, unit, std::to_string(ttl), expiry) != ArgumentError::none) {
+    return call.fail_expire(), std::nullopt;
+  }
+  return expiry.mode() == Expiry::Mode::in ? call.engine.now() + expiry.ttl() : expiry.when();
+}
+
+/// Whether the key holds something. None: the error has been written.
+std::optional<bool> is_there(Call& call) {
+  const auto there = call.store().exists(call.key());
+  if (!there.ok()) return call.fail(there.error()), std::nullopt;
+  return *there;
+}
+
+void fail_busy(Call& call) {
+  call.fail("BUSYKEY Target key name already exists.");
+}
+
+/// Puts the record into the database, in one section with the look whether something is there.
+void put_restored(Call& call, const engine::WholeRecord& record, bool replaces) {
+  const KeyRef key{call.client.db, call.key()};
+  auto section = call.engine.section({&key, 1});
+  if (!section.ok()) return call.fail(section.error());
+  const auto there = is_there(call);
+  if (!there) return;
+  if (*there && !replaces) return fail_busy(call);
+  const bool has_ended = record.due <= section->now();
+  if (const Status put = engine::replace_whole(call.engine, key, record); !put) {
+    return call.fail(put.error());
+  }
+  if (const Status done = section->commit(); !done) return call.fail(done.error());
+  if (has_ended) {
+    if (*there) call.notify('g', "del", call.key());
+  } else {
+    call.notify('n', "new", call.key());
+    call.notify('g', "restore", call.key());
+  }
+  call.reply.ok();
+}
+
+}  // namespace
+
+void dump(Call& call) {
+  notify_miss(call, call.key());
+  if (const auto payload = dump_key(call)) call.reply.bulk(*payload);
+}
+
+/// Errors come in redis-server's order: options, BUSYKEY, the ttl, the payload.
+void restore(Call& call) {
+  const auto words = read_words(call);
+  if (!words) return;
+  if (!words->replaces) {
+    const auto there = is_there(call);
+    if (!there) return;
+    if (*there) return fail_busy(call);
+  }
+  const auto ttl = integer_of(call.args[2]);
+  if (!ttl) return call.fail_number();
+  if (*ttl < 0) return call.fail("ERR Invalid TTL value, must be >= 0");
+  const auto value = read_payload(call, call.args[3]);
+  if (!value) return;
+  const auto end = end_of(call, *ttl, words->is_absolute);
+  if (!end) return;
+  if (value->kind == Kind::hash && value->items.size() / 2 > limits::hash_fields_max) {
+    return call.fail(ErrorCode::value_too_long);
+  }
+  auto bytes = record_of(call.engine, {call.client.db, call.key()}, *value);
+  if (!bytes) return call.fail("ERR Bad data format");
+  put_restored(call, {.kind = value->kind, .due = *end, .value = *std::move(bytes)},
+               words->replaces);
+}
+
+}  // namespace semel::net::handlers

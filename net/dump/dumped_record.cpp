@@ -1,0 +1,153 @@
+#include "net/dump/dumped_record.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/kinds/element_keys.hpp"
+#include "engine/objects/object_edit.hpp"
+#include "net/rdb/dump_writer.hpp"
+
+namespace semel::net {
+
+using engine::Element;
+using engine::ObjectEdit;
+using engine::ObjectReader;
+
+namespace {
+
+std::string record_of_list(const ByteItems& items) {
+  ObjectEdit list{Kind::list};
+  for (std::size_t i = 0; i < items.size(); ++i) list.insert_at(i, items[i]);
+  std::string bytes;
+  list.write(bytes);
+  return bytes;
+}
+
+/// Their order is that of the object, so that each is put behind the others. None: one is there
+/// twice.
+std::optional<std::string> record_of_keys(Kind kind, std::vector<std::string>& keys) {
+  std::sort(keys.begin(), keys.end());
+  ObjectEdit object{kind};
+  for (const std::string& key : keys) {
+    if (!object.put(key)) return std::nullopt;
+  }
+  std::string bytes;
+  object.write(bytes);
+  return bytes;
+}
+
+bool has_twins(std::vector<Bytes> items) {
+  std::sort(items.begin(), items.end());
+  return std::adjacent_find(items.begin(), items.end()) != items.end();
+}
+
+std::optional<std::string> record_of_set(const ByteItems& items) {
+  std::vector<std::string> keys;
+  keys.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) keys.push_back(engine::member_key(items[i]));
+  return record_of_keys(Kind::set, keys);
+}
+
+std::optional<std::string> record_of_sorted_set(const DumpValue& value) {
+  std::vector<std::string> keys;
+  std::vector<Bytes> members;
+  keys.reserve(value.items.size());
+  members.reserve(value.items.size());
+  for (std::size_t i = 0; i < value.items.size(); ++i) {
+    const auto score = engine::encode_score(value.scores[i]);
+    std::string& key = keys.emplace_back(score.data(), score.size());
+    key.append(value.items[i]);
+    members.push_back(value.items[i]);
+  }
+  if (has_twins(std::move(members))) return std::nullopt;
+  return record_of_keys(Kind::sorted_set, keys);
+}
+
+std::optional<std::string> record_of_hash(Engine& engine, KeyRef key, const ByteItems& items) {
+  std::vector<FieldValue> pairs;
+  std::vector<Bytes> fields;
+  pairs.reserve(items.size() / 2);
+  fields.reserve(items.size() / 2);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    pairs.push_back({items[i], items[i + 1]});
+    fields.push_back(items[i]);
+  }
+  if (has_twins(std::move(fields))) return std::nullopt;
+  return engine::hash_bytes(engine, key, pairs);
+}
+
+RdbType type_of(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::list:
+      return RdbType::list;
+    case Kind::set:
+      return RdbType::set;
+    default:
+      return RdbType::sorted_set_2;
+  }
+}
+
+void write_element(DumpWriter& to, Kind kind, const Element& element) {
+  if (kind == Kind::list) return to.string(element.value);
+  if (kind == Kind::set) {
+    engine::MemberText text;
+    return to.string(engine::member_of(element.key, text));
+  }
+  to.string(element.key.substr(engine::score_bytes));
+  to.score(engine::score_of(element.key));
+}
+
+}  // namespace
+
+std::optional<std::string> record_of(Engine& engine, KeyRef key, const DumpValue& value) {
+  switch (value.kind) {
+    case Kind::list:
+      return record_of_list(value.items);
+    case Kind::set:
+      return record_of_set(value.items);
+    case Kind::sorted_set:
+      return record_of_sorted_set(value);
+    case Kind::hash:
+      return record_of_hash(engine, key, value.items);
+    default:
+      return value.text;
+  }
+}
+
+std::optional<std::string> dump_of(const engine::WholeRecord& record) {
+  if (record.kind == Kind::string) {
+    DumpWriter to{RdbType::string};
+    to.string(record.value);
+    return to.take();
+  }
+  if (record.kind != Kind::list && record.kind != Kind::set && record.kind != Kind::sorted_set) {
+    return std::nullopt;
+  }
+  const ObjectReader object{record.value, record.kind};
+  if (!object.is_good() || object.empty()) return std::nullopt;
+  DumpWriter to{type_of(record.kind)};
+  to.count(object.size());
+  // Sorted sets from the highest score down: redis-server puts each in front of the others then.
+  const auto write = [&](const Element& element) {
+    write_element(to, record.kind, element);
+    return true;
+  };
+  if (record.kind == Kind::sorted_set) {
+    object.each_back(0, object.size(), write);
+  } else {
+    object.each(0, object.size(), write);
+  }
+  return to.take();
+}
+
+std::string dump_of(const FieldValues& hash) {
+  DumpWriter to{RdbType::hash};
+  to.count(hash.size());
+  for (const FieldValue& pair : hash) {
+    to.string(pair.field);
+    to.string(pair.value);
+  }
+  return to.take();
+}
+
+}  // namespace semel::net

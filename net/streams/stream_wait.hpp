@@ -1,0 +1,31 @@
+// XREAD and XREADGROUP with BLOCK: a client that waits for entries.
+//
+// The wait ends on the thread that changed one of the keys, with a reply left at the client's
+// handle. Entries that a group gave to a client which has gone stay pending with its consumer.
+#pragma once
+
+#include <vector>
+
+#include "engine/types/stream_groups.hpp"
+#include "net/commands/command.hpp"
+#include "net/streams/stream_words.hpp"
+
+namespace semel::net {
+
+/// Waits, as `words` say, for entries behind the ids `behind`, one of each key; of a group, for
+/// those that it has not read. The reply comes from the handle.
+void wait_for_entries(Call& call, const ReadWords& words,
+                      const std::vector<engine::StreamId>& behind);
+
+/// The entries of a stream behind `id`, up to the last one.
+[[nodiscard]] engine::Ranks ranks_behind(const engine::StreamReader& stream, engine::StreamId id);
+/// Gives at most `count` (0: all) of the new entries of a group to a consumer, and writes them.
+struct Delivery {
+  engine::ConsumerName to;
+  std::uint64_t count = 0;
+  bool no_ack = false;
+  std::int64_t now = 0;
+};
+void deliver(RespWriter& reply, engine::ObjectEdit& stream, const Delivery& delivery);
+
+}  // namespace semel::net
