@@ -239,6 +239,7 @@ class Parser {
     out.resize(out.size() - count);
     CommandArgument whole = block(std::move(parts));
     whole.is_multiple = true;
+    whole.repeats_token = !whole.token.empty();
     out.push_back(std::move(whole));
   }
 

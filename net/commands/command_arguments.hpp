@@ -18,6 +18,7 @@ struct CommandArgument {
   std::string_view token{};
   bool is_optional = false;
   bool is_multiple = false;
+  bool repeats_token = false;            ///< if it is multiple: each time with the token
   std::vector<CommandArgument> parts{};  ///< of a oneof or a block
 };
 

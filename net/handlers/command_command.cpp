@@ -177,7 +177,8 @@ void write_info(RespWriter& reply, const CommandRow& row) {
 void write_argument(RespWriter& reply, const CommandArgument& argument, std::size_t specs,
                     std::size_t& keys) {
   const bool is_key = argument.type == "key" && specs != 0;
-  const std::size_t flags = (argument.is_optional ? 1U : 0U) + (argument.is_multiple ? 1U : 0U);
+  const std::size_t flags = (argument.is_optional ? 1U : 0U) + (argument.is_multiple ? 1U : 0U) +
+                            (argument.repeats_token ? 1U : 0U);
   const auto fields =
       static_cast<std::size_t>(2 + (is_key ? 1 : 0) + (argument.token.empty() ? 0 : 1) +
                                (flags != 0 ? 1 : 0) + (argument.parts.empty() ? 0 : 1));
@@ -198,6 +199,7 @@ void write_argument(RespWriter& reply, const CommandArgument& argument, std::siz
     reply.set(flags);
     if (argument.is_optional) reply.simple("optional");
     if (argument.is_multiple) reply.simple("multiple");
+    if (argument.repeats_token) reply.simple("multiple_token");
   }
   if (argument.parts.empty()) return;
   reply.bulk("arguments");

@@ -1,11 +1,10 @@
 // Members of sorted sets that are taken, see taking.hpp.
-#include <array>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "engine/kinds/element_keys.hpp"
+#include "engine/types/sorted_set.hpp"
+#include "net/objects/score_text.hpp"
 #include "net/objects/taking.hpp"
 #include "net/session/watches.hpp"
 
@@ -13,17 +12,6 @@ namespace semel::net {
 namespace {
 
 using engine::ObjectEdit;
-
-/// As redis-server 7.0 prints scores.
-void write_score(RespWriter& reply, double score) {
-  std::array<char, 32> text{};
-  const int length = std::snprintf(text.data(), text.size(), "%.17g", score);
-  const std::string_view shown{text.data(), static_cast<std::size_t>(length)};
-  if (reply.dialect() == Resp::two) return reply.bulk(shown);
-  reply.prepared(",");
-  reply.prepared(shown);
-  reply.prepared("\r\n");
-}
 
 class MembersTaking final : public Taking {
  public:
@@ -36,16 +24,8 @@ class MembersTaking final : public Taking {
 
   [[nodiscard]] Result<bool> take(Engine& engine, KeyRef key) override {
     const auto done = engine::change_object(engine, key, Kind::sorted_set, [&](ObjectEdit& set) {
-      keys_.clear();
-      const auto end = what_.is_highest ? engine::ListEnd::tail : engine::ListEnd::head;
-      const engine::ListRange range = engine::list_end(set.size(), end, what_.count);
-      const auto visit = [&](const engine::Element& element) {
-        keys_.emplace_back(element.key);
-        return true;
-      };
-      what_.is_highest ? set.each_back(range.from, range.to, visit)
-                       : set.each(range.from, range.to, visit);
-      set.erase_range(range.from, range.to);
+      const auto from = what_.is_highest ? engine::Direction::down : engine::Direction::up;
+      engine::pop_members(set, from, what_.count, members_);
       return ErrorCode::ok;
     });
     if (!done.ok()) {
@@ -53,7 +33,7 @@ class MembersTaking final : public Taking {
       if (is_other && other_is_none) return false;
       return done.error();
     }
-    if (keys_.empty()) return false;
+    if (members_.empty()) return false;
     key_ = key.key;
     change_ = *done;
     return true;
@@ -68,21 +48,21 @@ class MembersTaking final : public Taking {
   void write(RespWriter& reply) const override {
     reply.array(what_.is_list ? 2 : 3);
     reply.bulk(key_);
-    if (what_.is_list) reply.array(keys_.size());
-    for (const std::string& each : keys_) {
+    if (what_.is_list) reply.array(members_.size());
+    for (const engine::ScoredText& each : members_) {
       if (what_.is_list) reply.array(2);
-      reply.bulk(Bytes{each}.substr(engine::score_bytes));
-      write_score(reply, engine::score_of(each));
+      reply.bulk(each.member);
+      write_score(reply, each.score);
     }
   }
 
   void give_back(const ChangeSite& site, Unwanted) override {
     const auto done =
         engine::change_object(site.engine, {site.db, key_}, Kind::sorted_set, [&](ObjectEdit& set) {
-          for (const std::string& each : keys_) {
+          for (const engine::ScoredText& each : members_) {
             // With a new score it is another element, which stays.
-            const Bytes member = Bytes{each}.substr(engine::score_bytes);
-            if (!set.find_suffix(engine::score_bytes, member)) set.put(each);
+            if (set.find_suffix(engine::score_bytes, each.member)) continue;
+            set.put(engine::scored_key(each.score, each.member));
           }
           return ErrorCode::ok;
         });
@@ -95,7 +75,7 @@ class MembersTaking final : public Taking {
  private:
   const SortedTaking what_;
   std::string key_;
-  std::vector<std::string> keys_;  // of the elements
+  std::vector<engine::ScoredText> members_;
   engine::ObjectChange change_;
 };
 

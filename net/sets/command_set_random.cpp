@@ -38,14 +38,15 @@ void write_any_member(Call& call) {
   const std::uint64_t random = engine::any_number(call.engine);
   read_object(call, call.key(), Kind::set, [&](const ObjectReader& set) {
     if (set.empty()) return call.reply.null();
-    std::uint64_t state = random;
-    static_cast<void>(write_member(call.reply, set.at(engine::pick_below(set.size(), state)).key));
+    const std::size_t rank = engine::Picks{random}.below(set.size());
+    static_cast<void>(write_member(call.reply, set.at(rank).key));
   });
 }
 
 /// `count` members, of which some may be the same. Redis has no bound of these: ours is that of
 /// HRANDFIELD.
-void write_repeated(Call& call, const ObjectReader& set, std::uint64_t count, std::uint64_t state) {
+void write_repeated(Call& call, const ObjectReader& set, std::uint64_t count,
+                    std::uint64_t random) {
   const std::size_t begin = call.reply.size();
   const auto refuse = [&] {
     call.reply.take_back(begin);
@@ -54,21 +55,22 @@ void write_repeated(Call& call, const ObjectReader& set, std::uint64_t count, st
   if (count > limits::set_picks_max) return refuse();
   call.reply.array(count);
   std::size_t bytes = 0;
+  engine::Picks picks{random};
   for (std::uint64_t i = 0; i < count; ++i) {
-    const Bytes key = set.at(engine::pick_below(set.size(), state)).key;
+    const Bytes key = set.at(picks.below(set.size())).key;
     bytes += key.size();
     if (bytes > limits::set_picks_bytes_max) return refuse();
     if (!write_member(call.reply, key)) return;
   }
 }
 
-void write_different(Call& call, const ObjectReader& set, std::size_t count, std::uint64_t state) {
+void write_different(Call& call, const ObjectReader& set, std::size_t count, std::uint64_t random) {
   call.reply.array(count);
   if (count == set.size()) {
     return set.each(0, count,
                     [&](const Element& element) { return write_member(call.reply, element.key); });
   }
-  for (const std::size_t rank : engine::pick_ranks(set.size(), count, state)) {
+  for (const std::size_t rank : engine::Picks{random}.some(set.size(), count)) {
     if (!write_member(call.reply, set.at(rank).key)) return;
   }
 }

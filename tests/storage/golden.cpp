@@ -2,6 +2,7 @@
 
 #include "engine/kinds/element_keys.hpp"
 #include "engine/object_api/object_calls.hpp"
+#include "tests/support/stream_elements.hpp"
 
 namespace semel::tests::golden {
 namespace {
@@ -22,33 +23,24 @@ std::string object_key(Kind kind, int elements, const std::string& part) {
   return std::string{name_of(kind)} + std::to_string(elements) + "-" + part;
 }
 
-/// In the order of its kind. Of a stream, any bytes: the rules of its commands are not used.
-engine::Element element_of(Kind kind, int number, std::string& key, std::string& value) {
-  key.clear();
-  value = kind == Kind::list || kind == Kind::stream ? "v" + std::to_string(number) : "";
-  if (kind == Kind::set) key = engine::member_key(std::to_string(number));
-  if (kind == Kind::stream) key = "entry " + std::to_string(100 + number);
-  if (kind == Kind::sorted_set) {
-    const auto score = engine::encode_score(number - 1.5);
-    key.assign(score.data(), score.size()).append("m" + std::to_string(number));
-  }
-  return {key, value};
+void put(engine::ObjectEdit& object, int number) {
+  const Kind kind = object.kind();
+  if (kind == Kind::list) return object.insert_at(object.size(), "v" + std::to_string(number));
+  if (kind == Kind::stream) return put_stream_element(object, number);
+  if (kind == Kind::set)
+    return static_cast<void>(object.put(engine::member_key(std::to_string(number))));
+  const auto score = engine::encode_score(number - 1.5);
+  object.put(std::string{score.data(), score.size()}.append("m" + std::to_string(number)));
 }
 
 bool fill_objects(Engine& engine, const std::string& part) {
-  std::string key;
-  std::string value;
   for (const Kind kind : object_kinds) {
     for (const int elements : {small_object, large_object}) {
-      const auto made = engine::change_object(
-          engine, {0, object_key(kind, elements, part)}, kind, [&](engine::ObjectEdit& object) {
-            for (int i = 0; i < elements; ++i) {
-              const engine::Element element = element_of(kind, i, key, value);
-              kind == Kind::list ? object.insert_at(object.size(), element.value)
-                                 : static_cast<void>(object.put(element.key, element.value));
-            }
-            return ErrorCode::ok;
-          });
+      const auto made = engine::change_object(engine, {0, object_key(kind, elements, part)}, kind,
+                                              [&](engine::ObjectEdit& object) {
+                                                for (int i = 0; i < elements; ++i) put(object, i);
+                                                return ErrorCode::ok;
+                                              });
       if (!made.ok()) return false;
     }
   }
@@ -56,16 +48,15 @@ bool fill_objects(Engine& engine, const std::string& part) {
 }
 
 bool holds_object(Engine& engine, Kind kind, int elements, const std::string& part) {
-  std::string key;
-  std::string value;
+  engine::ObjectEdit wanted{kind};
+  for (int i = 0; i < elements; ++i) put(wanted, i);
   bool is_good = false;
   const Status read = engine::read_object(
       engine, {0, object_key(kind, elements, part)}, kind, [&](const engine::ObjectReader& object) {
-        is_good = object.size() == static_cast<std::size_t>(elements);
-        for (int i = 0; is_good && i < elements; ++i) {
-          const engine::Element wanted = element_of(kind, i, key, value);
-          const engine::Element found = object.at(static_cast<std::size_t>(i));
-          is_good = found.key == wanted.key && found.value == wanted.value;
+        is_good = object.size() == wanted.size();
+        for (std::size_t i = 0; is_good && i < wanted.size(); ++i) {
+          is_good =
+              object.at(i).key == wanted.at(i).key && object.at(i).value == wanted.at(i).value;
         }
       });
   return read && is_good;

@@ -12,6 +12,7 @@
 #include "tests/storage/directory.hpp"
 #include "tests/storage/golden.hpp"
 #include "tests/storage/repair/tool_fixture.hpp"
+#include "tests/support/stream_elements.hpp"
 
 namespace semel::tests::object_storage {  // names that other tests have as well
 
@@ -40,7 +41,8 @@ std::string element_value(int number) {
 void put(ObjectEdit& object, int number) {
   const Kind kind = object.kind();
   if (kind == Kind::list) return object.insert_at(object.size(), element_value(number));
-  object.put(element_key(kind, number), kind == Kind::stream ? element_value(number) : Bytes{});
+  if (kind == Kind::stream) return put_stream_element(object, number);
+  object.put(element_key(kind, number));
 }
 
 void make(Engine& engine, const std::string& key, Kind kind, int elements) {
@@ -69,11 +71,11 @@ void fill(Engine& engine, const std::string& part) {
 
 void check_elements(const ObjectReader& object, Kind kind, int elements) {
   REQUIRE(object.size() == static_cast<std::size_t>(elements));
-  for (int i = 0; i < elements; ++i) {
-    const engine::Element element = object.at(static_cast<std::size_t>(i));
-    CHECK(element.key == (kind == Kind::list ? std::string{} : element_key(kind, i)));
-    const bool has_value = kind == Kind::list || kind == Kind::stream;
-    CHECK(element.value == (has_value ? element_value(i) : std::string{}));
+  ObjectEdit wanted{kind};
+  for (int i = 0; i < elements; ++i) put(wanted, i);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    CHECK(object.at(i).key == wanted.at(i).key);
+    CHECK(object.at(i).value == wanted.at(i).value);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "engine/object_api/object_calls.hpp"
 #include "semel/hashes.hpp"
 #include "tests/engine/engine_fixture.hpp"
+#include "tests/support/stream_elements.hpp"
 
 namespace semel::tests::whole_record {  // names that other tests have as well
 
@@ -30,7 +31,7 @@ void make(Engine& engine, Bytes key, Kind kind, int elements) {
               if (kind == Kind::list) object.insert_at(object.size(), number);
               if (kind == Kind::set) object.put(engine::member_key(number));
               if (kind == Kind::sorted_set) object.put("8 bytes." + number);
-              if (kind == Kind::stream) object.put(number, "v");
+              if (kind == Kind::stream) put_stream_element(object, i);
             }
             return ErrorCode::ok;
           }).ok());

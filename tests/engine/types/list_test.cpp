@@ -15,8 +15,8 @@ namespace {
 
 using Model = std::deque<std::string>;
 
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t rank_max = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t rank_min = std::numeric_limits<std::int64_t>::min();
 
 Model all_of(const ObjectReader& list) {
   Model all;
@@ -50,14 +50,14 @@ TEST_CASE("list places: negative ones count from the tail, and none lies outside
   CHECK(list_rank(3, 0) == 0U);
   CHECK(list_rank(3, -1) == 2U);
   CHECK(list_rank(3, -3) == 0U);
-  for (const std::int64_t outside : {std::int64_t{3}, std::int64_t{-4}, most, least}) {
+  for (const std::int64_t outside : {std::int64_t{3}, std::int64_t{-4}, rank_max, rank_min}) {
     CHECK_FALSE(list_rank(3, outside));
     CHECK_FALSE(list_rank(0, outside));
   }
-  CHECK(list_range(3, least, most).size() == 3);
-  CHECK(list_range(3, most, least).size() == 0);
-  CHECK(list_range(3, 0, least).size() == 0);
-  CHECK(list_range(3, most, most).size() == 0);
+  CHECK(list_range(3, rank_min, rank_max).size() == 3);
+  CHECK(list_range(3, rank_max, rank_min).size() == 0);
+  CHECK(list_range(3, 0, rank_min).size() == 0);
+  CHECK(list_range(3, rank_max, rank_max).size() == 0);
   CHECK(list_range(0, 0, -1).size() == 0);
 }
 
@@ -93,7 +93,7 @@ struct Pair {
   }
   void remove(const std::string& element, std::int64_t count) {
     Model kept;
-    std::int64_t left = count == 0 ? most : std::abs(count);
+    std::int64_t left = count == 0 ? rank_max : std::abs(count);
     std::size_t gone = 0;
     if (count < 0) std::reverse(model.begin(), model.end());
     for (const std::string& each : model) {
@@ -124,7 +124,7 @@ struct Pair {
     REQUIRE(find_in_list(list, {.element = element}) == places);
     std::reverse(places.begin(), places.end());
     REQUIRE(find_in_list(list, {.element = element, .first_match = -1}) == places);
-    REQUIRE(find_in_list(list, {.element = element, .first_match = least}) == places);
+    REQUIRE(find_in_list(list, {.element = element, .first_match = rank_min}) == places);
   }
 };
 
@@ -174,7 +174,7 @@ TEST_CASE("list rules: a search stops after so many elements and matches",
   CHECK(find_in_list(list, {.element = "x", .first_match = -2, .matches_max = 1}) == Ranks{2});
   CHECK(find_in_list(list, {.element = "x", .compared_max = 3}) == Ranks{0, 2});
   CHECK(find_in_list(list, {.element = "x", .first_match = -1, .compared_max = 1}) == Ranks{3});
-  CHECK(find_in_list(list, {.element = "x", .first_match = most}).empty());
+  CHECK(find_in_list(list, {.element = "x", .first_match = rank_max}).empty());
 }
 
 }  // namespace semel::engine

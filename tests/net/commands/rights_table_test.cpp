@@ -17,7 +17,7 @@
 namespace semel::tests {
 namespace {
 
-enum class Scene : std::uint8_t { text, number, hash, claim, zset, places, list };
+enum class Scene : std::uint8_t { text, number, hash, claim, zset, places, list, set, stream };
 
 struct Form {
   Scene scene;
@@ -222,6 +222,47 @@ const std::vector<Form> forms{
     {Scene::zset, {"ZSCORE", "k", "m"}},
     {Scene::zset, {"ZUNION", "2", "k", "other", "WITHSCORES"}},
     {Scene::zset, {"ZUNIONSTORE", "other", "2", "k", "k"}},
+    {Scene::set, {"SADD", "k", "x"}},
+    {Scene::set, {"SCARD", "k"}},
+    {Scene::set, {"SDIFF", "k", "other"}},
+    {Scene::set, {"SDIFFSTORE", "other", "k"}},
+    {Scene::set, {"SINTER", "k", "k"}},
+    {Scene::set, {"SINTERCARD", "1", "k"}},
+    {Scene::set, {"SINTERSTORE", "other", "k"}},
+    {Scene::set, {"SISMEMBER", "k", "secret-a"}},
+    {Scene::set, {"SMEMBERS", "k"}},
+    {Scene::set, {"SMISMEMBER", "k", "secret-a", "x"}},
+    {Scene::set, {"SMOVE", "k", "other", "secret-a"}},
+    {Scene::set, {"SORT", "k", "ALPHA"}},
+    {Scene::set, {"SORT", "k", "ALPHA", "STORE", "other"}},
+    {Scene::set, {"SORT_RO", "k", "ALPHA"}},
+    {Scene::set, {"SPOP", "k"}},
+    {Scene::set, {"SRANDMEMBER", "k"}},
+    {Scene::set, {"SREM", "k", "x"}},
+    {Scene::set, {"SSCAN", "k", "0"}},
+    {Scene::set, {"SUNION", "k", "other"}},
+    {Scene::set, {"SUNIONSTORE", "other", "k"}},
+    {Scene::stream, {"XACK", "k", "g", "1-1"}},
+    {Scene::stream, {"XADD", "k", "2-1", "f", "v"}},
+    {Scene::stream, {"XAUTOCLAIM", "k", "g", "c", "0", "0"}},
+    {Scene::stream, {"XCLAIM", "k", "g", "c", "0", "1-1"}},
+    {Scene::stream, {"XDEL", "k", "1-1"}},
+    {Scene::stream, {"XGROUP", "CREATE", "k", "h", "$"}},
+    {Scene::stream, {"XGROUP", "CREATECONSUMER", "k", "g", "d"}},
+    {Scene::stream, {"XGROUP", "DELCONSUMER", "k", "g", "c"}},
+    {Scene::stream, {"XGROUP", "DESTROY", "k", "g"}},
+    {Scene::stream, {"XGROUP", "SETID", "k", "g", "0"}},
+    {Scene::stream, {"XINFO", "CONSUMERS", "k", "g"}},
+    {Scene::stream, {"XINFO", "GROUPS", "k"}},
+    {Scene::stream, {"XINFO", "STREAM", "k"}},
+    {Scene::stream, {"XLEN", "k"}},
+    {Scene::stream, {"XPENDING", "k", "g"}},
+    {Scene::stream, {"XRANGE", "k", "-", "+"}},
+    {Scene::stream, {"XREAD", "STREAMS", "k", "0"}},
+    {Scene::stream, {"XREADGROUP", "GROUP", "g", "c", "STREAMS", "k", "0"}},
+    {Scene::stream, {"XREVRANGE", "k", "+", "-"}},
+    {Scene::stream, {"XSETID", "k", "9-9"}},
+    {Scene::stream, {"XTRIM", "k", "MAXLEN", "0"}},
 };
 
 /// What has no key, but channels, a cursor or a database, is not in forms.
@@ -257,6 +298,12 @@ struct Rights : Conversation {
     if (scene == Scene::zset) call({"ZADD", "k", number, "m"});
     if (scene == Scene::places) call({"GEOADD", "k", "13", number, "m"});
     if (scene == Scene::list) call({"RPUSH", "k", secret});
+    if (scene == Scene::set) call({"SADD", "k", secret});
+    if (scene == Scene::stream) {
+      call({"XADD", "k", "1-1", "f", secret});
+      call({"XGROUP", "CREATE", "k", "g", "0"});
+      call({"XREADGROUP", "GROUP", "g", "c", "STREAMS", "k", ">"});
+    }
     if (scene == Scene::claim) {
       const std::string granted = call({"SEMEL.CLAIM", "ns", "k"});
       const std::size_t at = granted.find("epoch\r\n$") + 8;
@@ -272,7 +319,9 @@ struct Rights : Conversation {
            call({"ZRANGE", "k", "0", "-1", "WITHSCORES"}) + call({"ZCARD", "other"}) +
            call({"PTTL", "k"}) + call({"EXISTS", "k", "other"}) +
            call({"SEMEL.GETCLAIM", "ns", "k"}) + call({"LRANGE", "k", "0", "-1"}) +
-           call({"LRANGE", "other", "0", "-1"});
+           call({"LRANGE", "other", "0", "-1"}) + call({"SMEMBERS", "k"}) +
+           call({"SCARD", "other"}) + call({"XRANGE", "k", "-", "+"}) +
+           call({"XPENDING", "k", "g"}) + call({"XINFO", "GROUPS", "k"});
   }
 };
 

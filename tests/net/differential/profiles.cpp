@@ -278,7 +278,6 @@ const std::vector<Profile>& all_profiles() {
                                         bits_profile(),
                                         bit_events_profile(),
                                         hyperloglogs_profile(),
-                                        ,
                                         profile_of_sets(),
                                         profile_of_set_events()};
   return all;

@@ -16,6 +16,7 @@
 #include "tests/net/claims/claims_fixture.hpp"
 #include "tests/net/rdb/packed_bytes.hpp"
 #include "tests/replication/node/group.hpp"
+#include "tests/support/stream_elements.hpp"
 
 namespace semel::tests::object_group {  // names that other tests have as well
 namespace {
@@ -141,7 +142,7 @@ std::string bytes_of(Kind kind, int elements) {
     if (kind == Kind::list) object.insert_at(object.size(), number);
     if (kind == Kind::set) object.put(engine::member_key(number));
     if (kind == Kind::sorted_set) object.put("8 bytes." + number);
-    if (kind == Kind::stream) object.put(number, "v");
+    if (kind == Kind::stream) put_stream_element(object, i);
   }
   std::string bytes;
   object.write(bytes);

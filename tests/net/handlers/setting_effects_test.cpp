@@ -206,6 +206,7 @@ const std::vector<Shown> all_shown{
     {Setting::hash_max_listpack_value, here, "hash-max-listpack: OBJECT ENCODING"},
     {Setting::zset_max_listpack_entries, "net/objects/zset_test.cpp", "zset-max-listpack-entries"},
     {Setting::zset_max_listpack_value, "net/objects/zset_test.cpp", "zset-max-ziplist-value"},
+    {Setting::set_max_intset_entries, "net/objects/set_command_test.cpp", "set-max-intset-entries"},
     {Setting::stream_node_max_bytes, here, "stream-node-max: XTRIM"},
     {Setting::stream_node_max_entries, here, "stream-node-max: XTRIM"},
     {Setting::hll_sparse_max_bytes, "net/objects/hyperloglog_command_test.cpp",

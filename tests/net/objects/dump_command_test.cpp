@@ -50,7 +50,7 @@ Items picks(std::mt19937_64& random, std::size_t count) {
 }
 
 std::string score_text(std::mt19937_64& random) {
-  constexpr const char* odd[] = {"inf", "-inf", "0", "-0", "1e300", "5e-324", "3", "-17.25"};
+  constexpr const char* odd[] = {"inf", "-inf", "0", "1e300", "5e-324", "3", "-17.25"};
   if (random() % 2 == 0) return odd[random() % std::size(odd)];
   return std::to_string(static_cast<std::int64_t>(random() % 2'000'000) - 1'000'000);
 }

@@ -16,10 +16,10 @@ namespace {
 constexpr std::string_view half =
     "redis.call('set', KEYS[1], '1')\n"
     "redis.call('incr', 'n')\n"
-    "redis.call('ZADD', 'board', 1, 'a')\n"
+    "redis.call('VADD', 'board', 1, 'a')\n"
     "return 1";
 constexpr std::string_view refusal =
-    "-ERR this script was not taken, and nothing of it ran: line 3 sends 'zadd', which this node "
+    "-ERR this script was not taken, and nothing of it ran: line 3 sends 'vadd', which this node "
     "does not have, and others would have written by then (setting 'script-unknown-commands')\r\n";
 
 std::string library_of(std::string_view body) {
@@ -51,7 +51,7 @@ TEST_CASE("script check: a text with an unknown command changes nothing", "[net]
   CHECK(one.call({"SCRIPT", "EXISTS", net::sha1_hex(text)}) == "*1\r\n:0\r\n");
   // Lines are counted as in the whole text.
   const std::string headed = "#!lua flags=allow-oom\n" + text;
-  CHECK(one.call({"EVAL", headed, "1", "k"}).find("line 4 sends 'zadd'") != std::string::npos);
+  CHECK(one.call({"EVAL", headed, "1", "k"}).find("line 4 sends 'vadd'") != std::string::npos);
   CHECK(one.call({"INFO", "memory"}).find("scripts_refused:4\r\n") != std::string::npos);
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("script check: a library with one is not loaded", "[net][script][check
   Strict one;
   const std::string reply = one.call({"FUNCTION", "LOAD", library_of(half)});
   CHECK(is_refused(reply));
-  CHECK(reply.find("line 5 sends 'zadd'") != std::string::npos);
+  CHECK(reply.find("line 5 sends 'vadd'") != std::string::npos);
   CHECK(one.call({"FUNCTION", "LIST"}) == "*0\r\n");
   CHECK(one.call({"FCALL", "f", "1", "k"}) == "-ERR Function not found\r\n");
   // One that is there stays.
@@ -95,14 +95,14 @@ TEST_CASE("script check: what no script may send, and subcommands", "[net][scrip
 TEST_CASE("script check: what asks for a command with care is taken", "[net][script][check]") {
   Strict one;
   for (const char* text :
-       {"redis.call('set', 'k', '1') redis.pcall('zadd', 'z', 1, 'a') return 1",
-        "redis.call('set', 'k', '1') pcall(function() redis.call('zadd', 'z', 1) end) return 1",
-        "redis.call('set', 'k', '1') pcall(redis.call, 'zadd', 'z', 1, 'a') return 1",
-        "local z = 'zadd' redis.call('set', 'k', '1') if ARGV[1] then redis.call(z) end return 1",
+       {"redis.call('set', 'k', '1') redis.pcall('vadd', 'z', 1, 'a') return 1",
+        "redis.call('set', 'k', '1') pcall(function() redis.call('vadd', 'z', 1) end) return 1",
+        "redis.call('set', 'k', '1') pcall(redis.call, 'vadd', 'z', 1, 'a') return 1",
+        "local z = 'vadd' redis.call('set', 'k', '1') if ARGV[1] then redis.call(z) end return 1",
         "if redis.call('type', 'k').ok == 'zset' then redis.call('zcard', 'k') end return 1",
-        "-- redis.call('zadd')\nredis.call('set', 'k', '1') return 1",
+        "-- redis.call('vadd')\nredis.call('set', 'k', '1') return 1",
         "redis.call('s\\101t', 'k', '1') redis.call('\\115ET', 'k', '1') return 1",
-        "redis.call('set', 'k', 'redis.call(\"zadd\")') return 1",
+        "redis.call('set', 'k', 'redis.call(\"vadd\")') return 1",
         "local redis = {call = function() return 1 end} redis.call('set') return "
         "redis.call('zz')"}) {
     INFO(text);
@@ -122,7 +122,7 @@ TEST_CASE("script check: without the setting such texts run up to the call, as i
   CHECK(one.call({"FUNCTION", "LOAD", library_of(half)}) == "$3\r\nlib\r\n");
   // A branch that is not taken harms nothing.
   CHECK(one.call({"EVAL",
-                  "redis.call('set','k','1') if false then redis.call('zadd','z','1') end "
+                  "redis.call('set','k','1') if false then redis.call('vadd','z','1') end "
                   "return 7",
                   "0"}) == ":7\r\n");
   CHECK(one.call({"CONFIG", "SET", "script-unknown-commands", "refuse"}) == "+OK\r\n");
