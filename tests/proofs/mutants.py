@@ -188,15 +188,15 @@ MUTANTS = [
         [("engine/waits/wait_queue.cpp", '#include "engine/waits/wait_queue.hpp"',
           '#include "engine/waits/wait_queue.hpp"\n#include "engine/claims/claim_attempt.hpp"',
           "text"),
-         ("engine/waits/wait_queue.cpp", "    end_wait(waiter, out);\n  } else if",
+         ("engine/waits/wait_queue.cpp", "    end_wait(waiter, pass.out);\n  } else if",
           "    if (::semel_mutant == @ && next != nullptr && !waiter.cancelled) {\n"
           "      Waiter& second = *next->waiter;\n"
           "      next = next->after;\n"
           "      static_cast<ClaimAttempt&>(*second.attempt).outcome =\n"
           "          static_cast<ClaimAttempt&>(*waiter.attempt).outcome;\n"
-          "      end_wait(second, out);\n"
+          "      end_wait(second, pass.out);\n"
           "    }\n"
-          "    end_wait(waiter, out);\n  } else if", "text")],
+          "    end_wait(waiter, pass.out);\n  } else if", "text")],
         "model"),
     Mutant(
         "scan_skips", "a scan that goes on leaves out a line",
