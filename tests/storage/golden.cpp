@@ -17,7 +17,7 @@ constexpr const char* holds_objects = "holds-objects";
 
 constexpr Kind object_kinds[] = {Kind::list, Kind::set, Kind::sorted_set, Kind::stream};
 constexpr int small_object = 3;
-constexpr int large_object = 60;
+constexpr int large_object = 30;
 
 std::string object_key(Kind kind, int elements, const std::string& part) {
   return std::string{name_of(kind)} + std::to_string(elements) + "-" + part;

@@ -23,7 +23,7 @@ using engine::ObjectReader;
 namespace {
 
 constexpr std::array object_kinds{Kind::list, Kind::set, Kind::sorted_set, Kind::stream};
-constexpr int many = 50;  // fits into the values of golden::open
+constexpr int many = 30;  // fits into the values of golden::open
 constexpr int few = 3;
 
 /// In the order of its kind.
