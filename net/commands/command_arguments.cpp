@@ -215,9 +215,9 @@ class Parser {
       return;
     }
     Arguments inside = parse(words);
-    if (repeats && ends_with(out, inside)) return repeat_last(out, inside.size());
+    if (repeats && ends_with(out, inside)) return repeat_last(out, inside);
     if (repeats && !out.empty() && ends_with(out.back().parts, inside)) {
-      return repeat_last(out.back().parts, inside.size());
+      return repeat_last(out.back().parts, inside);
     }
     CommandArgument group = block(std::move(inside));
     group.is_optional = true;
@@ -233,13 +233,15 @@ class Parser {
                       });
   }
 
-  static void repeat_last(Arguments& out, std::size_t count) {
+  static void repeat_last(Arguments& out, const Arguments& inside) {
+    const std::size_t count = inside.size();
+    const bool repeats_token = count == 1 && !inside.front().token.empty();
     Arguments parts{std::make_move_iterator(out.end() - static_cast<long>(count)),
                     std::make_move_iterator(out.end())};
     out.resize(out.size() - count);
     CommandArgument whole = block(std::move(parts));
     whole.is_multiple = true;
-    whole.repeats_token = !whole.token.empty();
+    whole.repeats_token = repeats_token;
     out.push_back(std::move(whole));
   }
 

@@ -229,7 +229,7 @@ const std::vector<Form> forms{
     {Scene::set, {"SINTER", "k", "k"}},
     {Scene::set, {"SINTERCARD", "1", "k"}},
     {Scene::set, {"SINTERSTORE", "other", "k"}},
-    {Scene::set, {"SISMEMBER", "k", "secret-a"}},
+    {Scene::set, {"SISMEMBER", "k", "x"}},
     {Scene::set, {"SMEMBERS", "k"}},
     {Scene::set, {"SMISMEMBER", "k", "secret-a", "x"}},
     {Scene::set, {"SMOVE", "k", "other", "secret-a"}},

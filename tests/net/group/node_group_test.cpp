@@ -78,11 +78,12 @@ class EmbeddedGroup {
 
   static constexpr unsigned count = 3;
   [[nodiscard]] EmbeddedNode& at(unsigned id) { return *nodes_.at(id); }
-  /// False: not in time.
+  /// With the newest level of features. False: not in time.
   [[nodiscard]] bool wait_ready() {
     return Group::wait_for([&] {
       for (auto& [id, node] : nodes_) {
         if (!node->group().ready()) return false;
+        if (!node->node().services().group->lacks_objects().empty()) return false;
       }
       return true;
     });
