@@ -23,7 +23,8 @@ struct GroupRound {
   };
 
   GroupRequest gathered{};
-  MemoryUse use = MemoryUse::frees;  ///< of `gathered`
+  std::vector<std::string> read_keys{};  ///< of `gathered`, of a connection that tracks
+  MemoryUse use = MemoryUse::frees;      ///< of `gathered`
   std::size_t bytes = 0;
   std::size_t fresh = 0;  ///< bytes of input that had arrived before a read was confirmed
   std::shared_ptr<Outcome> outcome{};  ///< of the previous wait; null: none
@@ -32,6 +33,7 @@ struct GroupRound {
   /// Forgets the gathered requests.
   void clear() noexcept {
     gathered = {};
+    read_keys.clear();
     use = MemoryUse::frees;
     bytes = 0;
   }

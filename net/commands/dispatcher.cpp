@@ -1,21 +1,24 @@
 // From the words of a request to the handler of its row, or to a refusal.
+#include <optional>
 
 #include "base/ascii.hpp"
 #include "base/assert.hpp"
 #include "engine/object_api/object_waits.hpp"
 #include "net/commands/access.hpp"
 #include "net/commands/audit.hpp"
-#include "net/commands/busy_scripts.hpp"
 #include "net/commands/key_events.hpp"
 #include "net/commands/measure.hpp"
 #include "net/commands/monitored.hpp"
 #include "net/commands/single_key_command.hpp"
+#include "net/commands/tracked_command.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/events/keyspace_events.hpp"
 #include "net/events/monitor.hpp"
 #include "net/resp/client_memory.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/busy_scripts.hpp"
 #include "net/session/group_level.hpp"
+#include "net/session/tracking.hpp"
 #include "net/session/watches.hpp"
 #include "net/time/ticks.hpp"
 #include "semel/engine_host.hpp"
@@ -191,8 +194,28 @@ void refuse_too_large(Call& call, std::size_t before) {
   call.fail(text);
 }
 
-/// Statistics, audit, monitors and watches of a command that has run.
-void executed(Call& call, std::int64_t began, std::size_t before) {
+/// WATCH and CLIENT TRACKING see what a command has changed. `tracked`: null if it began when no
+/// connection tracked.
+void changed_keys(Call& call, std::string_view reply, TrackedCommand* tracked) {
+  if (tracked != nullptr) [[unlikely]]
+    tracked->executed(reply);
+  // Tracking counts among those that watch.
+  if (!call.row->is(flag_write) || !call.services.watches.any() || call.context().is_trial())
+      [[likely]]
+    return;
+  if (tracked == nullptr && call.services.tracking.any()) {
+    TrackedCommand::executed_untracked(call, reply);
+  }
+  // Keys that have no place among the words, or are in another database.
+  const UsedKeys used = used_keys(call.row->keys, call.args);
+  const bool anywhere = call.row->keys.count == 0 || used.is_all || call.row->has(fact_elsewhere);
+  if (anywhere) return call.services.watches.all_touched();
+  for (const UsedKey& key : used.keys) call.services.watches.look(call.client.db, key.name);
+}
+
+/// Statistics, audit, monitors, watches and tracking of a command that has run.
+void executed(Call& call, std::int64_t began, std::size_t before,
+              TrackedCommand* tracked = nullptr) {
   StatsLane* const lane = call.client.lane;
   if (lane != nullptr) [[likely]] {
     static_cast<void>(lane->lap(call.services.ticks()));
@@ -202,14 +225,7 @@ void executed(Call& call, std::int64_t began, std::size_t before) {
     audit(call, call.reply.since(before));
   if (call.services.monitors.any() && !call.context().is_trial()) [[unlikely]]
     show_to_monitors(call, call.context().is_script() ? "lua" : "");
-  if (!call.row->is(flag_write) || !call.services.watches.any() || call.context().is_trial())
-      [[likely]]
-    return;
-  // Keys that have no place among the words, or are in another database.
-  const UsedKeys used = used_keys(call.row->keys, call.args);
-  const bool anywhere = call.row->keys.count == 0 || used.is_all || call.row->has(fact_elsewhere);
-  if (anywhere) return call.services.watches.all_touched();
-  for (const UsedKey& key : used.keys) call.services.watches.touched(call.client.db, key.name);
+  changed_keys(call, call.reply.since(before), tracked);
 }
 
 }  // namespace
@@ -223,12 +239,15 @@ void execute(Call& call) {
   // Its events, and what WATCH sees of it, come before those of the clients that it serves.
   const engine::HoldWaits until_it_is_finished{call.engine};
   call.client.last_command = &call.row->name;
+  std::optional<TrackedCommand> tracked;
+  if (call.services.tracking.any()) [[unlikely]]
+    tracked.emplace(call);
   call.row->handler(call);
   if (call.reply.is_cut()) [[unlikely]]
     refuse_too_large(call, before);
   if (call.client.has_yielded) [[unlikely]]
     return;  // measured when it ends
-  executed(call, began, before);
+  executed(call, began, before, tracked ? &*tracked : nullptr);
 }
 
 bool repeat(Call& call, ClaimRepeats& repeats) {

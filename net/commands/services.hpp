@@ -28,6 +28,7 @@ class Settings;
 class SlowLog;
 class TestClock;
 class TickSource;
+class Tracking;
 class Watches;
 struct NodeFacts;
 struct NodeHooks;
@@ -50,6 +51,7 @@ struct Services {
   NodeHooks& hooks;
   Acl& acl;
   Watches& watches;
+  Tracking& tracking;
   const std::shared_ptr<ClientMemory>& client_memory;
   Clients& clients;
   Deadlines& deadlines;

@@ -11,6 +11,7 @@
 #include "net/events/pubsub.hpp"
 #include "net/resp/text.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/tracking.hpp"
 
 namespace semel::net {
 namespace {
@@ -274,34 +275,6 @@ void client_unblock(Call& call) {
   call.reply.integer(handle != nullptr && handle->unblock(with_error) ? 1 : 0);
 }
 
-void client_getredir(Call& call) {
-  call.reply.integer(-1);
-}
-
-void client_trackinginfo(Call& call) {
-  constexpr std::size_t fields = 3;
-  call.reply.map(fields);
-  call.reply.bulk("flags");
-  call.reply.set(1);
-  call.reply.bulk("off");
-  call.reply.bulk("redirect");
-  call.reply.integer(-1);
-  call.reply.bulk("prefixes");
-  call.reply.array(0);
-}
-
-void client_tracking(Call& call) {
-  if (is_word(call.args[2], "off")) return call.reply.ok();
-  if (!is_word(call.args[2], "on")) return call.fail_syntax();
-  call.fail("ERR client tracking is not supported yet");
-}
-
-void client_caching(Call& call) {
-  call.fail(
-      "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
-      "OPTOUT mode enabled");
-}
-
 void client_capa(Call& call) {
   call.reply.ok();  // what a client can do changes nothing here
 }
@@ -320,8 +293,10 @@ void reset(Call& call) {
   client.handle->shown.no_touch.store(false, std::memory_order_relaxed);
   call.services.pubsub.forget(client);
   call.services.monitors.remove(client);
+  call.services.tracking.disable(client.tracker);
   end_session(call.services, client);
   client.dialect = Resp::two;
+  show_dialect(client);
   client.db = 0;
   client.replies = Replies::on;
   call.reply.set_dialect(client.dialect);

@@ -7,6 +7,7 @@
 #include "net/events/pubsub.hpp"
 #include "net/handlers/info.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/clients.hpp"
 #include "semel/version.hpp"
 
 namespace semel::net::handlers {
@@ -76,6 +77,7 @@ void hello(Call& call) {
   }
   if (dialect) {
     call.client.dialect = *dialect;
+    show_dialect(call.client);
     call.services.pubsub.change_dialect(call.client);
   }
   if (name) {

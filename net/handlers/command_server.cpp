@@ -6,12 +6,12 @@
 
 #include "base/ascii.hpp"
 #include "net/cluster/group.hpp"
-#include "net/commands/busy_scripts.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/node_hooks.hpp"
 #include "net/handlers/command_object.hpp"
 #include "net/handlers/info.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/busy_scripts.hpp"
 #include "net/settings/settings.hpp"
 #include "net/time/deadlines.hpp"
 #include "net/time/wall_clock.hpp"
@@ -203,6 +203,7 @@ void debug(Call& call) {
     return wait_for_time(call, ms, "+OK\r\n");
   }
   if (count == 3 && is_word(what, "set-active-expire")) return call.reply.ok();
+  if (count == 3 && is_word(what, "pause-cron")) return call.reply.ok();
   if (count == 2 && is_word(what, "jmap")) return call.reply.ok();
   if (count == 3 && is_word(what, "object")) return debug_object(call);
   fail_words(call);

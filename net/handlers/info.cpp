@@ -12,6 +12,7 @@
 #include "net/resp/text.hpp"
 #include "net/scripts/scripts.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/tracking.hpp"
 #include "net/settings/settings.hpp"
 #include "net/stats/node_stats.hpp"
 #include "net/stats/process_facts.hpp"
@@ -132,7 +133,7 @@ std::string clients(Facts& facts) {
   lines.put("client_recent_max_input_buffer", input);
   lines.put("client_recent_max_output_buffer", output);
   lines.put("blocked_clients", blocked);
-  lines.put("tracking_clients", 0);
+  lines.put("tracking_clients", services.tracking.figures().clients);
   lines.put("clients_in_timeout_table", services.deadlines.size());
   return lines.take();
 }
@@ -288,8 +289,12 @@ std::string stats(Facts& facts) {
   lines.zeros({"pubsubshard_channels", "latest_fork_usec", "total_forks", "migrate_cached_sockets",
                "slave_expires_tracked_keys", "active_defrag_hits", "active_defrag_misses",
                "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
-               "current_active_defrag_time", "tracking_total_keys", "tracking_total_items",
-               "tracking_total_prefixes", "unexpected_error_replies"});
+               "current_active_defrag_time"});
+  const Tracking::Figures tracking = services.tracking.figures();
+  lines.put("tracking_total_keys", tracking.keys);
+  lines.put("tracking_total_items", tracking.items);
+  lines.put("tracking_total_prefixes", tracking.prefixes);
+  lines.zeros({"unexpected_error_replies"});
   lines.put("total_error_replies", totals.error_replies);
   lines.put("dump_payload_sanitizations", 0);
   lines.put("total_reads_processed", totals.reads);

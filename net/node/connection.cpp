@@ -56,6 +56,7 @@ void Connection::end() {
   large_.begin();
   node_.pubsub.forget(client_);
   node_.monitors.remove(client_);
+  node_.tracking.disable(client_.tracker);
   node_.deadlines.cancel(client_.deadline);
   end_transaction(node_.services(), client_);
   end_session(node_.services(), client_);

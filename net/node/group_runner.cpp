@@ -52,6 +52,7 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
   // What was published waits until the reply is written, as behind a transaction.
   if (client_.held != nullptr) node_.pubsub.release(client_);
   node_.events.drain();
+  node_.tracking.send(true);
   result.failures = std::exchange(client_.failures, {});
   return result;
 }

@@ -8,6 +8,7 @@
 #include "net/cluster/key_slot.hpp"
 #include "net/cluster/read_blocking.hpp"
 #include "net/commands/access.hpp"
+#include "net/commands/tracked_command.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_host.hpp"
@@ -198,9 +199,24 @@ Taken GroupSession::write(const PresentRequest& request, bool may_join, std::str
   return Taken::done;
 }
 
+/// What the log reads is not remembered: another node may have answered it.
+void GroupSession::gather_read_keys(const CommandRow& row,
+                                    std::span<const std::string_view> words) {
+  if (client_.tracker == nullptr || !client_.tracker->remembers()) return;
+  for (const std::string_view key : keys_read(row, words)) round_.read_keys.emplace_back(key);
+}
+
+/// The client drops with it the values that the reply had.
+Tracking::Message GroupSession::message_of_reads() const {
+  if (round_.read_keys.empty() || client_.tracker == nullptr) return {};
+  const std::vector<std::string_view> keys{round_.read_keys.begin(), round_.read_keys.end()};
+  return node_.services().tracking.message_of(*client_.tracker, keys);
+}
+
 void GroupSession::gather(const PresentRequest& request, const SharedScript& script) {
   const CommandRow& row = *request.row;
   GroupRequest& gathered = round_.gathered;
+  gather_read_keys(row, request.words);
   if (!row.has(fact_frees)) round_.use = MemoryUse::grows;
   std::vector<std::string_view>& kept =
       gathered.requests.emplace_back(request.words.begin(), request.words.end());
@@ -260,6 +276,7 @@ void GroupSession::gather_transaction() {
   round.gathered.is_transaction = true;
   for (const QueuedCommand& queued : client_.transaction->commands) {
     round.gathered.requests.emplace_back(queued.words.begin(), queued.words.end());
+    gather_read_keys(*queued.row, round.gathered.requests.back());
     if (queued.row->is(flag_write) && !queued.row->has(fact_frees)) round.use = MemoryUse::grows;
   }
   if (client_.watcher == nullptr) return;
@@ -293,7 +310,8 @@ void GroupSession::submit() {
   client_.discards_wait_reply = client_.replies != Replies::on;
   if (client_.replies == Replies::skip) client_.replies = Replies::on;
   group.submit(std::move(round.gathered), round.use,
-               [&group, handle = client_.handle, wait, replies, slot](GroupReply reply) {
+               [&group, handle = client_.handle, wait, replies, slot,
+                message = message_of_reads()](GroupReply reply) {
                  if (reply.error != ErrorCode::ok) {
                    reply.replies.clear();
                    std::string error = group_error(group, reply.error, slot);
@@ -303,6 +321,7 @@ void GroupSession::submit() {
                    }
                  }
                  handle->reply(wait, std::move(reply.replies));
+                 if (!message.bytes.empty()) static_cast<void>(message.to->push(message.bytes));
                });
   round.clear();
   if (is_transaction) end_transaction(node_.services(), client_);

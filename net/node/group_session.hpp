@@ -56,6 +56,8 @@ class GroupSession {
   void gather(const PresentRequest& request, const SharedScript& script);
   [[nodiscard]] bool submit_wait(const PresentRequest& request);
   void gather_transaction();
+  void gather_read_keys(const CommandRow& row, std::span<const std::string_view> words);
+  [[nodiscard]] Tracking::Message message_of_reads() const;
   void address_round();
 
   Node& node_;

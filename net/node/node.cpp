@@ -126,6 +126,8 @@ void Node::begin() {
   facts.started_unix_ms = engine_.clock().unix_ms();
   static_assert(slowlog_entries_max == SlowLog::length_max);
   const auto follow = [this] {
+    tracking.set_keys_max(
+        static_cast<std::size_t>(settings.integer(Setting::tracking_table_max_keys)));
     slow_log.set_limit_us(settings.integer(Setting::slowlog_log_slower_than));
     slow_log.set_length(static_cast<std::uint64_t>(settings.integer(Setting::slowlog_max_len)));
     latency.set_limit_ms(settings.integer(Setting::latency_monitor_threshold));
@@ -134,9 +136,10 @@ void Node::begin() {
     acl.set_first_channels(settings.choice<FirstChannels>(Setting::acl_pubsub_default));
   };
   follow();
-  for (const Setting setting : {Setting::slowlog_log_slower_than, Setting::slowlog_max_len,
-                                Setting::latency_monitor_threshold, Setting::latency_tracking,
-                                Setting::acllog_max_len, Setting::acl_pubsub_default}) {
+  for (const Setting setting :
+       {Setting::slowlog_log_slower_than, Setting::slowlog_max_len,
+        Setting::latency_monitor_threshold, Setting::latency_tracking, Setting::acllog_max_len,
+        Setting::acl_pubsub_default, Setting::tracking_table_max_keys}) {
     settings.on_change(setting, follow);
   }
 }
@@ -202,6 +205,7 @@ bool Node::sweep(std::size_t budget) {
   const bool done = engine_.advance(budget) != 0;
   static_cast<void>(engine_.host().set_no_wait(previous_no_wait));
   events.drain();
+  tracking.send(true);
   const std::int64_t ns = ticks().ns() - began;
   if (latency.takes(ns)) {
     latency.add("expire-cycle", engine_.clock().unix_ms() / 1000, ns / ns_per_ms);

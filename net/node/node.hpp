@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "net/acl/acl.hpp"
-#include "net/commands/busy_scripts.hpp"
 #include "net/commands/node_hooks.hpp"
 #include "net/commands/services.hpp"
 #include "net/events/keyspace_events.hpp"
@@ -17,7 +16,9 @@
 #include "net/events/pubsub.hpp"
 #include "net/resp/client_memory.hpp"
 #include "net/scripts/scripts.hpp"
+#include "net/session/busy_scripts.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/tracking.hpp"
 #include "net/session/watches.hpp"
 #include "net/settings/settings.hpp"
 #include "net/stats/latency_events.hpp"
@@ -87,6 +88,7 @@ class Node final : private NodeControl {
   /// Outlives the node with those whom it is sent to.
   const std::shared_ptr<ClientMemory> client_memory = std::make_shared<ClientMemory>();
   Clients clients;
+  Tracking tracking{engine_, watches, clients};
   Deadlines deadlines;
   NodeStats stats;
   SlowLog slow_log;
@@ -105,6 +107,7 @@ class Node final : private NodeControl {
                      .hooks = hooks,
                      .acl = acl,
                      .watches = watches,
+                     .tracking = tracking,
                      .client_memory = client_memory,
                      .clients = clients,
                      .deadlines = deadlines,

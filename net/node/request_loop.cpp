@@ -81,6 +81,7 @@ std::size_t RequestLoop::run(std::string_view input, std::string& out) {
     has_more_ = true;
   }
   node_.events.drain();
+  node_.tracking.send(true);
   client_.end_round();
   parser_.rest();
   large_.begin();  // what was met is held by those who send it
@@ -148,6 +149,7 @@ bool RequestLoop::accept_in_group(const CommandRow* row, const char* start, Roun
                                     .input_end = round.input.size()},
                                    may_join, round.out);
   if (taken == Taken::here) dispatch_now(round.out);
+  if (taken == Taken::done && client_.tracker != nullptr) forget_caching(row);
   return taken != Taken::again;
 }
 
@@ -170,8 +172,8 @@ bool RequestLoop::is_held_back(const CommandRow* row) {
 bool RequestLoop::may_wait(const CommandRow& row) {
   // The words of an inline command are gone when the next is read.
   if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
-      client_.subscribes() || node_.monitors.any() || node_.busy_scripts.any() ||
-      !row.takes(parser_.arguments().size())) {
+      client_.subscribes() || node_.tracking.any() || node_.monitors.any() ||
+      node_.busy_scripts.any() || !row.takes(parser_.arguments().size())) {
     return false;
   }
   // A user with rights to some things only is asked about in its turn.
@@ -221,6 +223,13 @@ void RequestLoop::refuse_http() {
                           "another program; the connection is closed"});
 }
 
+/// CLIENT CACHING is about the next command, or the whole transaction.
+void RequestLoop::forget_caching(const CommandRow* row) {
+  const bool is_of_client = row != nullptr && row->name.starts_with("client");
+  if (client_.transaction == nullptr && !client_.has_yielded && !is_of_client)
+    client_.tracker->caching = false;
+}
+
 void RequestLoop::dispatch_now(std::string& out) {
   SEMEL_ASSERT(batch_.is_empty());  // earlier requests have replies
   // With CLIENT REPLY OFF, drop the reply only: messages that are pushed meanwhile go to `out`.
@@ -247,6 +256,9 @@ void RequestLoop::dispatch_now(std::string& out) {
   }
   if (client_.held != nullptr && !client_.has_yielded) [[unlikely]]
     node_.pubsub.release(client_);
+  node_.tracking.send(false);
+  if (client_.tracker != nullptr) [[unlikely]]
+    forget_caching(call.row);
   // A command may have added output to many other connections.
   if (node_.client_memory->is_over()) [[unlikely]]
     node_.clients.evict(*node_.client_memory);

@@ -58,6 +58,7 @@ class RequestLoop {
   [[nodiscard]] bool add_to_batch(const CommandRow& row, const char* start, Round& round);
   /// Runs the batch. False: a part of it did not run.
   bool flush(Round& round);
+  void forget_caching(const CommandRow* row);
   void dispatch_now(std::string& out);
   void refuse_too_long(std::string& out);
   void refuse_http();

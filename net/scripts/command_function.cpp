@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "net/commands/busy_scripts.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_call.hpp"
 #include "net/scripts/script_host.hpp"
 #include "net/scripts/scripts.hpp"
+#include "net/session/busy_scripts.hpp"
 #include "net/session/group_library.hpp"
 #include "net/time/ticks.hpp"
 

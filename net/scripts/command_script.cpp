@@ -1,10 +1,10 @@
 // EVAL and its kin, and SCRIPT.
-#include "net/commands/busy_scripts.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_call.hpp"
 #include "net/scripts/script_host.hpp"
 #include "net/scripts/scripts.hpp"
+#include "net/session/busy_scripts.hpp"
 #include "net/time/ticks.hpp"
 
 namespace semel::net {

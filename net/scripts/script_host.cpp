@@ -7,13 +7,14 @@
 
 #include "base/assert.hpp"
 #include "net/commands/access.hpp"
-#include "net/commands/busy_scripts.hpp"
 #include "net/commands/measure.hpp"
 #include "net/commands/monitored.hpp"
 #include "net/commands/node_hooks.hpp"
 #include "net/events/monitor.hpp"
 #include "net/events/pubsub.hpp"
 #include "net/scripts/native_scripts.hpp"
+#include "net/session/busy_scripts.hpp"
+#include "net/session/tracking.hpp"
 #include "net/time/ticks.hpp"
 #include "net/time/wall_clock.hpp"
 #include "semel/engine_host.hpp"
@@ -217,6 +218,7 @@ void ScriptRun::begin(Call& call) {
   db_ = client_->db;
   scope_.emplace(client_->context,
                  trial_ != nullptr ? ExecutionMode::trial : ExecutionMode::script);
+  client_->script_keys = invocation().keys;
   client_->script_unix_us = unix_us_of(engine());
   may_yield_ = client_->may_yield && !is_part_;
   bool has_ended = true;
@@ -301,6 +303,7 @@ void ScriptRun::interpret() {
 void ScriptRun::keep_words() {
   kept_words_.assign(words_.begin(), words_.end());
   words_.assign(kept_words_.begin(), kept_words_.end());
+  client_->script_keys = invocation().keys;
 }
 
 void ScriptRun::go_on() {
@@ -328,6 +331,7 @@ void ScriptRun::end() {
   section_.reset();
   if (busy_ != nullptr) services_->busy_scripts.remove(busy_);
   client_->db = db_;
+  client_->script_keys = {};
   scope_.reset();
   client_->script_unix_us = 0;
   client_->last_command = &row_->name;
@@ -354,6 +358,8 @@ void ScriptRun::send_reply(std::int64_t now) {
   if (trial_ != nullptr) trial_->keep_reply(std::move(reply_));
   client_->handle->reply(wait_, trial_ != nullptr ? std::string{} : std::move(reply_));
   services_->pubsub.release(*client_);
+  if (client_->tracker != nullptr) client_->tracker->caching = false;
+  services_->tracking.send(false);
 }
 
 void ScriptRun::clear() {

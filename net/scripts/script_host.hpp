@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "lua_compat/interpreter/interpreter.hpp"
-#include "net/commands/busy_scripts.hpp"
 #include "net/commands/command.hpp"
 #include "net/scripts/script_thread.hpp"
 #include "net/scripts/script_trial.hpp"
 #include "net/scripts/scripts.hpp"
+#include "net/session/busy_scripts.hpp"
 
 namespace semel::net {
 

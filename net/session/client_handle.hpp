@@ -71,6 +71,11 @@ class ClientHandle {
     std::atomic<bool> monitors{false};
     std::atomic<bool> no_evict{false};
     std::atomic<bool> no_touch{false};
+    // CLIENT TRACKING.
+    std::atomic<bool> tracks{false};
+    std::atomic<bool> broadcasts{false};
+    std::atomic<bool> redirect_broken{false};  ///< the connection that it named has gone
+    std::atomic<std::int64_t> redirect{-1};    ///< 0: to itself; -1: it does not track
   };
 
   /// What lies here is counted in `memory`, if there is one.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "net/session/client_handle.hpp"
 #include "net/session/execution_context.hpp"
 #include "net/session/subscriber.hpp"
+#include "net/session/tracker.hpp"
 #include "net/session/watches.hpp"
 #include "net/stats/node_stats.hpp"
 #include "net/time/deadlines.hpp"
@@ -68,11 +70,13 @@ struct ClientState {
   std::unique_ptr<Watcher> watcher{};          ///< null: nothing is watched
   std::size_t watched_bytes = 0;               ///< by watcher
   Deadlines::Id deadline = 0;                  ///< of the present wait; 0: none
-  const std::string_view* last_command = nullptr;  ///< its row's name; null: none yet
-  StatsLane* lane = nullptr;                       ///< of the thread; null: nothing is counted
-  SessionId session = 0;                           ///< of claims that end with it; 0: none yet
-  std::unique_ptr<Subscriber> subscriber{};        ///< null: has never subscribed
-  std::unique_ptr<HeldPushes> held{};              ///< null: nothing
+  const std::string_view* last_command = nullptr;   ///< its row's name; null: none yet
+  StatsLane* lane = nullptr;                        ///< of the thread; null: nothing is counted
+  SessionId session = 0;                            ///< of claims that end with it; 0: none yet
+  std::unique_ptr<Subscriber> subscriber{};         ///< null: has never subscribed
+  std::unique_ptr<HeldPushes> held{};               ///< null: nothing
+  std::shared_ptr<Tracker> tracker{};               ///< null: it does not track
+  std::span<const std::string_view> script_keys{};  ///< of the script that runs now
   bool monitors = false;
   bool pushes_directly = false;           ///< the handle's direct() is on
   std::shared_ptr<ScriptHost> scripts{};  ///< the thread's
@@ -89,6 +93,7 @@ struct ClientState {
     if (subscriber != nullptr) {
       bytes += 2 * subscriber->name_bytes + subscriber->count() * subscription_bytes;
     }
+    if (tracker != nullptr) bytes += 2 * tracker->prefix_bytes;
     if (held != nullptr) bytes += held->bytes + held->own.size();
     return bytes;
   }
@@ -101,7 +106,7 @@ struct ClientState {
   /// A round begins: its requests are carried out, and what they bring goes to `bytes`.
   void begin_round(std::string& bytes) {
     out = &bytes;
-    if (monitors || subscribes()) push_directly();
+    if (monitors || subscribes() || tracker != nullptr) push_directly();
   }
   void end_round() {
     if (pushes_directly) handle->direct(nullptr, nullptr);

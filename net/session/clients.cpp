@@ -19,6 +19,9 @@ std::string flags_of(const ClientHandle& handle) {
   if (type_of(handle) == "pubsub") flags += 'P';
   if (shown.queued.load(any_order) >= 0) flags += 'x';
   if (shown.waits.load(any_order)) flags += 'b';
+  if (shown.tracks.load(any_order)) flags += 't';
+  if (shown.redirect_broken.load(any_order)) flags += 'R';
+  if (shown.broadcasts.load(any_order)) flags += 'B';
   if (handle.origin.is_unix) flags += 'U';
   if (shown.no_evict.load(any_order)) flags += 'e';
   if (shown.no_touch.load(any_order)) flags += 'T';
@@ -217,7 +220,7 @@ std::string line_of(const ClientHandle& handle, Timestamp now) {
   field("events", std::string_view{"r"});
   field("cmd", last_command_of(handle));
   field("user", names.user);
-  field("redir", -1);
+  field("redir", shown.redirect.load(any_order));
   field("resp", shown.dialect.load(any_order));
   field("lib-name", names.library);
   field("lib-ver", names.library_version);
@@ -231,6 +234,11 @@ std::string describe(const ClientState& client, Timestamp now) {
   return line;
 }
 
+void show_dialect(const ClientState& client) noexcept {
+  // mo: relaxed: as above.
+  client.handle->shown.dialect.store(static_cast<std::uint32_t>(client.dialect), any_order);
+}
+
 void show_client(const ClientState& client, Timestamp now) noexcept {
   ClientHandle::Shown& shown = client.handle->shown;
   const auto queued = client.transaction == nullptr
@@ -241,7 +249,7 @@ void show_client(const ClientState& client, Timestamp now) noexcept {
   shown.command.store(client.last_command, any_order);
   shown.last_ms.store(now.time_since_epoch().count(), any_order);
   shown.queued.store(queued, any_order);
-  shown.dialect.store(static_cast<std::uint32_t>(client.dialect), any_order);
+  show_dialect(client);
   shown.waits.store(client.waits || client.held_back, any_order);
   shown.watched.store(
       client.watcher == nullptr ? 0 : static_cast<std::uint32_t>(client.watcher->keys.size()),

@@ -88,6 +88,8 @@ class Clients {
 [[nodiscard]] std::string line_of(const ClientHandle& handle, Timestamp now);
 /// The same without its end, for the client of this thread, brought up to date.
 [[nodiscard]] std::string describe(const ClientState& client, Timestamp now);
+/// Its dialect has changed: what others push to it from now on is in the new one.
+void show_dialect(const ClientState& client) noexcept;
 /// Brings what others see of the client up to date.
 void show_client(const ClientState& client, Timestamp now) noexcept;
 

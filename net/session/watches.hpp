@@ -51,12 +51,25 @@ class Watches {
   void touched(std::uint8_t db, Bytes key) {
     // mo: relaxed: watch() counts inside a section over the key, so that a command that begins
     //     later sees it.
-    if (count_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      look(db, key);
+    if (count_.load(std::memory_order_relaxed) == 0) [[likely]]
+      return;
+    look(db, key);
+    if (follower_) follower_(key);
   }
+  /// The same for watchers alone.
+  void look(std::uint8_t db, Bytes key);
   /// After a command that may have changed any key, and may be taken back: databases were
   /// exchanged. A key that is watched since a moment ago may be taken for changed.
   void all_touched();
+  /// touched() calls `follower` as well, on any thread, between be_followed(true) and (false),
+  /// which nest. Before the first command.
+  void follow(std::function<void(Bytes key)> follower) { follower_ = std::move(follower); }
+  /// Inside a section over everything when it begins.
+  void be_followed(bool begins) noexcept {
+    // mo: relaxed: as in touched()
+    count_.fetch_add(begins ? 1 : std::size_t{0} - 1, std::memory_order_relaxed);
+  }
+  /// Whether there are watchers, or it is followed.
   [[nodiscard]] bool any() const noexcept {
     return count_.load(std::memory_order_relaxed) != 0;  // mo: relaxed: as in touched()
   }
@@ -72,11 +85,11 @@ class Watches {
 
   [[nodiscard]] static bool is_among(const std::vector<Watch>& watches,
                                      const Watcher& watcher) noexcept;
-  void look(std::uint8_t db, Bytes key);
   void mark(std::uint8_t db, Bytes key, Version version, bool only_new);
   [[nodiscard]] Version version_of(std::uint8_t db, Bytes key);
 
   Engine& engine_;
+  std::function<void(Bytes key)> follower_{};
   std::atomic<std::size_t> count_{0};
   base::Mutex mutex_;
   std::map<Name, std::vector<Watch>, std::less<>> watched_ SEMEL_GUARDED_BY(mutex_);

@@ -211,6 +211,7 @@ const std::vector<Shown> all_shown{
     {Setting::stream_node_max_entries, here, "stream-node-max: XTRIM"},
     {Setting::hll_sparse_max_bytes, "net/objects/hyperloglog_command_test.cpp",
      "hll-sparse-max-bytes: it says which"},
+    {Setting::tracking_table_max_keys, "net/session/tracking_test.cpp", "tracking-table-max-keys"},
     {Setting::exit_on_storage_failure, "tools/node_storage_test.py", "exit-on-storage-failure"},
     {Setting::backup_rate, "tools/node_storage_test.py", "backup-rate"},
     {Setting::backup_copies, "tools/node_storage_test.py", "backup-copies"},

@@ -1,4 +1,4 @@
-#include "net/commands/busy_scripts.hpp"
+#include "net/session/busy_scripts.hpp"
 
 #include "base/assert.hpp"
 #include "net/resp/reply_error.hpp"
