@@ -108,6 +108,39 @@ TEST_CASE("hash-max-listpack: OBJECT ENCODING goes by both settings",
   CHECK(encoding() == "listpack");
 }
 
+TEST_CASE("list-max-listpack-size and list-compress-depth: kept as set, and a list stays quicklist",
+          "[net][handlers][config][lists]") {
+  Conversation one;
+  const auto shown = [&](const std::string& name) { return one.call({"CONFIG", "GET", name}); };
+  const auto pair = [](const std::string& name, const std::string& value) {
+    const auto bulk = [](const std::string& text) {
+      return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+    };
+    return "*2\r\n" + bulk(name) + bulk(value);
+  };
+  CHECK(shown("list-max-listpack-size") == pair("list-max-listpack-size", "-2"));
+  CHECK(shown("list-compress-depth") == pair("list-compress-depth", "0"));
+  REQUIRE(one.call({"RPUSH", "l", "a", std::string(10'000, 'v'), "b"}) == ":3\r\n");
+  for (const char* size : {"-2147483648", "-5", "0", "1", "2147483647"}) {
+    REQUIRE(set(one, "list-max-ziplist-size", size) == "+OK\r\n");
+    CHECK(shown("list-max-listpack-size") == pair("list-max-listpack-size", size));
+    CHECK(bulk_in(one.call({"OBJECT", "ENCODING", "l"})) == "quicklist");
+  }
+  for (const char* depth : {"0", "1", "2147483647"}) {
+    REQUIRE(set(one, "list-compress-depth", depth) == "+OK\r\n");
+    CHECK(shown("list-compress-depth") == pair("list-compress-depth", depth));
+    CHECK(one.call({"RPUSH", "l", "c"}).starts_with(":"));
+    CHECK(bulk_in(one.call({"OBJECT", "ENCODING", "l"})) == "quicklist");
+  }
+  for (const char* size : {"-2147483649", "2147483648", "", "x", "1.5"}) {
+    CHECK(set(one, "list-max-listpack-size", size).starts_with("-ERR CONFIG SET failed"));
+  }
+  for (const char* depth : {"-1", "2147483648"}) {
+    CHECK(set(one, "list-compress-depth", depth).starts_with("-ERR CONFIG SET failed"));
+  }
+  CHECK(shown("list-max-listpack-size") == pair("list-max-listpack-size", "2147483647"));
+}
+
 TEST_CASE("stream-node-max: XTRIM with ~ takes whole nodes, which end by both settings",
           "[net][handlers][config][streams]") {
   Conversation one;
@@ -207,6 +240,8 @@ const std::vector<Shown> all_shown{
     {Setting::zset_max_listpack_entries, "net/objects/zset_test.cpp", "zset-max-listpack-entries"},
     {Setting::zset_max_listpack_value, "net/objects/zset_test.cpp", "zset-max-ziplist-value"},
     {Setting::set_max_intset_entries, "net/objects/set_command_test.cpp", "set-max-intset-entries"},
+    {Setting::list_max_listpack_size, here, "list-max-listpack-size and list-compress-depth"},
+    {Setting::list_compress_depth, here, "list-max-listpack-size and list-compress-depth"},
     {Setting::stream_node_max_bytes, here, "stream-node-max: XTRIM"},
     {Setting::stream_node_max_entries, here, "stream-node-max: XTRIM"},
     {Setting::hll_sparse_max_bytes, "net/objects/hyperloglog_command_test.cpp",
