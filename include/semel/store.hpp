@@ -150,7 +150,7 @@ class Store {
   std::uint8_t db_;
 };
 
-/// Redis' glob over bytes. Linear in the text for each `*`, never recursive.
+/// Redis' glob over bytes, never recursive. Over 1000 stars with more behind them match nothing.
 [[nodiscard]] bool glob_match(Bytes pattern, Bytes text) noexcept;
 
 }  // namespace semel

@@ -1,4 +1,5 @@
 // What the commands of all kinds of objects have in common.
+#include <string>
 #include "tests/support/catch.hpp"
 
 #include "tests/net/conversation.hpp"
@@ -40,6 +41,26 @@ TEST_CASE("objects: a change keeps the ttl, and RENAME and COPY take an object a
   CHECK(node.call({"RENAME", "t", "u"}) == "+OK\r\n");
   CHECK(node.call({"SCARD", "u"}) == ":2\r\n");
   CHECK(node.call({"PTTL", "u"}) == ":60000\r\n");
+}
+
+TEST_CASE("KEYS: a pattern of 1000 stars matches, one of 1001 does not, as in redis-server",
+          "[net][objects][glob]") {
+  Conversation one;
+  const std::string key(3'000, 'a');
+  REQUIRE(one.call({"SET", key, "1"}) == "+OK\r\n");
+  const auto matches = [&](const std::string& part, int count) {
+    std::string pattern;
+    for (int i = 0; i < count; ++i) pattern += part;
+    const bool found = one.call({"KEYS", pattern}).starts_with("*1\r\n");
+    CHECK(one.call({"KEYS", pattern + "*"}).starts_with("*1\r\n") == found);
+    return found;
+  };
+  for (const char* part : {"*?", "**a", "*[a*]", "*\\a"}) {
+    INFO(part);
+    CHECK(matches(part, 1'000));
+    CHECK_FALSE(matches(part, 1'001));
+  }
+  CHECK(one.call({"KEYS", std::string(5'000, '*')}).starts_with("*1\r\n"));
 }
 
 }  // namespace semel::tests
