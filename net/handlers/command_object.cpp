@@ -311,6 +311,11 @@ Reply reply_of(const Call& call, void (*write)(Call&)) {
 
 }  // namespace
 
+std::string encoding_of(const Call& call, Kind kind) {
+  Reply encoding = reply_of(call, facts_of(kind).encoding);
+  return encoding.type == Reply::Type::bulk ? std::move(encoding.text) : std::string{};
+}
+
 void debug_object(Call& call) {
   const Bytes key = call.args[2];
   const auto kind = call.store().type(key);

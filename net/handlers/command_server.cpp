@@ -4,11 +4,10 @@
 #include <cstdlib>
 #include <limits>
 
-#include "base/ascii.hpp"
 #include "net/cluster/group.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/node_hooks.hpp"
-#include "net/handlers/command_object.hpp"
+#include "net/handlers/command_server.hpp"
 #include "net/handlers/info.hpp"
 #include "net/resp/text.hpp"
 #include "net/session/busy_scripts.hpp"
@@ -18,27 +17,6 @@
 
 namespace semel::net {
 namespace {
-
-constexpr std::string_view no_debug =
-    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you "
-    "can run it from a local connection, otherwise you need to set this option in the "
-    "configuration file, and then restart the server.";
-
-/// The connection waits until `ms` have passed (0: for ever) or it is unblocked; `reply` then.
-void wait_for_time(Call& call, std::int64_t ms, const std::string& reply) {
-  ClientState& client = call.client;
-  const std::uint64_t wait = client.handle->begin_wait(reply);
-  client.waits = true;
-  if (ms == 0) return;
-  const Timestamp now = call.engine.clock().now();
-  const std::int64_t room =
-      std::numeric_limits<std::int64_t>::max() - now.time_since_epoch().count();
-  const std::weak_ptr<ClientHandle> weak = client.handle;
-  client.deadline =
-      call.services.deadlines.add(now + Millis{std::min(ms, room)}, [weak, wait, reply] {
-        if (const auto handle = weak.lock()) handle->reply(wait, reply);
-      });
-}
 
 /// The connection waits until all earlier changes are on the disk, and then answers `reply`.
 void wait_for_disk(Call& call, const std::string& reply) {
@@ -76,27 +54,22 @@ std::optional<std::int64_t> timeout_of(Call& call, std::string_view word) {
   return ms;
 }
 
-void fail_words(Call& call) {
-  const std::string parent = base::upper_of(call.args[0]);
-  call.fail("ERR unknown subcommand or wrong number of arguments for '" +
-            std::string{call.args[1]} + "'. Try " + parent + " HELP.");
-}
-
-/// By the setting enable-debug-command: no client, all clients, or those of this machine.
-bool may_debug(const Call& call) {
-  const std::string who = call.services.settings.text(Setting::enable_debug_command);
-  if (who != "local") return who == "yes";
-  const ClientHandle::Origin& origin = call.client.handle->origin;
-  return origin.is_unix || origin.address.starts_with("127.") ||
-         origin.address.starts_with("[::1]") || origin.address.starts_with("local:");
-}
-
-/// As strtod: the number that a text begins with, or 0.
-double seconds_of(std::string_view word) {
-  return std::strtod(std::string{word}.c_str(), nullptr);
-}
-
 }  // namespace
+
+void wait_for_time(Call& call, std::int64_t ms, const std::string& reply) {
+  ClientState& client = call.client;
+  const std::uint64_t wait = client.handle->begin_wait(reply);
+  client.waits = true;
+  if (ms == 0) return;
+  const Timestamp now = call.engine.clock().now();
+  const std::int64_t room =
+      std::numeric_limits<std::int64_t>::max() - now.time_since_epoch().count();
+  const std::weak_ptr<ClientHandle> weak = client.handle;
+  client.deadline =
+      call.services.deadlines.add(now + Millis{std::min(ms, room)}, [weak, wait, reply] {
+        if (const auto handle = weak.lock()) handle->reply(wait, reply);
+      });
+}
 
 namespace handlers {
 
@@ -188,25 +161,6 @@ void lolwut(Call& call) {
   }
   call.reply.verbatim("Once, and only once.\nRedis ver. " + std::string{reported_redis_version} +
                       "\n");
-}
-
-void debug(Call& call) {
-  if (!may_debug(call)) return call.fail(no_debug);
-  const auto what = call.args[1];
-  const std::size_t count = call.args.size();
-  if (count == 3 && is_word(what, "sleep")) {
-    // Only this connection sleeps: another one's commands have nothing to do with it.
-    constexpr double seconds_max = 3'600;
-    const double seconds = std::min(seconds_of(call.args[2]), seconds_max);
-    const auto ms = static_cast<std::int64_t>(seconds * 1000);
-    if (ms <= 0 || call.context().is_part()) return call.reply.ok();
-    return wait_for_time(call, ms, "+OK\r\n");
-  }
-  if (count == 3 && is_word(what, "set-active-expire")) return call.reply.ok();
-  if (count == 3 && is_word(what, "pause-cron")) return call.reply.ok();
-  if (count == 2 && is_word(what, "jmap")) return call.reply.ok();
-  if (count == 3 && is_word(what, "object")) return debug_object(call);
-  fail_words(call);
 }
 
 void module_list(Call& call) {
