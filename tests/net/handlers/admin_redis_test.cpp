@@ -4,6 +4,7 @@
 #include "tests/support/catch.hpp"
 
 #include "net/commands/command_docs.hpp"
+#include "net/settings/settings.hpp"
 #include "tests/net/conversation.hpp"
 #include "tests/net/differential/beside.hpp"
 #include "tests/support/raw_client.hpp"
@@ -190,6 +191,45 @@ const std::vector<Words> requests{
     {"RESET"}};
 
 /// What stands before the first subcommand: of those the order is not said.
+const std::vector<Words> debug_requests{
+    {"SET", "short", "v"},
+    {"DEBUG", "DIGEST-VALUE", "none", "none"},
+    {"DEBUG", "SLEEP", "-1"},
+    {"DEBUG", "SLEEP"},
+    {"DEBUG", "JMAP"},
+    {"DEBUG", "DIGEST-VALUE"},
+    {"DEBUG", "DIGEST-VALUE", "none"},
+    {"DEBUG", "DIGEST", "0"},
+    {"DEBUG", "PROTOCOL", "string"},
+    {"DEBUG", "PROTOCOL", "double"},
+    {"DEBUG", "PROTOCOL", "null"},
+    {"DEBUG", "PROTOCOL", "map"},
+    {"DEBUG", "PROTOCOL", "set"},
+    {"DEBUG", "PROTOCOL", "attrib"},
+    {"DEBUG", "PROTOCOL", "push"},
+    {"DEBUG", "PROTOCOL", "verbatim"},
+    {"DEBUG", "PROTOCOL", "true"},
+    {"DEBUG", "PROTOCOL", "bignum"},
+    {"DEBUG", "PROTOCOL", "foo"},
+    {"DEBUG", "ERROR", "BAD\r\n+OK"},
+    {"DEBUG", "ERROR", ""},
+    {"DEBUG", "QUICKLIST-PACKED-THRESHOLD", "4293918720"},
+    {"DEBUG", "QUICKLIST-PACKED-THRESHOLD", "4293918721"},
+    {"DEBUG", "QUICKLIST-PACKED-THRESHOLD", "-1"},
+    {"DEBUG", "QUICKLIST-PACKED-THRESHOLD", "0"},
+    {"DEBUG", "REPLYBUFFER", "PEAK-RESET-TIME", "x"},
+    {"DEBUG", "REPLYBUFFER", "PEAK-RESET-TIME", "reset"},
+    {"DEBUG", "REPLYBUFFER", "foo", "1"},
+    {"DEBUG", "LISTPACK", "none"},
+    {"DEBUG", "LISTPACK", "short"},
+    {"DEBUG", "HTSTATS-KEY", "none"},
+    {"DEBUG", "HTSTATS-KEY", "short"},
+    {"DEBUG", "RELOAD", "foo"},
+    {"DEBUG", "CHANGE-REPL-ID", "x"},
+    {"DEBUG", "CHANGE-REPL-ID"},
+    {"DEBUG", "HELP", "x"},
+};
+
 std::string without_subcommands(const std::string& reply, const std::string& name) {
   const std::size_t sub = reply.find(name + "|");
   if (sub == std::string::npos) return reply;
@@ -219,6 +259,22 @@ bool is_newer(const net::CommandRow& row) {
 
 TEST_CASE("administration: a redis-server answers the same, byte for byte", "[net][redis]") {
   play_beside(requests);
+}
+
+TEST_CASE("administration: DEBUG, byte for byte where it is allowed", "[net][redis]") {
+  const auto server = redis_or_skip({"--enable-debug-command", "yes"});
+  if (!server) return;
+  for (const char* dialect : {"2", "3"}) {
+    RedisClient theirs{server->socket_path()};
+    static_cast<void>(theirs.say({"HELLO", dialect}, false));
+    Conversation ours;
+    REQUIRE(ours.node.settings.assign(net::Setting::enable_debug_command, "yes", {}).ok());
+    static_cast<void>(ours.call({"HELLO", dialect}));
+    for (const Words& words : debug_requests) {
+      INFO("RESP" << dialect << ": " << words.back());
+      CHECK(ours.call(words) == theirs.say(words, false));
+    }
+  }
 }
 
 TEST_CASE("administration: COMMAND INFO of each command is that of a redis-server",
