@@ -296,6 +296,8 @@ TEST_CASE("administration: COMMAND INFO of each command is that of a redis-serve
         CHECK((is_newer(row) || row.name.starts_with("semel")));
         continue;
       }
+      // They ask for the right to read, as their replies have entries.
+      if (name == "xclaim" || name == "xautoclaim") continue;
       ++compared;
       CHECK(without_subcommands(ours.call({"COMMAND", "INFO", name}), name) ==
             without_subcommands(without_notes(expected), name));
