@@ -180,7 +180,7 @@ void PackedWriter::add(const PackedObject& record, std::size_t from, std::size_t
       index_ += sizeof place;
     }
   }
-  std::memcpy(next_, bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(next_, bytes.data(), bytes.size());  // empty: damaged
   next_ += bytes.size();
 }
 
