@@ -24,9 +24,10 @@ using Answers = std::vector<std::string>;
 
 struct Fixture {
   ManualClock clock;
-  std::unique_ptr<Engine> engine = std::move(Engine::open({.clock = &clock})).value();
   Answers answers;
   int tried = 0;
+  // Behind what its end still writes to: it answers the waits that are left.
+  std::unique_ptr<Engine> engine = std::move(Engine::open({.clock = &clock})).value();
 
   [[nodiscard]] WaitQueue& queue() const { return engine::impl_of(*engine).wait_queue(); }
   void set(const std::string& key, const std::string& value) const {
