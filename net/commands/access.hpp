@@ -33,7 +33,7 @@ void review_wait(Services& services, ClientState& client);
 [[nodiscard]] bool may_still_hear(const ClientState& client);
 /// Whether the user may read every key by this command, whatever the keys that its words name are.
 [[nodiscard]] bool may_read_all_keys(const Call& call);
-/// The error of a user who may not, but asks for keys by patterns.
+/// The error for a user without the right to read all keys, whose command names keys by patterns.
 [[nodiscard]] std::string patterns_text(std::string_view option);
 /// Whether the user may run the words of `call`, whose row is looked up. None: there is no such
 /// command.

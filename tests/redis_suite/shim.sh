@@ -14,7 +14,8 @@ esac
 # that protected settings may change.
 kept=$conf.node
 grep -vE '^(save|enable-protected-configs|enable-module-command) ' "$conf" >"$kept"
-ready=$(mktemp -u "${TMPDIR:-/tmp}/ready.XXXXXXXX")
+place=$(mktemp -d) || exit 1 # no other process has a file in it
+ready=$place/ready
 echo "started, PID: $$"
 (
   looks=0
@@ -23,6 +24,6 @@ echo "started, PID: $$"
     looks=$((looks + 1))
   done
   [ ! -s "$ready" ] || echo "Ready to accept connections"
-  rm -f "$ready"
+  rm -rf "$place"
 ) &
 exec "$SEMEL_PROGRAM" node --redis-conf "$kept" --ready-file "$ready" "$@"
