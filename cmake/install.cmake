@@ -31,7 +31,8 @@ function(semel_install_part part)
     DESTINATION "${semel_package_dir}" COMPONENT development)
 endfunction()
 
-semel_install_part(core semel_api semel_engine semel_patterns semel_core)
+# Parts that need the objects name them; Semel::core does not.
+semel_install_part(core semel_api semel_engine semel_objects semel_patterns semel_core)
 semel_install_part(signed semel_signed)
 semel_install_part(json semel_json)
 semel_install_part(storage semel_storage)

@@ -68,14 +68,15 @@ if(TARGET semel_replica)
   semel_pkgconfig(semel-replication "Services that link Semel form a group"
     REQUIRES semel-storage libssl libcrypto "raft >= 0.22.1" "raft < 0.23"
     LIBS -lsemel_replica -lsemel_peers -lsemel_consensus -lsemel_raft_shim -lsemel_entry_log
-         -lsemel_state)
+         -lsemel_state -lsemel_objects)
 endif()
 if(TARGET semel_command)
   semel_link_name("${SEMEL_LUAJIT}" semel_pc_luajit)
   semel_link_name("${SEMEL_BOOST_CONTEXT}" semel_pc_context)
   semel_pkgconfig(semel-net "Redis' commands in process, on Semel"
     REQUIRES semel-core libcrypto
-    LIBS -lsemel_command -lsemel_lua -lsemel_resp ${semel_pc_luajit} ${semel_pc_context} -lm -ldl)
+    LIBS -lsemel_command -lsemel_lua -lsemel_resp -lsemel_objects
+         ${semel_pc_luajit} ${semel_pc_context} -lm -ldl)
 endif()
 if(TARGET semel_c)
   semel_pkgconfig(semel "Semel for C and for whatever calls C" LIBS -lsemel)

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "base/random.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
 #include "engine/kinds/kinds.hpp"
@@ -230,17 +229,6 @@ Result<ObjectChange> replace_string(Engine& engine, KeyRef key, Bytes value) {
 
 std::size_t value_bytes_max(Engine& engine) noexcept {
   return impl_of(engine).core().options().value_bytes_max;
-}
-
-std::uint64_t any_number(Engine& engine) {
-  const ThreadContext& own = impl_of(engine).core().context();
-  if (own.decision != nullptr) [[unlikely]] {
-    // The next version of the entry tells its choices apart.
-    return base::mix_bits(own.decision->secret ^ base::mix_bits(own.version_next));
-  }
-  static constinit thread_local std::uint64_t state = 0;
-  if (state == 0) state = base::random_number();
-  return base::next_random(state);
 }
 
 }  // namespace semel::engine

@@ -19,6 +19,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/object_api/any_number.hpp"
 #include "engine/objects/object_edit.hpp"
 #include "semel/engine.hpp"
 #include "semel/function.hpp"
@@ -130,10 +131,5 @@ template <class Change>
 
 /// Of the engine's options.
 [[nodiscard]] std::size_t value_bytes_max(Engine& engine) noexcept;
-
-/// Of a random choice. In a replica that applies an entry it is the entry's, so that all nodes
-/// choose alike, and another one behind each change; elsewhere another one for each call. Not for
-/// secrets.
-[[nodiscard]] std::uint64_t any_number(Engine& engine);
 
 }  // namespace semel::engine
