@@ -8,7 +8,8 @@
 namespace semel::engine {
 
 void decide_store(Core& core, Operation& operation, KeyLocation location, const StoreOp& op,
-                  Timestamp now, StoreOutcome& outcome, MutationSink* sink) {
+                  Timestamp now, StoreOutcome& outcome, MutationSink* sink,
+                  const TableProbe& first) {
   std::string scratch;
   bool asked = false;
   Bytes forgotten;  // a claim that is erased; valid until the operation ends
@@ -33,7 +34,7 @@ void decide_store(Core& core, Operation& operation, KeyLocation location, const 
   };
   Version version = 0;
   const ErrorCode error =
-      decide_at(core, operation, location, {op.db, op.key}, now, decision, version, sink);
+      decide_at(core, operation, location, {op.db, op.key}, now, decision, version, sink, first);
   if (error != ErrorCode::ok) [[unlikely]] {
     reset(outcome);
     outcome.error = error;

@@ -33,17 +33,19 @@ inline void refuse(StoreOutcome& outcome, ErrorCode why) noexcept {
   return outcome.error == ErrorCode::ok;
 }
 
-/// The rest of apply_at(), and all of it inside a section (`sink`).
+/// The rest of apply_at(), and all of it inside a section (`sink`). `first`: see decide_at().
 void decide_store(Core& core, Operation& operation, KeyLocation location, const StoreOp& op,
-                  Timestamp now, StoreOutcome& outcome, MutationSink* sink = nullptr);
+                  Timestamp now, StoreOutcome& outcome, MutationSink* sink = nullptr,
+                  const TableProbe& first = {});
 
 /// After begin_apply() and Core::admit().
 inline void apply_at(Core& core, Operation& operation, const KeyLocation& location,
                      const StoreOp& op, Timestamp now, StoreOutcome& outcome) {
+  HomeLook first;
   const Entry* const live =
-      may_repeat(op) ? core.keys().probe_home_line(location, op.key, now) : nullptr;
+      may_repeat(op) ? core.keys().look_home(location, op.key, now, first) : nullptr;
   if (live == nullptr || !answer_repeat(op, *live, outcome)) {
-    decide_store(core, operation, location, op, now, outcome);
+    decide_store(core, operation, location, op, now, outcome, nullptr, first.probe(location.hash));
   }
   operation.context().bump(outcome.found ? Count::hits : Count::misses);
 }

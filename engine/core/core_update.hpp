@@ -10,16 +10,16 @@ namespace semel::engine {
 
 /// Inside an operation, of a key that was admitted: see RecordStep. `sink`: the section that the
 /// change is a part of, if that is not the thread's own. `now` is read again after each wait,
-/// before `decide` runs.
+/// before `decide` runs. `first`: what a look within this operation has found, or State::full.
 template <class Decide>
 [[nodiscard]] ErrorCode decide_at(Core& core, Operation& operation, const KeyLocation& location,
                                   KeyRef key, Timestamp& now, Decide& decide, Version& version,
-                                  MutationSink* sink = nullptr) {
+                                  MutationSink* sink = nullptr, const TableProbe& first = {}) {
   SEMEL_ASSERT_SLOW(location.shard != nullptr);
   if (sink == nullptr && core.keys().is_own(operation.context(), *location.shard)) [[unlikely]] {
     sink = operation.context().section;
   }
-  return RecordStep{core, operation, location, key, sink}.run(now, decide, version);
+  return RecordStep{core, operation, location, key, sink, first}.run(now, decide, version);
 }
 
 struct NoFastAnswer {
@@ -45,13 +45,15 @@ ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answer
       return ErrorCode::section_held;
     operation.keep_up(now);
     const Entry* live = nullptr;
+    HomeLook first;
     if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NoFastAnswer>) {
-      live = core.keys().probe_with_prefetch(location, key.key, now);
+      live = core.keys().look_home_with_prefetch(location, key.key, now, first);
     }
     if (live != nullptr && answers(*live)) {
       version = live->version();
     } else {
-      result = decide_at(core, operation, location, key, now, decide, version);
+      result = decide_at(core, operation, location, key, now, decide, version, nullptr,
+                         first.probe(location.hash));
     }
   }
   if (own.drain_due) [[unlikely]]

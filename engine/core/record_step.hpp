@@ -17,10 +17,16 @@ namespace semel::engine {
 class RecordStep {
  public:
   /// `key` has passed KeySpace::check() and its shard was admitted. `sink`: the section that the
-  /// change is a part of; null: none.
+  /// change is a part of; null: none. `first`: what a look within the operation has found, which
+  /// the step begins with; State::full: it looks itself.
   RecordStep(Core& core, Operation& operation, const KeyLocation& location, KeyRef key,
-             MutationSink* sink) noexcept
-      : core_(core), operation_(operation), location_(location), key_(key), sink_(sink) {}
+             MutationSink* sink, const TableProbe& first) noexcept
+      : core_(core),
+        operation_(operation),
+        location_(location),
+        key_(key),
+        sink_(sink),
+        probe_(first) {}
 
   /// `now` is read again after each wait, before `decide` runs.
   template <class Decide>
@@ -76,9 +82,11 @@ class RecordStep {
 
 template <class Decide>
 ErrorCode RecordStep::run(Timestamp& now, Decide& decide, Version& version) {
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     if (sink_ == nullptr) operation_.keep_up(now);
-    probe_ = core_.keys().find(location_, key_.key);
+    if (!is_first || probe_.state == TableProbe::State::full) {
+      probe_ = core_.keys().find(location_, key_.key);
+    }
     const Entry* const old =
         probe_.state == TableProbe::State::found ? &core_.keys().entry(probe_.seen) : nullptr;
     const bool live = old != nullptr && core_.databases().lives(*old, now);

@@ -15,6 +15,7 @@
 namespace semel::engine {
 
 using TableProbe = ShardTable::Probe;
+using HomeLook = ShardTable::HomeLook;
 
 struct KeyLocation {
   Shard* shard;
@@ -82,21 +83,25 @@ class KeySpace final : public SegmentSink {
   [[nodiscard]] TableProbe find(const KeyLocation& location, Bytes key) const noexcept {
     return location.shard->table.find(location.hash, Match{region_, location.stored_db, key});
   }
-  /// The live record of a key. Null is inconclusive: call find().
-  [[nodiscard, gnu::always_inline]] inline const Entry* probe_home_line(
-      const KeyLocation& location, Bytes key, Timestamp now) const noexcept {
-    return probe_matching(location, now, Match{region_, location.stored_db, key});
+  /// The live record of a key that is in its home line; null: unknown. `look` says
+  /// what the line held.
+  [[nodiscard, gnu::always_inline]] inline const Entry* look_home(const KeyLocation& location,
+                                                                  Bytes key, Timestamp now,
+                                                                  HomeLook& look) const noexcept {
+    look = location.shard->table.look_home(location.hash, Match{region_, location.stored_db, key});
+    return live_of(look, now);
   }
   /// The same for a record of which more than the first cache line will be read: its second line is
   /// prefetched, so that both misses overlap.
-  [[nodiscard, gnu::always_inline]] inline const Entry* probe_with_prefetch(
-      const KeyLocation& location, Bytes key, Timestamp now) const noexcept {
+  [[nodiscard, gnu::always_inline]] inline const Entry* look_home_with_prefetch(
+      const KeyLocation& location, Bytes key, Timestamp now, HomeLook& look) const noexcept {
     const Match match{region_, location.stored_db, key};
-    return probe_matching(location, now, [&](Handle handle) {
+    look = location.shard->table.look_home(location.hash, [&](Handle handle) {
       constexpr std::size_t line_bytes = 64;
       __builtin_prefetch(static_cast<const char*>(region_.at(handle)) + line_bytes);
       return match(handle);
     });
+    return live_of(look, now);
   }
   /// Brings slots and the first `bytes` of the records of up to 64 keys into the cache, so
   /// that their misses are waited for together. `hash_at(i) -> HashBits`.
@@ -115,15 +120,13 @@ class KeySpace final : public SegmentSink {
   void reuse_segment(void* segment) noexcept override;
 
  private:
-  template <class Matches>
-  [[nodiscard, gnu::always_inline]] inline const Entry* probe_matching(
-      const KeyLocation& location, Timestamp now, Matches&& matches) const noexcept {
-    const Handle handle = location.shard->table.probe_home_line(location.hash, matches);
-    if (handle == 0) return nullptr;
-    const auto* const found = static_cast<const Entry*>(region_.at(handle));
-    if (!databases_.lives(*found, now)) return nullptr;
-    await_append(*found);
-    return found;
+  [[nodiscard, gnu::always_inline]] inline const Entry* live_of(const HomeLook& look,
+                                                                Timestamp now) const noexcept {
+    if (look.seen == 0) return nullptr;
+    const Entry& found = entry(look.seen);
+    if (!databases_.lives(found, now)) return nullptr;
+    await_append(found);
+    return &found;
   }
 
   const Region& region_;

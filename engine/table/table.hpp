@@ -87,25 +87,43 @@ class Table {
     return sizeof(Segment) + std::size_t{line_count} * slots_per_line * sizeof(Word);
   }
 
-  /// The first candidate of the home line, if `match(handle)` is true for it; else 0, which is
-  /// inconclusive. Most records that exist are found so, in half of find()'s instructions.
-  /// Progress: wait-free.
-  template <class Match>
-  [[nodiscard, gnu::always_inline]] Handle probe_home_line(HashBits hash,
-                                                           Match&& match) const noexcept {
-    Word* const slots = &locate(hash)->slots()[hash.line(line_count_) * slots_per_line];
-    const SlotWord prefix = slot::make(hash.tag(), 0, 0);
-    const unsigned candidates = Line{slots, prefix}.candidates();
-    if (candidates == 0) return 0;
-    // mo: acquire [table.publish]: match reads the record's bytes.
-    const SlotWord now =
-        slots[static_cast<unsigned>(__builtin_ctz(candidates))].load(std::memory_order_acquire);
-    if (((now ^ prefix) & slot::match_mask) != 0) [[unlikely]]
-      return 0;
-    const Handle handle = slot::handle(now);
-    return match(handle) ? handle : 0;
-  }
+  /// What the home line says of a key: its record, or the first empty slot (`seen` is 0), or
+  /// nothing conclusive (no slot).
+  struct HomeLook {
+    Segment* segment = nullptr;
+    Word* slot = nullptr;
+    SlotWord seen = 0;
 
+    /// What find() would have said at that moment; where it is not conclusive State::full.
+    [[nodiscard]] Probe probe(HashBits hash) const noexcept {
+      if (slot == nullptr) return {};
+      const SlotWord prefix = engine::slot::make(hash.tag(), 0, 0);
+      if (seen != 0) return {Probe::State::found, slot, seen, prefix, 0, segment};
+      return {Probe::State::vacant, slot, 0, prefix, segment->floor, segment};
+    }
+  };
+  /// Most records that exist are found so, in half of find()'s instructions, and most that do not
+  /// are seen to be absent. Progress: wait-free.
+  template <class Match>
+  [[nodiscard, gnu::always_inline]] HomeLook look_home(HashBits hash,
+                                                       Match&& match) const noexcept {
+    Segment* const segment = locate(hash);
+    Word* const slots = &segment->slots()[hash.line(line_count_) * slots_per_line];
+    const SlotWord prefix = slot::make(hash.tag(), 0, 0);
+    const Line line{slots, prefix};
+    const unsigned candidates = line.candidates();
+    if (candidates == 0) [[unlikely]] {
+      const unsigned empties = line.empties();
+      if (empties == 0 || line.has_tombstones()) return {};
+      return {segment, &slots[static_cast<unsigned>(__builtin_ctz(empties))], 0};
+    }
+    Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
+    // mo: acquire [table.publish]: match reads the record's bytes.
+    const SlotWord now = word.load(std::memory_order_acquire);
+    if (((now ^ prefix) & slot::match_mask) != 0 || !match(slot::handle(now))) [[unlikely]]
+      return {};
+    return {segment, &word, now};
+  }
   /// Looks for the record for which `match(handle)` is true among those with these hash bits.
   /// Progress: wait-free.
   template <class Match>
