@@ -62,8 +62,8 @@ MUTANTS = [
         "model"),
     Mutant(
         "hit_after_end", "a repeat is answered from a record whose time has ended",
-        [("engine/keys/key_space.hpp", "!databases_.lives(*found, now)",
-          "databases_.is_flushed(*found)",
+        [("engine/keys/key_space.hpp", "!databases_.lives(found, now)",
+          "databases_.is_flushed(found)",
           "expression")],
         "model"),
     Mutant(
