@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 
+#include "base/ascii.hpp"
 #include "base/assert.hpp"
 #include "net/resp/text.hpp"
 

@@ -1,29 +1,33 @@
 // Parses the arguments of commands: numbers and keywords.
 #pragma once
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "base/ascii.hpp"
 
 namespace semel::net {
 
 /// An integer as redis-server accepts it: no sign but '-', no leading zeros, nothing around it.
 [[nodiscard]] inline std::optional<std::int64_t> integer_of(std::string_view text) noexcept {
-  if (text == "0") return 0;
-  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  if (digits.empty() || digits.front() < '1' || digits.front() > '9') return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  const bool is_negative = text.starts_with('-');
+  const std::string_view digits = text.substr(is_negative ? 1 : 0);
+  constexpr std::size_t digits_max = 19;  // of 2^63
+  if (digits.empty() || digits.size() > digits_max) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char c : digits) {
+    const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
+    if (digit > 9) return std::nullopt;
+    number = number * 10 + digit;  // below 10^19, which fits
+  }
+  if (digits.front() == '0' && text.size() != 1) return std::nullopt;
+  constexpr std::uint64_t most = std::uint64_t{1} << 63;
+  if (number > most - (is_negative ? 0 : 1)) return std::nullopt;
+  return static_cast<std::int64_t>(is_negative ? 0 - number : number);
 }
 
 /// A number as strtold reads it in the C locale, finite or not. All of `text` must be part of it,
@@ -43,10 +47,50 @@ namespace semel::net {
   return value;
 }
 
-/// Whether both are equal but for the case of letters. `small` has no capital letters.
+namespace detail {
+
+/// All of 1 to 8 bytes; parts may be there twice.
+[[nodiscard]] inline std::uint64_t bytes_of(const char* at, std::size_t size) noexcept {
+  if (size < 4) {
+    const auto byte = [at](std::size_t i) {
+      return std::uint64_t{static_cast<unsigned char>(at[i])};
+    };
+    return byte(0) | byte(size / 2) << 8 | byte(size - 1) << 16;
+  }
+  std::uint32_t first, last;
+  std::memcpy(&first, at, 4);
+  std::memcpy(&last, at + size - 4, 4);
+  return first | std::uint64_t{last} << 32;
+}
+
+/// Whether the bytes of `text` are those of `small`, or capital letters of its letters.
+[[nodiscard]] inline bool is_folded(std::uint64_t text, std::uint64_t small) noexcept {
+  constexpr std::uint64_t each = 0x0101'0101'0101'0101;
+  // In ASCII. A high bit says that a byte is at least 'a', or beyond 'z'.
+  const std::uint64_t from_a = small + each * (0x80 - 'a');
+  const std::uint64_t beyond_z = small + each * (0x80 - 'z' - 1);
+  const std::uint64_t letters = from_a & ~beyond_z & each * 0x80;
+  return (text | letters >> 2) == small;  // 0x20 makes a capital letter small
+}
+
+}  // namespace detail
+
+/// Whether both are equal but for the case of letters. `small` is ASCII without capital letters.
 [[nodiscard]] inline bool is_word(std::string_view text, std::string_view small) noexcept {
-  return std::equal(text.begin(), text.end(), small.begin(), small.end(),
-                    [](char a, char b) { return base::to_lower(a) == b; });
+  constexpr std::size_t step = 8;
+  const std::size_t size = small.size();
+  if (text.size() != size) return false;
+  if (size == 0) return true;
+  const auto is_same = [&](std::size_t from, std::size_t bytes) {
+    return detail::is_folded(detail::bytes_of(text.data() + from, bytes),
+                             detail::bytes_of(small.data() + from, bytes));
+  };
+  if (size <= step) return is_same(0, size);
+  std::size_t at = 0;
+  for (; at + step < size; at += step) {
+    if (!is_same(at, step)) return false;
+  }
+  return is_same(size - step, step);
 }
 
 }  // namespace semel::net
