@@ -11,9 +11,8 @@
 namespace semel::lua {
 namespace {
 
-constexpr const char* too_deep =
-    "ERR reached lua stack limit: tables nested 129 deep or more, at most 128";
-static_assert(Bounds{}.reply_depth == 128);
+// Stands where the table would, as in redis-server; the reply around it stays.
+constexpr const char* too_deep = "ERR reached lua stack limit";
 constexpr const char* too_large = "ERR the reply of the script is too large";
 
 struct Writer {
@@ -162,8 +161,9 @@ Special write_special(Writer& writer) {
 
 bool write_table(Writer& writer) {
   if (writer.depth >= writer.run.reply_depth_max || lua_checkstack(writer.state, 8) == 0) {
-    writer.run.failure = too_deep;
-    return false;
+    writer.out.error(too_deep);
+    lua_pop(writer.state, 1);
+    return true;
   }
   ++writer.depth;
   switch (write_special(writer)) {
@@ -189,15 +189,21 @@ void write_boolean(Writer& writer, bool value) {
     writer.out.null();
 }
 
+bool is_within_bounds(Writer& writer) {
+  if (writer.out.size() - writer.begin <= writer.run.reply_bytes_max) return true;
+  writer.run.failure = too_large;
+  return false;
+}
+
 bool write(Writer& writer) {
   lua_State* const state = writer.state;
   [[maybe_unused]] const int top = lua_gettop(state);
   SEMEL_ASSERT(top > 0);
   switch (lua_type(state, -1)) {
     case LUA_TTABLE: {
-      const bool written = write_table(writer);
-      SEMEL_ASSERT(!written || lua_gettop(state) == top - 1);
-      return written;
+      if (!write_table(writer)) return false;
+      SEMEL_ASSERT(lua_gettop(state) == top - 1);
+      return is_within_bounds(writer);
     }
     case LUA_TSTRING:
       writer.out.bulk(text_on_top(state));
@@ -212,9 +218,7 @@ bool write(Writer& writer) {
       writer.out.null();
   }
   lua_pop(state, 1);
-  if (writer.out.size() - writer.begin <= writer.run.reply_bytes_max) return true;
-  writer.run.failure = too_large;
-  return false;
+  return is_within_bounds(writer);
 }
 
 }  // namespace

@@ -131,6 +131,15 @@ bool take_many(Reader& reader, char mark, std::string_view line) {
   return taken;
 }
 
+/// Scripts see nothing of an attribute, as in redis-server: what it is about follows it.
+bool take_attribute(Reader& reader, std::string_view line) {
+  std::int64_t count = 0;
+  if (!number_of(line, count) || count < 0) return false;
+  if (!take_many(reader, '%', line)) return false;
+  lua_pop(reader.state, 1);
+  return take(reader);
+}
+
 bool take_bulk(Reader& reader, std::string_view line) {
   std::string_view bytes;
   if (line.front() == '-') {
@@ -168,6 +177,8 @@ bool take(Reader& reader) {
     case '%':
     case '~':
       return take_many(reader, mark, line);
+    case '|':
+      return take_attribute(reader, line);
     case '_':
       lua_pushnil(reader.state);
       return true;
