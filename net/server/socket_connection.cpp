@@ -18,6 +18,21 @@ constexpr std::uint32_t input_events = EPOLLIN | EPOLLRDHUP;
 
 }  // namespace
 
+namespace {
+
+const PendingLimit& limit_of(const ConnectionShared& shared, const Session* session) {
+  const OutputClass kind = session != nullptr ? session->output_class() : OutputClass::normal;
+  return shared.limits.output[static_cast<std::size_t>(kind)];
+}
+
+std::size_t bytes_of(const Splices& large) {
+  std::size_t bytes = 0;
+  for (const Splice& each : large) bytes += each.bytes->view().size();
+  return bytes;
+}
+
+}  // namespace
+
 SocketConnection::SocketConnection(ConnectionShared& shared, Descriptor socket, ConnectionName name,
                                    std::uint64_t id, Transport transport,
                                    std::shared_ptr<Waker> waker, std::unique_ptr<TlsLayer> tls)
@@ -199,8 +214,7 @@ void SocketConnection::check_output() {
     paused_ = false;
     times_.resume(shared_.now);
   }
-  const OutputClass kind = session_ ? session_->output_class() : OutputClass::normal;
-  const PendingLimit& limit = shared_.limits.output[static_cast<std::size_t>(kind)];
+  const PendingLimit& limit = limit_of(shared_, session_.get());
   times_.over_soft.set(limit.soft_bytes != 0 && bytes > limit.soft_bytes, shared_.now);
   if (times_.unauthenticated.holds() && bytes > shared_.limits.unauthenticated_output_bytes) {
     note(LogLevel::warning, "has not logged in, and lets " + std::to_string(bytes) +
@@ -275,7 +289,16 @@ void SocketConnection::begin_close(Ended why) {
 void SocketConnection::send_replies() {
   constexpr std::size_t scratch_kept = std::size_t{1} << 20;
   std::string& bytes = shared_.output;
-  output_.send(bytes, session_ ? session_->take_large() : Splices{});
+  Splices large = session_ ? session_->take_large() : Splices{};
+  // As in redis-server, what one round of requests brings counts before any of it is sent.
+  const std::size_t hard = limit_of(shared_, session_.get()).hard_bytes;
+  const std::size_t pending = output_.pending() + bytes.size() + bytes_of(large);
+  if (hard != 0 && pending > hard && state_ != State::done) {
+    note(LogLevel::warning,
+         std::to_string(pending) + " bytes wait to be sent; the limit is " + std::to_string(hard));
+    return finish(Ended::output_limit);
+  }
+  output_.send(bytes, std::move(large));
   note_sent();
   bytes.clear();
   if (bytes.capacity() > scratch_kept) bytes.shrink_to_fit();

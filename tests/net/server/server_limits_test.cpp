@@ -194,6 +194,22 @@ TEST_CASE_METHOD(ServerFixture, "pending output over the hard limit ends the con
   CHECK(client.read_to_end().find("(open)") == std::string::npos);
 }
 
+TEST_CASE_METHOD(ServerFixture, "a reply over the hard limit ends the connection, and none is sent",
+                 "[net][server][limits]") {
+  options.limits.output[0] = {.hard_bytes = 1'000, .soft_bytes = 0, .soft_for = Millis{0}};
+  start();
+  Socket fits = connect();
+  fits.send("big 999\n");
+  CHECK(fits.read(1'000).size() == 1'000);
+  Socket much = connect();
+  much.send("big 1000\n");
+  REQUIRE(sessions.wait_ended(2));
+  tick_round();
+  CHECK(ended_by(Ended::output_limit) == 1);
+  CHECK(much.read_to_end().find('x') == std::string::npos);
+  CHECK_FALSE(sessions.look(1).ended);
+}
+
 TEST_CASE_METHOD(ServerFixture, "pending output may be over the soft limit for a while",
                  "[net][server][limits]") {
   options.limits.output[0] = {
