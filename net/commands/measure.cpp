@@ -15,21 +15,23 @@ namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
+void add_slow(const Services& services, const ClientHandle& handle, const CommandRow& row,
+              std::int64_t ns, std::span<const std::string_view> words) {
+  services.slow_log.add({.unix_seconds = services.engine.clock().unix_ms() / 1000,
+                         .us = ns / 1000,
+                         .address = handle.origin.address,
+                         .name = handle.names().name},
+                        without_secrets(row, words));
+}
+
 void record(const Call& call, std::int64_t ns, std::span<const std::string_view> words) {
   const Services& services = call.services;
-  const bool slow = services.slow_log.takes(ns) && !call.row->is(flag_skip_slowlog);
+  const bool slow = services.slow_log.takes(ns) && !call.row->is(flag_skip_slowlog) &&
+                    call.client.waits_for == nullptr;
   const bool latent = services.latency.takes(ns);
-  if (!slow && !latent) return;
-  const std::int64_t unix_seconds = call.engine.clock().unix_ms() / 1000;
-  if (slow) {
-    const ClientHandle& handle = *call.client.handle;
-    services.slow_log.add({.unix_seconds = unix_seconds,
-                           .us = ns / 1000,
-                           .address = handle.origin.address,
-                           .name = handle.names().name},
-                          without_secrets(*call.row, words));
-  }
+  if (slow) add_slow(services, *call.client.handle, *call.row, ns, words);
   if (latent) {
+    const std::int64_t unix_seconds = call.engine.clock().unix_ms() / 1000;
     services.latency.add(call.row->is(flag_fast) ? "fast-command" : "command", unix_seconds,
                          ns / ns_per_ms);
   }
@@ -91,11 +93,21 @@ std::vector<std::string_view> without_secrets(const CommandRow& row,
 void measured(const Call& call, std::int64_t ns, std::string_view reply) {
   SEMEL_ASSERT(call.client.lane != nullptr);
   StatsLane& lane = *call.client.lane;
+  ns += std::exchange(call.client.slept_ns, 0);
   const std::size_t command = index_of(*call.row);
   lane.called(command, ns);
   const bool is_counted = std::exchange(call.client.error_is_counted, false);
   if (reply.starts_with('-')) is_counted ? lane.failed_again(command) : lane.failed(command, reply);
   record(call, ns, call.args);
+}
+
+void measured_wait(Services& services, ClientState& client, const QueuedCommand& waited,
+                   std::string_view reply) {
+  const bool has_failed = reply.starts_with('-') && client.lane != nullptr;
+  if (has_failed) client.lane->failed(index_of(*waited.row), reply);
+  if (!services.slow_log.takes(0) || waited.row->is(flag_skip_slowlog)) return;
+  const std::vector<std::string_view> words{waited.words.begin(), waited.words.end()};
+  add_slow(services, *client.handle, *waited.row, 0, words);
 }
 
 void measured_together(const Call& call, std::int64_t ns_each, std::uint64_t count,

@@ -5,6 +5,7 @@
 
 #include "net/cluster/end_session.hpp"
 #include "net/commands/access.hpp"
+#include "net/commands/measure.hpp"
 #include "net/commands/transaction.hpp"
 #include "net/scripts/script_host.hpp"
 #include "semel/engine_host.hpp"
@@ -122,6 +123,10 @@ void Connection::collect(std::string& out) {
   if (client_.has_yielded) client_.handle->wake_host();
   if (found.killed) client_.closes = true;
   if (found.replied) {
+    if (client_.waits_for != nullptr) {
+      measured_wait(node_.services(), client_, *client_.waits_for,
+                    std::string_view{out}.substr(before, found.reply_bytes));
+    }
     if (std::exchange(client_.discards_wait_reply, false)) {
       out.erase(before, found.reply_bytes);
       large_.erase(before, found.reply_bytes);

@@ -60,6 +60,7 @@ struct ClientState {
   bool has_yielded = false;         ///< its script takes long and has yielded: waits, until it ends
   bool may_yield = false;           ///< its thread can serve others while it has yielded
   bool error_is_counted = false;    ///< of the present command: the same as one before
+  std::int64_t slept_ns = 0;        ///< by DEBUG SLEEP, a part of what the present command takes
   std::int64_t script_unix_us = 0;  ///< the time that a script sees; 0: there is none
   Replies replies = Replies::on;
   const ExecutionContext* context = &direct_execution;  ///< of the present command; never null

@@ -177,6 +177,39 @@ TEST_CASE("measures: SLOWLOG keeps what took longer than its limit, shortened", 
   CHECK(node.node.slow_log.size() == 2);
 }
 
+TEST_CASE("measures: SLOWLOG has all words if it takes all commands", "[net]") {
+  Conversation node;
+  node.node.slow_log.set_limit_us(0);
+  static_cast<void>(node.call({"GETSET", "k", "5"}));
+  CHECK(node.node.slow_log.newest(1)[0].args == Words{"GETSET", "k", "5"});
+}
+
+TEST_CASE("measures: SLOWLOG has a command that waits when it ends", "[net]") {
+  Conversation node{2};
+  node.node.slow_log.set_limit_us(0);
+  CHECK(node.call({"BLPOP", "l", "0"}, 1).empty());
+  CHECK(node.node.slow_log.size() == 0);
+  static_cast<void>(node.call({"RPUSH", "l", "a"}));
+  CHECK(node.node.slow_log.size() == 1);
+  CHECK(node.collect(1) == "*2\r\n$1\r\nl\r\n$1\r\na\r\n");
+  CHECK(node.node.slow_log.newest(1)[0].args == Words{"BLPOP", "l", "0"});
+}
+
+TEST_CASE("measures: the error that ends a wait is counted once", "[net]") {
+  Conversation node{2};
+  CHECK(node.call({"BLPOP", "l", "0"}, 1).empty());
+  const std::string id = std::to_string(node.connections[1]->client().handle->origin.id);
+  CHECK(node.call({"CLIENT", "UNBLOCK", id, "ERROR"}) == ":1\r\n");
+  CHECK(node.collect(1).starts_with("-UNBLOCKED"));
+  CHECK(has(section(node, "errorstats"), "errorstat_UNBLOCKED:count=1\r\n"));
+  CHECK(has(section(node, "commandstats"), "cmdstat_blpop:calls=1,"));
+  CHECK(has(section(node, "commandstats"), "rejected_calls=0,failed_calls=1\r\n"));
+  CHECK(node.call({"BLPOP", "l", "0"}, 1).empty());
+  static_cast<void>(node.call({"CLIENT", "UNBLOCK", id, "TIMEOUT"}));
+  CHECK(node.collect(1) == "*-1\r\n");
+  CHECK(has(section(node, "errorstats"), "errorstat_UNBLOCKED:count=1\r\n"));
+}
+
 TEST_CASE("measures: SLOWLOG shows no secrets", "[net]") {
   Conversation node;
   node.node.slow_log.set_limit_us(0);
