@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "net/config/config_file.hpp"
@@ -113,7 +114,90 @@ class Replacement {
   bool is_done_ = false;
 };
 
+/// The setting of a line of redis.conf; none: it is of no setting.
+std::optional<Setting> setting_of_line(std::string_view line) {
+  const auto words = words_of(line);
+  if (words.empty() || words[0].starts_with('#')) return std::nullopt;
+  const auto found = find_redis_setting(words[0]);
+  return found ? std::optional{found->setting} : std::nullopt;
+}
+
+/// In quotes, with bytes that would end them written as redis-server reads them.
+std::string in_quotes(std::string_view text) {
+  constexpr char marks[] = "0123456789abcdef";
+  std::string line{'"'};
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      line.append("\\").push_back(c);
+    } else if (byte < ' ' || byte > '~') {
+      line.append("\\x").push_back(marks[byte >> 4U]);
+      line += marks[byte & 15U];
+    } else {
+      line += c;
+    }
+  }
+  return line += '"';
+}
+
+std::string redis_line(const Settings& settings, Setting setting) {
+  const SettingRow& row = row_of(setting);
+  std::string text = show_setting(row, settings.value(setting));
+  const bool is_port = setting == Setting::port || setting == Setting::tls_port;
+  if (is_port && text == "-1") text = "0";
+  const bool is_plain = row.is_number() && !text.empty();
+  return std::string{words_of(row.redis_names)[0]} + ' ' + (is_plain ? text : in_quotes(text)) +
+         '\n';
+}
+
+/// Replaces the file of the path, which may be a link to it.
+Status replace_target(const std::string& path, std::string_view content) {
+  std::error_code error;
+  const auto real = std::filesystem::canonical(path, error);
+  if (error) return failed(error.message());
+  const int number = Replacement{real.string()}.fill_and_rename(content);
+  return number == 0 ? Status{Done{}} : failed(reason(number));
+}
+
 }  // namespace
+
+Result<std::string> rewritten_redis_conf(const Settings& settings, std::string_view content) {
+  std::vector<Setting> left;
+  for (std::size_t i = 0; i < setting_count; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    if (settings.origin(setting).kind != Origin::Kind::config_set) continue;
+    if (row_of(setting).has_one_value()) continue;  // a start would refuse it
+    if (row_of(setting).redis_names.empty()) {
+      if (settings.text(setting) != row_of(setting).default_text) return cannot_place();
+      continue;
+    }
+    left.push_back(setting);
+  }
+  const std::vector<Setting> changed = left;
+  std::string result;
+  for (std::size_t at = 0; at < content.size();) {
+    const std::size_t end = std::min(content.find('\n', at), content.size() - 1) + 1;
+    const std::string_view line = content.substr(at, end - at);
+    at = end;
+    const auto setting = setting_of_line(line);
+    if (!setting || std::find(changed.begin(), changed.end(), *setting) == changed.end()) {
+      result += line;
+    } else if (std::erase(left, *setting) != 0) {
+      result += redis_line(settings, *setting);
+    }
+  }
+  if (!result.empty() && !result.ends_with('\n')) result += '\n';
+  for (const Setting setting : left) result += redis_line(settings, setting);
+  return result;
+}
+
+Status rewrite_redis_conf(const Settings& settings, const std::string& path) {
+  const Result<std::string> old = read_config_bytes(path);
+  if (!old.ok()) return failed(old.error().detail);
+  const Result<std::string> content = rewritten_redis_conf(settings, *old);
+  if (!content.ok()) return failed(content.error().detail);
+  return *content == *old ? Status{Done{}} : replace_target(path, *content);
+}
 
 Result<std::string> rewritten(const Settings& settings, std::string content) {
   const std::string before = content;
@@ -122,6 +206,7 @@ Result<std::string> rewritten(const Settings& settings, std::string content) {
   for (std::size_t i = 0; i < setting_count; ++i) {
     const auto setting = static_cast<Setting>(i);
     if (settings.origin(setting).kind != Origin::Kind::config_set) continue;
+    if (row_of(setting).has_one_value()) continue;  // a start would refuse it
     changed.push_back(&row_of(setting));
     values.push_back(settings.value(setting));
     if (!put(content, *changed.back(), toml_value(*changed.back(), values.back()))) {
@@ -153,14 +238,7 @@ Status rewrite_config(const Settings& settings, const std::string& path) {
   const Result<std::string> content = rewritten(settings, *old);
   if (!content.ok()) return failed(content.error().detail);
   if (*content == *old) return Done{};
-  std::error_code error;
-  // If the path is a link, replace its target and keep the link.
-  const auto real = std::filesystem::canonical(path, error);
-  if (error) return failed(error.message());
-  if (const int number = Replacement{real.string()}.fill_and_rename(*content)) {
-    return failed(reason(number));
-  }
-  return Done{};
+  return replace_target(path, *content);
 }
 
 }  // namespace semel::net

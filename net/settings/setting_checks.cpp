@@ -136,6 +136,13 @@ std::string true_text(const Settings& settings, Setting setting) {
   return std::string{row_of(setting).default_text};
 }
 
+bool shows_any_value(const Settings& settings, Setting setting) {
+  const SettingRow& row = row_of(setting);
+  if (!row.has_one_value()) return true;
+  const bool is_harmless = row.loss() == Loss::speed || row.loss() == Loss::disk;
+  return is_harmless && settings.boolean(Setting::stand_in);
+}
+
 Status check_promise(const Settings& settings, Setting setting, const SettingValue& value) {
   const SettingRow& row = row_of(setting);
   if (!row.has_one_value()) return Done{};

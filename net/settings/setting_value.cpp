@@ -111,7 +111,8 @@ Result<SettingValue> parse_setting(const SettingRow& row, std::string_view text,
   if (text.size() > text_bytes_max) {
     return fail("argument must have at most " + std::to_string(text_bytes_max) + " bytes");
   }
-  if (text.find('\0') != std::string_view::npos) {
+  const bool is_password = row.name == "requirepass";  // of any bytes, as in redis-server
+  if (!is_password && text.find('\0') != std::string_view::npos) {
     return fail("argument must not have a zero byte");
   }
   switch (row.type) {

@@ -82,7 +82,8 @@ SettingValue Settings::value(Setting setting) const {
 
 std::string Settings::text(Setting setting) const {
   const SettingRow& row = row_of(setting);
-  return row.has_one_value() ? true_text(*this, setting) : show_setting(row, value(setting));
+  const bool is_shown = !row.has_one_value() || origin(setting).kind == Origin::Kind::config_set;
+  return is_shown ? show_setting(row, value(setting)) : true_text(*this, setting);
 }
 
 std::vector<std::string> Settings::list(Setting setting) const {
@@ -120,6 +121,7 @@ std::vector<Settings::NamedText> Settings::get(std::span<const std::string_view>
     for (std::size_t i = 0; i < setting_count; ++i) {
       const auto setting = static_cast<Setting>(i);
       const SettingRow& row = row_of(setting);
+      if (row.is('h')) continue;
       for (const std::string_view name :
            words_of(row.redis_names.empty() ? row.name : row.redis_names)) {
         if (glob_match(small, name)) add(name, setting);
@@ -186,7 +188,9 @@ Status Settings::change_locked(std::span<const NamedView> pairs,
     const std::string_view present = texts_[index_of(found[i].setting)];
     Result<SettingValue> parsed = parse_setting(row, pairs[i].second, present);
     if (!parsed) return failed(found[i].name, parsed.error().detail);
-    const Status promise = check_promise(*this, found[i].setting, *parsed);
+    const Status promise = shows_any_value(*this, found[i].setting)
+                               ? Status{Done{}}
+                               : check_promise(*this, found[i].setting, *parsed);
     if (!promise) {
       return failed(found[i].name,
                     shown_value(row, pairs[i].second) + ' ' + promise.error().detail);
@@ -195,7 +199,7 @@ Status Settings::change_locked(std::span<const NamedView> pairs,
   }
   SEMEL_CHECK(check_locked(found, values));
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (row_of(found[i].setting).has_one_value()) continue;
+    if (!shows_any_value(*this, found[i].setting)) continue;
     store_locked(found[i].setting, std::move(values[i]), {.kind = Origin::Kind::config_set});
   }
   return Done{};

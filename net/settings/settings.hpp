@@ -142,6 +142,9 @@ class Settings {
 /// The one value of one of Redis' settings (has_one_value) that is true of this node. It depends on
 /// storage-enabled, durability and node-id.
 [[nodiscard]] std::string true_text(const Settings& settings, Setting setting);
+/// Whether CONFIG SET takes each value of the setting and CONFIG GET shows it: not of one that has
+/// one value, unless the node stands in for redis-server and no promise is lost.
+[[nodiscard]] bool shows_any_value(const Settings& settings, Setting setting);
 /// Refuses a value that promises what this node does not do. The detail of an error is what to do
 /// instead, without the name and the value.
 [[nodiscard]] Status check_promise(const Settings& settings, Setting setting,

@@ -12,6 +12,7 @@
 #include "net/config/config_file.hpp"
 #include "net/config/config_text.hpp"
 #include "net/config/flags.hpp"
+#include "net/config/rewrite.hpp"
 #include "net/settings/settings.hpp"
 #include "tests/storage/directory.hpp"
 
@@ -143,6 +144,28 @@ TEST_CASE("promises: flags, variables, files and CONFIG SET refuse the same valu
     }
     CHECK(shown(settings, known) == truth);
     CHECK_FALSE(settings.assign(setting, other, {}).ok());
+    CHECK(shown(settings, known) == truth);
+  }
+}
+
+TEST_CASE("promises: a node that stands in for redis-server takes what loses no promise",
+          "[net][config]") {
+  for (const Setting setting : one_value_settings()) {
+    const SettingRow& row = net::row_of(setting);
+    Settings settings;
+    REQUIRE(settings.assign(Setting::stand_in, "yes", {}).ok());
+    const std::string truth = net::true_text(settings, setting);
+    const std::string other = other_than(row, truth);
+    const std::string known{net::words_of(row.redis_names)[0]};
+    INFO(known << " = " << other);
+    const bool may_change = row.changes_at_run_time() && !row.is_protected();
+    const bool is_taken = may_change && row.loss() != Loss::promise;
+    CHECK((set(settings, known, other) == "OK") == is_taken);
+    CHECK(shown(settings, known) == (is_taken ? other : truth));
+    // A start still refuses it, so CONFIG REWRITE leaves it out.
+    CHECK_FALSE(settings.assign(setting, other, {}).ok());
+    CHECK(net::rewritten_redis_conf(settings, "").value().empty());
+    if (may_change) CHECK(set(settings, known, truth) == "OK");
     CHECK(shown(settings, known) == truth);
   }
 }

@@ -238,4 +238,48 @@ TEST_CASE("start: a directory for backups without a storage is refused",
   CHECK(net::check_together(stores) == Lines{});
 }
 
+TEST_CASE("config: a redis.conf is rewritten line by line, and read back", "[net][config]") {
+  const std::string before =
+      "# ours\n"
+      "Hash-max-ziplist-entries 20\r\n"
+      "hash-max-listpack-entries 21\n"
+      "unknown-word 1\n"
+      "port 7000\n"
+      "timeout 5";
+  Settings settings;
+  const auto set = [&](std::string_view name, std::string_view value) {
+    const std::vector<Settings::NamedView> pairs{{name, value}};
+    return settings.set(pairs).ok();
+  };
+  CHECK(net::rewritten_redis_conf(settings, before).value() == before);
+  REQUIRE(set("hash-max-listpack-entries", "100"));
+  REQUIRE(set("requirepass", std::string_view{"a \"b\\\0\n\xff", 9}));
+  REQUIRE(set("client-output-buffer-limit", "pubsub 1 2 3"));
+  const std::string after = net::rewritten_redis_conf(settings, before).value();
+  CHECK(after ==
+        "# ours\n"
+        "hash-max-listpack-entries 100\n"
+        "unknown-word 1\n"
+        "port 7000\n"
+        "timeout 5\n"
+        "client-output-buffer-limit \"normal 0 0 0 slave 268435456 67108864 60 pubsub 1 2 3\"\n"
+        "requirepass \"a \\\"b\\\\\\x00\\x0a\\xff\"\n");
+  std::vector<net::Assignment> read;
+  net::Findings findings;
+  net::read_redis_conf(after, "redis.conf", read, findings);
+  CHECK(findings.errors.empty());
+  Settings again;
+  for (const net::Assignment& one : read) {
+    REQUIRE(again.assign(one.setting, one.text, one.origin).ok());
+  }
+  for (const Setting each : {Setting::hash_max_listpack_entries, Setting::requirepass,
+                             Setting::client_output_buffer_limit}) {
+    CHECK(again.text(each) == settings.text(each));
+  }
+  CHECK(net::rewritten_redis_conf(again, after).value() == after);
+  // What redis.conf has no name for cannot be put into one.
+  REQUIRE(set("request-deadline", "5000"));
+  CHECK_FALSE(net::rewritten_redis_conf(settings, before).ok());
+}
+
 }  // namespace semel::tests

@@ -56,7 +56,7 @@ TEST_CASE("settings: every default is what its own row allows", "[net][config]")
     CHECK(parsed.ok());
     CHECK(settings.text(setting) == row.default_text);
     CHECK(settings.origin(setting).text() == "default");
-    CHECK(row.flags.find_first_not_of("rapscqdx") == std::string_view::npos);
+    CHECK(row.flags.find_first_not_of("rapscqdxh") == std::string_view::npos);
     CHECK_FALSE(row.doc.empty());
     CHECK((row.section == "redis") == row.has_one_value());
     CHECK((row.loss() != net::Loss::none) == row.has_one_value());

@@ -52,7 +52,7 @@ Exit NodeCommand::run() {
     print_error("semel node: {}\n", done.error().detail);
     return exit_of(done.error().code);
   }
-  return NodeRun{settings, sources_.file, findings.namespaces}.run();
+  return NodeRun{settings, sources_.file, sources_.redis_conf, findings.namespaces}.run();
 }
 
 }  // namespace semel::tool

@@ -51,10 +51,11 @@ void log_memory(const net::Settings& settings, net::Log& log) {
 
 }  // namespace
 
-NodeRun::NodeRun(net::Settings& settings, std::string file,
+NodeRun::NodeRun(net::Settings& settings, std::string file, std::string redis_conf,
                  std::vector<net::DeclaredNamespace> declared)
     : settings_(settings),
       file_(std::move(file)),
+      redis_conf_(std::move(redis_conf)),
       declared_(std::move(declared)),
       watch_(settings, system_clock_),
       engine_(settings, file_, system_clock_),
@@ -83,7 +84,7 @@ Status NodeRun::open_node() {
   std::error_code unknown;
   node_->facts.executable = std::filesystem::read_symlink("/proc/self/exe", unknown);
   node_->facts.journals = engine_.storage().is_open();
-  node_->facts.config_file = file_;
+  node_->facts.config_file = file_.empty() ? redis_conf_ : file_;
   // mo: relaxed: shown only
   node_->facts.tcp_port.store(
       static_cast<std::uint16_t>(std::max(settings_.integer(Setting::port), std::int64_t{0})),
@@ -106,7 +107,9 @@ void NodeRun::set_hooks() {
   };
   node_->hooks.rewrite_config = [this]() -> Status {
     SEMEL_CHECK(ports_->check_next_start());
-    return net::rewrite_config(settings_, file_);
+    const bool has_redis_conf = file_.empty() && !redis_conf_.empty();
+    return has_redis_conf ? net::rewrite_redis_conf(settings_, redis_conf_)
+                          : net::rewrite_config(settings_, file_);
   };
   node_->hooks.script_log = [this](lua::LogLevel level, std::string_view text) {
     // Both list the same levels in the same order.

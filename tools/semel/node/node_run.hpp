@@ -25,9 +25,10 @@ namespace semel::tool {
 
 class NodeRun {
  public:
-  /// `file`: of the settings, for CONFIG REWRITE; empty: there is none. `declared`: namespaces of
-  /// it.
-  NodeRun(net::Settings& settings, std::string file, std::vector<net::DeclaredNamespace> declared);
+  /// `file` and `redis_conf`: of the settings; CONFIG REWRITE changes the first that there is;
+  /// empty: there is none. `declared`: namespaces of `file`.
+  NodeRun(net::Settings& settings, std::string file, std::string redis_conf,
+          std::vector<net::DeclaredNamespace> declared);
   ~NodeRun();
   NodeRun(const NodeRun&) = delete;
   NodeRun& operator=(const NodeRun&) = delete;
@@ -57,6 +58,7 @@ class NodeRun {
 
   net::Settings& settings_;
   const std::string file_;
+  const std::string redis_conf_;
   const std::vector<net::DeclaredNamespace> declared_;
   // In the order of their dependencies.
   SystemClock system_clock_;
