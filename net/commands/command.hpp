@@ -84,14 +84,16 @@ enum CommandFact : std::uint32_t {
   fact_versions = 1U << 16U,       ///< "versions": its reply has the version of a record
   fact_repeats = 1U << 18U,        ///< "repeats": in a group, any node repeats finished work
   fact_of_node = 1U << 17U,        ///< "of-node": in a group too, the node that is asked answers
-  fact_removes = 1U << 19U,  ///< "removes": keys of any kind; of claims only with the right to
-                             ///< run the command with fact_forgets
-  fact_forgets = 1U << 20U,  ///< "forgets": removes claims, and nothing else
-  fact_objects = 1U << 21U,  ///< "objects": needs the feature level of objects, as all commands
-                             ///< of lists, sets, sorted sets and streams do
-  fact_of_log = 1U << 22U,   ///< "of-log": only an entry of a group's log runs it
-  fact_caches = 1U << 23U    ///< "caches": reads, and may store what it has computed; not from
-                             ///< read-only scripts, nor while writes are paused
+  fact_removes = 1U << 19U,    ///< "removes": keys of any kind; of claims only with the right to
+                               ///< run the command with fact_forgets
+  fact_forgets = 1U << 20U,    ///< "forgets": removes claims, and nothing else
+  fact_objects = 1U << 21U,    ///< "objects": needs the feature level of objects, as all commands
+                               ///< of lists, sets, sorted sets and streams do
+  fact_of_log = 1U << 22U,     ///< "of-log": only an entry of a group's log runs it
+  fact_for_tests = 1U << 24U,  ///< "for-tests": scripts may send it after DEBUG
+                               ///< SET-DISABLE-DENY-SCRIPTS, although it is noscript
+  fact_caches = 1U << 23U      ///< "caches": reads, and may store what it has computed; not from
+                               ///< read-only scripts, nor while writes are paused
 };
 
 /// Which arguments of a request are secret.

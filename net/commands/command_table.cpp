@@ -70,6 +70,7 @@ constexpr std::array fact_words{
     FactWord{"forgets", fact_forgets},
     FactWord{"objects", fact_objects},
     FactWord{"of-log", fact_of_log},
+    FactWord{"for-tests", fact_for_tests},
     FactWord{"caches", fact_caches},
 };
 

@@ -77,7 +77,8 @@ struct NodeFacts {
   std::string run_id{};         ///< 40 hex digits; made up when the node begins
   std::int64_t started_ms = 0;  ///< on the engine's clock; in a group on the system's
   std::int64_t started_unix_ms = 0;
-  bool journals = false;  ///< changes are on a disk, or on their way there
+  std::atomic<bool> sweeps{true};  ///< expired keys are removed in the background
+  bool journals = false;           ///< changes are on a disk, or on their way there
 };
 
 }  // namespace semel::net

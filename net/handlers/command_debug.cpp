@@ -1,9 +1,10 @@
 // DEBUG: what tests of clients and of the node ask for.
 //
-// Non-goals: nothing here changes a record or ends the node, so what redis-server has for that
-// (POPULATE, SEGFAULT, RESTART and their like) does not exist. What sets up the inside of
-// redis-server is accepted, because a test that calls it asks about something else.
+// Non-goals: nothing here ends the node, so what redis-server has for that (SEGFAULT, RESTART and
+// their like) does not exist. What sets up the inside of redis-server is accepted, because a test
+// that calls it asks about something else.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -11,15 +12,20 @@
 
 #include "base/ascii.hpp"
 #include "base/hex.hpp"
+#include "base/mutex.hpp"
 #include "engine/object_api/object_calls.hpp"
 #include "net/commands/handlers.hpp"
+#include "net/commands/node_hooks.hpp"
 #include "net/handlers/command_object.hpp"
 #include "net/handlers/command_server.hpp"
 #include "net/handlers/value_digest.hpp"
 #include "net/resp/text.hpp"
+#include "net/scripts/scripts.hpp"
+#include "net/session/watches.hpp"
 #include "net/settings/setting_units.hpp"
 #include "net/settings/settings.hpp"
 #include "semel/hashes.hpp"
+#include "semel/limits.hpp"
 
 namespace semel::net {
 namespace {
@@ -47,15 +53,30 @@ void accept_only(Call& call) {
   call.reply.ok();
 }
 
+/// The thread itself sleeps: between MULTI and EXEC there is no other way to take long.
+void sleep_here(std::int64_t ms) {
+  base::Mutex mutex;
+  base::Condition nobody;
+  base::MutexLock lock{mutex};
+  nobody.wait_for(lock, std::chrono::milliseconds{ms});
+}
+
 /// Only this connection sleeps, in its wait: no thread does, so other connections are served and
-/// the node can end.
+/// the node can end. Within EXEC or a script all wait, as for any that takes long.
 void debug_sleep(Call& call) {
   constexpr double seconds_max = 3'600;
   constexpr double ms_per_second = 1'000;
   const double seconds = std::strtod(std::string{call.args[2]}.c_str(), nullptr);
   if (std::isnan(seconds)) return call.reply.ok();
   const auto ms = static_cast<std::int64_t>(std::clamp(seconds, 0.0, seconds_max) * ms_per_second);
-  if (ms == 0 || call.context().is_part()) return call.reply.ok();
+  constexpr std::int64_t ms_here_max = 10'000;
+  if (ms == 0 || call.context().applies_log()) return call.reply.ok();
+  if (call.context().is_part()) {
+    sleep_here(std::min(ms, ms_here_max));
+    return call.reply.ok();
+  }
+  constexpr std::int64_t ns_per_ms = 1'000'000;
+  call.client.slept_ns = ms * ns_per_ms;
   wait_for_time(call, ms, "+OK\r\n");
 }
 
@@ -221,8 +242,39 @@ void debug_error(Call& call) {
   call.fail(call.args[2]);
 }
 
-// --- settings of redis-server's inside
-// -----------------------------------------------------------------
+// --- settings of the node and of redis-server's inside
+// --------------------------------------------
+
+bool is_on(const Call& call) {
+  return integer_of(call.args[2]).value_or(0) != 0;
+}
+
+void debug_set_active_expire(Call& call) {
+  // mo: relaxed: takes effect soon
+  call.services.facts.sweeps.store(is_on(call), std::memory_order_relaxed);
+  call.reply.ok();
+}
+
+void debug_set_disable_deny_scripts(Call& call) {
+  call.services.scripts.allow_test_commands(is_on(call));
+  call.reply.ok();
+}
+
+void debug_rewrite(Call& call) {
+  if (!call.services.hooks.rewrite_config) {
+    return call.fail("ERR The server is running without a config file");
+  }
+  const Status status = call.services.hooks.rewrite_config();
+  status ? call.reply.ok() : call.fail(status.error().detail);
+}
+
+void debug_log(Call& call) {
+  call.services.hooks.report({.level = LogLevel::warning,
+                              .name = "debug-log",
+                              .address = call.client.handle->origin.address,
+                              .text = call.args[2]});
+  call.reply.ok();
+}
 
 void debug_quicklist_packed_threshold(Call& call) {
   constexpr std::int64_t high = (std::int64_t{1} << 32) - (1 << 20);
@@ -252,12 +304,22 @@ void debug_reload(Call& call) {
   call.reply.ok();
 }
 
+// --- single records ------------------------------------------------------------------------------
+
 /// The kind of the record of words[2]. None: an error has been written.
 std::optional<Kind> kind_at(Call& call) {
   const auto kind = call.store().type(call.args[2]);
   if (!kind.ok()) return call.fail(kind.error()), std::nullopt;
   if (!*kind) call.fail("ERR no such key");
   return *kind;
+}
+
+/// None: it is no such number, and the error has been written.
+std::optional<std::size_t> positive_at(Call& call, std::size_t at) {
+  const auto number = integer_of(call.args[at]);
+  if (number && *number >= 0) return static_cast<std::size_t>(*number);
+  call.fail("ERR value is out of range, must be positive");
+  return std::nullopt;
 }
 
 void debug_listpack(Call& call) {
@@ -294,6 +356,26 @@ void debug_table_stats_of_key(Call& call) {
                       std::to_string(count) + "\n");
 }
 
+void debug_populate(Call& call) {
+  const auto count = positive_at(call, 2);
+  if (!count) return;
+  const auto size = call.args.size() > 4 ? positive_at(call, 4) : 0;
+  if (!size) return;
+  if (call.services.group != nullptr) return call.fail("ERR not in a group of nodes");
+  if (*size > limits::value_bytes_max) return call.fail(ErrorCode::value_too_long);
+  const std::string prefix{call.args.size() > 3 ? call.args[3] : "key"};
+  for (std::size_t i = 0; i < *count; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string key = prefix + ":" + number;
+    std::string value = "value:" + number;
+    if (*size != 0) value.resize(*size);
+    const auto stored = call.store().setnx(key, value);
+    if (!stored.ok()) return call.fail(stored.error());
+    if (*stored) call.services.watches.touched(call.client.db, key);
+  }
+  call.reply.ok();
+}
+
 // --- the subcommands -----------------------------------------------------------------------------
 
 void debug_help(Call& call);
@@ -312,6 +394,7 @@ constexpr std::string_view no_effect = "Checks its arguments and has no effect."
 
 constexpr Subcommand subcommands[] = {
     {"change-repl-id", 2, 2, accept_only, "", no_effect},
+    {"config-rewrite-force-all", 2, 2, debug_rewrite, "", "As CONFIG REWRITE."},
     {"digest", 2, 2, debug_digest, "", "Digest of all records of all databases."},
     {"digest-value", 2, any_count, debug_digest_value, "[key ...]",
      "Digest of each value; equal values have the same one."},
@@ -321,15 +404,22 @@ constexpr Subcommand subcommands[] = {
     {"listpack", 3, 3, debug_listpack, "key", "Whether the encoding of a value is listpack."},
     {"loadaof", 2, any_count, accept_only, "", no_effect},
     {"object", 3, 3, debug_object, "key", "Encoding and length of a value."},
+    {"log", 3, 3, debug_log, "message", "Writes it into the operator log."},
     {"pause-cron", 3, 3, accept_only, "0|1", no_effect},
+    {"populate", 3, 5, debug_populate, "count [prefix] [size]",
+     "Sets strings named prefix:number that are not there yet; in no group."},
     {"protocol", 3, 3, debug_protocol, "type", "Replies with a value of this type of RESP."},
     {"quicklist-packed-threshold", 3, 3, debug_quicklist_packed_threshold, "bytes", no_effect},
     {"reload", 2, any_count, debug_reload, "[MERGE] [NOFLUSH] [NOSAVE]", no_effect},
     {"replybuffer", 4, 4, debug_reply_buffer, "PEAK-RESET-TIME NEVER|RESET|ms | RESIZING 0|1",
      no_effect},
-    {"set-active-expire", 3, 3, accept_only, "0|1", no_effect},
+    {"set-active-expire", 3, 3, debug_set_active_expire, "0|1",
+     "Whether what has expired is removed before it is asked for."},
+    {"set-disable-deny-scripts", 3, 3, debug_set_disable_deny_scripts, "0|1",
+     "Whether scripts may call DEBUG and CLIENT LIST."},
     {"sleep", 3, 3, debug_sleep, "seconds",
-     "This connection waits, for an hour at most; others are served."},
+     "This connection waits, for an hour at most; others are served. In a transaction or script "
+     "all wait, ten seconds at most."},
     {"help", 2, 2, debug_help, "", "Prints this help."},
 };
 

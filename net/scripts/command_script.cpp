@@ -5,6 +5,7 @@
 #include "net/scripts/script_host.hpp"
 #include "net/scripts/scripts.hpp"
 #include "net/session/busy_scripts.hpp"
+#include "net/settings/settings.hpp"
 #include "net/time/ticks.hpp"
 
 namespace semel::net {
@@ -130,6 +131,7 @@ void script_kill(Call& call) {
 void script_debug(Call& call) {
   if (is_word(call.args[2], "no")) return call.reply.ok();
   if (is_word(call.args[2], "yes") || is_word(call.args[2], "sync")) {
+    if (call.services.settings.boolean(Setting::stand_in)) return call.reply.ok();
     return call.fail("ERR SCRIPT DEBUG is not supported: there is no debugger");
   }
   call.fail("ERR Use SCRIPT DEBUG YES/SYNC/NO");

@@ -61,7 +61,7 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
   if (!row->takes(call.args.size())) {
     return refused("ERR Wrong number of args calling Redis command from script");
   }
-  if (row->is(flag_noscript)) {
+  if (!thread_.scripts().allows(*row)) {
     return refused("ERR This Redis command is not allowed from script");
   }
   call.row = row;

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/checked.hpp"
+#include "net/commands/command.hpp"
 #include "net/scripts/script_check.hpp"
 
 namespace semel::net {
@@ -189,6 +190,13 @@ Status Scripts::check_new(std::string_view what, std::span<const lua::SentComman
   Status checked = check_commands(what, sent);
   if (!checked) refused();
   return checked;
+}
+
+bool Scripts::allows(const CommandRow& row) const noexcept {
+  if (!row.is(flag_noscript)) return true;
+  // mo: relaxed: of a test, which knows when it has set it.
+  if (!allows_test_commands_.load(std::memory_order_relaxed)) return false;
+  return row.has(fact_for_tests);
 }
 
 lua::Bounds Scripts::bounds() const noexcept {

@@ -26,6 +26,8 @@
 
 namespace semel::net {
 
+struct CommandRow;
+
 using SharedScript = std::shared_ptr<Script>;
 
 /// The setting `scripts`.
@@ -97,6 +99,11 @@ class Scripts {
   }
   /// Runs without the interpreter, by the catalogue's names and `one command`; those that ran.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> native_counts() const;
+  /// DEBUG SET-DISABLE-DENY-SCRIPTS: whether scripts may call DEBUG and CLIENT LIST as well.
+  void allow_test_commands(bool yes) noexcept {
+    allows_test_commands_.store(yes, std::memory_order_relaxed);  // mo: relaxed: takes effect soon
+  }
+  [[nodiscard]] bool allows(const CommandRow& row) const noexcept;
   [[nodiscard]] lua::Bounds bounds() const noexcept;
   /// The largest number if busy-reply-threshold is 0: then no script is ever busy, as in Redis.
   [[nodiscard]] std::int64_t busy_after_ns() const noexcept;
@@ -116,6 +123,7 @@ class Scripts {
   std::vector<std::weak_ptr<InterpreterMetrics>> interpreters_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<ScriptPolicy> policy_{ScriptPolicy::any};
   std::atomic<std::uint64_t> generation_{0};
+  std::atomic<bool> allows_test_commands_{false};
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> interpreted_{0};
   std::unique_ptr<std::atomic<std::uint64_t>[]> native_;  // of the catalogue; then one command

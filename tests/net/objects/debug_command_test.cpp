@@ -171,14 +171,101 @@ TEST_CASE("DEBUG SLEEP: its connection waits for an hour at most, and others are
   one.pass(Millis{3'600'000});
   CHECK(one.collect() == "+OK\r\n");
   one.call({"MULTI"});
-  one.debug({"SLEEP", "10"});
+  one.debug({"SLEEP", "0.001"});
   CHECK(one.call({"EXEC"}) == "*1\r\n+OK\r\n");
+}
+
+TEST_CASE("DEBUG SLEEP: its time counts as that of the command", "[net][objects][debug]") {
+  Debugged one;
+  one.node.slow_log.set_limit_us(100'000);
+  one.debug({"SLEEP", "0.05"});
+  CHECK(one.node.slow_log.size() == 0);
+  one.pass(Millis{50});
+  CHECK(one.collect() == "+OK\r\n");
+  one.debug({"SLEEP", "0.2"});
+  one.call({"PING"}, 1);
+  one.pass(Millis{200});
+  REQUIRE(one.node.slow_log.size() == 1);
+  CHECK(one.node.slow_log.newest(1)[0].us >= 200'000);
+  CHECK(one.node.slow_log.newest(1)[0].args == Words{"DEBUG", "SLEEP", "0.2"});
+}
+
+TEST_CASE("DEBUG POPULATE: sets strings that are not there, to a size", "[net][objects][debug]") {
+  Debugged one;
+  one.call({"SET", "key:1", "mine"});
+  one.call({"RPUSH", "k:0", "list"});
+  CHECK(one.debug({"POPULATE", "3"}) == "+OK\r\n");
+  CHECK(one.call({"MGET", "key:0", "key:1", "key:2", "key:3"}) ==
+        "*4\r\n$7\r\nvalue:0\r\n$4\r\nmine\r\n$7\r\nvalue:2\r\n$-1\r\n");
+  CHECK(one.debug({"POPULATE", "2", "k", "9"}) == "+OK\r\n");
+  CHECK(one.call({"GET", "k:1"}) == std::string{"$9\r\nvalue:1\0\0\r\n", 15});
+  CHECK(one.call({"TYPE", "k:0"}) == "+list\r\n");
+  CHECK(one.debug({"POPULATE", "1", "short", "3"}) == "+OK\r\n");
+  CHECK(one.call({"GET", "short:0"}) == "$3\r\nval\r\n");
+  CHECK(one.debug({"POPULATE", "0"}) == "+OK\r\n");
+  for (const Words& words : std::vector<Words>{{"POPULATE", "-1"},
+                                               {"POPULATE", "x"},
+                                               {"POPULATE", ""},
+                                               {"POPULATE", "1", "k", "-1"},
+                                               {"POPULATE", "1", "k", "x"}}) {
+    CHECK(one.debug(words) == "-ERR value is out of range, must be positive\r\n");
+  }
+  CHECK(one.debug({"POPULATE", "1", "k", "99999999999"}).starts_with("-ERR"));
+  CHECK(one.debug({"POPULATE", "1", std::string(70'000, 'k')}).starts_with("-ERR"));
+  CHECK(one.debug({"POPULATE", "1", ""}) == "+OK\r\n");
+  CHECK(one.call({"GET", ":0"}) == "$7\r\nvalue:0\r\n");
+}
+
+TEST_CASE("DEBUG POPULATE: WATCH sees it, and a full memory ends it", "[net][objects][debug]") {
+  Debugged one;
+  one.call({"WATCH", "key:5"}, 1);
+  one.debug({"POPULATE", "10"});
+  one.call({"MULTI"}, 1);
+  one.call({"PING"}, 1);
+  CHECK(one.call({"EXEC"}, 1) == "*-1\r\n");
+  CHECK(one.debug({"POPULATE", "100000", "big", "65536"}).starts_with("-OOM"));
+}
+
+TEST_CASE("DEBUG SET-ACTIVE-EXPIRE: what has expired stays until it is asked for",
+          "[net][objects][debug]") {
+  Debugged one;
+  std::vector<std::string> ended;
+  one.call({"SET", "k", "v", "PX", "100"});
+  CHECK(one.debug({"SET-ACTIVE-EXPIRE", "0"}) == "+OK\r\n");
+  one.pass(Millis{200});
+  CHECK(one.node.engine().stats().expired == 0);
+  CHECK(one.call({"GET", "k"}) == "$-1\r\n");
+  CHECK(one.debug({"SET-ACTIVE-EXPIRE", "1"}) == "+OK\r\n");
+  one.call({"SET", "l", "v", "PX", "100"});
+  one.pass(Millis{200});
+  CHECK(one.node.engine().stats().expired >= 1);
+}
+
+TEST_CASE("DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call DEBUG and CLIENT LIST, no others",
+          "[net][objects][debug]") {
+  Debugged one;
+  const auto run = [&](const std::string& command) {
+    return one.call({"EVAL", "return redis.call(" + command + ")", "0"});
+  };
+  const std::string refused = "-ERR This Redis command is not allowed from script";
+  CHECK(run("'debug', 'protocol', 'integer'").starts_with(refused));
+  one.debug({"SET-DISABLE-DENY-SCRIPTS", "1"});
+  CHECK(run("'debug', 'protocol', 'integer'") == ":12345\r\n");
+  CHECK(run("'client', 'list'").find("cmd=") != std::string::npos);
+  CHECK(run("'debug', 'sleep', '0.001'") == "$2\r\nOK\r\n");
+  CHECK(one.call({"EVAL", "redis.setresp(3) return redis.call('debug', 'protocol', 'attrib')",
+                  "0"}) == "$39\r\nSome real reply following the attribute\r\n");
+  for (const char* command :
+       {"'subscribe', 'x'", "'multi'", "'client', 'kill', 'x'", "'watch', 'k'"}) {
+    CHECK(run(command).starts_with(refused));
+  }
+  one.debug({"SET-DISABLE-DENY-SCRIPTS", "0"});
+  CHECK(run("'debug', 'protocol', 'integer'").starts_with(refused));
 }
 
 TEST_CASE("DEBUG: what has no effect checks its words", "[net][objects][debug]") {
   Debugged one;
-  for (const Words& words : std::vector<Words>{{"SET-ACTIVE-EXPIRE", "0"},
-                                               {"CHANGE-REPL-ID"},
+  for (const Words& words : std::vector<Words>{{"CHANGE-REPL-ID"},
                                                {"LOADAOF"},
                                                {"LOADAOF", "x"},
                                                {"PAUSE-CRON", "1"},
