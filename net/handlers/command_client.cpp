@@ -116,9 +116,22 @@ std::uint64_t kill(Call& call, const Filter& filter) {
   return killed;
 }
 
-/// What the others see of this client would else be of its round before.
+/// The bytes of the request, if it came in RESP.
+std::size_t bytes_of_request(std::span<const std::string_view> words) {
+  constexpr std::size_t marks = 3;  // one before a number, and the end of its line
+  std::size_t bytes = marks + std::to_string(words.size()).size();
+  for (const std::string_view word : words) {
+    bytes += marks + std::to_string(word.size()).size() + word.size() + 2;
+  }
+  return bytes;
+}
+
+/// What the others see of this client would else be of its round before. As in redis-server, the
+/// present request is in the query buffer.
 void show_me(Call& call) {
   show_client(call.client, call.engine.clock().now());
+  // mo: relaxed: for people
+  call.client.handle->shown.input.store(bytes_of_request(call.args), std::memory_order_relaxed);
 }
 
 void set_name(Call& call, std::string ClientHandle::Names::*field, std::string_view value) {

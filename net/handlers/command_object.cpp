@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 #include "engine/kinds/element_keys.hpp"
@@ -369,8 +370,17 @@ void object_encoding(Call& call) {
   if (const auto kind = kind_there(call)) facts_of(*kind).encoding(call);
 }
 
+/// redis-server has one object for each small integer, which it never counts.
 void object_refcount(Call& call) {
-  if (kind_there(call)) call.reply.integer(1);
+  constexpr std::int64_t shared_end = 10'000;
+  constexpr std::int64_t shared_count = std::numeric_limits<std::int32_t>::max();
+  const auto kind = kind_there(call);
+  if (!kind) return;
+  if (*kind != Kind::string || encoding_of(call, *kind) != "int") return call.reply.integer(1);
+  const auto value = call.store().get(call.args[2]);
+  if (!value.ok()) return call.fail(value.error());
+  const auto number = value->has_value() ? integer_of(**value) : std::nullopt;
+  call.reply.integer(number && *number >= 0 && *number < shared_end ? shared_count : 1);
 }
 
 void object_idletime(Call& call) {

@@ -238,8 +238,11 @@ void bgsave(Call& call) {
   call.reply.simple("Background saving started");
 }
 
+/// It does nothing, in redis-server's words: within EXEC it would be for later.
 void bgrewriteaof(Call& call) {
-  call.reply.simple("Background append only file rewriting started");
+  const bool is_later = call.context().is_part();
+  call.reply.simple(is_later ? "Background append only file rewriting scheduled"
+                             : "Background append only file rewriting started");
 }
 
 void replicaof(Call& call) {

@@ -332,6 +332,7 @@ TEST_CASE("clients: CLIENT LIST and INFO show what is held", "[net][memory][atta
                                 ignored);
   const std::string list = nodes.call({"CLIENT", "LIST"}, 1);
   CHECK(has(list, " qbuf=527 "));
+  CHECK(has(list, " qbuf=26 "));  // this request
   CHECK_FALSE(has(list, " tot-mem=0 "));
   CHECK(nodes.held() > 500);
   static_cast<void>(nodes.call({"MULTI"}, 2));

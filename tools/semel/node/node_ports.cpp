@@ -158,8 +158,17 @@ void NodePorts::follow_settings() {
     server().set_keepalive(
         std::chrono::duration_cast<Millis>(settings_.duration(Setting::tcp_keepalive)));
   });
-  constexpr std::array of_listening = {Setting::bind, Setting::port};
-  settings_.apply_with(of_listening, [this] { return listen_anew(); });
+  // Each finds the work of the other done. The texts begin as redis-server's, which programs know.
+  const auto listen = [this](Setting setting, std::string what) {
+    const std::array settings = {setting};
+    settings_.apply_with(settings, [this, what = std::move(what)]() -> Status {
+      const Status done = listen_anew();
+      if (done) return done;
+      return Error{done.error().code, what + ": " + done.error().detail};
+    });
+  };
+  listen(Setting::bind, "Failed to bind to specified addresses");
+  listen(Setting::port, "Unable to listen on this port");
 }
 
 /// CONFIG SET bind and port, one at a time.
