@@ -8,6 +8,7 @@ has a reason in reasons.txt, or fails this run. The last line is the figure.
 """
 
 import argparse
+import collections
 import fnmatch
 import json
 import os
@@ -140,22 +141,33 @@ def kept_results(arguments, tree, port):
     return {unit: kept[unit] for unit in wanted}
 
 
+def subject_of(reason):
+    """The word in front of a reason, by which differences are counted together."""
+    reason = reason.removeprefix(BREAKS)
+    subject, colon, _ = reason.partition(': ')
+    return subject if colon and ' ' not in subject else 'others'
+
+
 def compare(node, redis):
-    """Prints the differences; returns (passes of both, passes of redis, unexplained)."""
+    """Prints the differences and a table of units; returns (passes of both, passes of redis,
+    unexplained, {subject: differences})."""
     known = reasons()
-    both = of_redis = unexplained = 0
+    table = []
+    unexplained = 0
+    subjects = collections.Counter()
     for unit, expected in redis.items():
         passed = set(node[unit]['passed'])
-        of_redis += len(expected['passed'])
-        for name in expected['passed']:
-            if name in passed:
-                both += 1
-                continue
+        missing = [name for name in expected['passed'] if name not in passed]
+        table.append((unit, len(expected['passed']) - len(missing), len(expected['passed'])))
+        for name in missing:
             reason = reason_of(known, unit, name)
             unexplained += reason is None
+            subjects[subject_of(reason) if reason else 'unexplained'] += 1
             print(f'{"known" if reason else "DIFFERS":<8} {unit}: {name}'
                   f'{" - " + reason if reason else ""}')
-    return both, of_redis, unexplained
+    for unit, ours, theirs in table:
+        print(f'{unit:<24} {ours:>4} of {theirs:>4}')
+    return (sum(row[1] for row in table), sum(row[2] for row in table), unexplained, subjects)
 
 
 def main():
@@ -173,8 +185,10 @@ def main():
         return 77
     redis = kept_results(arguments, tree, arguments.port + 1000)
     node = results_of('node', tree, arguments, arguments.port)
-    both, of_redis, unexplained = compare(node, redis)
+    both, of_redis, unexplained, subjects = compare(node, redis)
     share = both / of_redis if of_redis else 0
+    counts = ', '.join(f'{count} {subject}' for subject, count in subjects.most_common())
+    print(f'redis-suite: differences by subject: {counts or "none"}')
     print(f'redis-suite: {both} of {of_redis} tests that redis-server passes ({share:.1%}), '
           f'{unexplained} differences without a reason')
     return 1 if unexplained or (not arguments.unit and share < SHARE_MIN) else 0
