@@ -159,6 +159,15 @@ class PipPython(Suite):
         return [python, *self.words]
 
 
+class Queue(PipPython):
+    """A library of jobs, in the environment of all that take the newest redis-py, or in one that
+    `its_own` names."""
+
+    def __init__(self, name, script, its_own='queues'):
+        super().__init__(name, f'python-{its_own}', f'{its_own}_requirements.txt',
+                         f'queues/{script}')
+
+
 class Node(Suite):
     def __init__(self, name, script):
         super().__init__(name, 'node')
@@ -313,6 +322,12 @@ ALL = (
     Java('lettuce', 'LettuceSuite'),
     Java('redisson', 'RedissonSuite'),
     Java('spring-data-redis', 'SpringSuite'),
+    Queue('celery', 'celery_suite.py'),
+    Queue('rq', 'rq_suite.py'),
+    Queue('dramatiq', 'dramatiq_suite.py'),
+    Queue('huey', 'huey_suite.py'),
+    Queue('sidekiq-like', 'sidekiq_suite.py'),
+    Queue('arq', 'arq_suite.py', 'arq'),
     SemelGo('semel-go', '^Test[^G]'),
     SemelGo('semel-go-newest', '^Test[^G]', 'newest.mod'),
     SemelNode('semel-node', 'once', 'identity', 'results', 'attack', 'patterns'),
