@@ -8,7 +8,8 @@ pinned beside the suite and installed into --build, never into the source tree. 
 only where its toolchain or its packages cannot be had.
 
 With --against redis the suites are run against the redis-server of PATH, or one that knows no
-scripts (redis-without-scripts): what fails there is wrong with the suite.
+scripts (redis-without-scripts): what fails there is wrong with the suite. With --against both each
+is run against the redis-server and then against our node.
 
 With --against group there are other suites, against three nodes which they have killed and started
 again (group_target.py). They also print figures, `figure NAME NUMBER`, of which medians are shown.
@@ -127,16 +128,36 @@ def run_suite(suite, server, build):
     return 'failed', text, shown + figures(output) + rest
 
 
-def open_server(suite, arguments):
+def open_server(suite, against, arguments):
     """A server each: what one suite leaves behind is nothing to the next."""
     if suite.nodes is None:
-        return target.open_target(arguments.against, arguments.program)
+        return target.open_target(against, arguments.program)
     return group_target.GroupTarget(arguments.program, suite.nodes, arguments.kills)
+
+
+def run_at(suite, against, arguments):
+    """Prints what there is to say. (verdict, how many checks were right)"""
+    name = f'{suite.name}, {against}' if arguments.against == 'both' else suite.name
+    if suite.needs_semel and against.startswith('redis'):
+        print(f'skipped  {name:<24} needs a node of Semel')
+        return 'skipped', 0
+    started = time.monotonic()
+    try:
+        with open_server(suite, against, arguments) as server:
+            verdict, text, lines = run_suite(suite, server, arguments.build.resolve())
+    except servers.CannotStart as error:
+        print(f'clients: {error}')
+        verdict, text, lines = 'failed', 'the server does not start', []
+    print(f'{verdict:<8} {name:<24} {text} ({time.monotonic() - started:.1f} s)')
+    for line in lines:
+        print(f'           {line}')
+    sys.stdout.flush()
+    return verdict, int(text.split()[0]) if text[:1].isdigit() else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description='Runs real clients against our node.')
-    parser.add_argument('--against', choices=(*target.TARGETS, 'group'), default='semel')
+    parser.add_argument('--against', choices=(*target.TARGETS, 'both', 'group'), default='semel')
     parser.add_argument('--program', default=ROOT / 'build/release/tools/semel/semel',
                         help='the program semel')
     parser.add_argument('--build', type=Path, default=ROOT / 'build/clients',
@@ -151,7 +172,8 @@ def main():
     if unknown:
         parser.error(f'no suite {", ".join(sorted(unknown))}; there are '
                      + ', '.join(s.name for s in known))
-    if arguments.against.startswith('redis'):
+    both = arguments.against == 'both'
+    if both or arguments.against.startswith('redis'):
         try:
             servers.redis_program()
         except servers.NoPeer as reason:
@@ -160,23 +182,10 @@ def main():
     verdicts = {'ok': 0, 'failed': 0, 'skipped': 0}
     checks = 0
     for suite in chosen:
-        if suite.needs_semel and arguments.against.startswith('redis'):
-            verdicts['skipped'] += 1
-            print(f'skipped  {suite.name:<24} needs a node of Semel')
-            continue
-        started = time.monotonic()
-        try:
-            with open_server(suite, arguments) as server:
-                verdict, text, lines = run_suite(suite, server, arguments.build.resolve())
-        except servers.CannotStart as error:
-            print(f'clients: {error}')
-            verdict, text, lines = 'failed', 'the server does not start', []
-        verdicts[verdict] += 1
-        checks += int(text.split()[0]) if text[:1].isdigit() else 0
-        print(f'{verdict:<8} {suite.name:<24} {text} ({time.monotonic() - started:.1f} s)')
-        for line in lines:
-            print(f'           {line}')
-        sys.stdout.flush()
+        for against in ('redis', 'semel') if both else (arguments.against,):
+            verdict, found = run_at(suite, against, arguments)
+            verdicts[verdict] += 1
+            checks += found
     print(f'clients: {checks} checks against {arguments.against}')
     print(f'{verdicts["ok"]} passed, {verdicts["failed"]} failed, {verdicts["skipped"]} skipped')
     return 1 if verdicts['failed'] else 0
