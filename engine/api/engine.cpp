@@ -427,6 +427,7 @@ Status Engine::confirm(Durability level) {
 void EngineHost::quiesce() {
   if (impl_->core().begin_call() != ErrorCode::ok) return;
   impl_->core().threads().collect_all(impl_->core().context());
+  impl_->upkeep().free_all_large();
 }
 
 std::vector<std::string> EngineHost::check_invariants() {

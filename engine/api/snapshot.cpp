@@ -89,8 +89,7 @@ class Visitor {
 void give_back(Core& core, const std::vector<Handle>& handles) {
   const engine::Operation operation{core, core.context()};
   for (const Handle handle : handles) {
-    core.threads().retire_record(core.context(), handle,
-                                 engine::Arena::rounded(core.keys().entry(handle).bytes()));
+    core.large_records().retire(core.context(), core.keys().entry(handle));
   }
 }
 
@@ -173,11 +172,12 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
     core.snapshot_cut().begin(cut);
     at_cut();
   }
+  std::string whole;  // of a large object
   const auto show = [&](Handle handle) {
     const Entry& entry = core.keys().entry(handle);
     if (entry.due() <= now || entry.version() < floors[entry.db()] || visitor.has_failed()) return;
     Mutation mutation;
-    engine::fill_mutation(mutation, entry);
+    engine::fill_mutation(mutation, entry, whole);
     // Of two replicas one may have come by already.
     if (core.options().replicated && mutation.claim) engine::trim(*mutation.claim, now);
     visitor(mutation);

@@ -76,9 +76,8 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;
   }
   if (old == nullptr) return;
-  const Handle handle = region_.handle_of(old);
-  if (snapshot_cut_.preserve(old->version(), handle)) return;
-  threads_.retire_record(context, handle, less.bytes);
+  if (snapshot_cut_.preserve(old->version(), region_.handle_of(old))) return;
+  large_records_.retire(context, *old);
 }
 
 }  // namespace semel::engine

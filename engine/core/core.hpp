@@ -18,6 +18,7 @@
 #include "engine/core/callbacks.hpp"
 #include "engine/core/cold_side.hpp"
 #include "engine/core/insight.hpp"
+#include "engine/core/large_records.hpp"
 #include "engine/core/upkeep.hpp"
 #include "engine/keys/key_space.hpp"
 #include "engine/keys/own_section.hpp"
@@ -85,6 +86,8 @@ class Core {
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                  const Entry* fresh, Timestamp wake) noexcept;
 
+  [[nodiscard]] LargeRecords& large_records() noexcept { return large_records_; }
+
   /// Null: none.
   [[nodiscard]] ColdStore* cold() const noexcept { return cold_.store(); }
   [[nodiscard]] ColdSide& cold_side() noexcept { return cold_; }
@@ -108,8 +111,9 @@ class Core {
   SnapshotCut snapshot_cut_;
   alignas(64) VersionSource versions_;
   Upkeep* upkeep_ = nullptr;
-  // Last: its contexts hold memory of the arena.
+  // Its contexts hold memory of the arena.
   Threads threads_;
+  LargeRecords large_records_{arena_, keys_, threads_};
 };
 
 }  // namespace semel::engine

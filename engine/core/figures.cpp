@@ -41,7 +41,8 @@ Stats stats_of(Core& core) {
     stats.bytes_table += shard.pool.bytes();
   }
   stats.probe_lines_max = probe_lines_max;
-  stats.bytes_records = core.threads().sum(Count::bytes_records);
+  stats.bytes_records =
+      core.threads().sum(Count::bytes_records) + core.threads().sum(Count::bytes_nodes);
   stats.bytes_used = core.region().used_bytes();
   stats.bytes_limit = core.region().limit_bytes();
   if (const DecisionLog* const decisions = core.insight().decisions(); decisions != nullptr) {
@@ -70,6 +71,11 @@ void check_records(Core& core, std::vector<std::string>& broken) {
         (core.keys().databases().is_flushed(record) ? flushed : records) +=
             record.is_delete_marker() ? 0 : 1;
         bytes += Arena::rounded(record.bytes());
+        if (const LargeObject* const large = large_object_of(record.kind(), record.value())) {
+          const bool has_keys = record.kind() != Kind::list;
+          const char* const wrong = large->tree().check_invariants(has_keys);
+          if (wrong != nullptr) where(wrong, record.key());
+        }
         const HashBits hash = core.keys().hash_of(record.db(), record.key());
         if (hash.tag() != slot::tag(word)) where("tag differs from hash", record.key());
         if (&core.keys().shard_of(hash) != &shard) where("record in the wrong shard", record.key());

@@ -50,8 +50,13 @@ inline ErrorCode RecordStep::prepare(const Decision& decision) {
     return ErrorCode::memory_full;
   if (!context.retired.reserve()) [[unlikely]]
     return operation_.refuse();
-  if (sink_ != nullptr) [[unlikely]]
-    sink_->make_room(key_.key.size() + decision.value.size(), 1);
+  const bool is_large = large_object_of(decision.kind, decision.value) != nullptr;
+  if (is_large && core_.journal() != nullptr) {  // while it can still be refused
+    static_cast<void>(whole_bytes(decision.kind, decision.value, whole_));
+  }
+  if (sink_ != nullptr) [[unlikely]] {
+    sink_->make_room(key_.key.size() + (is_large ? whole_.size() : decision.value.size()), 1);
+  }
   return ErrorCode::ok;
 }
 
@@ -109,10 +114,7 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
       erases ? make_remains(fresh_version, fresh) : make_fresh(decision, fresh_version, fresh);
   if (made != ErrorCode::ok) [[unlikely]]
     return made;
-  const bool won = fresh == nullptr ? table.bury(probe_, fresh_version)
-                                    : table.publish(probe_, core_.region().handle_of(fresh));
-  if (!won) [[unlikely]] {
-    if (fresh != nullptr) context.cache.free(core_.region().handle_of(fresh));
+  if (!publish(decision, fresh, fresh_version)) [[unlikely]] {
     context.bump(Count::lost_races);
     KeySpace::help_growth(*location_.shard, location_.hash, probe_);
     return std::nullopt;
@@ -133,11 +135,35 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
   return ErrorCode::ok;
 }
 
+bool RecordStep::publish(const Decision& decision, const Entry* fresh, Version version) noexcept {
+  ShardTable& table = location_.shard->table;
+  if (fresh == nullptr) return table.bury(probe_, version);
+  const Handle handle = core_.region().handle_of(fresh);
+  Publication* const publication = decision.publication;
+  // One that is stored as it was, with another end or under another name, is shared.
+  LargeObject* const large = publication == nullptr && decision.action == Action::store
+                                 ? large_object_of(decision.kind, decision.value)
+                                 : nullptr;
+  if (large != nullptr) [[unlikely]]
+    share(*large);
+  const bool may = publication == nullptr || publication->begin();
+  const bool won = may && table.publish(probe_, handle);
+  if (publication != nullptr && may) publication->end(won);
+  if (won) [[likely]]
+    return true;
+  if (large != nullptr) core_.large_records().release_large(operation_.context(), handle);
+  operation_.context().cache.free(handle);
+  return false;
+}
+
 void RecordStep::append_mutation(const Entry* fresh, bool erases, Version version) noexcept {
   SEMEL_ASSERT(erases || fresh != nullptr);
   const Entry* const old = seen_.old;
   Mutation mutation;
-  fill_mutation(mutation, erases && old != nullptr ? *old : *fresh);
+  const Entry& shown = erases && old != nullptr ? *old : *fresh;
+  const bool is_large = large_object_of(shown.kind(), shown.value()) != nullptr;
+  // Of one that is erased the value does not count.
+  fill_mutation_with(mutation, shown, is_large ? Bytes{whole_} : shown.value());
   mutation.version = version;
   if (old != nullptr && !old->is_delete_marker()) {
     mutation.keep_until = std::max(mutation.due, old->due());

@@ -58,6 +58,10 @@ class RecordStep {
   /// The same of an erase. Leaves `remains` null where a tombstone is enough.
   [[nodiscard]] ErrorCode make_remains(Version version, const Entry*& remains);
   /// Gives the change to the journal, or to the section that it is a part of.
+  /// Publishes `fresh`, or, null, a tombstone in its place. False: the slot has changed, or a large
+  /// object has a newer version; `fresh` is freed.
+  [[nodiscard]] bool publish(const Decision& decision, const Entry* fresh,
+                             Version version) noexcept;
   void append_mutation(const Entry* fresh, bool erases, Version version) noexcept;
   /// The first rule that a change just published breaks, or the line of the table that it is in;
   /// null: none.
@@ -77,6 +81,7 @@ class RecordStep {
   TableProbe probe_;
   Seen seen_;
   ColdLook beyond_;
+  std::string whole_;  // of a large object, for the journal
   Room tried_ = Room::nothing;
 };
 
@@ -120,7 +125,8 @@ ErrorCode RecordStep::run(Timestamp& now, Decide& decide, Version& version) {
       version = seen_.live ? view.version : 0;
       return ErrorCode::ok;
     }
-    const std::optional<ErrorCode> done = apply(decision, version);
+    const std::optional<ErrorCode> done =
+        decision.no_memory ? std::optional{ErrorCode::memory_full} : apply(decision, version);
     if (!done) [[unlikely]]
       continue;
     if (*done != ErrorCode::memory_full) [[likely]]

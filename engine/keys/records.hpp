@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <string>
 
 #include "engine/kinds/kinds.hpp"
 #include "engine/memory/arena.hpp"
@@ -46,8 +47,11 @@ constexpr std::size_t value_overhead_max = claim_overhead_max;
   return Timestamp{Millis{end}};
 }
 
-/// The mutation that says what `entry` is. Its bytes point into the entry.
-void fill_mutation(Mutation& mutation, const Entry& entry) noexcept;
+/// The mutation that says what `entry` is. Its bytes point into the entry, or, of a large object,
+/// into `scratch`. std::bad_alloc.
+void fill_mutation(Mutation& mutation, const Entry& entry, std::string& scratch);
+/// The same with these bytes as the value.
+void fill_mutation_with(Mutation& mutation, const Entry& entry, Bytes value) noexcept;
 
 /// Returns when the journal has a record. Progress: waits for one append of the thread that
 /// published it.

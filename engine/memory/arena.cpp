@@ -205,7 +205,7 @@ void Arena::end_leaving() {
 
 bool Arena::purge_all() {
   bool any = false;
-  for (unsigned size_class = 1; size_class < class_count; ++size_class) {
+  for (unsigned size_class = 1; size_class < all_classes; ++size_class) {
     Pool& pool = pools_[size_class];
     const base::MutexLock lock{pool.mutex};
     if (pool.full_spans == 0) continue;
@@ -215,9 +215,10 @@ bool Arena::purge_all() {
   return any;
 }
 
-constexpr std::array<std::uint16_t, Arena::class_count> Arena::Cache::stack_max = [] {
-  std::array<std::uint16_t, class_count> most{};
-  for (unsigned each = 1; each < class_count; ++each) {
+constexpr std::array<std::uint16_t, Arena::all_classes> Arena::Cache::stack_max = [] {
+  std::array<std::uint16_t, all_classes> most{};
+  for (unsigned each = 1; each < all_classes; ++each) {
+    if (each == class_count) continue;
     most[each] = static_cast<std::uint16_t>(
         std::clamp<std::size_t>(Region::span_bytes / class_bytes(each), 8, 1024));
   }
@@ -226,7 +227,7 @@ constexpr std::array<std::uint16_t, Arena::class_count> Arena::Cache::stack_max 
 
 Arena::Cache::~Cache() {
   flush();
-  for (unsigned size_class = 1; size_class < class_count; ++size_class) {
+  for (unsigned size_class = 1; size_class < all_classes; ++size_class) {
     if (stacks_[size_class]) arena_.region_.release(stack_bytes(size_class));
   }
   arena_.region_.release(sizeof(Cache));
@@ -251,7 +252,16 @@ Arena::Cache::Stack* Arena::Cache::stack(unsigned size_class) noexcept {
 Handle Arena::Cache::allocate(std::size_t bytes, Region::Use use) {
   if (bytes > large_bytes) [[unlikely]]
     return allocate_large(bytes, use);
-  const unsigned size_class = class_of(bytes);
+  return allocate_of(class_of(bytes), use);
+}
+
+Handle Arena::Cache::allocate_node(std::size_t bytes, Region::Use use) {
+  if (bytes > large_bytes) [[unlikely]]
+    return allocate_large(bytes, use);
+  return allocate_of(class_count + class_of(bytes), use);
+}
+
+inline Handle Arena::Cache::allocate_of(unsigned size_class, Region::Use use) {
   Stack* const stack = stacks_[size_class].get();
   if (stack != nullptr && stack->count != 0) return stack->items[--stack->count];
   Fresh& fresh = fresh_[size_class];
@@ -286,13 +296,14 @@ Handle Arena::Cache::refill(unsigned size_class, Region::Use use) {
   Fresh& fresh = fresh_[size_class];
   fresh.next = first_handle(span, size_class);
   fresh.left = capacity(size_class);
-  return allocate(class_bytes(size_class), use);
+  return allocate_of(size_class, use);
 }
 
 Handle Arena::Cache::larger(unsigned size_class, Region::Use use) {
   const std::size_t bytes = class_bytes(size_class);
   const std::size_t most = use == Region::Use::record ? bytes + bytes / 4 : bytes * 4;
-  for (unsigned other = size_class + 1; other < class_count; ++other) {
+  const unsigned end = size_class < class_count ? class_count : all_classes;
+  for (unsigned other = size_class + 1; other < end; ++other) {
     if (class_bytes(other) > most) break;
     Handle handle = 0;
     if (arena_.pull(other, &handle, 1, true) != 0) return handle;
@@ -335,7 +346,7 @@ void Arena::Cache::free(Handle handle) noexcept {
 }
 
 void Arena::Cache::flush() noexcept {
-  for (unsigned size_class = 1; size_class < class_count; ++size_class) {
+  for (unsigned size_class = 1; size_class < all_classes; ++size_class) {
     Stack* const own = stacks_[size_class].get();
     if (own != nullptr && own->count != 0) {
       arena_.push(size_class, own->items.get(), own->count);

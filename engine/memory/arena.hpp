@@ -11,6 +11,9 @@
 // are not handed out any more, and the compactor, which can find the slot of a live record, moves
 // those (compactor.hpp). Records larger than large_bytes take spans of their own.
 //
+// Nodes of large objects come from classes of their own, of the same sizes: nothing leads from a
+// node to its object, so the compactor could not move it, and it would hold records' spans.
+//
 // Concurrency
 //   leaving       of a span: written under its pool's mutex; after a stale read one record less is
 //                 moved, or one is freed the long way: relaxed.
@@ -34,6 +37,8 @@ namespace semel::engine {
 class Arena {
  public:
   static constexpr unsigned class_count = 61;
+  /// Those of nodes follow.
+  static constexpr unsigned all_classes = class_count * 2;
   static constexpr std::size_t large_bytes = 32 * 1024;
 
   class Cache;
@@ -65,6 +70,12 @@ class Arena {
   void end_leaving();
   /// Gives spans that hold nothing back to the region. True: there were some.
   bool purge_all();
+
+  /// What a record or node takes from the limit.
+  [[nodiscard]] std::size_t bytes_at(Handle handle) const noexcept {
+    const SpanInfo& span = spans_[Region::span_of(handle)];
+    return span.run != 0 ? span.run * Region::span_bytes : class_bytes(span.size_class);
+  }
 
  private:
   friend class Cache;
@@ -127,7 +138,7 @@ class Arena {
 
   Region& region_;
   std::unique_ptr<SpanInfo[], Free> spans_;
-  std::array<Pool, class_count> pools_;
+  std::array<Pool, all_classes> pools_;
 };
 
 /// One thread's share. Not thread-safe; may be handed from thread to thread.
@@ -140,6 +151,8 @@ class Arena::Cache {
 
   /// 0: the memory limit is reached. A replacement may use the region's reserve.
   [[nodiscard]] Handle allocate(std::size_t bytes, Region::Use use);
+  /// The same for a node.
+  [[nodiscard]] Handle allocate_node(std::size_t bytes, Region::Use use);
   void free(Handle handle) noexcept;
   /// Gives all free handles to the pool.
   void flush() noexcept;
@@ -147,7 +160,7 @@ class Arena::Cache {
  private:
   /// Free records a thread keeps to itself: about a span of each class. What the epochs give back
   /// at one time (threads.hpp) finds room, or every record would go through the pool.
-  static const std::array<std::uint16_t, class_count> stack_max;
+  static const std::array<std::uint16_t, all_classes> stack_max;
   struct Stack {
     std::size_t count = 0;
     std::unique_ptr<Handle[]> items;
@@ -157,6 +170,7 @@ class Arena::Cache {
     std::uint32_t left = 0;
   };
 
+  [[nodiscard]] Handle allocate_of(unsigned size_class, Region::Use use);
   // Out of line: allocate() is a few instructions, and saves no registers for them.
   [[nodiscard, gnu::noinline]] Handle refill(unsigned size_class, Region::Use use);
   /// A free record of a larger class, when nothing else is left: records freed one here and one
@@ -168,8 +182,8 @@ class Arena::Cache {
   [[nodiscard]] static std::size_t stack_bytes(unsigned size_class) noexcept;
 
   Arena& arena_;
-  std::array<std::unique_ptr<Stack>, class_count> stacks_;
-  std::array<Fresh, class_count> fresh_;
+  std::array<std::unique_ptr<Stack>, all_classes> stacks_;
+  std::array<Fresh, all_classes> fresh_;
 };
 
 constexpr unsigned Arena::class_of(std::size_t bytes) noexcept {
@@ -181,6 +195,7 @@ constexpr unsigned Arena::class_of(std::size_t bytes) noexcept {
 }
 
 constexpr std::size_t Arena::class_bytes(unsigned size_class) noexcept {
+  if (size_class >= class_count) size_class -= class_count;
   if (size_class <= 32) return std::size_t{size_class} * 8;
   const unsigned power = (size_class - 33) / 4 + 8;
   const unsigned quarter = (size_class - 33) % 4;

@@ -16,12 +16,15 @@ namespace semel::engine {
 class RetireList {
  public:
   struct Retired {
-    std::uint64_t what;  // Handle, or segment_bit and the address of a segment
+    // Handle, perhaps with large_bit; or segment_bit and the address of a segment.
+    std::uint64_t what;
     std::uint64_t epoch;
   };
   /// No handle and no address has it. Addresses are not always larger than handles: not under
   /// valgrind, and not where the address space is short.
   static constexpr std::uint64_t segment_bit = std::uint64_t{1} << 63;
+  /// Of the handle of a record that names a large object. Handles have 36 bits.
+  static constexpr std::uint64_t large_bit = std::uint64_t{1} << 62;
   /// What reserve() promises room for: more than any operation on one key ever retires.
   static constexpr std::size_t block_size = 126;
 

@@ -253,9 +253,12 @@ void Threads::free_old(ThreadContext& context) noexcept {
     context.retired.pop_front();
     if ((what & RetireList::segment_bit) != 0) {
       segments_.reuse_segment(reinterpret_cast<void*>(what & ~RetireList::segment_bit));
-    } else {
-      context.cache.free(what);
+      continue;
     }
+    const Handle handle = what & ~RetireList::large_bit;
+    if (handle != what) [[unlikely]]
+      large_->release_large(context, handle);
+    context.cache.free(handle);
   }
 }
 

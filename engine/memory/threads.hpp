@@ -67,6 +67,7 @@ enum class Count : std::uint8_t {
   records_with_ttl,  // another takes away
   records_flushed,   // ended by a flush and still there; not counted in `records`
   bytes_records,
+  bytes_nodes,  // of large objects, until they are freed
   ended_early,  // timed records replaced or erased before their time
   timers_logged,
   count_
@@ -140,12 +141,22 @@ class SegmentSink {
   virtual void reuse_segment(void* segment) noexcept = 0;
 };
 
+/// Takes back what a record of a large object names, before the record's own memory is freed.
+class LargeRecordSink {
+ public:
+  virtual ~LargeRecordSink() = default;
+  virtual void release_large(ThreadContext& context, Handle record) noexcept = 0;
+};
+
 class Threads {
  public:
   Threads(Arena& arena, SegmentSink& segments, const Barrier& barrier = Barrier::of_kernel());
   ~Threads();
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
+
+  /// Once, before operations.
+  void serve(LargeRecordSink& sink) noexcept { large_ = &sink; }
 
   /// The calling thread's context in this engine. The first call of a thread allocates one.
   /// std::bad_alloc if it cannot; in a child of this engine's process it is of no consequence.
@@ -193,7 +204,8 @@ class Threads {
     context.announce.store(context.sequence << 33, std::memory_order_release);
   }
 
-  /// Gives memory back once no operation can be using it. Inside an operation only.
+  /// Gives memory back once no operation can be using it. Inside an operation only. `handle`: of a
+  /// record that names a large object with RetireList::large_bit.
   void retire_record(ThreadContext& context, Handle handle, std::size_t bytes) noexcept {
     retire(context, handle, bytes);
   }
@@ -291,6 +303,7 @@ class Threads {
 
   Arena& arena_;
   SegmentSink& segments_;
+  LargeRecordSink* large_ = nullptr;
   const ProcessMark process_;
   const std::uint64_t id_;
   const Barrier& membarrier_;

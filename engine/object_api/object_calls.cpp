@@ -1,9 +1,11 @@
 #include "engine/object_api/object_calls.hpp"
 
+#include <optional>
 #include <string>
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
+#include "engine/core/thread_nodes.hpp"
 #include "engine/kinds/kinds.hpp"
 #include "engine/logged/call_log.hpp"
 
@@ -35,7 +37,7 @@ class ObjectStep {
   ObjectStep(Kind kind, bool replaces) noexcept : kind_(kind), replaces_(replaces) {}
 
   template <class Change>
-  Decision decide(const Core& core, const RecordView* live, const Change& change) {
+  Decision decide(Core& core, const RecordView* live, const Change& change) {
     // A claim that was given back and only remembers its attempts is absent to all other calls.
     if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
     error = ErrorCode::ok;
@@ -43,19 +45,19 @@ class ObjectStep {
     const bool is_in_the_way =
         live != nullptr && (replaces_ ? live->kind == Kind::claim : live->kind != kind_);
     if (is_in_the_way) return fail(ErrorCode::wrong_type);
+    NodePool& pool = pool_of(core);
     if (live == nullptr || replaces_) {
-      ObjectEdit edit{kind_};
-      return judge(core, replaces_ ? live : nullptr, edit, change);
+      edit_.emplace(kind_, &pool);
+      return judge(core, replaces_ ? live : nullptr, change);
     }
-    ObjectEdit edit{live->value, kind_};
-    if (!edit.is_good()) return fail(ErrorCode::storage_damaged);
-    return judge(core, live, edit, change);
+    edit_.emplace(live->value, kind_, &pool);
+    if (!edit_->is_good()) return fail(ErrorCode::storage_damaged);
+    return judge(core, live, change);
   }
 
   /// How long the object is, and the limit.
   [[nodiscard]] std::string too_long(std::size_t limit) const {
-    return "bytes of the object = " + std::to_string(scratch_.size()) + ", limit " +
-           std::to_string(limit);
+    return "bytes of the object = " + std::to_string(bytes_) + ", limit " + std::to_string(limit);
   }
 
   ErrorCode error = ErrorCode::ok;
@@ -66,8 +68,13 @@ class ObjectStep {
     error = code;
     return {};
   }
+  /// Of the calling thread. What a section changes may use the reserve, as its records may.
+  NodePool& pool_of(Core& core) {
+    return pool_.emplace(core.arena(), core.context(), core.context().section != nullptr);
+  }
   template <class Change>
-  Decision judge(const Core& core, const RecordView* live, ObjectEdit& edit, const Change& change) {
+  Decision judge(const Core& core, const RecordView* live, const Change& change) {
+    ObjectEdit& edit = *edit_;
     if (const ErrorCode refused = change(edit); refused != ErrorCode::ok) return fail(refused);
     if (!edit.is_changed() && !(replaces_ && edit.empty())) return {};
     seen.is_changed = true;
@@ -75,23 +82,29 @@ class ObjectStep {
     if (edit.empty()) {
       return {.action = live == nullptr ? Action::keep : Action::erase, .kind = kind_, .value = {}};
     }
-    edit.write(scratch_);
+    bytes_ = edit.record_bytes();
     // A record that is too long already, stored under a larger limit, may become shorter.
-    const bool grows = live == nullptr || replaces_ || scratch_.size() > live->value.size();
-    if (grows && scratch_.size() > core.options().value_bytes_max) {
+    const bool grows = live == nullptr || replaces_ || bytes_ > whole_size(kind_, live->value);
+    if (grows && bytes_ > core.options().value_bytes_max) {
       seen.is_changed = false;
       return fail(ErrorCode::value_too_long);
     }
+    edit.write(scratch_);
     return {.action = Action::store,
             .kind = kind_,
             .due = live != nullptr && !replaces_ ? live->due : no_end,
             .value = scratch_,
-            .gives_up = edit.only_erases() && !grows};
+            .gives_up = edit.only_erases() && !grows,
+            .no_memory = edit.has_failed(),
+            .publication = edit.publication()};
   }
 
   const Kind kind_;
   const bool replaces_;
+  std::size_t bytes_ = 0;
   std::string scratch_;
+  std::optional<ThreadNodes> pool_;
+  std::optional<ObjectEdit> edit_;  // until what it has made is published
 };
 
 /// The same for a string.

@@ -3,6 +3,7 @@
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
 #include "engine/kinds/kinds.hpp"
+#include "engine/objects/large_object.hpp"
 
 namespace semel::engine {
 
@@ -47,7 +48,11 @@ Result<std::optional<WholeRecord>> read_whole(Engine& engine, KeyRef key) {
       error = ErrorCode::wrong_type;
       return Decision{};
     }
-    found = {live->kind, live->due, live->version, std::string{live->value}};
+    found = {live->kind, live->due, live->version, {}};
+    if (const Bytes bytes = whole_bytes(live->kind, live->value, found->value);
+        bytes.data() != found->value.data()) {
+      found->value.assign(bytes);
+    }
     return Decision{};
   };
   SEMEL_CHECK(run(engine, key, error, false, decide));

@@ -6,6 +6,14 @@ namespace semel::engine {
 
 namespace {
 
+/// All but the link, which the memory has written already.
+template <class Head>
+void write_head(char* to, const Head& head) noexcept {
+  constexpr std::size_t rest = NodeMemory::link_offset + sizeof head.link;
+  std::memcpy(to, &head, NodeMemory::link_offset);
+  std::memcpy(to + rest, reinterpret_cast<const char*>(&head) + rest, sizeof head - rest);
+}
+
 struct Stretch {
   std::uint32_t begin = 0;
   std::uint32_t bytes = 0;
@@ -38,6 +46,7 @@ Handle NodeMaker::make_empty(std::uint8_t height, unsigned entries, std::size_t 
   const Handle handle = make(room);
   if (handle == 0) return 0;
   const TreeNodeHead head{.stamp = stamp_,
+                          .link = 0,
                           .size = {},
                           .room = static_cast<std::uint32_t>(room),
                           .used = static_cast<std::uint32_t>(begin),
@@ -46,7 +55,7 @@ Handle NodeMaker::make_empty(std::uint8_t height, unsigned entries, std::size_t 
                           .dead = 0,
                           .level = height,
                           .unused = 0};
-  std::memcpy(memory_.writable(handle), &head, sizeof head);
+  write_head(memory_.writable(handle), head);
   return handle;
 }
 
@@ -82,9 +91,9 @@ TreePart NodeMaker::part(Bytes bytes) {
   if (bytes.size() < tree_apart_min) return {bytes, 0};
   const Handle handle = make(sizeof(TreeRun) + (bytes.size() + 7) / 8 * 8);
   if (handle == 0) return {};
-  const TreeRun run{stamp_, bytes.size()};
+  const TreeRun run{stamp_, 0, bytes.size()};
   char* const to = memory_.writable(handle);
-  std::memcpy(to, &run, sizeof run);
+  write_head(to, run);
   std::memcpy(to + sizeof run, bytes.data(), bytes.size());
   return {{to + sizeof run, bytes.size()}, handle};
 }

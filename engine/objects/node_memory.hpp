@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "engine/table/slot.hpp"
 
@@ -12,6 +13,9 @@ namespace semel::engine {
 /// Used by one thread at a time, but for at(), which any thread calls for a node it may read.
 class NodeMemory {
  public:
+  /// Where a node or run has 8 bytes that are the memory's own, from allocate() on.
+  static constexpr std::size_t link_offset = 8;
+
   /// Handles count 8 bytes from `base`.
   explicit NodeMemory(const void* base) noexcept : base_(reinterpret_cast<std::uintptr_t>(base)) {}
   virtual ~NodeMemory() = default;
@@ -29,6 +33,19 @@ class NodeMemory {
 
   [[nodiscard]] const char* at(Handle handle) const noexcept {
     return reinterpret_cast<const char*>(base_ + handle * 8);
+  }
+  [[nodiscard]] std::uint64_t link(Handle handle) const noexcept {
+    std::uint64_t link;
+    std::memcpy(&link, at(handle) + link_offset, sizeof link);
+    return link;
+  }
+  void set_link(Handle handle, std::uint64_t link) const noexcept {
+    std::memcpy(writable(handle) + link_offset, &link, sizeof link);
+  }
+  [[nodiscard]] std::uint64_t stamp(Handle handle) const noexcept {
+    std::uint64_t stamp;
+    std::memcpy(&stamp, at(handle), sizeof stamp);
+    return stamp;
   }
   [[nodiscard]] char* writable(Handle handle) const noexcept {
     return const_cast<char*>(at(handle));

@@ -9,6 +9,7 @@ namespace semel::engine {
 // --- reading ------------------------------------------------------------------------------------
 
 std::size_t ObjectReader::rank(Bytes key) const noexcept {
+  if (is_tree_) return static_cast<std::size_t>(tree_.rank(key));
   if (edited_ == nullptr) return packed_.rank(key);
   std::size_t low = 0;
   std::size_t high = size();
@@ -24,6 +25,7 @@ std::size_t ObjectReader::rank(Bytes key) const noexcept {
 }
 
 std::optional<Bytes> ObjectReader::find(Bytes key) const noexcept {
+  if (is_tree_) return tree_.find(key);
   const std::size_t place = rank(key);
   if (place == size()) return std::nullopt;
   const Element element = at(place);
@@ -31,7 +33,30 @@ std::optional<Bytes> ObjectReader::find(Bytes key) const noexcept {
   return element.value;
 }
 
+Element ObjectReader::tree_at(std::size_t rank) const noexcept {
+  const TreeElement element = tree_.at(rank).element();
+  return {element.key, element.value};
+}
+
+std::optional<Element> ObjectReader::find_indexed(Bytes suffix) const noexcept {
+  const std::optional<Bytes> prefix = index_.find(suffix);
+  if (!prefix) return std::nullopt;
+  std::array<char, index_skip + tree_apart_min> small;
+  std::unique_ptr<char[]> long_key;
+  char* key = small.data();
+  const std::size_t bytes = prefix->size() + suffix.size();
+  if (bytes > small.size()) {
+    long_key = std::make_unique_for_overwrite<char[]>(bytes);
+    key = long_key.get();
+  }
+  std::memcpy(key, prefix->data(), prefix->size());
+  if (!suffix.empty()) std::memcpy(key + prefix->size(), suffix.data(), suffix.size());
+  const TreeElement found = tree_.lower_bound({key, bytes}).element();
+  return Element{found.key, found.value};
+}
+
 std::optional<Element> ObjectReader::find_suffix(std::size_t skip, Bytes suffix) const noexcept {
+  if (is_tree_ && index_.root() != 0 && skip == index_skip) return find_indexed(suffix);
   for (std::size_t i = 0; i < size(); ++i) {
     const Element element = at(i);
     if (element.key.size() == skip + suffix.size() && element.key.ends_with(suffix)) return element;
@@ -62,17 +87,45 @@ Bytes ObjectEdit::keep(Bytes bytes) {
   return kept;
 }
 
+void ObjectEdit::note_change(bool adds) noexcept {
+  is_changed_ = true;
+  has_added_ = has_added_ || adds;
+  if (large_) set_trees(large_->tree(), large_->index());
+}
+
+LargeEdit* ObjectEdit::large_edit() {
+  if (large_) return &*large_;
+  if (large() != nullptr) {
+    SEMEL_ASSERT(pool_ != nullptr);
+    return &large_.emplace(*pool_, kind_, *large());
+  }
+  if (pool_ == nullptr || !may_be_large(kind_)) return nullptr;
+  if (bytes_ > packed_bytes_max && pieces_) bytes_ = pieces_->record_bytes();
+  if (size() <= packed_elements_max && bytes_ <= packed_bytes_max) return nullptr;
+  large_.emplace(*pool_, kind_).build([&](const auto& add) {
+    each(0, size(), [&](const Element& element) { return add(element), true; });
+  });
+  set_trees(large_->tree(), large_->index());
+  return &*large_;
+}
+
 bool ObjectEdit::put(Bytes key, Bytes value) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::both || value.empty());
+  if (const std::optional<Bytes> before = find(key); before && *before == value) return false;
+  if (LargeEdit* const large = large_edit()) {
+    const bool is_new = large->put(key, value);
+    note_change(true);
+    return is_new;
+  }
   const std::size_t place = rank(key);
   if (place < size() && at(place).key == key) {
-    if (at(place).value == value) return false;
     set_at(place, value);
     return false;
   }
   pieces().insert(place, {keep(key), keep(value)});
-  is_changed_ = has_added_ = true;
+  bytes_ += packed_bytes({key, value}, parts_of(kind_));
+  note_change(true);
   return true;
 }
 
@@ -86,31 +139,68 @@ bool ObjectEdit::erase(Bytes key) {
 
 void ObjectEdit::insert_at(std::size_t rank, Bytes value) {
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::values && rank <= size());
+  if (LargeEdit* const large = large_edit()) {
+    large->insert_at(rank, value);
+    return note_change(true);
+  }
   pieces().insert(rank, {{}, keep(value)});
-  is_changed_ = has_added_ = true;
+  bytes_ += packed_bytes({{}, value}, parts_of(kind_));
+  note_change(true);
 }
 
 void ObjectEdit::set_at(std::size_t rank, Bytes value) {
   SEMEL_ASSERT(rank < size());
-  pieces().replace(rank, {at(rank).key, keep(value)});
-  is_changed_ = has_added_ = true;
+  if (LargeEdit* const large = large_edit()) {
+    large->set_at(rank, value);
+    return note_change(true);
+  }
+  const Element before = at(rank);
+  bytes_ += packed_bytes({before.key, value}, parts_of(kind_));
+  pieces().replace(rank, {before.key, keep(value)});
+  note_change(true);
 }
 
 void ObjectEdit::erase_range(std::size_t from, std::size_t to) {
   SEMEL_ASSERT(from <= to && to <= size());
   if (from == to) return;
+  if (large_edit() != nullptr) return erase_large(from, to);
   pieces().erase(from, to);
-  is_changed_ = true;
+  note_change(false);
+}
+
+void ObjectEdit::erase_large(std::size_t from, std::size_t to) {
+  constexpr std::size_t few = 64;
+  const std::size_t count = size();
+  // Where little is left, the rest is written anew: the others are freed in steps later.
+  if (to - from > few && to - from > count / 2) {
+    large_->build([&](const auto& add) {
+      const auto add_all = [&](const Element& element) { return add(element), true; };
+      each(0, from, add_all);
+      each(to, count, add_all);
+    });
+  } else {
+    for (std::size_t i = to; i > from; --i) large_->erase_at(i - 1);
+  }
+  note_change(false);
 }
 
 std::size_t ObjectEdit::record_bytes() const noexcept {
+  if (large_) return packed_head_bytes(size()) + large_->element_bytes();
   SEMEL_ASSERT(pieces_);
   return pieces_->record_bytes();
 }
 
-void ObjectEdit::write(std::string& to) const {
-  SEMEL_ASSERT(pieces_ && !empty());
-  pieces_->write(to);
+void ObjectEdit::write(std::string& to) {
+  SEMEL_ASSERT(is_changed_ && !empty());
+  if (!large_) return pieces_->write(to);
+  has_failed_ = large_->has_failed();
+  if (has_failed_) return;
+  if (size() <= packed_elements_max / 2 && record_bytes() <= packed_bytes_max / 2) {
+    pack(large_->tree(), large_->element_bytes(), parts_of(kind_), to);
+    large_.reset();
+    return;
+  }
+  has_failed_ = !large_->finish(to);
 }
 
 }  // namespace semel::engine

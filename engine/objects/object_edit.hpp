@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/objects/large_edit.hpp"
 #include "engine/objects/object_reader.hpp"
 
 namespace semel::engine {
@@ -15,10 +16,16 @@ namespace semel::engine {
 /// std::bad_alloc, with which the edit is to be dropped.
 class ObjectEdit final : public ObjectReader {
  public:
-  /// Of no record.
-  explicit ObjectEdit(Kind kind) noexcept : kind_(kind) {}
-  /// `record` must live as long as this.
-  ObjectEdit(Bytes record, Kind kind) noexcept : ObjectReader(record, kind), kind_(kind) {}
+  /// An object with more elements or bytes than these is kept in trees, where there is a pool of
+  /// nodes; and packed again from half of both on.
+  static constexpr std::size_t packed_elements_max = 256;
+  static constexpr std::size_t packed_bytes_max = 8 * 1024;
+
+  /// Of no record. Without a pool of nodes it stays packed, however large.
+  explicit ObjectEdit(Kind kind, NodePool* pool = nullptr) noexcept : kind_(kind), pool_(pool) {}
+  /// `record` must live as long as this. One that names a large object needs a pool to be changed.
+  ObjectEdit(Bytes record, Kind kind, NodePool* pool = nullptr) noexcept
+      : ObjectReader(record, kind), kind_(kind), pool_(pool), bytes_(record.size()) {}
 
   // Of a kind whose elements have keys.
 
@@ -43,17 +50,30 @@ class ObjectEdit final : public ObjectReader {
   /// Nothing was put or inserted: the object has become smaller.
   [[nodiscard]] bool only_erases() const noexcept { return is_changed_ && !has_added_; }
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
-  /// Of the record that write() would make.
+  /// Of the record that write() would make; of a large object, of its whole bytes.
   [[nodiscard]] std::size_t record_bytes() const noexcept;
-  /// Makes `to` the record. Not to be called of one that is empty.
-  void write(std::string& to) const;
+  /// Makes `to` the record. Not to be called of one that is empty. The last call.
+  void write(std::string& to);
+  /// Of a large object that write() has made: what publishes it. Null: it is packed. It must not
+  /// outlive this.
+  [[nodiscard]] Publication* publication() noexcept { return large_ ? &*large_ : nullptr; }
+  /// There was no memory for nodes: the record is not to be used.
+  [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
 
  private:
   /// The elements, to be changed.
   [[nodiscard]] ElementPieces& pieces();
+  /// The same of a large object, which it may become; null: it is packed.
+  [[nodiscard]] LargeEdit* large_edit();
+  void note_change(bool adds) noexcept;
+  void erase_large(std::size_t from, std::size_t to);
   [[nodiscard]] Bytes keep(Bytes bytes);
 
   const Kind kind_;
+  NodePool* const pool_;
+  std::size_t bytes_ = 0;  // of the packed object, at most
+  bool has_failed_ = false;
+  std::optional<LargeEdit> large_;
   bool is_changed_ = false;
   bool has_added_ = false;
   std::optional<ElementPieces> pieces_;          // from the first change on

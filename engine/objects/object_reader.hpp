@@ -12,22 +12,10 @@
 #include <optional>
 
 #include "engine/objects/element_pieces.hpp"
+#include "engine/objects/large_object.hpp"
 #include "semel/op.hpp"
 
 namespace semel::engine {
-
-/// Of a kind whose records are objects.
-[[nodiscard]] constexpr ElementParts parts_of(Kind kind) noexcept {
-  switch (kind) {
-    case Kind::list:
-      return ElementParts::values;
-    case Kind::set:
-    case Kind::sorted_set:
-      return ElementParts::keys;
-    default:
-      return ElementParts::both;
-  }
-}
 
 /// A present state of an object. Bytes of elements stay valid until the object is changed through
 /// the ObjectEdit that this is, or until the call that gave it has ended. Of one thread.
@@ -35,18 +23,25 @@ class ObjectReader {
  public:
   /// An object without elements.
   ObjectReader() noexcept = default;
-  ObjectReader(Bytes record, Kind kind) noexcept : packed_(record, parts_of(kind)) {}
+  /// Of a large object, inside the operation that has found its record.
+  ObjectReader(Bytes record, Kind kind) noexcept
+      : large_(large_object_of(kind, record)),
+        packed_(large_ == nullptr ? PackedObject{record, parts_of(kind)} : PackedObject{}) {
+    if (large_ != nullptr) set_trees(large_->tree(), large_->index_tree());
+  }
   ObjectReader(const ObjectReader&) = delete;
   ObjectReader& operator=(const ObjectReader&) = delete;
 
   /// False: the record is damaged, and reads as empty.
   [[nodiscard]] bool is_good() const noexcept { return packed_.is_good(); }
   [[nodiscard]] std::size_t size() const noexcept {
+    if (is_tree_) return static_cast<std::size_t>(tree_.size().elements);
     return edited_ == nullptr ? packed_.size() : edited_->size();
   }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   /// `rank` < size().
   [[nodiscard]] Element at(std::size_t rank) const noexcept {
+    if (is_tree_) return tree_at(rank);
     return edited_ == nullptr ? packed_.at(rank) : edited_->at(rank);
   }
   /// The value of `key`. Not of a list, like the calls below.
@@ -57,10 +52,20 @@ class ObjectReader {
   /// one.
   [[nodiscard]] std::optional<Element> find_suffix(std::size_t skip, Bytes suffix) const noexcept;
 
+  /// Whether find_suffix() of a sorted set looks at few elements, as it does of a large one.
+  [[nodiscard]] bool has_index() const noexcept { return is_tree_ && index_.root() != 0; }
+
   /// Calls `visit(Element)` for the elements of ranks `from` .. `to` - 1, in order. If it returns
   /// false, they end there.
   template <class Visit>
   void each(std::size_t from, std::size_t to, Visit&& visit) const {
+    if (is_tree_) {
+      for (TreeCursor at = tree_.at(from); from < to; ++from, at.next()) {
+        const TreeElement element = at.element();
+        if (!visit(Element{element.key, element.value})) return;
+      }
+      return;
+    }
     for (std::size_t i = from; i < to; ++i) {
       if (!visit(at(i))) return;
     }
@@ -68,6 +73,13 @@ class ObjectReader {
   /// The same from `to` - 1 down to `from`.
   template <class Visit>
   void each_back(std::size_t from, std::size_t to, Visit&& visit) const {
+    if (is_tree_) {
+      for (TreeCursor at = tree_.at(to); from < to && at.previous(); --to) {
+        const TreeElement element = at.element();
+        if (!visit(Element{element.key, element.value})) return;
+      }
+      return;
+    }
     for (std::size_t i = to; i > from; --i) {
       if (!visit(at(i - 1))) return;
     }
@@ -76,8 +88,23 @@ class ObjectReader {
  protected:
   const PackedObject& packed() const noexcept { return packed_; }
   void set_edited(const ElementPieces* pieces) noexcept { edited_ = pieces; }
+  /// The large object that the record names; null: none.
+  [[nodiscard]] LargeObject* large() const noexcept { return large_; }
+  [[nodiscard]] bool is_tree() const noexcept { return is_tree_; }
+  void set_trees(const Tree& tree, const Tree& index) noexcept {
+    is_tree_ = true;
+    tree_ = tree;
+    index_ = index;
+  }
 
  private:
+  [[nodiscard]] Element tree_at(std::size_t rank) const noexcept;
+  [[nodiscard]] std::optional<Element> find_indexed(Bytes suffix) const noexcept;
+
+  LargeObject* large_ = nullptr;
+  bool is_tree_ = false;  // then the trees have the elements
+  Tree tree_{nodes_of_process(), 0};
+  Tree index_{nodes_of_process(), 0};  // of a sorted set
   PackedObject packed_;
   const ElementPieces* edited_ = nullptr;  // of an edit that has changed something
 };

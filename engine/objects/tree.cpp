@@ -119,7 +119,7 @@ struct Subtree {
   bool has_to;
 };
 
-const char* check(const NodeMemory& memory, const Subtree& subtree) {
+const char* check(const NodeMemory& memory, const Subtree& subtree, bool has_keys) {
   const TreeNode node{memory, subtree.node};
   const TreeNodeHead& head = node.head();
   if (head.entries == 0 || head.entries > tree_entries_max) return "a node's count of entries";
@@ -128,9 +128,10 @@ const char* check(const NodeMemory& memory, const Subtree& subtree) {
   for (unsigned i = 0; i < head.entries; ++i) {
     const TreeEntry entry = node.entry(i);
     const Bytes key = entry.key.bytes;
-    if (i > 0 && node.key(i - 1) >= key) return "the order of keys";
+    if (!has_keys && !key.empty()) return "a key where there are none";
+    if (has_keys && i > 0 && node.key(i - 1) >= key) return "the order of keys";
     if (key < subtree.from && (node.is_leaf() || i > 0)) return "a key below its bound";
-    if (subtree.has_to && key >= subtree.to) return "a key above its bound";
+    if (has_keys && subtree.has_to && key >= subtree.to) return "a key above its bound";
     if (node.is_leaf()) {
       size += {1, key.size() + entry.value.bytes.size()};
       continue;
@@ -143,15 +144,15 @@ const char* check(const NodeMemory& memory, const Subtree& subtree) {
     size += child.size;
     Subtree next{child.node, i == 0 ? subtree.from : key, subtree.to, subtree.has_to};
     if (i + 1 < head.entries) next = {next.node, next.from, node.key(i + 1), true};
-    if (const char* const wrong = check(memory, next)) return wrong;
+    if (const char* const wrong = check(memory, next, has_keys)) return wrong;
   }
   return size == head.size ? nullptr : "the size of a node";
 }
 
 }  // namespace
 
-const char* Tree::check_invariants() const {
-  return root_ == 0 ? nullptr : check(*memory_, {root_, {}, {}, false});
+const char* Tree::check_invariants(bool has_keys) const {
+  return root_ == 0 ? nullptr : check(*memory_, {root_, {}, {}, false}, has_keys);
 }
 
 }  // namespace semel::engine

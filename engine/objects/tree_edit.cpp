@@ -12,12 +12,37 @@ TreeEdit::~TreeEdit() {
 
 TreeChange TreeEdit::put(Bytes key, Bytes value) {
   SEMEL_ASSERT(!committed_);
-  return TreeStep{draft_}.put(key, value);
+  TreeStep step{draft_};
+  return step.find(key) ? step.replace(value) : step.insert(key, value);
 }
 
 TreeChange TreeEdit::erase(Bytes key) {
   SEMEL_ASSERT(!committed_);
-  return TreeStep{draft_}.erase(key);
+  TreeStep step{draft_};
+  return step.find(key) ? step.erase() : TreeChange::nothing;
+}
+
+TreeChange TreeEdit::insert_at(std::uint64_t rank, Bytes value) {
+  SEMEL_ASSERT(!committed_);
+  TreeStep step{draft_};
+  static_cast<void>(step.find_at(rank));
+  return step.insert({}, value);
+}
+
+TreeChange TreeEdit::set_at(std::uint64_t rank, Bytes value) {
+  SEMEL_ASSERT(!committed_);
+  TreeStep step{draft_};
+  const bool is_there = step.find_at(rank);
+  SEMEL_ASSERT(is_there);
+  return step.replace(value);
+}
+
+TreeChange TreeEdit::erase_at(std::uint64_t rank) {
+  SEMEL_ASSERT(!committed_);
+  TreeStep step{draft_};
+  const bool is_there = step.find_at(rank);
+  SEMEL_ASSERT(is_there);
+  return step.erase();
 }
 
 bool TreeEdit::clear() {

@@ -32,6 +32,15 @@ class TreeEdit {
   [[nodiscard]] TreeChange put(Bytes key, Bytes value);
   /// erased, nothing (there is no such key) or no_memory.
   [[nodiscard]] TreeChange erase(Bytes key);
+  // By ranks, which an element keeps where keys say nothing (a list).
+
+  /// Puts an element without a key before that of `rank`, or behind the last: added or no_memory.
+  [[nodiscard]] TreeChange insert_at(std::uint64_t rank, Bytes value);
+  /// Of the element of `rank`, which is there: replaced, nothing or no_memory.
+  [[nodiscard]] TreeChange set_at(std::uint64_t rank, Bytes value);
+  /// erased or no_memory.
+  [[nodiscard]] TreeChange erase_at(std::uint64_t rank);
+
   /// Everything goes, at commit(). False: no memory, and nothing was changed.
   [[nodiscard]] bool clear();
 

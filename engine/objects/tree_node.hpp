@@ -1,19 +1,22 @@
 // A node of an object's tree: sorted entries, each a key and a value.
 //
-//   u64 stamp | u64 elements | u64 payload | u32 room | u32 used | u16 entries | u16 places
-//   | u16 dead | u8 level
-//   u16 place of each entry, from the node's begin; in the order of the keys
-//   entries   varint key bytes | varint value bytes | key | value
+//   u64 stamp | u64 link | u64 elements | u64 payload | u32 room | u32 used | u16 entries | u16
+//   places | u16 dead | u8 level u16 place of each entry, from the node's begin; in the order of
+//   the keys entries   varint key bytes | varint value bytes | key | value
 //
-// A key or value longer than 256 bytes lies in a run (u64 stamp | u64 bytes | bytes), and the entry
-// has the run's handle, 8 bytes, instead. A run belongs to one entry of the newest tree.
+// A key or value longer than 256 bytes lies in a run (u64 stamp | u64 link | u64 bytes | bytes),
+// and the entry has the run's handle, 8 bytes, instead. A run belongs to one entry of the newest
+// tree.
 //
 // Level 0 is a leaf: its entries are the elements. Above it an entry is a child: the key is a bound
 // (not above any key of the child, above all keys of the child before) and the value says which
 // node it is and what lies below it. The first entry's key is empty: it has no lower bound.
 //
-// A node is immutable once its tree is published. Until then the edit whose stamp it has may write
-// behind `used` and move the places.
+// The elements of a list have no keys: its tree is found by ranks alone, and its bounds are empty.
+//
+// A node is immutable once its tree is published, but for its link: that is the memory's, which
+// chains with it the nodes that wait to be freed. No reader looks at it. Until then the edit whose
+// stamp it has may write behind `used` and move the places.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +63,7 @@ static_assert(sizeof(TreeChild) == 24);
 
 struct TreeNodeHead {
   std::uint64_t stamp;
+  std::uint64_t link;  ///< the memory's
   TreeSize size;
   std::uint32_t room;  ///< bytes of the node, with this head
   std::uint32_t used;
@@ -69,12 +73,15 @@ struct TreeNodeHead {
   std::uint8_t level;
   std::uint8_t unused;
 };
-static_assert(sizeof(TreeNodeHead) == 40);
+static_assert(sizeof(TreeNodeHead) == 48);
 
 struct TreeRun {
   std::uint64_t stamp;
+  std::uint64_t link;  ///< the memory's
   std::uint64_t bytes;
 };
+static_assert(offsetof(TreeNodeHead, link) == NodeMemory::link_offset);
+static_assert(offsetof(TreeRun, link) == NodeMemory::link_offset);
 
 /// A key or value as an entry has it.
 struct TreePart {

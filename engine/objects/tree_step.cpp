@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/objects/tree_bound.hpp"
+
 namespace semel::engine {
 
 namespace {
@@ -10,63 +12,96 @@ TreeSize minus(TreeSize one, const TreeSize& other) noexcept {
   return one -= other;
 }
 
-/// The shortest prefix of `right` that is above `left`. `left` is below `right`.
-Bytes bound_between(Bytes left, Bytes right) noexcept {
-  const auto at = std::mismatch(left.begin(), left.end(), right.begin(), right.end()).second;
-  return right.substr(0, static_cast<std::size_t>(at - right.begin()) + 1);
+/// The entries of the first node; all of them: they fit into one.
+unsigned split_at(const Pieces& pieces, const NodeChange& change) noexcept {
+  const unsigned count = pieces.count();
+  if (count < 2 || (count <= tree_entries_max && pieces.bytes() <= tree_node_bytes)) return count;
+  // Elements in order fill their nodes: a full node begins another one at its end or begin.
+  if (count <= tree_entries_max + 1 && change.added > change.removed) {
+    if (change.index + change.added == count) return count - 1;
+    if (change.index == 0) return 1;
+  }
+  unsigned split = 1;
+  for (std::size_t bytes = pieces[0].raw.size() + place_bytes;
+       split < count - 1 && bytes * 2 < pieces.bytes(); ++split) {
+    bytes += pieces[split].raw.size() + place_bytes;
+  }
+  return std::clamp(split, count > tree_entries_max ? count - tree_entries_max : 1,
+                    tree_entries_max);
 }
 
 }  // namespace
 
-Bytes TreeStep::to_leaf(Bytes key) noexcept {
+bool TreeStep::find(Bytes key) noexcept {
+  if (draft_.root == 0) return false;
   for (Handle handle = draft_.root;;) {
     const TreeNode node{memory_, handle};
     SEMEL_ASSERT(depth_ < tree_levels_max);
     const unsigned index = node.is_leaf() ? node.lower_bound(key) : node.child_for(key);
     path_[depth_++] = {handle, index};
-    if (node.is_leaf()) return index < node.entries() ? node.key(index) : Bytes{};
+    if (node.is_leaf()) return index < node.entries() && node.key(index) == key;
     handle = node.child(index).node;
   }
 }
 
-TreeChange TreeStep::put(Bytes key, Bytes value) {
+bool TreeStep::find_at(std::uint64_t rank) noexcept {
+  if (draft_.root == 0) return false;
+  for (Handle handle = draft_.root;;) {
+    const TreeNode node{memory_, handle};
+    SEMEL_ASSERT(depth_ < tree_levels_max);
+    if (node.is_leaf()) {
+      SEMEL_ASSERT(rank <= node.entries());
+      path_[depth_++] = {handle, static_cast<unsigned>(rank)};
+      return rank < node.entries();
+    }
+    unsigned index = 0;
+    TreeChild child = node.child(0);
+    // Behind the last of all: the last child takes it.
+    for (; rank >= child.size.elements && index + 1 < node.entries(); child = node.child(++index)) {
+      rank -= child.size.elements;
+    }
+    path_[depth_++] = {handle, index};
+    handle = child.node;
+  }
+}
+
+TreeChange TreeStep::insert(Bytes key, Bytes value) {
   const TreeSize size{1, key.size() + value.size()};
   NodeChange change{.added = 1, .delta = size};
-  TreePart old_key;
-  bool found = false;
-  if (draft_.root != 0) {
-    const Bytes at = to_leaf(key);
-    const TreeNode leaf = node(depth_ - 1);
-    change.index = path_[depth_ - 1].index;
-    found = change.index < leaf.entries() && at == key;
-    if (found) {
-      const TreeEntry old = leaf.entry(change.index);
-      if (old.value.bytes == value) return TreeChange::nothing;
-      old_key = old.key;
-      drop(old.value.run);
-      change.removed = 1;
-      change.delta = minus(size, {1, key.size() + old.value.bytes.size()});
-    }
-  }
+  if (depth_ != 0) change.index = path_[depth_ - 1].index;
   if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
-  const TreePart new_key = found ? old_key : maker_.part(key);
+  const TreePart new_key = maker_.part(key);
   const TreePart new_value = maker_.part(value);
   if (maker_.failed()) return finish(TreeChange::no_memory, false);
   change.pieces[0] = maker_.piece(new_key, new_value, size);
-  return finish(found ? TreeChange::replaced : TreeChange::added, apply(change));
+  return finish(TreeChange::added, apply(change));
 }
 
-TreeChange TreeStep::erase(Bytes key) {
-  if (draft_.root == 0) return TreeChange::nothing;
-  const Bytes at = to_leaf(key);
-  const TreeNode leaf = node(depth_ - 1);
+TreeChange TreeStep::replace(Bytes value) {
+  SEMEL_ASSERT(depth_ != 0);
   const unsigned index = path_[depth_ - 1].index;
-  if (index == leaf.entries() || at != key) return TreeChange::nothing;
+  const TreeEntry old = node(depth_ - 1).entry(index);
+  if (old.value.bytes == value) return TreeChange::nothing;
+  const std::size_t key_bytes = old.key.bytes.size();
+  const TreeSize size{1, key_bytes + value.size()};
+  NodeChange change{.index = index, .removed = 1, .added = 1};
+  change.delta = minus(size, {1, key_bytes + old.value.bytes.size()});
   if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
-  const TreeEntry old = leaf.entry(index);
+  drop(old.value.run);
+  const TreePart new_value = maker_.part(value);
+  if (maker_.failed()) return finish(TreeChange::no_memory, false);
+  change.pieces[0] = maker_.piece(old.key, new_value, size);
+  return finish(TreeChange::replaced, apply(change));
+}
+
+TreeChange TreeStep::erase() {
+  SEMEL_ASSERT(depth_ != 0);
+  const unsigned index = path_[depth_ - 1].index;
+  if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
+  const TreeEntry old = node(depth_ - 1).entry(index);
   drop(old.key.run);
   drop(old.value.run);
-  const TreeSize size{1, key.size() + old.value.bytes.size()};
+  const TreeSize size{1, old.key.bytes.size() + old.value.bytes.size()};
   return finish(TreeChange::erased,
                 apply({.index = index, .removed = 1, .delta = minus({}, size)}));
 }
@@ -219,12 +254,15 @@ bool TreeStep::rewrite(unsigned level, NodeChange& change) {
       pieces.replace(split, maker_.piece({}, pieces[split].value, pieces[split].size));
     }
   }
-  const NodeMaker::Made first = maker_.node(height, pieces.part(0, split), with_room);
+  // Where elements come in order, the node that they leave behind is full.
+  const bool is_left_behind = split + 1 == pieces.count();
+  const NodeMaker::Made first =
+      maker_.node(height, pieces.part(0, split), with_room && !is_left_behind);
   if (is_root && split == pieces.count()) return set_root(first.node);
   above.pieces[above.added++] = maker_.child_piece(bound, first);
   if (split < pieces.count()) {
     const NodeMaker::Made second =
-        maker_.node(height, pieces.part(split, pieces.count()), with_room);
+        maker_.node(height, pieces.part(split, pieces.count()), with_room && split != 1);
     above.pieces[above.added++] = maker_.child_piece(second_bound, second);
   }
   if (is_root) {
@@ -291,24 +329,6 @@ void TreeStep::join(unsigned level, Pieces& pieces, NodeChange& above) noexcept 
   pieces = all;
   above.index = right - 1;
   above.removed = 2;
-}
-
-/// The entries of the first node; all of them: they fit into one.
-unsigned TreeStep::split_at(const Pieces& pieces, const NodeChange& change) noexcept {
-  const unsigned count = pieces.count();
-  if (count < 2 || (count <= tree_entries_max && pieces.bytes() <= tree_node_bytes)) return count;
-  // Elements in order fill their nodes: a full node begins another one at its end or begin.
-  if (count <= tree_entries_max + 1 && change.added > change.removed) {
-    if (change.index + change.added == count) return count - 1;
-    if (change.index == 0) return 1;
-  }
-  unsigned split = 1;
-  for (std::size_t bytes = pieces[0].raw.size() + place_bytes;
-       split < count - 1 && bytes * 2 < pieces.bytes(); ++split) {
-    bytes += pieces[split].raw.size() + place_bytes;
-  }
-  return std::clamp(split, count > tree_entries_max ? count - tree_entries_max : 1,
-                    tree_entries_max);
 }
 
 /// A root with one child is none.

@@ -1,4 +1,4 @@
-// One put or erase of an edit.
+// One change of one element by an edit.
 #pragma once
 
 #include "engine/objects/node_maker.hpp"
@@ -6,8 +6,8 @@
 
 namespace semel::engine {
 
-/// One put or erase. The change of a node leads to the change of its parent. All memory is taken
-/// before anything is changed.
+/// One change of one element. The change of a node leads to the change of its parent. All memory is
+/// taken before anything is changed.
 class TreeStep {
  public:
   explicit TreeStep(TreeDraft& draft) noexcept
@@ -15,8 +15,15 @@ class TreeStep {
   TreeStep(const TreeStep&) = delete;
   TreeStep& operator=(const TreeStep&) = delete;
 
-  TreeChange put(Bytes key, Bytes value);
-  TreeChange erase(Bytes key);
+  /// Once, before one of the changes. Whether there is such an element.
+  [[nodiscard]] bool find(Bytes key) noexcept;
+  /// The element of `rank`; of the count of all: none.
+  [[nodiscard]] bool find_at(std::uint64_t rank) noexcept;
+  /// Where find() has found none.
+  TreeChange insert(Bytes key, Bytes value);
+  /// Of the element that find() has found.
+  TreeChange replace(Bytes value);
+  TreeChange erase();
 
  private:
   struct Place {
@@ -26,7 +33,6 @@ class TreeStep {
   [[nodiscard]] TreeNode node(unsigned level) const noexcept {
     return {memory_, path_[level].node};
   }
-  [[nodiscard]] Bytes to_leaf(Bytes key) noexcept;
   /// For each level a node, a neighbour and two bounds; and the runs of an element.
   [[nodiscard]] std::size_t dropped_max() const noexcept { return depth_ * 4 + 2; }
   TreeChange finish(TreeChange change, bool done);
@@ -45,7 +51,6 @@ class TreeStep {
   [[nodiscard]] bool is_too_small(unsigned level, const Pieces& pieces,
                                   const NodeChange& change) const noexcept;
   void join(unsigned level, Pieces& pieces, NodeChange& above) noexcept;
-  [[nodiscard]] static unsigned split_at(const Pieces& pieces, const NodeChange& change) noexcept;
   void drop_root(const Piece& only) noexcept;
 
   [[nodiscard]] bool set_root(Handle root) noexcept;

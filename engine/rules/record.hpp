@@ -11,7 +11,9 @@ namespace semel::engine {
 /// A live record. Bytes stay valid while the caller is inside its operation.
 struct RecordView {
   Kind kind = Kind::string;
-  Bytes value;  ///< of a string; of a claim: see claim_codec.hpp; of a hash: hash_value.hpp
+  /// Of a string; of a claim: see claim_codec.hpp; of a hash: hash_value.hpp; of the others:
+  /// packed_object.hpp, or the name of a large object. A record may be stored again with it.
+  Bytes value;
   Timestamp due = no_end;
   Version version = 0;
   bool raw = false;  ///< of a string: it grew by APPEND or SETRANGE (OBJECT ENCODING)
@@ -21,6 +23,16 @@ enum class Action : std::uint8_t {
   keep,   ///< change nothing
   store,  ///< the record becomes {kind, value, due}
   erase,  ///< the record goes
+};
+
+/// What else becomes visible with a record: the nodes of a large object. begin() and end() are
+/// called around the compare-and-set that publishes the record.
+class Publication {
+ public:
+  virtual ~Publication() = default;
+  /// False: others have changed what it begins from, so the decision is to be made again.
+  [[nodiscard]] virtual bool begin() noexcept = 0;
+  virtual void end(bool is_published) noexcept = 0;
 };
 
 /// Result of a truth table: a pure function of (record or none, operation, now).
@@ -35,6 +47,10 @@ struct Decision {
   /// A store that changes no answer, and is no change of the record: the version stays.
   bool keeps_version = false;
   bool raw = false;  ///< a store of a string: as RecordView::raw
+  /// There was no memory to make the value.
+  bool no_memory = false;
+  /// Of a store of a large object that was changed; null: none.
+  Publication* publication = nullptr;
 
   [[nodiscard]] bool frees() const noexcept { return action == Action::erase || gives_up; }
 };

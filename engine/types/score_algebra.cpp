@@ -52,7 +52,7 @@ std::optional<double> score_of(const WeightedSet& input, Bytes member) {
 bool is_found_sooner(const WeightedSet& input, std::size_t members) {
   constexpr std::size_t found_one_by_one = 4;
   constexpr std::size_t steps = 32;
-  if (input.kind == Kind::sorted_set) return members <= found_one_by_one;
+  if (input.kind == Kind::sorted_set && !input.set.has_index()) return members <= found_one_by_one;
   return members < input.set.size() / steps;
 }
 

@@ -28,9 +28,11 @@ constexpr std::size_t drain_budget = 256;  // timers that a drain may look at ag
 
 bool EngineUpkeep::make_room(ThreadContext& context, Room& tried) {
   constexpr std::size_t due_at_once = 10'000;
+  constexpr unsigned batches = 64;                                             // some ms
   constexpr Compactor::Effort thorough{.slots = 2'000'000, .sixteenths = 16};  // 10 ms
   // A sweep that trims a record may be refused memory and end up here again.
   if (context.in_upkeep) return false;
+  if (core_.large_records().free_some(context, batches)) return true;
   switch (tried) {
     case Room::nothing:
       tried = Room::retired;
@@ -71,6 +73,11 @@ bool EngineUpkeep::make_room(ThreadContext& context, Room& tried) {
       return false;
   }
   return false;
+}
+
+void EngineUpkeep::free_all_large() noexcept {
+  while (core_.large_records().free_some(core_.threads().context(), ~0U)) {
+  }
 }
 
 bool EngineUpkeep::sweep_some_flushed(ThreadContext& context) {
@@ -146,6 +153,8 @@ void EngineUpkeep::go_on_compacting() {
   if (compactor_.is_running() || compactor_.sweeps_flushed()) {
     static_cast<void>(compactor_.step(core_.threads().context(), more));
   }
+  constexpr unsigned batches = 256;
+  static_cast<void>(core_.large_records().free_some(core_.threads().context(), batches));
 }
 
 std::size_t EngineUpkeep::compact() {
@@ -157,6 +166,7 @@ std::size_t EngineUpkeep::compact() {
     if (!compactor_.step(own, all)) break;
   }
   core_.threads().collect_now(own);
+  free_all_large();
   purge_idle();
   while (!core_.region().trim()) {
   }
@@ -214,6 +224,8 @@ std::size_t EngineUpkeep::advance(Timestamp now, std::size_t budget, bool wait_f
   // Memory is back when this returns, also if this thread does nothing else; but for what a thread
   // inside an operation may be reading, which the next call gives back.
   if (!own.retired.empty()) core_.threads().collect_now(own);
+  constexpr unsigned batches = 256;  // of nodes: up to about 10 ms
+  static_cast<void>(core_.large_records().free_some(own, batches));
   step_compaction(own, budget);
   own.in_upkeep = false;
   publish();
@@ -242,7 +254,8 @@ void EngineUpkeep::sweep_flushed() {
 }
 
 std::uint64_t EngineUpkeep::held_bytes() noexcept {
-  std::uint64_t bytes = core_.threads().sum(Count::bytes_records) + core_.region().charged_bytes();
+  std::uint64_t bytes = core_.threads().sum(Count::bytes_records) +
+                        core_.threads().sum(Count::bytes_nodes) + core_.region().charged_bytes();
   for (const Shard& shard : core_.keys().shards()) bytes += shard.pool.bytes();
   return bytes + wheel_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
 }

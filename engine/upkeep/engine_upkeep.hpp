@@ -37,6 +37,8 @@ class EngineUpkeep final : public Upkeep {
   std::size_t advance(Timestamp now, std::size_t budget, bool wait_for_turn);
   /// Moves everything together that can be. Returns the bytes that came free.
   std::size_t compact();
+  /// Frees all nodes of large objects that wait for it.
+  void free_all_large() noexcept;
   /// Does a larger part of a pass that advance() has begun, for a thread that has the time.
   void go_on_compacting();
   /// Under a section over everything: ends all records of a database, whose versions are all below

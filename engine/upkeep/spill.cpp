@@ -120,7 +120,7 @@ void Spill::keep(const Entry& entry, Timestamp now) {
       core_.cold_side().end_of(own_, entry.db(), entry.key()) <= now)
     return;
   Mutation& mutation = kept_.emplace_back();
-  fill_mutation(mutation, entry);
+  fill_mutation(mutation, entry, kept_bytes_.emplace_back());
   const Timestamp beyond = core_.cold_side().end_of(own_, entry.db(), entry.key());
   mutation.keep_until = std::max(marker ? wake_of(entry) : entry.due(), beyond);
   if (!marker) return;
@@ -138,7 +138,7 @@ void Spill::take(const Entry& entry, Timestamp now) {
   SEMEL_ASSERT(!entry.is_delete_marker());  // it means that a copy counts no more
   SEMEL_ASSERT(!entry.pending());
   Mutation mutation;
-  fill_mutation(mutation, entry);
+  fill_mutation(mutation, entry, whole_);
   const std::uint64_t rank = core_.keys().rank_of(entry.db(), entry.key());
   // Segments are met in the order of ranks, so nothing belongs to a part before.
   SEMEL_ASSERT(rank >= first_rank(part_begin_.shard, part_begin_.reversed_index, shard_bits_));
@@ -167,6 +167,7 @@ void Spill::collect(Stop& at) {
   const std::uint32_t count = shard.table.line_count() * slots_per_line;
   words_.clear();
   kept_.clear();
+  kept_bytes_.clear();
   for (std::uint32_t i = 0; i < count; ++i) {
     // mo: acquire [table.publish]: the record is read next.
     const SlotWord word = segment.slots()[i].load(std::memory_order_acquire);

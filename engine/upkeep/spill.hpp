@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -65,6 +67,8 @@ class Spill {
   Stop part_begin_;
   std::vector<SlotWord> words_;
   std::vector<Mutation> kept_;
+  std::deque<std::string> kept_bytes_;  // of large objects among them
+  std::string whole_;                   // of a large object that is collected
   std::vector<std::uint32_t> changed_;  // of the collected
   SpillReport report_;
 };

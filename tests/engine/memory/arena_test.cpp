@@ -44,6 +44,47 @@ TEST_CASE("arena: classes waste at most an eighth above 64 bytes and nothing in 
   }
 }
 
+TEST_CASE("arena: nodes have spans of their own, which are never left", "[engine][arena]") {
+  Region region;
+  REQUIRE(region.reserve(64 * mib));
+  Arena arena{region};
+  Arena::Cache cache{arena};
+  constexpr std::size_t bytes = 448;
+  std::vector<Handle> nodes;
+  std::vector<Handle> records;
+  for (int i = 0; i < 2'000; ++i) {
+    nodes.push_back(cache.allocate_node(bytes, Region::Use::record));
+    records.push_back(cache.allocate(bytes, Region::Use::record));
+    REQUIRE((nodes.back() != 0 && records.back() != 0));
+    REQUIRE(Region::span_of(nodes.back()) != Region::span_of(records.back()));
+    REQUIRE(arena.bytes_at(nodes.back()) == Arena::rounded(bytes));
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (i % 10 == 0) continue;
+    cache.free(nodes[i]);
+    cache.free(records[i]);
+  }
+  cache.flush();
+  CHECK(arena.choose_leaving(16) != 0);
+  std::size_t leaving = 0;
+  for (std::size_t i = 0; i < nodes.size(); i += 10) {
+    CHECK_FALSE(arena.is_leaving(nodes[i]));
+    leaving += arena.is_leaving(records[i]) ? 1 : 0;
+  }
+  CHECK(leaving != 0);
+  arena.end_leaving();
+  for (std::size_t i = 0; i < nodes.size(); i += 10) {
+    cache.free(nodes[i]);
+    cache.free(records[i]);
+  }
+  const Handle large = cache.allocate_node(100'000, Region::Use::record);
+  CHECK(arena.bytes_at(large) == Arena::rounded(100'000));
+  cache.free(large);
+  cache.flush();
+  static_cast<void>(arena.purge_all());
+  CHECK(region.used_bytes() == region.charged_bytes());
+}
+
 TEST_CASE("arena: live records never overlap and their bytes stay", "[engine][arena]") {
   const auto seed = Catch::rngSeed();
   std::mt19937_64 random{seed};

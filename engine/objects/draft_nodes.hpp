@@ -1,0 +1,62 @@
+// The nodes of a change of a large object: those that it makes, and those that it does without.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "engine/objects/large_object.hpp"
+
+namespace semel::engine {
+
+/// Where the nodes of an engine come from. Of one thread.
+class NodePool : public NodeMemory {
+ public:
+  NodePool() noexcept : NodeMemory(nullptr) {}
+  /// The next nodes are for a change that makes the object larger, or for one that does not, which
+  /// may use the reserve of the limit.
+  virtual void set_growing(bool grows) noexcept = 0;
+
+  bool reserve_retired(std::size_t) noexcept final { return true; }
+  void retire(Handle) noexcept final { SEMEL_ASSERT(false); }
+};
+
+/// Takes nodes of a pool, and gives back those that were not published. Where the pool has none any
+/// more it takes the heap's, so that the change goes to its end; then has_failed(), and it must not
+/// be published.
+class DraftNodes final : public NodeMemory {
+ public:
+  explicit DraftNodes(NodePool& pool) noexcept : NodeMemory(nullptr), pool_(pool) {}
+  ~DraftNodes() override { abandon(); }
+
+  [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
+  [[nodiscard]] NodePool& pool() noexcept { return pool_; }
+
+  /// 0: the heap has none either.
+  [[nodiscard]] Handle allocate(std::size_t bytes) noexcept override;
+  void free(Handle handle) noexcept override;
+  [[nodiscard]] bool reserve_retired(std::size_t) noexcept override { return true; }
+  /// Of a node of the version before. Without publish(), nothing happens to it.
+  void retire(Handle handle) noexcept override {
+    if (before_ != nullptr) set_link(handle, std::exchange(before_->dead, handle));
+  }
+
+  /// The made nodes are the new version's from now on, and nodes retired after this are dead nodes
+  /// of `before`; null: there is none. Under the lock of its chain.
+  void publish(LargeObject* before) noexcept {
+    SEMEL_ASSERT(!has_failed_);
+    made_.clear();
+    before_ = before;
+  }
+  /// Frees all that was made and not published. Looks at no other node.
+  void abandon() noexcept;
+
+ private:
+  NodePool& pool_;
+  std::vector<Handle> made_;  // a node's link is its place here
+  std::vector<std::unique_ptr<std::uint64_t[]>> heap_;
+  LargeObject* before_ = nullptr;
+  bool has_failed_ = false;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,163 @@
+#include "engine/objects/large_edit.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace semel::engine {
+
+namespace {
+
+/// What a value takes in a packed object, with its length.
+std::uint64_t packed_part(std::uint64_t bytes) noexcept {
+  return base::varint_bytes(bytes) + bytes;
+}
+
+}  // namespace
+
+LargeEdit::LargeEdit(NodePool& pool, Kind kind)
+    : pool_(pool), kind_(kind), trees_(std::make_unique<Trees>(pool)) {
+  trees_->open(1, 0, 0);
+}
+
+LargeEdit::LargeEdit(NodePool& pool, Kind kind, LargeObject& from) : LargeEdit(pool, kind) {
+  bool is_newest = false;
+  {
+    const LargeChainLock lock{*from.chain};
+    is_newest = from.chain->newest == &from;
+  }
+  if (!is_newest) {  // of a copied key, most likely
+    build([&](const auto& add) {
+      for (TreeCursor at = from.tree().at(0); at.has_element(); at.next()) {
+        const TreeElement element = at.element();
+        add(Element{element.key, element.value});
+      }
+    });
+    return;
+  }
+  from_ = &from;
+  element_bytes_ = from.element_bytes;
+  trees_->open(from.number + 1, from.root, from.index);
+}
+
+LargeEdit::~LargeEdit() {
+  SEMEL_ASSERT(!lock_);
+  if (made_ == nullptr) return;
+  if (from_ == nullptr) pool_.free(reinterpret_cast<std::uintptr_t>(made_->chain) / 8);
+  pool_.free(reinterpret_cast<std::uintptr_t>(made_) / 8);
+}
+
+bool LargeEdit::build_index(TreeBuilder& builder, std::vector<Bytes>& keys) {
+  std::sort(keys.begin(), keys.end(), [](Bytes one, Bytes other) {
+    return one.substr(index_skip) < other.substr(index_skip);
+  });
+  return std::all_of(keys.begin(), keys.end(), [&](Bytes key) {
+    return builder.add(key.substr(index_skip), key.substr(0, index_skip));
+  });
+}
+
+bool LargeEdit::put(Bytes key, Bytes value) {
+  const ElementParts parts = parts_of(kind_);
+  pool_.set_growing(true);
+  const std::uint64_t before = trees_->main->tree().size().payload;
+  if (has_index() && key.size() >= index_skip) {
+    if (!note(trees_->index->put(key.substr(index_skip), key.substr(0, index_skip)))) return false;
+  }
+  const TreeChange change = trees_->main->put(key, value);
+  if (!note(change) || change == TreeChange::nothing) return false;
+  if (change == TreeChange::added) {
+    element_bytes_ += packed_bytes({key, value}, parts);
+    return true;
+  }
+  const std::uint64_t now = trees_->main->tree().size().payload;
+  element_bytes_ += packed_part(value.size()) - packed_part(value.size() + before - now);
+  return false;
+}
+
+bool LargeEdit::erase(Bytes key) {
+  const Tree tree = this->tree();
+  const std::uint64_t rank = tree.rank(key);
+  const TreeCursor at = tree.at(rank);
+  if (!at.has_element() || at.element().key != key) return false;
+  erase_at(rank);
+  return true;
+}
+
+void LargeEdit::insert_at(std::uint64_t rank, Bytes value) {
+  pool_.set_growing(true);
+  if (note(trees_->main->insert_at(rank, value))) {
+    element_bytes_ += packed_bytes({{}, value}, parts_of(kind_));
+  }
+}
+
+void LargeEdit::set_at(std::uint64_t rank, Bytes value) {
+  pool_.set_growing(true);
+  const std::uint64_t before = trees_->main->tree().size().payload;
+  if (!note(trees_->main->set_at(rank, value))) return;
+  const std::uint64_t now = trees_->main->tree().size().payload;
+  element_bytes_ += packed_part(value.size()) - packed_part(value.size() + before - now);
+}
+
+void LargeEdit::erase_at(std::uint64_t rank) {
+  pool_.set_growing(false);
+  const TreeElement element = tree().at(rank).element();
+  const std::uint64_t bytes = packed_bytes({element.key, element.value}, parts_of(kind_));
+  // The index first: the key lies in a node of the other tree.
+  if (has_index() && element.key.size() >= index_skip) {
+    if (!note(trees_->index->erase(element.key.substr(index_skip)))) return;
+  }
+  if (note(trees_->main->erase_at(rank))) element_bytes_ -= bytes;
+}
+
+bool LargeEdit::finish(std::string& record) {
+  SEMEL_ASSERT(made_ == nullptr);
+  if (has_failed()) return false;
+  pool_.set_growing(false);
+  LargeChain* chain = from_ != nullptr ? from_->chain : nullptr;
+  if (chain == nullptr) {
+    const Handle handle = pool_.allocate(sizeof(LargeChain));
+    if (handle == 0) return false;
+    chain = new (pool_.writable(handle)) LargeChain;
+  }
+  const Handle handle = pool_.allocate(sizeof(LargeObject));
+  if (handle == 0) {
+    if (from_ == nullptr) pool_.free(reinterpret_cast<std::uintptr_t>(chain) / 8);
+    return false;
+  }
+  made_ =
+      new (pool_.writable(handle)) LargeObject{.chain = chain,
+                                               .number = from_ != nullptr ? from_->number + 1 : 1,
+                                               .element_bytes = element_bytes_,
+                                               .root = trees_->main->root(),
+                                               .index = trees_->index->root(),
+                                               .before = from_,
+                                               .after = nullptr,
+                                               .records = 1,
+                                               .dead = 0};
+  name_large_object(*made_, record);
+  return true;
+}
+
+bool LargeEdit::begin() noexcept {
+  SEMEL_ASSERT(made_ != nullptr && !lock_);
+  lock_.emplace(*made_->chain);
+  if (from_ == nullptr || from_->chain->newest == from_) return true;
+  lock_.reset();
+  return false;
+}
+
+void LargeEdit::end(bool is_published) noexcept {
+  SEMEL_ASSERT(lock_);
+  if (is_published) {
+    trees_->nodes.publish(from_);
+    trees_->main->commit();
+    trees_->index->commit();
+    trees_->main.reset();
+    trees_->index.reset();
+    if (from_ != nullptr) from_->after = made_;
+    made_->chain->newest = made_;
+    made_ = nullptr;
+  }
+  lock_.reset();
+}
+
+}  // namespace semel::engine

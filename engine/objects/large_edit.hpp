@@ -1,0 +1,117 @@
+// A change of a large object, from its newest version to the one that follows.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/objects/draft_nodes.hpp"
+#include "engine/objects/tree_builder.hpp"
+#include "engine/objects/tree_edit.hpp"
+#include "engine/rules/record.hpp"
+
+namespace semel::engine {
+
+/// Of a sorted set: the first bytes of a key; the rest is its member.
+inline constexpr std::size_t index_skip = 8;
+
+/// Of one thread. After a failure it goes on, and is not to be published. std::bad_alloc.
+class LargeEdit final : public Publication {
+ public:
+  /// Of an object without elements, with a chain of its own.
+  LargeEdit(NodePool& pool, Kind kind);
+  /// Of a version that a record names, inside the operation that has found it.
+  LargeEdit(NodePool& pool, Kind kind, LargeObject& from);
+  ~LargeEdit() override;
+  LargeEdit(const LargeEdit&) = delete;
+  LargeEdit& operator=(const LargeEdit&) = delete;
+
+  /// Makes it a new object with a chain of its own: `walk(add)` calls `add(Element)` for its
+  /// elements in order. Their bytes live until the walk has ended, and may be this edit's own.
+  template <class Walk>
+  void build(Walk&& walk);
+
+  bool put(Bytes key, Bytes value);
+  bool erase(Bytes key);
+  void insert_at(std::uint64_t rank, Bytes value);
+  void set_at(std::uint64_t rank, Bytes value);
+  void erase_at(std::uint64_t rank);
+
+  [[nodiscard]] Tree tree() const noexcept { return {nodes_of_process(), trees_->main->root()}; }
+  [[nodiscard]] Tree index() const noexcept { return {nodes_of_process(), trees_->index->root()}; }
+  [[nodiscard]] std::uint64_t element_bytes() const noexcept { return element_bytes_; }
+  /// There was no memory for all of it.
+  [[nodiscard]] bool has_failed() const noexcept {
+    return has_failed_ || trees_->nodes.has_failed();
+  }
+
+  /// Makes the version, and `record` the bytes that name it. False: no memory.
+  [[nodiscard]] bool finish(std::string& record);
+  [[nodiscard]] bool begin() noexcept override;
+  void end(bool is_published) noexcept override;
+
+ private:
+  struct Trees {
+    explicit Trees(NodePool& pool) noexcept : nodes(pool) {}
+    /// Its edits look at no node that may be gone by now: what they have made is the nodes'.
+    ~Trees() {
+      nodes.abandon();
+      if (main) main->commit();
+      if (index) index->commit();
+    }
+    Trees(const Trees&) = delete;
+    Trees& operator=(const Trees&) = delete;
+    void open(std::uint64_t stamp, Handle root, Handle index_root) noexcept {
+      main.emplace(nodes, root, stamp);
+      index.emplace(nodes, index_root, stamp);
+    }
+    DraftNodes nodes;
+    std::optional<TreeEdit> main;
+    std::optional<TreeEdit> index;
+  };
+  [[nodiscard]] bool has_index() const noexcept { return kind_ == Kind::sorted_set; }
+  [[nodiscard]] bool note(TreeChange change) noexcept {
+    has_failed_ = has_failed_ || change == TreeChange::no_memory;
+    return change != TreeChange::no_memory;
+  }
+  [[nodiscard]] static bool build_index(TreeBuilder& builder, std::vector<Bytes>& keys);
+
+  NodePool& pool_;
+  const Kind kind_;
+  LargeObject* from_ = nullptr;  // null: it begins a chain
+  std::uint64_t element_bytes_ = 0;
+  bool has_failed_ = false;
+  std::unique_ptr<Trees> trees_;
+  LargeObject* made_ = nullptr;  // of finish(), until it is published
+  std::optional<LargeChainLock> lock_;
+};
+
+template <class Walk>
+void LargeEdit::build(Walk&& walk) {
+  const ElementParts parts = parts_of(kind_);
+  std::uint64_t bytes = 0;
+  std::vector<Bytes> keys;  // of a sorted set
+  auto trees = std::make_unique<Trees>(pool_);
+  Handle root = 0;
+  Handle index_root = 0;
+  bool done = true;
+  {
+    TreeBuilder builder{trees->nodes, 1};
+    walk([&](const Element& element) {
+      done = done && builder.add(element.key, element.value);
+      bytes += packed_bytes(element, parts);
+      if (has_index() && element.key.size() >= index_skip) keys.push_back(element.key);
+    });
+    TreeBuilder index_builder{trees->nodes, 1};
+    done = done && builder.finish(root) && build_index(index_builder, keys) &&
+           index_builder.finish(index_root);
+  }
+  has_failed_ = has_failed_ || !done;
+  trees->open(1, done ? root : 0, done ? index_root : 0);
+  trees_ = std::move(trees);
+  element_bytes_ = bytes;
+  from_ = nullptr;
+}
+
+}  // namespace semel::engine

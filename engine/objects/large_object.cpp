@@ -1,0 +1,186 @@
+#include "engine/objects/large_object.hpp"
+
+#include <thread>
+#include <utility>
+
+#include "engine/objects/tree_builder.hpp"
+
+namespace semel::engine {
+
+namespace {
+
+/// Cannot allocate: for those who only read.
+class ProcessNodes final : public NodeMemory {
+ public:
+  ProcessNodes() noexcept : NodeMemory(nullptr) {}
+  Handle allocate(std::size_t) noexcept override { return 0; }
+  void free(Handle) noexcept override { SEMEL_ASSERT(false); }
+  bool reserve_retired(std::size_t) noexcept override { return false; }
+  void retire(Handle) noexcept override { SEMEL_ASSERT(false); }
+};
+
+Handle handle_of(const void* address) noexcept {
+  return reinterpret_cast<std::uintptr_t>(address) / 8;
+}
+
+}  // namespace
+
+const NodeMemory& nodes_of_process() noexcept {
+  static const ProcessNodes nodes;
+  return nodes;
+}
+
+Tree LargeObject::tree() const noexcept {
+  return {nodes_of_process(), root};
+}
+Tree LargeObject::index_tree() const noexcept {
+  return {nodes_of_process(), index};
+}
+
+LargeChainLock::LargeChainLock(LargeChain& chain) noexcept : chain_(chain) {
+  for (unsigned spins = 0;; ++spins) {
+    std::uint32_t is_locked = 0;
+    // mo: acquire [large.chain]; failure relaxed: it tries again.
+    if (chain_.lock.compare_exchange_weak(is_locked, 1, std::memory_order_acquire,
+                                          std::memory_order_relaxed)) {
+      return;
+    }
+    if (spins > 100) std::this_thread::yield();
+  }
+}
+
+LargeChainLock::~LargeChainLock() {
+  chain_.lock.store(0, std::memory_order_release);  // mo: release [large.chain]
+}
+
+// --- records ------------------------------------------------------------------------------------
+
+void name_large_object(const LargeObject& object, std::string& to) {
+  to.assign(large_record_bytes, '\0');
+  to[0] = large_form;
+  const LargeObject* const address = &object;
+  std::memcpy(to.data() + 8, &address, sizeof address);
+}
+
+void share(LargeObject& object) noexcept {
+  const LargeChainLock lock{*object.chain};
+  SEMEL_ASSERT(object.records != 0);
+  ++object.records;
+}
+
+void pack(const Tree& tree, std::uint64_t element_bytes, ElementParts parts, std::string& to) {
+  const auto elements = static_cast<std::size_t>(tree.size().elements);
+  SEMEL_ASSERT(elements != 0);
+  PackedWriter writer{to, elements, packed_head_bytes(elements) + element_bytes, parts};
+  for (TreeCursor at = tree.at(0); at.has_element(); at.next()) {
+    const TreeElement element = at.element();
+    writer.add({element.key, element.value});
+  }
+  writer.end();
+}
+
+Bytes whole_bytes(Kind kind, Bytes record, std::string& scratch) {
+  const LargeObject* const object = large_object_of(kind, record);
+  if (object == nullptr) return record;
+  pack(object->tree(), object->element_bytes, parts_of(kind), scratch);
+  return scratch;
+}
+
+std::size_t whole_size(Kind kind, Bytes record) noexcept {
+  const LargeObject* const object = large_object_of(kind, record);
+  if (object == nullptr) return record.size();
+  return packed_head_bytes(object->tree().size().elements) + object->element_bytes;
+}
+
+// --- freeing ------------------------------------------------------------------------------------
+
+void LargeObjectGarbage::release(LargeObject& object, NodeMemory& memory) noexcept {
+  LargeChain* const chain = object.chain;
+  bool is_chain_gone = false;
+  {
+    const LargeChainLock lock{*chain};
+    SEMEL_ASSERT(object.records != 0);
+    if (--object.records != 0) return;
+    LargeObject* const before = object.before;
+    LargeObject* const after = object.after;
+    if (before != nullptr) before->after = after;
+    (after != nullptr ? after->before : chain->newest) = before;
+    if (after == nullptr && before != nullptr) {
+      before->dead = 0;  // it has these nodes, and nothing newer is there that has not
+      SEMEL_ASSERT(object.dead == 0);
+      free_newer(memory, object.root, before->number);
+      free_newer(memory, object.index, before->number);
+    } else if (before != nullptr) {
+      for (Handle dead = std::exchange(object.dead, 0); dead != 0;) {
+        const Handle next = memory.link(dead);
+        if (memory.stamp(dead) > before->number) {
+          memory.free(dead);
+        } else {
+          memory.set_link(dead, std::exchange(before->dead, dead));
+        }
+        dead = next;
+      }
+    }
+    if (before != nullptr || after != nullptr) object.root = object.index = 0;  // others have them
+    is_chain_gone = before == nullptr && after == nullptr;
+    object.before = nullptr;
+  }
+  if (is_chain_gone) memory.free(handle_of(chain));
+  // The roots' links lead through the nodes of a tree that are to be freed.
+  for (const Handle root : {object.root, object.index}) {
+    if (root != 0) memory.set_link(root, 0);
+  }
+  std::size_t budget = nodes_at_once;
+  if (free_nodes(object, memory, budget)) return memory.free(handle_of(&object));
+  add(object);
+}
+
+bool LargeObjectGarbage::free_nodes(LargeObject& object, NodeMemory& memory,
+                                    std::size_t& budget) noexcept {
+  for (; object.dead != 0; --budget) {
+    if (budget == 0) return false;
+    const Handle dead = object.dead;
+    object.dead = memory.link(dead);
+    memory.free(dead);
+  }
+  for (Handle* const stack : {&object.root, &object.index}) {
+    for (; *stack != 0; --budget) {
+      if (budget == 0) return false;
+      const Handle handle = *stack;
+      *stack = memory.link(handle);
+      const TreeNode node{memory, handle};
+      for (unsigned i = 0; i < node.entries(); ++i) {
+        const TreeEntry entry = node.entry(i);
+        if (entry.key.run != 0) memory.free(entry.key.run);
+        if (entry.value.run != 0) memory.free(entry.value.run);
+        if (node.is_leaf()) continue;
+        const Handle child = node.child(i).node;
+        memory.set_link(child, std::exchange(*stack, child));
+      }
+      memory.free(handle);
+    }
+  }
+  return true;
+}
+
+void LargeObjectGarbage::add(LargeObject& object) noexcept {
+  const base::MutexLock lock{mutex_};
+  object.after = first_;
+  first_ = &object;
+  first_hint_.store(first_, std::memory_order_relaxed);  // mo: relaxed: a hint
+}
+
+bool LargeObjectGarbage::free_some(NodeMemory& memory) noexcept {
+  base::MutexLock lock{mutex_, std::defer_lock};
+  if (!lock.try_lock()) return false;
+  for (std::size_t budget = nodes_at_once; first_ != nullptr;) {
+    if (!free_nodes(*first_, memory, budget)) return true;
+    LargeObject* const gone = first_;
+    first_ = gone->after;
+    first_hint_.store(first_, std::memory_order_relaxed);  // mo: relaxed: a hint
+    memory.free(handle_of(gone));
+  }
+  return false;
+}
+
+}  // namespace semel::engine

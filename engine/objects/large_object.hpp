@@ -1,0 +1,136 @@
+// A version of a large object: the roots of its trees, and what frees its nodes.
+//
+// The record of a large object has 16 bytes, which name its newest version. Nodes lie beside the
+// records, and versions share them. A change makes the version after the newest; the versions of
+// one object that something still names are a chain, from old to new:
+//
+//   V1 <-> V4 <-> V5      V1 is named by a record that a snapshot has kept
+//
+// A node has as stamp the number of the version that made it. The nodes that V4 has and V5 has not
+// are the dead nodes of V4. When no record names a version any more, it leaves the chain. Of its
+// dead nodes those that are newer than the version before are freed, and the others become dead
+// nodes of that one. So a node is freed as soon as no version has it, however long an old one
+// stays. A newest version that leaves is freed with all nodes that the one before has not.
+//
+// A version that is not the newest of its chain (of a copied key whose original has been changed)
+// is not changed: a change of it begins a chain of its own, with nodes of its own.
+//
+// Concurrency
+//   readers  take no lock and write nothing: an epoch keeps the record, and that the version.
+//   [large.chain]  a lock of the chain: acquire by compare-and-set, release by store. It guards the
+//                  links of the chain, the counts of records and the dead nodes, for some
+//                  instructions, and one compare-and-set of the table.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "base/mutex.hpp"
+#include "engine/objects/object_parts.hpp"
+#include "engine/objects/tree.hpp"
+
+namespace semel::engine {
+
+struct LargeChain;
+
+struct LargeObject {
+  // These never change.
+  LargeChain* chain;
+  std::uint64_t number;         ///< the stamp of its nodes
+  std::uint64_t element_bytes;  ///< of the elements, packed
+  Handle root;
+  Handle index;  ///< of a sorted set: member -> score; else 0
+  // These are the chain's.
+  LargeObject* before;
+  LargeObject* after;
+  std::uint64_t records;  ///< that name it
+  Handle dead;            ///< the first of its dead nodes, which their links chain
+
+  [[nodiscard]] Tree tree() const noexcept;
+  [[nodiscard]] Tree index_tree() const noexcept;
+};
+
+struct LargeChain {
+  std::atomic<std::uint32_t> lock{0};
+  LargeObject* newest = nullptr;
+};
+
+/// Of one thread.
+class LargeChainLock {
+ public:
+  explicit LargeChainLock(LargeChain& chain) noexcept;
+  ~LargeChainLock();
+  LargeChainLock(const LargeChainLock&) = delete;
+  LargeChainLock& operator=(const LargeChainLock&) = delete;
+
+ private:
+  LargeChain& chain_;
+};
+
+/// Nodes by their address in the process, for those who only read.
+[[nodiscard]] const NodeMemory& nodes_of_process() noexcept;
+
+// --- records ------------------------------------------------------------------------------------
+
+/// The version that a record names; null: the record has its elements itself. Bytes that come from
+/// outside the process never name one: they do not pass is_sound().
+[[nodiscard]] inline LargeObject* large_object_of(Kind kind, Bytes record) noexcept;
+inline constexpr std::size_t large_record_bytes = 16;
+/// The first byte of such a record. No packed object begins with it.
+inline constexpr char large_form = 0x20;
+/// Makes `to` the bytes of a record that names `object`.
+void name_large_object(const LargeObject& object, std::string& to);
+
+/// One record more names it. Only while one does.
+void share(LargeObject& object) noexcept;
+
+/// The bytes of a record as journal, disk and other engines have them: `record`, or, of a large
+/// object, its elements, packed into `scratch`. std::bad_alloc.
+[[nodiscard]] Bytes whole_bytes(Kind kind, Bytes record, std::string& scratch);
+/// How long they are.
+[[nodiscard]] std::size_t whole_size(Kind kind, Bytes record) noexcept;
+/// All elements, packed. There is one at least. std::bad_alloc.
+void pack(const Tree& tree, std::uint64_t element_bytes, ElementParts parts, std::string& to);
+
+inline LargeObject* large_object_of(Kind kind, Bytes record) noexcept {
+  if (!may_be_large(kind) || record.size() != large_record_bytes || record[0] != large_form) {
+    return nullptr;
+  }
+  LargeObject* object = nullptr;
+  std::memcpy(&object, record.data() + 8, sizeof object);
+  return object;
+}
+
+// --- freeing ------------------------------------------------------------------------------------
+
+/// Versions that nothing names any more and whose nodes are yet to be freed. Thread-safe.
+class LargeObjectGarbage {
+ public:
+  static constexpr std::size_t nodes_at_once = 256;
+
+  /// A record that named `object` is gone. Frees what that leaves without an owner if it is little;
+  /// the rest waits here.
+  void release(LargeObject& object, NodeMemory& memory) noexcept;
+  /// Frees some nodes of versions that wait. False: no version waits any more.
+  /// Progress: takes a mutex for nodes_at_once nodes; false as well if another thread has it.
+  bool free_some(NodeMemory& memory) noexcept;
+  [[nodiscard]] bool is_empty() const noexcept {
+    // mo: relaxed: a hint
+    return first_hint_.load(std::memory_order_relaxed) == nullptr;
+  }
+
+ private:
+  void add(LargeObject& object) noexcept;
+  /// Frees up to `budget` nodes. True: all are gone.
+  [[nodiscard]] static bool free_nodes(LargeObject& object, NodeMemory& memory,
+                                       std::size_t& budget) noexcept;
+
+  base::Mutex mutex_;
+  LargeObject* first_ SEMEL_GUARDED_BY(mutex_) = nullptr;  // `after` leads to the next
+  std::atomic<LargeObject*> first_hint_{nullptr};
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,58 @@
+// Makes a tree of elements that come in order: nodes are filled from the leaves up, and no path is
+// copied.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/objects/node_maker.hpp"
+
+namespace semel::engine {
+
+/// Frees the nodes and runs of a subtree whose stamp is larger than `floor`. Below a node that is
+/// not, there is none that is.
+void free_newer(NodeMemory& memory, Handle node, std::uint64_t floor) noexcept;
+
+/// Of one thread. std::bad_alloc.
+class TreeBuilder {
+ public:
+  TreeBuilder(NodeMemory& memory, std::uint64_t stamp) noexcept : memory_(memory), stamp_(stamp) {}
+  /// Frees what it has made, unless that was given away.
+  ~TreeBuilder();
+  TreeBuilder(const TreeBuilder&) = delete;
+  TreeBuilder& operator=(const TreeBuilder&) = delete;
+
+  /// `key` is above the key before, or all of them are empty. False: there is no memory, and the
+  /// builder is to be dropped.
+  [[nodiscard]] bool add(Bytes key, Bytes value);
+  /// Gives the tree away. False: there is no memory. `root` 0: nothing was added.
+  [[nodiscard]] bool finish(Handle& root);
+
+ private:
+  struct Level {
+    unsigned count = 0;
+    std::size_t bytes = 0;
+    TreePart bound;           // of the node that it becomes
+    std::string bound_bytes;  // of the bound, unless that is a run
+    std::array<RawEntry, tree_entries_max> raws;
+    std::array<Piece, tree_entries_max> pieces;
+  };
+  [[nodiscard]] Level& level(std::size_t height);
+  [[nodiscard]] static bool has_room(const Level& level, const TreePart& key,
+                                     const TreePart& value) noexcept;
+  static void append(Level& level, const TreePart& key, const TreePart& value,
+                     const TreeSize& size) noexcept;
+  /// Makes the level a node, and that an entry of the level above.
+  [[nodiscard]] bool flush(std::size_t height);
+  [[nodiscard]] bool add_child(std::size_t height, const TreePart& bound,
+                               const NodeMaker::Made& made);
+
+  NodeMemory& memory_;
+  const std::uint64_t stamp_;
+  std::vector<std::unique_ptr<Level>> levels_;
+  std::string last_key_;  // of the leaf before
+  bool is_first_leaf_ = true;
+};
+
+}  // namespace semel::engine
