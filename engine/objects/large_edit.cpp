@@ -55,31 +55,36 @@ bool LargeEdit::build_index(TreeBuilder& builder, std::vector<Bytes>& keys) {
   });
 }
 
-bool LargeEdit::put(Bytes key, Bytes value) {
-  const ElementParts parts = parts_of(kind_);
+TreeChange LargeEdit::put(Bytes key, Bytes value) {
   pool_.set_growing(true);
   const std::uint64_t before = trees_->main->tree().size().payload;
   if (has_index() && key.size() >= index_skip) {
-    if (!note(trees_->index->put(key.substr(index_skip), key.substr(0, index_skip)))) return false;
+    if (!note(trees_->index->put(key.substr(index_skip), key.substr(0, index_skip)))) {
+      return TreeChange::no_memory;
+    }
   }
   const TreeChange change = trees_->main->put(key, value);
-  if (!note(change) || change == TreeChange::nothing) return false;
-  if (change == TreeChange::added) {
-    element_bytes_ += packed_bytes({key, value}, parts);
-    return true;
+  static_cast<void>(note(change));
+  if (change == TreeChange::added) element_bytes_ += packed_bytes({key, value}, parts_of(kind_));
+  if (change == TreeChange::replaced) {
+    const std::uint64_t now = trees_->main->tree().size().payload;
+    element_bytes_ += packed_part(value.size()) - packed_part(value.size() + before - now);
   }
-  const std::uint64_t now = trees_->main->tree().size().payload;
-  element_bytes_ += packed_part(value.size()) - packed_part(value.size() + before - now);
-  return false;
+  return change;
 }
 
-bool LargeEdit::erase(Bytes key) {
-  const Tree tree = this->tree();
-  const std::uint64_t rank = tree.rank(key);
-  const TreeCursor at = tree.at(rank);
-  if (!at.has_element() || at.element().key != key) return false;
-  erase_at(rank);
-  return true;
+TreeChange LargeEdit::erase(Bytes key) {
+  pool_.set_growing(false);
+  const std::optional<Bytes> value = tree().find(key);
+  if (!value) return TreeChange::nothing;
+  const std::uint64_t bytes = packed_bytes({key, *value}, parts_of(kind_));
+  // The index first: the key may lie in a node of the other tree.
+  if (has_index() && key.size() >= index_skip) {
+    if (!note(trees_->index->erase(key.substr(index_skip)))) return TreeChange::no_memory;
+  }
+  const TreeChange change = trees_->main->erase(key);
+  if (note(change)) element_bytes_ -= bytes;
+  return change;
 }
 
 void LargeEdit::insert_at(std::uint64_t rank, Bytes value) {
@@ -112,6 +117,12 @@ bool LargeEdit::finish(std::string& record) {
   SEMEL_ASSERT(made_ == nullptr);
   if (has_failed()) return false;
   pool_.set_growing(false);
+  constexpr std::uint32_t many = 16;  // changes: below, few nodes were changed twice
+  if (changes_ >= many) {
+    trees_->main->trim();
+    trees_->index->trim();
+    if (has_failed()) return false;
+  }
   LargeChain* chain = from_ != nullptr ? from_->chain : nullptr;
   if (chain == nullptr) {
     const Handle handle = pool_.allocate(sizeof(LargeChain));

@@ -32,8 +32,10 @@ class LargeEdit final : public Publication {
   template <class Walk>
   void build(Walk&& walk);
 
-  bool put(Bytes key, Bytes value);
-  bool erase(Bytes key);
+  /// added, replaced, nothing or no_memory.
+  TreeChange put(Bytes key, Bytes value);
+  /// erased, nothing or no_memory.
+  TreeChange erase(Bytes key);
   void insert_at(std::uint64_t rank, Bytes value);
   void set_at(std::uint64_t rank, Bytes value);
   void erase_at(std::uint64_t rank);
@@ -72,6 +74,7 @@ class LargeEdit final : public Publication {
   };
   [[nodiscard]] bool has_index() const noexcept { return kind_ == Kind::sorted_set; }
   [[nodiscard]] bool note(TreeChange change) noexcept {
+    ++changes_;
     has_failed_ = has_failed_ || change == TreeChange::no_memory;
     return change != TreeChange::no_memory;
   }
@@ -82,6 +85,7 @@ class LargeEdit final : public Publication {
   LargeObject* from_ = nullptr;  // null: it begins a chain
   std::uint64_t element_bytes_ = 0;
   bool has_failed_ = false;
+  std::uint32_t changes_ = 0;
   std::unique_ptr<Trees> trees_;
   LargeObject* made_ = nullptr;  // of finish(), until it is published
   std::optional<LargeChainLock> lock_;

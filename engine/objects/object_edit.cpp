@@ -112,11 +112,14 @@ LargeEdit* ObjectEdit::large_edit() {
 bool ObjectEdit::put(Bytes key, Bytes value) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::both || value.empty());
-  if (const std::optional<Bytes> before = find(key); before && *before == value) return false;
+  if (!is_tree()) {  // nothing to do is nothing to convert
+    const std::optional<Bytes> before = find(key);
+    if (before && *before == value) return false;
+  }
   if (LargeEdit* const large = large_edit()) {
-    const bool is_new = large->put(key, value);
-    note_change(true);
-    return is_new;
+    const TreeChange change = large->put(key, value);
+    if (change != TreeChange::nothing) note_change(true);
+    return change == TreeChange::added;
   }
   const std::size_t place = rank(key);
   if (place < size() && at(place).key == key) {
@@ -131,6 +134,11 @@ bool ObjectEdit::put(Bytes key, Bytes value) {
 
 bool ObjectEdit::erase(Bytes key) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
+  if (is_tree()) {
+    const TreeChange change = large_edit()->erase(key);
+    if (change != TreeChange::nothing) note_change(false);
+    return change == TreeChange::erased;
+  }
   const std::size_t place = rank(key);
   if (place == size() || at(place).key != key) return false;
   erase_at(place);

@@ -60,6 +60,31 @@ bool TreeEdit::clear() {
   return true;
 }
 
+void TreeEdit::trim() noexcept {
+  SEMEL_ASSERT(!committed_);
+  if (draft_.root != 0 && draft_.is_fresh(draft_.root)) draft_.root = trimmed(draft_.root);
+}
+
+Handle TreeEdit::trimmed(Handle handle) noexcept {
+  const TreeNode node{draft_.memory, handle};
+  for (unsigned i = 0; !node.is_leaf() && i < node.entries(); ++i) {
+    TreeChild child = node.child(i);
+    if (!draft_.is_fresh(child.node)) continue;
+    child.node = trimmed(child.node);
+    std::memcpy(const_cast<char*>(node.entry(i).value.bytes.data()), &child, sizeof child);
+  }
+  const TreeNodeHead& head = node.head();
+  const std::size_t unused = head.room - head.used + head.dead;
+  if (unused <= head.room / 8) return handle;
+  Pieces pieces;
+  for (unsigned i = 0; i < node.entries(); ++i) pieces.add(piece_of(node, i));
+  NodeMaker maker{draft_.memory, draft_.stamp};
+  const NodeMaker::Made made = maker.node(head.level, pieces.part(0, pieces.count()), false);
+  if (maker.failed()) return handle;
+  draft_.memory.free(handle);
+  return made.node;
+}
+
 void TreeEdit::commit() noexcept {
   SEMEL_ASSERT(!committed_);
   committed_ = true;

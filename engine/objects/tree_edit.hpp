@@ -44,6 +44,10 @@ class TreeEdit {
   /// Everything goes, at commit(). False: no memory, and nothing was changed.
   [[nodiscard]] bool clear();
 
+  /// Before commit(), after many changes: nodes get rid of the room that they had for more. Does
+  /// what it has memory for.
+  void trim() noexcept;
+
   /// With the changes so far.
   [[nodiscard]] Tree tree() const noexcept { return {draft_.memory, draft_.root}; }
   [[nodiscard]] Handle root() const noexcept { return draft_.root; }
@@ -53,6 +57,8 @@ class TreeEdit {
  private:
   /// Frees the fresh nodes of a subtree; the others belong to the tree as it was.
   void free_fresh(Handle node) noexcept;
+  /// The node in place of a fresh one, without what it does not need.
+  [[nodiscard]] Handle trimmed(Handle node) noexcept;
   /// The nodes and runs of a subtree that are not fresh.
   void collect(Handle node, std::vector<Handle>& to) const;
 
