@@ -1,10 +1,12 @@
 #include "net/dump/dumped_record.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "engine/kinds/element_keys.hpp"
 #include "engine/objects/object_edit.hpp"
+#include "net/dump/stream_record.hpp"
 #include "net/rdb/dump_writer.hpp"
 
 namespace semel::net {
@@ -82,6 +84,8 @@ RdbType type_of(Kind kind) noexcept {
       return RdbType::list;
     case Kind::set:
       return RdbType::set;
+    case Kind::stream:
+      return RdbType::stream_2;
     default:
       return RdbType::sorted_set_2;
   }
@@ -109,6 +113,8 @@ std::optional<std::string> record_of(Engine& engine, KeyRef key, const DumpValue
       return record_of_sorted_set(value);
     case Kind::hash:
       return record_of_hash(engine, key, value.items);
+    case Kind::stream:
+      return record_of_stream(value);
     default:
       return value.text;
   }
@@ -120,12 +126,16 @@ std::optional<std::string> dump_of(const engine::WholeRecord& record) {
     to.string(record.value);
     return to.take();
   }
-  if (record.kind != Kind::list && record.kind != Kind::set && record.kind != Kind::sorted_set) {
+  constexpr Kind written[] = {Kind::list, Kind::set, Kind::sorted_set, Kind::stream};
+  if (std::find(std::begin(written), std::end(written), record.kind) == std::end(written)) {
     return std::nullopt;
   }
   const ObjectReader object{record.value, record.kind};
   if (!object.is_good() || object.empty()) return std::nullopt;
   DumpWriter to{type_of(record.kind)};
+  if (record.kind == Kind::stream) {
+    return write_stream(to, object) ? std::optional{to.take()} : std::nullopt;
+  }
   to.count(object.size());
   // Sorted sets from the highest score down: redis-server puts each in front of the others then.
   const auto write = [&](const Element& element) {

@@ -22,8 +22,8 @@ constexpr auto table = [] {
 
 }  // namespace
 
-std::uint64_t crc64(std::string_view bytes) noexcept {
-  std::uint64_t crc = 0;
+std::uint64_t crc64(std::string_view bytes, std::uint64_t before) noexcept {
+  std::uint64_t crc = before;
   for (const char byte : bytes) {
     crc = table[(crc ^ static_cast<unsigned char>(byte)) & 0xff] ^ crc >> 8;
   }

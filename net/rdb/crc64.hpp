@@ -7,6 +7,7 @@
 
 namespace semel::net {
 
-[[nodiscard]] std::uint64_t crc64(std::string_view bytes) noexcept;
+/// `before`: of the bytes in front of these.
+[[nodiscard]] std::uint64_t crc64(std::string_view bytes, std::uint64_t before = 0) noexcept;
 
 }  // namespace semel::net

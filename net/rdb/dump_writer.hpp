@@ -16,7 +16,11 @@ class DumpWriter {
  public:
   explicit DumpWriter(RdbType type) { byte(static_cast<std::uint8_t>(type)); }
 
+  /// A length: the number of elements, or another number.
   void count(std::uint64_t elements) { length(elements); }
+  /// A number of 8 bytes, little-endian.
+  void fixed(std::uint64_t number) { little(number, sizeof number); }
+  void raw(std::string_view bytes) { bytes_.append(bytes); }
   /// An integer of 32 bits, as redis-server prints it, is written as one.
   void string(std::string_view bytes);
   /// Of sorted_set_2.

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/kinds/stream_keys.hpp"
+#include "net/dump/stream_record.hpp"
 #include "net/rdb/crc64.hpp"
 #include "net/rdb/dump_reader.hpp"
 #include "net/rdb/dump_writer.hpp"
@@ -44,7 +46,16 @@ RdbType type_of(Kind kind) {
   }
 }
 
+std::string written_stream(const DumpValue& value) {
+  const std::string record = net::record_of_stream(value);
+  check(engine::is_stream_sound(record), "a stream that is not sound");
+  DumpWriter to{RdbType::stream_2};
+  check(net::write_stream(to, engine::ObjectReader{record, Kind::stream}), "no stream");
+  return to.take();
+}
+
 std::string written(const DumpValue& value) {
+  if (value.kind == Kind::stream) return written_stream(value);
   DumpWriter to{type_of(value.kind)};
   if (value.kind == Kind::string) {
     to.string(value.text);
@@ -64,7 +75,7 @@ void check_whole(const DumpValue& value) {
     check(items == 0 && value.text.size() <= bytes_max, "a string that is not one");
     return;
   }
-  check(items != 0, "an object without elements");
+  check(items != 0 || value.kind == Kind::stream, "an object without elements");
   check(value.items.bytes() + items <= bytes_max, "more than was allowed");
   check(value.scores.size() == (value.kind == Kind::sorted_set ? items : 0), "other scores");
   check(value.kind != Kind::hash || items % 2 == 0, "a field without a value");
@@ -72,6 +83,9 @@ void check_whole(const DumpValue& value) {
 }
 
 void check_alike(const DumpValue& one, const DumpValue& other) {
+  check(one.stream.last == other.stream.last, "another last id");
+  check(one.stream.entries.size() == other.stream.entries.size(), "other entries");
+  check(one.stream.groups.size() == other.stream.groups.size(), "other groups");
   check(one.kind == other.kind && one.text == other.text, "another value");
   check(one.items.size() == other.items.size(), "other elements");
   for (std::size_t i = 0; i < one.items.size(); ++i) {

@@ -100,6 +100,8 @@ class Link {
 
   [[nodiscard]] Status begin_tls(SSL_CTX& context, const std::string& name, Deadline until);
   [[nodiscard]] Result<Reply> ask(const std::vector<std::string>& words, Deadline until);
+  [[nodiscard]] Result<std::vector<Reply>> ask_all(
+      std::span<const std::vector<std::string>> requests, std::size_t bytes_max, Deadline until);
 
  private:
   enum class Wish { read, write };
@@ -179,27 +181,38 @@ Status Link::begin_tls(SSL_CTX& context, const std::string& name, Deadline until
 }
 
 Result<Reply> Link::ask(const std::vector<std::string>& words, Deadline until) {
+  SEMEL_TRY(replies, ask_all({&words, 1}, reply_bytes_max, until));
+  return std::move(replies.front());
+}
+
+Result<std::vector<Reply>> Link::ask_all(std::span<const std::vector<std::string>> requests,
+                                         std::size_t bytes_max, Deadline until) {
   const Error unknown{ErrorCode::outcome_unknown,
                       address_ +
                           ": the connection ended, or no answer came in time: it is not "
                           "known whether it was done"};
-  std::string request = request_of(words);
-  for (std::size_t sent = 0; sent < request.size();) {
-    const ssize_t count =
-        transfer(Wish::write, request.data() + sent, request.size() - sent, until);
+  std::string bytes;
+  for (const auto& words : requests) bytes += request_of(words);
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t count = transfer(Wish::write, bytes.data() + sent, bytes.size() - sent, until);
     if (count <= 0) return unknown;
     sent += static_cast<std::size_t>(count);
   }
+  std::vector<Reply> replies;
   std::string got;
-  char bytes[16 << 10];
-  while (got.size() < reply_bytes_max) {
-    const ssize_t count = transfer(Wish::read, bytes, sizeof bytes, until);
+  std::size_t begin = 0;  // behind the last reply
+  char room[64 << 10];
+  while (got.size() < bytes_max) {
+    const ssize_t count = transfer(Wish::read, room, sizeof room, until);
     if (count <= 0) return unknown;
-    got.append(bytes, static_cast<std::size_t>(count));
-    std::string_view rest = got;
-    if (auto reply = net::take_reply(rest)) return *std::move(reply);
+    got.append(room, static_cast<std::size_t>(count));
+    std::string_view rest = std::string_view{got}.substr(begin);
+    while (auto reply = net::take_reply(rest)) replies.push_back(*std::move(reply));
+    begin = got.size() - rest.size();
+    if (replies.size() >= requests.size()) return replies;
   }
-  return file_error(address_ + ": what it answers is no reply of a node");
+  return file_error(address_ + ": what it answers is no reply of a node, or has more than " +
+                    std::to_string(bytes_max) + " bytes");
 }
 
 Result<int> connect_to(const addrinfo& to, const std::string& address, Deadline until) {
@@ -305,6 +318,15 @@ Result<Reply> GroupClient::ask(const std::string& address, const std::vector<std
   auto reply = inside_->link->ask(words, until);
   if (!reply.ok()) inside_->link.reset();
   return reply;
+}
+
+Result<std::vector<Reply>> GroupClient::ask_all(const std::string& address,
+                                                std::span<const std::vector<std::string>> requests,
+                                                std::size_t bytes_max, Deadline until) {
+  SEMEL_CHECK(inside_->connect(address, until));
+  auto replies = inside_->link->ask_all(requests, bytes_max, until);
+  if (!replies.ok()) inside_->link.reset();
+  return replies;
 }
 
 }  // namespace semel::tool

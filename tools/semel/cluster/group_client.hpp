@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,11 @@ class GroupClient {
   /// login: nothing was sent); outcome_unknown (the connection ended before the answer).
   [[nodiscard]] Result<Reply> ask(const std::string& address, const std::vector<std::string>& words,
                                   Deadline until);
+  /// The same for several requests, which are sent before the first reply is read. The replies
+  /// together may have `bytes_max` bytes. Error: it is not known which of them were done.
+  [[nodiscard]] Result<std::vector<Reply>> ask_all(
+      const std::string& address, std::span<const std::vector<std::string>> requests,
+      std::size_t bytes_max, Deadline until);
 
  private:
   class Inside;
