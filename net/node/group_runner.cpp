@@ -60,7 +60,7 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
 /// The group has decided the change by a table of its own. A node that decides otherwise would have
 /// other functions than the others from here on: it stops.
 Status GroupRunner::change_libraries(const LibraryChange& change) {
-  const LibraryVerdict verdict = node_.scripts.functions.change(change);
+  SEMEL_TRY(verdict, node_.scripts.functions.change(change));
   if (verdict.fault == LibraryVerdict::Fault::none) return Done{};
   return Error{ErrorCode::storage_newer,
                "a change of function libraries that this release refuses: a later release is "

@@ -172,6 +172,10 @@ bool is_footer_right(std::string_view payload) noexcept {
 
 }  // namespace
 
+std::optional<Kind> kind_of_type(std::uint8_t type) noexcept {
+  return kind_of(static_cast<RdbType>(type));
+}
+
 DumpFault read_value(std::uint8_t type, std::string_view bytes, std::size_t bytes_max,
                      DumpValue& value) {
   value = {};

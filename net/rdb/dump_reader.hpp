@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "net/rdb/dump_format.hpp"
@@ -14,6 +15,9 @@ namespace semel::net {
 /// than the payload holds. std::bad_alloc.
 [[nodiscard]] DumpFault read_dump(std::string_view payload, std::size_t bytes_max,
                                   DumpValue& value);
+
+/// Of a value of an RDB file. None: it is not read.
+[[nodiscard]] std::optional<Kind> kind_of_type(std::uint8_t type) noexcept;
 
 /// The same for a value of an RDB file: `bytes` stand behind its type and its key. `footer` is not
 /// returned.

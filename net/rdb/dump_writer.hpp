@@ -14,6 +14,8 @@ namespace semel::net {
 /// type, then count() where it has elements, then these in order, then take(). std::bad_alloc.
 class DumpWriter {
  public:
+  /// Of nothing: only raw() and string(), then take().
+  DumpWriter() = default;
   explicit DumpWriter(RdbType type) { byte(static_cast<std::uint8_t>(type)); }
 
   /// A length: the number of elements, or another number.

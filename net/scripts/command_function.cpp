@@ -6,6 +6,7 @@
 #include "base/ascii.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
+#include "net/scripts/function_dump.hpp"
 #include "net/scripts/script_call.hpp"
 #include "net/scripts/script_host.hpp"
 #include "net/scripts/scripts.hpp"
@@ -169,9 +170,10 @@ void change_libraries(Call& call, LibraryChange change,
     forget();
     return call.fail("ERR in a group the libraries of functions are not changed in this way");
   }
-  const LibraryVerdict verdict = call.services.scripts.functions.change(change, made);
-  if (verdict.fault != LibraryVerdict::Fault::none) forget();
-  reply_to_change(call, change, verdict);
+  const auto verdict = call.services.scripts.functions.change(change, made);
+  if (!verdict || verdict->fault != LibraryVerdict::Fault::none) forget();
+  if (!verdict) return call.fail(verdict.error());
+  reply_to_change(call, change, *verdict);
 }
 
 /// Before its code is run, as in Redis. Of a group only its log knows.
@@ -281,7 +283,7 @@ void function_restore(Call& call) {
   const auto policy = read_policy(call);
   if (!policy || !takes_libraries(call)) return;
   const auto codes = codes_of(call.args[2]);
-  if (!codes) return call.fail("ERR DUMP payload version or checksum are wrong");
+  if (!codes) return call.fail(codes.error().detail);
   LibraryChange change{.what = *policy, .name = {}, .libraries = {}};
   std::vector<SharedLibrary> made;
   const auto give_up = [&](std::string_view error) {

@@ -4,21 +4,8 @@
 
 #include "base/ascii.hpp"
 #include "base/assert.hpp"
-#include "net/resp/text.hpp"
 
 namespace semel::net {
-namespace {
-
-constexpr std::string_view dump_head = "semel functions 1\n";
-constexpr std::size_t length_bytes = 8;
-constexpr std::size_t sum_bytes = 16;  // as hex digits
-constexpr unsigned byte_bits = 8;
-
-std::string sum_of(std::string_view bytes) {
-  return sha1_hex(bytes).substr(0, sum_bytes);
-}
-
-}  // namespace
 
 std::string error_of(LibraryChange::What what, const LibraryVerdict& verdict) {
   using What = LibraryChange::What;
@@ -53,8 +40,29 @@ void FunctionStore::note(std::string_view name, std::vector<std::string>& functi
   }
 }
 
-LibraryVerdict FunctionStore::change(const LibraryChange& change,
-                                     const std::vector<SharedLibrary>& made) {
+Result<LibraryVerdict> FunctionStore::change(const LibraryChange& change,
+                                             const std::vector<SharedLibrary>& made) {
+  const base::MutexLock one_at_a_time{changing_};
+  if (keep_) {
+    // Decided by a copy, kept, and only then seen by calls: a call never runs what a restart loses.
+    replication::LibraryTable copy = [this] {
+      const base::MutexLock lock{mutex_};
+      return table_;
+    }();
+    const LibraryVerdict verdict = copy.change(change);
+    if (verdict.fault != LibraryVerdict::Fault::none) return verdict;
+    SEMEL_CHECK(keep_(copy.all()));
+  }
+  return apply(change, made);
+}
+
+void FunctionStore::keep_by(Keep keep) {
+  const base::MutexLock one_at_a_time{changing_};
+  keep_ = std::move(keep);
+}
+
+LibraryVerdict FunctionStore::apply(const LibraryChange& change,
+                                    const std::vector<SharedLibrary>& made) {
   using What = LibraryChange::What;
   const base::MutexLock lock{mutex_};
   // What takes memory comes before the decision: behind it nothing fails.
@@ -118,39 +126,6 @@ bool FunctionStore::has_id(std::string_view name, std::string_view id) const {
   const base::MutexLock lock{mutex_};
   const auto found = libraries_.find(name);
   return found != libraries_.end() && found->second->id == id;
-}
-
-std::string dump_of(const std::vector<SharedLibrary>& libraries) {
-  std::string bytes{dump_head};
-  for (const SharedLibrary& library : libraries) {
-    std::uint64_t length = library->text->code.size();
-    for (std::size_t i = 0; i < length_bytes; ++i, length >>= byte_bits) {
-      bytes += static_cast<char>(length & 0xffU);
-    }
-    bytes += library->text->code;
-  }
-  return bytes + sum_of(bytes);
-}
-
-std::optional<std::vector<std::string>> codes_of(std::string_view dump) {
-  if (dump.size() < dump_head.size() + sum_bytes || !dump.starts_with(dump_head)) {
-    return std::nullopt;
-  }
-  const std::string_view whole = dump.substr(0, dump.size() - sum_bytes);
-  if (sum_of(whole) != dump.substr(whole.size())) return std::nullopt;
-  std::vector<std::string> codes;
-  for (std::string_view rest = whole.substr(dump_head.size()); !rest.empty();) {
-    if (rest.size() < length_bytes) return std::nullopt;
-    std::uint64_t length = 0;
-    for (std::size_t i = length_bytes; i-- > 0;) {
-      length = length << byte_bits | static_cast<unsigned char>(rest[i]);
-    }
-    rest.remove_prefix(length_bytes);
-    if (length > rest.size()) return std::nullopt;
-    codes.emplace_back(rest.substr(0, length));
-    rest.remove_prefix(length);
-  }
-  return codes;
 }
 
 }  // namespace semel::net

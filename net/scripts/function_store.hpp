@@ -1,8 +1,8 @@
 // Libraries of functions (FUNCTION LOAD ..), as all threads of a node see them.
 //
-// Each thread that calls one runs the library's code in its own interpreter first. Libraries live
-// in memory alone; those of a group are a part of its state, which this follows
-// (docs/decisions/0056-functions-in-a-group.md).
+// Each thread that calls one runs the library's code in its own interpreter first. Those of a
+// group are a part of its state, which this follows (docs/decisions/0056-functions-in-a-group.md);
+// those of a node with a storage are kept by keep_by().
 #pragma once
 
 #include <atomic>
@@ -49,7 +49,13 @@ class FunctionStore {
   [[nodiscard]] std::string new_id();
   /// Carries out `change`; in a group, where it is decided already, the same again. `made`: of its
   /// libraries those that have an id; the others get one. std::bad_alloc: nothing has changed.
-  LibraryVerdict change(const LibraryChange& change, const std::vector<SharedLibrary>& made = {});
+  /// Errors: those of keep_by(): nothing has changed.
+  [[nodiscard]] Result<LibraryVerdict> change(const LibraryChange& change,
+                                              const std::vector<SharedLibrary>& made = {});
+  /// `keep` puts all libraries where a restart finds them, before a change of them is seen. It is
+  /// called by one thread at a time.
+  using Keep = std::function<Status(const std::vector<SharedLibraryText>&)>;
+  void keep_by(Keep keep);
 
   struct Found {
     SharedLibrary library{};  ///< null: there is no such function
@@ -75,9 +81,13 @@ class FunctionStore {
   }
 
  private:
+  [[nodiscard]] LibraryVerdict apply(const LibraryChange& change,
+                                     const std::vector<SharedLibrary>& made);
   void note(std::string_view name, std::vector<std::string>& functions) const
       SEMEL_REQUIRES(mutex_);
 
+  mutable base::Mutex changing_;  // before mutex_
+  Keep keep_ SEMEL_GUARDED_BY(changing_);
   mutable base::Mutex mutex_;
   replication::LibraryTable table_ SEMEL_GUARDED_BY(mutex_);  // it decides
   std::map<std::string, SharedLibrary, std::less<>> libraries_ SEMEL_GUARDED_BY(mutex_);
@@ -86,11 +96,5 @@ class FunctionStore {
   std::uint64_t ids_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> generation_{0};
 };
-
-/// All libraries as bytes: "semel functions 1\n", for each its length (8 bytes, little endian) and
-/// its code, and the first 16 hex digits of the SHA-1 of all that.
-[[nodiscard]] std::string dump_of(const std::vector<SharedLibrary>& libraries);
-/// The codes in such bytes. None: they are not whole, or another server's.
-[[nodiscard]] std::optional<std::vector<std::string>> codes_of(std::string_view dump);
 
 }  // namespace semel::net

@@ -16,6 +16,7 @@
 #include "net/server/process.hpp"
 #include "net/stats/process_facts.hpp"
 #include "tools/semel/node/node_crash.hpp"
+#include "tools/semel/node/node_libraries.hpp"
 #include "tools/semel/node/node_metrics.hpp"
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/shared/output.hpp"
@@ -281,6 +282,9 @@ Status NodeRun::prepare() {
   SEMEL_CHECK(engine_.open(watch_.log()));
   SEMEL_CHECK(open_node());
   SEMEL_CHECK(engine_.recover(watch_));
+  if (engine_.storage().is_open() && !engine_.group().is_open()) {
+    SEMEL_CHECK(keep_libraries(*node_, settings_.text(Setting::dir)));
+  }
   SEMEL_CHECK(start_group());
   return engine_.declare(declared_, watch_);
 }

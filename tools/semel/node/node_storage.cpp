@@ -9,6 +9,7 @@
 
 #include "base/assert.hpp"
 #include "semel/storage_tools.hpp"
+#include "tools/semel/node/node_libraries.hpp"
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -28,7 +29,7 @@ std::vector<std::string> own_files(const net::Settings& settings, const std::str
                              Setting::tls_ca_cert_dir, Setting::log_file};
   std::vector<std::string> texts{file};
   for (const Setting each : paths) texts.push_back(settings.text(each));
-  std::vector<std::string> names;
+  std::vector<std::string> names{libraries_file};
   for (const std::string& text : texts) {
     std::filesystem::path path{text};
     if (!path.has_filename()) path = path.parent_path();  // "backups/"
