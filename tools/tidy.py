@@ -170,7 +170,8 @@ ROOMS = (
     'bindings/c',
     'tools/semel/shared', 'tools/semel/records', 'tools/semel/dedup', 'tools/semel/storage',
     'tools/semel/demo',
-    'tools/semel/node', 'tools/semel/cluster', 'tools/semel/gateway', 'tools/semel/help',
+    'tools/semel/node', 'tools/semel/cluster', 'tools/semel/transfer',
+    'tools/semel/gateway', 'tools/semel/help',
     'tools/semel',
 )
 ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'replication', 'net',

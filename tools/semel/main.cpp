@@ -21,6 +21,7 @@
 #ifdef SEMEL_HAS_NODE
 #include "tools/semel/cluster/cluster_command.hpp"
 #include "tools/semel/node/node_command.hpp"
+#include "tools/semel/transfer/transfer_command.hpp"
 #endif
 #ifdef SEMEL_HAS_GATEWAY
 #include "tools/semel/gateway/gateway_command.hpp"
@@ -60,6 +61,8 @@ int run(int argc, char** argv) {
 #ifdef SEMEL_HAS_NODE
   semel::tool::NodeCommand node{program};
   const semel::tool::ClusterCommand cluster{program};
+  const semel::tool::ImportCommand import{program};
+  const semel::tool::ExportCommand to_export{program};
 #endif
 #ifdef SEMEL_HAS_GATEWAY
   semel::tool::GatewayCommand gateway{program};
@@ -85,6 +88,8 @@ int run(int argc, char** argv) {
 #ifdef SEMEL_HAS_NODE
   if (node.is_chosen()) return static_cast<int>(node.run());
   if (cluster.is_chosen()) return static_cast<int>(cluster.run());
+  if (import.is_chosen()) return static_cast<int>(import.run());
+  if (to_export.is_chosen()) return static_cast<int>(to_export.run());
 #endif
 #ifdef SEMEL_HAS_GATEWAY
   if (gateway.is_chosen()) return static_cast<int>(gateway.run());
