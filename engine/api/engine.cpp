@@ -200,6 +200,9 @@ std::size_t Engine::Impl::advance(std::size_t budget) {
   if (core_.begin_call() != ErrorCode::ok) return budget;
   const Timestamp now = engine::now_of(clock_);
   const std::size_t left = upkeep_.advance(now, budget, false);
+  if (upkeep_.evictor().limit_bytes() != 0 && core_.context().section == nullptr) {
+    static_cast<void>(upkeep_.keeps_within_limit(core_.context()));
+  }
   wait_queue_.poll(now);
   return left;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/api/engine_impl.hpp"
+#include "engine/api/eviction_calls.hpp"
 #include "engine/api/store_calls.hpp"
 #include "engine/core/section.hpp"
 #include "engine/rules/string_rules.hpp"
@@ -283,9 +284,12 @@ Result<std::int64_t> Store::exists(std::span<const Bytes> keys) {
                     [](const StoreOutcome& out) { return out.found; });
 }
 
-/// There is no order of use to change: nothing is ever evicted.
 Result<std::int64_t> Store::touch(std::span<const Bytes> keys) {
-  return exists(keys);
+  Result<std::int64_t> count = exists(keys);
+  if (count.ok() && *count != 0) {
+    for (const Bytes key : keys) engine::note_use(*engine_, {db_, key});
+  }
+  return count;
 }
 
 Result<std::vector<std::optional<std::string>>> Store::mget(std::span<const Bytes> keys) {

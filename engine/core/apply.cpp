@@ -7,6 +7,15 @@
 
 namespace semel::engine {
 
+namespace {
+
+/// Whether the operation is no use of the key, as redis-server has it.
+constexpr bool only_looks(Verb verb) noexcept {
+  return verb == Verb::exists || verb == Verb::type || verb == Verb::expire_time;
+}
+
+}  // namespace
+
 void decide_store(Core& core, Operation& operation, KeyLocation location, const StoreOp& op,
                   Timestamp now, StoreOutcome& outcome, MutationSink* sink,
                   const TableProbe& first) {
@@ -30,7 +39,9 @@ void decide_store(Core& core, Operation& operation, KeyLocation location, const 
     if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
     if (live != nullptr && live->kind == Kind::claim) [[unlikely]]
       return of_claim(*live);
-    return decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
+    Decision plain = decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
+    plain.only_looks = only_looks(op.verb);
+    return plain;
   };
   Version version = 0;
   const ErrorCode error =

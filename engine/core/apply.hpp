@@ -46,6 +46,8 @@ inline void apply_at(Core& core, Operation& operation, const KeyLocation& locati
       may_repeat(op) ? core.keys().look_home(location, op.key, now, first) : nullptr;
   if (live == nullptr || !answer_repeat(op, *live, outcome)) {
     decide_store(core, operation, location, op, now, outcome, nullptr, first.probe(location.hash));
+  } else {
+    core.note_read(operation.context(), op.db, location.hash, now);
   }
   operation.context().bump(outcome.found ? Count::hits : Count::misses);
 }

@@ -47,6 +47,11 @@ Weight weight_of(const Entry& entry) noexcept {
 
 }  // namespace
 
+void Core::note_write(const Entry& fresh, HashBits hash, bool is_new) noexcept {
+  if (fresh.is_delete_marker() || !uses_.is_of(keys_.databases().shown(fresh.db()))) return;
+  uses_.note(hash, now_of(clock_), is_new);
+}
+
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                      const Entry* fresh, Timestamp wake) noexcept {
   Timestamp old_wake = no_end;
@@ -71,6 +76,8 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
     const std::uint8_t db = (fresh != nullptr ? fresh : old)->db();
     ThreadContext::add(context.db_records[db], more.records - less.records);
   }
+  if (fresh != nullptr && uses_.any()) [[unlikely]]
+    note_write(*fresh, hash, !old_was_live);
   if (wake != no_end && (wake != old_wake || !old_was_live)) {
     context.bump(Count::timers_logged);
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;

@@ -27,6 +27,7 @@
 #include "engine/memory/region.hpp"
 #include "engine/memory/snapshot_cut.hpp"
 #include "engine/memory/threads.hpp"
+#include "engine/memory/use_table.hpp"
 #include "engine/memory/versions.hpp"
 #include "engine/rules/claim_codec.hpp"
 #include "engine/rules/record.hpp"
@@ -78,6 +79,7 @@ class Core {
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] Insight& insight() noexcept { return insight_; }
   [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
+  [[nodiscard]] UseTable& uses() noexcept { return uses_; }
   /// Null: none.
   [[nodiscard]] Journal* journal() const noexcept { return guarded_journal_.journal(); }
   [[nodiscard]] const GuardedJournal& guarded_journal() const noexcept { return guarded_journal_; }
@@ -87,6 +89,15 @@ class Core {
                  const Entry* fresh, Timestamp wake) noexcept;
 
   [[nodiscard]] LargeRecords& large_records() noexcept { return large_records_; }
+
+  /// A call has read the record of a key of `db`, as clients name it. Costs a load where that is no
+  /// cache.
+  void note_read(const ThreadContext& context, std::uint8_t db, HashBits hash,
+                 Timestamp now) noexcept {
+    if (uses_.is_of(db)) [[unlikely]] {
+      if (!context.only_looks) uses_.note(hash, now, false);
+    }
+  }
 
   /// Null: none.
   [[nodiscard]] ColdStore* cold() const noexcept { return cold_.store(); }
@@ -98,6 +109,8 @@ class Core {
   [[nodiscard]] Upkeep& upkeep() const noexcept { return *upkeep_; }
 
  private:
+  void note_write(const Entry& fresh, HashBits hash, bool is_new) noexcept;
+
   const Options options_;
   CallbackWatch callbacks_{options_.on_callback_exception};
   const GuardedJournal guarded_journal_{options_.journal, options_.durability, callbacks_};
@@ -109,6 +122,7 @@ class Core {
   Insight insight_{callbacks_};
   ColdSide cold_;
   SnapshotCut snapshot_cut_;
+  UseTable uses_;
   alignas(64) VersionSource versions_;
   Upkeep* upkeep_ = nullptr;
   // Its contexts hold memory of the arena.

@@ -26,6 +26,7 @@ Stats stats_of(Core& core) {
   stats.hits = core.threads().sum(Count::hits);
   stats.misses = core.threads().sum(Count::misses);
   stats.expired = core.threads().sum(Count::expired);
+  stats.evicted = core.threads().sum(Count::evicted);
   stats.changes = core.threads().sum(Count::changes);
   stats.refused = core.threads().sum(Count::refused);
   stats.claims_granted = core.threads().sum(Count::claims_granted);

@@ -123,6 +123,9 @@ ErrorCode RecordStep::run(Timestamp& now, Decide& decide, Version& version) {
     const Decision decision = decide(seen_.live ? &view : nullptr, next);
     if (decision.action == Action::keep || (decision.action == Action::erase && !seen_.live)) {
       version = seen_.live ? view.version : 0;
+      if (seen_.live && !decision.only_looks) {
+        core_.note_read(operation_.context(), key_.db, location_.hash, now);
+      }
       return ErrorCode::ok;
     }
     const std::optional<ErrorCode> done =

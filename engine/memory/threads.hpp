@@ -70,6 +70,7 @@ enum class Count : std::uint8_t {
   bytes_nodes,  // of large objects, until they are freed
   ended_early,  // timed records replaced or erased before their time
   timers_logged,
+  evicted,
   count_
 };
 
@@ -96,10 +97,16 @@ struct alignas(128) ThreadContext {
   OwnSection* section = nullptr;              // the one that this thread's calls are a part of
   const DecisionContext* decision = nullptr;  // of the entry that this thread applies to a replica
   std::uint8_t client_size = 0;
-  std::array<char, 48> client;       // the caller's label, for the decision log
-  bool no_wait = false;              // its calls do not wait for sections that take long
-  bool in_upkeep = false;            // it sweeps: refusals on its way are final
-  bool drain_due = false;            // the queue has grown by a chunk
+  std::array<char, 48> client;  // the caller's label, for the decision log
+  bool no_wait = false;         // its calls do not wait for sections that take long
+  bool in_upkeep = false;       // it sweeps: refusals on its way are final
+  bool drain_due = false;       // the queue has grown by a chunk
+  bool only_looks = false;      // its reads are no uses of keys
+  // Until it has added room_bytes to room_from, this thread need not ask whether the limit of what
+  // is counted is reached; under the terms of this generation.
+  std::uint64_t room_from = 0;
+  std::int64_t room_bytes = 0;
+  std::uint32_t room_generation = 0;
   std::uint64_t drained_ended = 0;   // of the two counts, when the queue was last emptied;
   std::uint64_t drained_logged = 0;  // guarded by the wheel's mutex
 

@@ -51,6 +51,7 @@ struct Decision {
   bool no_memory = false;
   /// Of a store of a large object that was changed; null: none.
   Publication* publication = nullptr;
+  bool only_looks = false;  ///< no use of the key, by which a cache chooses what goes
 
   [[nodiscard]] bool frees() const noexcept { return action == Action::erase || gives_up; }
 };

@@ -1,6 +1,7 @@
 #include "engine/upkeep/engine_upkeep.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "engine/core/figures.hpp"
 #include "engine/core/operation.hpp"
@@ -56,7 +57,7 @@ bool EngineUpkeep::make_room(ThreadContext& context, Room& tried) {
       tried = Room::gathered;
       if (is_futile()) {
         tried = Room::all;
-        return false;
+        return evict_some(context);
       }
       core_.threads().collect_now(context);
       purge_idle();
@@ -70,7 +71,9 @@ bool EngineUpkeep::make_room(ThreadContext& context, Room& tried) {
       tried = Room::all;
       // mo: relaxed: a guess, see engine_upkeep.hpp
       futile_bytes_.store(idle_bytes(), std::memory_order_relaxed);
-      return false;
+      if (!evict_some(context)) return false;
+      tried = Room::swept;  // what went may have to be moved together
+      return true;
   }
   return false;
 }
@@ -78,6 +81,51 @@ bool EngineUpkeep::make_room(ThreadContext& context, Room& tried) {
 void EngineUpkeep::free_all_large() noexcept {
   while (core_.large_records().free_some(core_.threads().context(), ~0U)) {
   }
+}
+
+bool EngineUpkeep::evict_some(ThreadContext& context) {
+  constexpr std::uint64_t enough = 256 * 1024;
+  // Records of other shards may have to wait for the end of a section.
+  if (!evictor_.evicts() || context.section != nullptr) return false;
+  // Where less than half is held it is the order of records that is in the way, not their number.
+  if (held_bytes() < core_.region().limit_bytes() / 2) return false;
+  try {
+    return evictor_.evict(context, enough, false) != 0;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+bool EngineUpkeep::keeps_within_limit(ThreadContext& context) {
+  constexpr std::uint64_t timer_bytes = 16;
+  constexpr std::uint64_t slack_max = 64 * 1024;
+  const std::uint64_t limit = evictor_.limit_bytes();
+  if (limit == 0) return true;
+  const std::uint64_t grown =
+      context.count(Count::bytes_records) + context.count(Count::timers_logged) * timer_bytes;
+  const std::uint32_t generation = evictor_.generation();
+  const auto since = static_cast<std::int64_t>(grown - context.room_from);
+  if (context.room_generation == generation && since < context.room_bytes) [[likely]]
+    return true;
+  std::uint64_t held = counted_bytes();
+  bool has_evicted = false;
+  if (held > limit) {
+    context.room_generation = 0;
+    if (!evictor_.evicts() || context.section != nullptr || context.in_upkeep) return false;
+    // A little more, so that not each of many writes counts and evicts.
+    const std::uint64_t slack = std::min(limit / 1024, slack_max);
+    has_evicted = evictor_.evict(context, held - limit + slack, true) != 0;
+    held = counted_bytes();
+    if (held > limit) return has_evicted;
+  }
+  std::uint64_t threads = 0;
+  core_.threads().for_each([&](const ThreadContext&) { ++threads; });
+  context.room_generation = generation;
+  context.room_from =
+      context.count(Count::bytes_records) + context.count(Count::timers_logged) * timer_bytes;
+  // Others may add as much before they ask.
+  context.room_bytes = static_cast<std::int64_t>((limit - held) / (2 * threads + 1));
+  return true;
 }
 
 bool EngineUpkeep::sweep_some_flushed(ThreadContext& context) {
@@ -257,6 +305,15 @@ std::uint64_t EngineUpkeep::held_bytes() noexcept {
   std::uint64_t bytes = core_.threads().sum(Count::bytes_records) +
                         core_.threads().sum(Count::bytes_nodes) + core_.region().charged_bytes();
   for (const Shard& shard : core_.keys().shards()) bytes += shard.pool.bytes();
+  return bytes + wheel_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
+}
+
+std::uint64_t EngineUpkeep::counted_bytes() noexcept {
+  std::uint64_t bytes = core_.threads().sum(Count::bytes_records);
+  for (const Shard& shard : core_.keys().shards()) {
+    // Without the free segments of the pool: one that was replaced serves again.
+    bytes += shard.table.segment_count() * ShardTable::segment_bytes(shard.table.line_count());
+  }
   return bytes + wheel_bytes_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
 }
 

@@ -16,6 +16,7 @@
 #include "engine/core/core.hpp"
 #include "engine/core/upkeep.hpp"
 #include "engine/upkeep/compactor.hpp"
+#include "engine/upkeep/evictor.hpp"
 #include "engine/upkeep/timers.hpp"
 
 namespace semel::engine {
@@ -48,8 +49,16 @@ class EngineUpkeep final : public Upkeep {
   /// advance() does. Progress: waits for a step of another thread that does the same.
   void sweep_flushed();
 
+  [[nodiscard]] Evictor& evictor() noexcept { return evictor_; }
+  /// Whether counted_bytes() is within the limit of the eviction's terms, if they have one; evicts
+  /// until it is. True also where it could not evict enough at once, but some. Not inside an
+  /// operation. Progress: waits for another thread that evicts.
+  [[nodiscard]] bool keeps_within_limit(ThreadContext& context);
+
   /// Bytes of records, table, wheel and charges: a spill can lower these, free lists apart.
   [[nodiscard]] std::uint64_t held_bytes() noexcept;
+  /// The same without charges: what an eviction, or the end of a key, lowers.
+  [[nodiscard]] std::uint64_t counted_bytes() noexcept;
   void add_to(Stats& stats) const noexcept;
   /// See check_records(); of the wheel as well. No record ends during the check.
   void check_invariants(std::vector<std::string>& broken);
@@ -61,6 +70,8 @@ class EngineUpkeep final : public Upkeep {
   void purge_idle();
   /// Whether room was looked for in vain and nothing has ended since.
   [[nodiscard]] bool is_futile() noexcept;
+  /// For an operation that was refused memory. False: there is nothing that may be evicted.
+  [[nodiscard]] bool evict_some(ThreadContext& context);
   /// Used and not held: in spans of which a part lives, in caches, in retire lists.
   [[nodiscard]] std::size_t idle_bytes() noexcept;
   /// Releases idle memory, and moves records where that pays.
@@ -70,6 +81,7 @@ class EngineUpkeep final : public Upkeep {
 
   Core& core_;
   Compactor compactor_{core_};
+  Evictor evictor_{core_};
   alignas(64) base::Mutex mutex_;
   Timers timers_ SEMEL_GUARDED_BY(mutex_){core_};
   std::uint64_t advances_ SEMEL_GUARDED_BY(mutex_) = 0;

@@ -39,6 +39,7 @@ struct Stats {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t expired = 0;  ///< records removed because their time ended
+  std::uint64_t evicted = 0;  ///< keys of caches that were removed for want of memory
   std::uint64_t refused = 0;  ///< operations refused for memory
   std::uint64_t changes = 0;  ///< of records by calls: stored, changed, removed; not by time
   std::uint64_t claims_granted = 0;
