@@ -25,7 +25,7 @@ const PendingLimit& limit_of(const ConnectionShared& shared, const Session* sess
   return shared.limits.output[static_cast<std::size_t>(kind)];
 }
 
-std::size_t bytes_of(const Splices& large) {
+std::size_t size_of(const Splices& large) {
   std::size_t bytes = 0;
   for (const Splice& each : large) bytes += each.bytes->view().size();
   return bytes;
@@ -292,7 +292,7 @@ void SocketConnection::send_replies() {
   Splices large = session_ ? session_->take_large() : Splices{};
   // As in redis-server, what one round of requests brings counts before any of it is sent.
   const std::size_t hard = limit_of(shared_, session_.get()).hard_bytes;
-  const std::size_t pending = output_.pending() + bytes.size() + bytes_of(large);
+  const std::size_t pending = output_.pending() + bytes.size() + size_of(large);
   if (hard != 0 && pending > hard && state_ != State::done) {
     note(LogLevel::warning,
          std::to_string(pending) + " bytes wait to be sent; the limit is " + std::to_string(hard));
