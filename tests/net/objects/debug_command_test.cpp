@@ -212,6 +212,7 @@ TEST_CASE("DEBUG POPULATE: sets strings that are not there, to a size", "[net][o
   }
   CHECK(one.debug({"POPULATE", "1", "k", "99999999999"}).starts_with("-ERR"));
   CHECK(one.debug({"POPULATE", "1", std::string(70'000, 'k')}).starts_with("-ERR"));
+  CHECK(one.debug({"POPULATE", "100000001"}) == "-ERR at most 100000000 keys\r\n");
   CHECK(one.debug({"POPULATE", "1", ""}) == "+OK\r\n");
   CHECK(one.call({"GET", ":0"}) == "$7\r\nvalue:0\r\n");
 }
