@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import source  # noqa: E402
 
-UNIT_SECONDS = 300
+UNIT_SECONDS = 600
 LEFT_OUT = '-needs:repl'  # a node is neither master nor replica of a redis-server
 SHARE_MIN = 0.98
 BREAKS = 'breaks those behind it: '  # such a test is not run against the node
