@@ -37,8 +37,8 @@ if grep -q '^user ' "$conf"; then
 fi
 # What CONFIG REWRITE has written stays, where a test starts the server again.
 [ "$kept" -nt "$conf" ] || grep -vE "^($left_out) " "$conf" >"$kept"
-place=$(mktemp -d) || exit 1 # no other process has a file in it
-ready=$place/ready
+ready=$conf.ready # the same after a restart, as CONFIG GET shows it
+rm -f "$ready"
 dir=$(value_of dir) # to which redis-server changes
 [ -z "$dir" ] || cd "$dir" || exit 1
 echo "started, PID: $$"
@@ -49,7 +49,6 @@ echo "started, PID: $$"
     looks=$((looks + 1))
   done
   [ ! -s "$ready" ] || echo "Ready to accept connections"
-  rm -rf "$place"
 ) &
 # One thread: tests rely on the order in which requests of two connections are sent.
 exec "$SEMEL_PROGRAM" node --redis-conf "$kept" --ready-file "$ready" --stand-in yes \
