@@ -155,5 +155,26 @@ class NativeTest(unittest.TestCase):
             'ok a', "failed b, c: --- | error: 'it ran'", 'skipped d: no program', 'end'])
 
 
+class OutOfReachTest(unittest.TestCase):
+    """What a package manager prints decides whether a suite is skipped or has failed."""
+
+    def failing(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            suites.run([sys.executable, '-c', f'import sys; sys.exit({text!r})'], folder)
+
+    def test_no_network_is_missing(self):
+        for text in ('ERROR: Could not find a version that satisfies x==1 (from versions: none)',
+                     'dial tcp 127.0.0.1:9: connect: connection refused',
+                     'npm error code ECONNREFUSED'):
+            with self.assertRaises(suites.Missing, msg=text):
+                self.failing(text)
+
+    def test_a_wrong_version_is_broken(self):
+        for text in ('No matching distribution found for x==9 (from versions: 1.0, 1.1)',
+                     'main.go:3: undefined: x'):
+            with self.assertRaises(suites.Broken, msg=text):
+                self.failing(text)
+
+
 if __name__ == '__main__':
     unittest.main()

@@ -20,8 +20,9 @@ PREPARE_SECONDS = 1200
 OUT_OF_REACH = re.compile(
     r'ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ERR_SOCKET_TIMEOUT|'
     r'name resolution|Name or service not known|no such host|Unknown host|UnknownHostException|'
-    r'Network is unreachable|Connection refused|Connection timed out|[Cc]onnect timed out|'
-    r'NewConnectionError|i/o timeout|in offline mode|module lookup disabled')
+    r'Network is unreachable|[Cc]onnection refused|Connection timed out|[Cc]onnect timed out|'
+    r'NewConnectionError|i/o timeout|in offline mode|module lookup disabled|'
+    r'from versions: none')  # all that pip says when it is to be quiet
 
 TOO_OLD = re.compile(r'invalid go version|requires go >=|requires at least Go|'
                      r'EBADENGINE|Requires-Python|invalid target release|'
