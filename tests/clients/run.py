@@ -141,6 +141,9 @@ def run_at(suite, against, arguments):
     if suite.needs_semel and against.startswith('redis'):
         print(f'skipped  {name:<24} needs a node of Semel')
         return 'skipped', 0
+    if suite.needs_scripts and against == 'redis-without-scripts':
+        print(f'skipped  {name:<24} needs scripts')
+        return 'skipped', 0
     started = time.monotonic()
     try:
         with open_server(suite, against, arguments) as server:

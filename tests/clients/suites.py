@@ -97,6 +97,7 @@ class Suite:
 
     nodes = None  # of a suite against a group: the options of its nodes
     needs_semel = False  # it is about commands that a redis-server does not know
+    needs_scripts = False  # nothing of it works without them
 
     def __init__(self, name, folder):
         self.name = name
@@ -308,6 +309,11 @@ class RabbitStarter(Starter):
         return ['/usr/bin/python3', HERE / 'with_rabbit.py', *super().prepare(folder)]
 
 
+def scripted(suite):
+    suite.needs_scripts = True
+    return suite
+
+
 ALL = (
     Cli('redis-cli', 'redis_cli.py', 'redis-cli'),
     Cli('redis-benchmark', 'redis_benchmark.py', 'redis-benchmark'),
@@ -319,24 +325,24 @@ ALL = (
     Node('redlock', 'redlock.mjs'),
     Node('rate-limiter-flexible', 'rate_limiter.mjs'),
     Go('go-redis', 'clients'),
-    Go('asynq', 'asynq'),
-    Go('rueidis', 'rueidis'),
+    scripted(Go('asynq', 'asynq')),
+    scripted(Go('rueidis', 'rueidis')),
     Java('jedis', 'JedisSuite'),
     Java('lettuce', 'LettuceSuite'),
     Java('redisson', 'RedissonSuite'),
     Java('redisson-objects', 'RedissonObjectsSuite'),
     Java('spring-data-redis', 'SpringSuite'),
     Java('spring-session', 'SessionSuite'),
-    Queue('celery', 'celery_suite.py'),
-    Queue('rq', 'rq_suite.py'),
-    Queue('dramatiq', 'dramatiq_suite.py'),
-    Queue('huey', 'huey_suite.py'),
-    Queue('sidekiq-like', 'sidekiq_suite.py'),
-    Queue('arq', 'arq_suite.py', 'arq'),
-    Node('bullmq', 'queues/bullmq.mjs'),
-    Node('bull', 'queues/bull.mjs'),
-    Node('bottleneck', 'queues/bottleneck.mjs'),
-    Node('redis-semaphore', 'queues/semaphore.mjs'),
+    scripted(Queue('celery', 'celery_suite.py')),
+    scripted(Queue('rq', 'rq_suite.py')),
+    scripted(Queue('dramatiq', 'dramatiq_suite.py')),
+    scripted(Queue('huey', 'huey_suite.py')),
+    scripted(Queue('sidekiq-like', 'sidekiq_suite.py')),
+    scripted(Queue('arq', 'arq_suite.py', 'arq')),
+    scripted(Node('bullmq', 'queues/bullmq.mjs')),
+    scripted(Node('bull', 'queues/bull.mjs')),
+    scripted(Node('bottleneck', 'queues/bottleneck.mjs')),
+    scripted(Node('redis-semaphore', 'queues/semaphore.mjs')),
     SemelGo('semel-go', '^Test[^G]'),
     SemelGo('semel-go-newest', '^Test[^G]', 'newest.mod'),
     SemelNode('semel-node', 'once', 'identity', 'results', 'attack', 'patterns'),
