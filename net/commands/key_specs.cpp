@@ -125,6 +125,25 @@ void add_sort_target(UsedKeys& used, const KeySpec& spec, Words words) {
   if (target != 0) add(used, spec, words[target], spec.flags);
 }
 
+/// The words behind KEYS. A password may be "keys".
+void add_migrated(UsedKeys& used, const KeySpec& spec, Words words) {
+  for (auto i = static_cast<std::size_t>(spec.first); i < words.size(); ++i) {
+    if (is_word(words[i], "keys")) {
+      const auto count = static_cast<int>(words.size());
+      return add_range(used, spec, words, static_cast<int>(i) + 1, count - 1);
+    }
+    if (is_word(words[i], "auth")) i += 1;
+    if (is_word(words[i], "auth2")) i += 2;
+  }
+}
+
+/// MIGRATE's key is empty where others stand behind KEYS.
+bool is_left_out(const KeySpecs& specs, const KeySpec& spec, Words words) {
+  const auto at = static_cast<std::size_t>(spec.first);
+  return specs.all().back().position == KeySpec::Position::migrated && at < words.size() &&
+         words[at].empty();
+}
+
 /// BY without an asterisk reads nothing; GET always counts, as in redis-server.
 void note_sort_patterns(UsedKeys& used, const KeySpec& spec, Words words) {
   for (auto i = static_cast<std::size_t>(spec.first); i + 1 < words.size(); ++i) {
@@ -164,6 +183,7 @@ UsedKeys used_keys(const KeySpecs& specs, Words words) {
   for (const KeySpec& spec : specs.all()) {
     switch (spec.position) {
       case KeySpec::Position::range: {
+        if (is_left_out(specs, spec, words)) break;
         const auto count = static_cast<int>(words.size());
         add_range(used, spec, words, spec.first, spec.last < 0 ? count + spec.last : spec.last);
         break;
@@ -179,6 +199,9 @@ UsedKeys used_keys(const KeySpecs& specs, Words words) {
         break;
       case KeySpec::Position::by:
         note_sort_patterns(used, spec, words);
+        break;
+      case KeySpec::Position::migrated:
+        add_migrated(used, spec, words);
         break;
       case KeySpec::Position::store:
         add_sort_target(used, spec, words);

@@ -19,6 +19,7 @@
 //          | "@by" index                       of SORT, whose options begin there: keys that come
 //                                              of the patterns behind BY and GET
 //          | "@store" index                    .. and the word behind its last STORE
+//          | "@migrated" index                 of MIGRATE: all words behind its option KEYS
 //   flag   = those of Redis, or "channel", "pattern": the words are channels
 //
 // Behind "?": the flags in front hold if one of these words stands at `index` or later; else
@@ -67,7 +68,8 @@ struct KeySpec {
     space,
     streams,
     by,
-    store
+    store,
+    migrated
   };
 
   std::uint16_t flags = 0;
@@ -165,10 +167,10 @@ constexpr bool read_flags(std::string_view text, std::uint16_t& flags) {
 constexpr bool read_position(std::string_view text, KeySpec& spec) {
   using Position = KeySpec::Position;
   constexpr auto names = std::to_array<std::string_view>(
-      {"claims", "claim", "completes", "space", "streams", "by", "store"});
-  constexpr auto positions =
-      std::to_array<Position>({Position::claims, Position::claim, Position::completes,
-                               Position::space, Position::streams, Position::by, Position::store});
+      {"claims", "claim", "completes", "space", "streams", "by", "store", "migrated"});
+  constexpr auto positions = std::to_array<Position>(
+      {Position::claims, Position::claim, Position::completes, Position::space, Position::streams,
+       Position::by, Position::store, Position::migrated});
   if (text.empty()) return false;
   if (text.front() == '~') {
     text.remove_prefix(1);

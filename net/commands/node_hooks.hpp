@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "net/session/peer_link.hpp"
 #include "net/resp/log_level.hpp"
 #include "semel/result.hpp"
 
@@ -61,6 +63,11 @@ struct NodeHooks {
   std::function<void(std::string_view user, std::string_view address)> login_denied{};
   /// From any thread.
   std::function<void(const NodeEvent& event)> event{};
+  /// MIGRATE: runs `work`, which blocks on the network, on a thread that serves no clients. False:
+  /// too many run, or the node ends.
+  std::function<bool(std::function<void()> work)> run_aside{};
+  /// From such a thread. Errors: storage_failed.
+  std::function<Result<std::unique_ptr<PeerLink>>(const PeerAddress&)> connect_peer{};
   /// redis.log of a script.
   std::function<void(lua::LogLevel level, std::string_view text)> script_log{};
 

@@ -72,8 +72,13 @@ void write_begin(RespWriter& reply, const KeySpec& spec) {
   write_field(reply, "startfrom", spec.first);
 }
 
-/// Half the words behind STREAMS.
-void write_streams(RespWriter& reply, const KeySpec& spec) {
+/// Words behind a keyword; `limit` 2: half of them.
+struct BehindWord {
+  std::string_view word{};
+  std::int64_t start_from = 0;
+  std::int64_t limit = 0;
+};
+void write_behind_word(RespWriter& reply, const KeySpec& spec, const BehindWord& behind) {
   reply.bulk("begin_search");
   reply.map(2);
   reply.bulk("type");
@@ -81,8 +86,8 @@ void write_streams(RespWriter& reply, const KeySpec& spec) {
   reply.bulk("spec");
   reply.map(2);
   reply.bulk("keyword");
-  reply.bulk("STREAMS");
-  write_field(reply, "startfrom", spec.first);
+  reply.bulk(behind.word);
+  write_field(reply, "startfrom", behind.start_from);
   reply.bulk("find_keys");
   reply.map(2);
   reply.bulk("type");
@@ -91,11 +96,17 @@ void write_streams(RespWriter& reply, const KeySpec& spec) {
   reply.map(3);
   write_field(reply, "lastkey", -1);
   write_field(reply, "keystep", spec.step);
-  write_field(reply, "limit", 2);
+  write_field(reply, "limit", behind.limit);
 }
 
 void write_places(RespWriter& reply, const KeySpec& spec) {
-  if (spec.position == KeySpec::Position::streams) return write_streams(reply, spec);
+  if (spec.position == KeySpec::Position::streams) {
+    return write_behind_word(reply, spec,
+                             {.word = "STREAMS", .start_from = spec.first, .limit = 2});
+  }
+  if (spec.position == KeySpec::Position::migrated) {
+    return write_behind_word(reply, spec, {.word = "KEYS", .start_from = -2});
+  }
   const bool is_counted = spec.position == KeySpec::Position::counted;
   const bool is_keyword = spec.position == KeySpec::Position::keyword;
   if (!is_counted && !is_keyword && spec.position != KeySpec::Position::range) {

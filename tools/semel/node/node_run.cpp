@@ -65,6 +65,7 @@ NodeRun::NodeRun(net::Settings& settings, std::string file, std::string redis_co
 NodeRun::~NodeRun() {
   console_.end();  // its sessions are connections
   watch_.forget();
+  peers_.end();
   engine_.group().stop();  // its thread wakes connections
   ticker_.reset();
   ports_.reset();  // their threads use everything else
@@ -102,6 +103,12 @@ Status NodeRun::open_node() {
 }
 
 void NodeRun::set_hooks() {
+  node_->hooks.run_aside = [this](std::function<void()> work) {
+    return peers_.run(std::move(work));
+  };
+  node_->hooks.connect_peer = [this](const net::PeerAddress& address) {
+    return peers_.connect(address);
+  };
   node_->hooks.shutdown = [] { ask_for_end(); };
   node_->hooks.replace_file = [](const std::string& path, std::string_view text) {
     return net::replace_file(path, text).ok();

@@ -16,6 +16,7 @@
 #include "tools/semel/node/node_console.hpp"
 #include "tools/semel/node/node_engine.hpp"
 #include "tools/semel/node/node_failures.hpp"
+#include "tools/semel/node/node_peers.hpp"
 #include "tools/semel/node/node_ports.hpp"
 #include "tools/semel/node/node_ticker.hpp"
 #include "tools/semel/node/node_watch.hpp"
@@ -65,6 +66,7 @@ class NodeRun {
   NodeWatch watch_;
   NodeEngine engine_;
   std::unique_ptr<net::Node> node_;
+  NodePeers peers_;
   std::unique_ptr<NodePorts> ports_;
   std::unique_ptr<NodeCertificates> certificates_;
   std::unique_ptr<NodeCertificates> group_certificates_;
