@@ -11,6 +11,11 @@ namespace {
 
 constexpr unsigned delete_marker_distance = 4;  // random keys rarely lie so far from home
 
+[[nodiscard]] bool is_long_object(const Entry& entry) noexcept {
+  return entry.kind() > Kind::claim &&
+         whole_size(entry.kind(), entry.value()) >= limits::trail_record_bytes_min;
+}
+
 }  // namespace
 
 std::optional<ErrorCode> RecordStep::look_beyond(RecordView& view) {
@@ -55,7 +60,8 @@ inline ErrorCode RecordStep::prepare(const Decision& decision) {
     static_cast<void>(whole_bytes(decision.kind, decision.value, whole_));
   }
   if (sink_ != nullptr) [[unlikely]] {
-    sink_->make_room(key_.key.size() + (is_large ? whole_.size() : decision.value.size()), 1);
+    const std::size_t value = is_large ? whole_.size() : decision.value.size();
+    sink_->make_room(key_.key.size() + value + decision.trail.size(), 1);
   }
   return ErrorCode::ok;
 }
@@ -125,7 +131,7 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
   if (const char* const broken = broken_by(fresh, version))
     base::assertion_failed(broken, __FILE__, __LINE__);
 #endif
-  if (core_.journal() != nullptr) append_mutation(fresh, erases, version);
+  if (core_.journal() != nullptr) append_mutation(decision, fresh, version);
   core_.committed(context, location_.hash, seen_.old, seen_.live, fresh,
                   fresh == nullptr ? no_end : wake_of(*fresh));
   if (seen_.cold != nullptr) [[unlikely]] {
@@ -156,7 +162,9 @@ bool RecordStep::publish(const Decision& decision, const Entry* fresh, Version v
   return false;
 }
 
-void RecordStep::append_mutation(const Entry* fresh, bool erases, Version version) noexcept {
+void RecordStep::append_mutation(const Decision& decision, const Entry* fresh,
+                                 Version version) noexcept {
+  const bool erases = decision.action == Action::erase;
   SEMEL_ASSERT(erases || fresh != nullptr);
   const Entry* const old = seen_.old;
   Mutation mutation;
@@ -180,6 +188,13 @@ void RecordStep::append_mutation(const Entry* fresh, bool erases, Version versio
     // As long as there is a copy that it keeps away.
     if (fresh != nullptr) mutation.keep_until = std::max(mutation.keep_until, wake_of(*fresh));
   }
+  // Not of a copy in the cold store, of which there may be no other trace in the journal.
+  if (seen_.live && old != nullptr && !decision.keeps_version && is_long_object(*old)) {
+    mutation.base = old->version();
+    mutation.trail = decision.trail;
+  }
+  SEMEL_ASSERT(mutation.trail.empty() ||
+               (old->kind() == mutation.kind && old->due() == mutation.due));
   if (sink_ != nullptr) return sink_->add(mutation);
   operation_.context().ticket = core_.guarded_journal().append({&mutation, 1});
   if (!erases) fresh->set_journalled();

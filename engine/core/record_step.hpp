@@ -62,7 +62,7 @@ class RecordStep {
   /// object has a newer version; `fresh` is freed.
   [[nodiscard]] bool publish(const Decision& decision, const Entry* fresh,
                              Version version) noexcept;
-  void append_mutation(const Entry* fresh, bool erases, Version version) noexcept;
+  void append_mutation(const Decision& decision, const Entry* fresh, Version version) noexcept;
   /// The first rule that a change just published breaks, or the line of the table that it is in;
   /// null: none.
   [[nodiscard]] const char* broken_by(const Entry* fresh, Version version) const noexcept;

@@ -96,7 +96,8 @@ class ObjectStep {
             .value = scratch_,
             .gives_up = edit.only_erases() && !grows,
             .no_memory = edit.has_failed(),
-            .publication = edit.publication()};
+            .publication = edit.publication(),
+            .trail = edit.trail()};
   }
 
   const Kind kind_;

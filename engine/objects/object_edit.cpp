@@ -118,7 +118,9 @@ bool ObjectEdit::put(Bytes key, Bytes value) {
   }
   if (LargeEdit* const large = large_edit()) {
     const TreeChange change = large->put(key, value);
-    if (change != TreeChange::nothing) note_change(true);
+    if (change == TreeChange::nothing) return false;
+    trail_.put(key, value);
+    note_change(true);
     return change == TreeChange::added;
   }
   const std::size_t place = rank(key);
@@ -127,6 +129,7 @@ bool ObjectEdit::put(Bytes key, Bytes value) {
     return false;
   }
   pieces().insert(place, {keep(key), keep(value)});
+  trail_.put(key, value);
   bytes_ += packed_bytes({key, value}, parts_of(kind_));
   note_change(true);
   return true;
@@ -136,7 +139,9 @@ bool ObjectEdit::erase(Bytes key) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
   if (is_tree()) {
     const TreeChange change = large_edit()->erase(key);
-    if (change != TreeChange::nothing) note_change(false);
+    if (change == TreeChange::nothing) return false;
+    trail_.erase(key);
+    note_change(false);
     return change == TreeChange::erased;
   }
   const std::size_t place = rank(key);
@@ -147,6 +152,7 @@ bool ObjectEdit::erase(Bytes key) {
 
 void ObjectEdit::insert_at(std::size_t rank, Bytes value) {
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::values && rank <= size());
+  trail_.insert_at(rank, value);
   if (LargeEdit* const large = large_edit()) {
     large->insert_at(rank, value);
     return note_change(true);
@@ -158,6 +164,8 @@ void ObjectEdit::insert_at(std::size_t rank, Bytes value) {
 
 void ObjectEdit::set_at(std::size_t rank, Bytes value) {
   SEMEL_ASSERT(rank < size());
+  const bool has_keys = parts_of(kind_) != ElementParts::values;
+  has_keys ? trail_.put(at(rank).key, value) : trail_.set_at(rank, value);
   if (LargeEdit* const large = large_edit()) {
     large->set_at(rank, value);
     return note_change(true);
@@ -171,6 +179,11 @@ void ObjectEdit::set_at(std::size_t rank, Bytes value) {
 void ObjectEdit::erase_range(std::size_t from, std::size_t to) {
   SEMEL_ASSERT(from <= to && to <= size());
   if (from == to) return;
+  if (parts_of(kind_) == ElementParts::values) {
+    trail_.erase_range(from, to - from);
+  } else {
+    for (std::size_t i = from; i < to && trail_.is_open(); ++i) trail_.erase(at(i).key);
+  }
   if (large_edit() != nullptr) return erase_large(from, to);
   pieces().erase(from, to);
   note_change(false);

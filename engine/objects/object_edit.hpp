@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/objects/edit_trail.hpp"
 #include "engine/objects/large_edit.hpp"
 #include "engine/objects/object_reader.hpp"
 
@@ -25,7 +26,11 @@ class ObjectEdit final : public ObjectReader {
   explicit ObjectEdit(Kind kind, NodePool* pool = nullptr) noexcept : kind_(kind), pool_(pool) {}
   /// `record` must live as long as this. One that names a large object needs a pool to be changed.
   ObjectEdit(Bytes record, Kind kind, NodePool* pool = nullptr) noexcept
-      : ObjectReader(record, kind), kind_(kind), pool_(pool), bytes_(record.size()) {}
+      : ObjectReader(record, kind),
+        kind_(kind),
+        pool_(pool),
+        bytes_(record.size()),
+        trail_(whole_size(kind, record)) {}
 
   // Of a kind whose elements have keys.
 
@@ -50,6 +55,8 @@ class ObjectEdit final : public ObjectReader {
   /// Nothing was put or inserted: the object has become smaller.
   [[nodiscard]] bool only_erases() const noexcept { return is_changed_ && !has_added_; }
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
+  /// The steps that were made, if they are much shorter than the record; else empty.
+  [[nodiscard]] Bytes trail() const noexcept { return trail_.bytes(); }
   /// Of the record that write() would make; of a large object, of its whole bytes.
   [[nodiscard]] std::size_t record_bytes() const noexcept;
   /// Makes `to` the record. Not to be called of one that is empty. The last call.
@@ -76,6 +83,7 @@ class ObjectEdit final : public ObjectReader {
   std::optional<LargeEdit> large_;
   bool is_changed_ = false;
   bool has_added_ = false;
+  EditTrail trail_;
   std::optional<ElementPieces> pieces_;          // from the first change on
   std::vector<std::unique_ptr<char[]>> chunks_;  // of kept bytes
   char* next_ = nullptr;

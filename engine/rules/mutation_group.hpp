@@ -40,11 +40,12 @@ class MutationGroup {
       kept.claim->memos = keep(mutation.claim->memos);
     } else {
       kept.value = keep(mutation.value);
+      kept.trail = keep(mutation.trail);
     }
   }
   /// What add() needs of a mutation.
   [[nodiscard]] static std::size_t bytes_of(const Mutation& mutation) noexcept {
-    if (!mutation.claim) return mutation.key.size() + mutation.value.size();
+    if (!mutation.claim) return mutation.key.size() + mutation.value.size() + mutation.trail.size();
     const ClaimRecord& claim = *mutation.claim;
     return mutation.key.size() + claim.result.size() + claim.owner.size() + claim.memos.size();
   }

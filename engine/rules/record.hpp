@@ -52,6 +52,9 @@ struct Decision {
   /// Of a store of a large object that was changed; null: none.
   Publication* publication = nullptr;
   bool only_looks = false;  ///< no use of the key, by which a cache chooses what goes
+  /// A store that keeps kind and end: what it changes of the record seen (edit_trail.hpp); empty:
+  /// not known. Valid as long as `value`.
+  Bytes trail{};
 
   [[nodiscard]] bool frees() const noexcept { return action == Action::erase || gives_up; }
 };

@@ -23,6 +23,9 @@ class Restorer {
   /// Whether restore() passes over what the cold store has as it is or newer: it had left the
   /// table, where there may be no room for it. No spill may run. Before other threads restore.
   void ask_cold(bool asks) noexcept { asks_cold_ = asks && core_.cold() != nullptr; }
+  /// See semel::restore_deltas().
+  [[nodiscard]] ErrorCode restore_deltas(std::span<const Mutation> deltas, Timestamp now,
+                                         std::size_t& done);
   /// restore() of a marker that hides a copy in the cold store. Also while a spill runs.
   [[nodiscard]] ErrorCode restore_marker(const Mutation& erase, Timestamp now,
                                          Timestamp marker_end);
@@ -52,6 +55,10 @@ class Restorer {
                                   AskCold ask);
   /// Leaves the operation. False also if it cannot be read.
   [[nodiscard]] bool cold_has(Operation& operation, std::uint64_t rank, const Mutation& mutation);
+  /// Of deltas that follow on the record `old`: makes the record after them. Null: `error` says
+  /// why.
+  [[nodiscard]] const Entry* make_successor(const Entry& old, std::span<const Mutation> deltas,
+                                            ErrorCode& error);
 
   Core& core_;
   bool asks_cold_ = false;               // set while no other thread restores

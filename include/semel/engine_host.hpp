@@ -145,4 +145,12 @@ class EngineHost {
 /// before). Progress: walks over the engine's records.
 [[nodiscard]] Result<std::uint64_t> fold_memos(Engine& engine);
 
+/// Puts back deltas (is_delta()) of one key, of ascending versions. Those are passed over that have
+/// ended, or whose key holds a record or an erase of their version or a newer one; the next are
+/// applied as long as each follows on the version before. Returns how many are done, from the first
+/// on: of the one after them the base is not there, or not there yet. Errors: those of
+/// EngineHost::restore(); storage_damaged (a trail is not one of its base), and nothing was
+/// changed.
+[[nodiscard]] Result<std::size_t> restore_deltas(Engine& engine, std::span<const Mutation> deltas);
+
 }  // namespace semel

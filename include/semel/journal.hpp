@@ -36,7 +36,19 @@ struct Mutation {
   Bytes key;
   Bytes value;  ///< of a string; of a hash as engine/rules/hash_value.hpp packs it
   std::optional<ClaimRecord> claim;  ///< of a claim; its times are on the engine's clock
+  /// Of what takes the place of a live object whose record has limits::trail_record_bytes_min bytes
+  /// or more: the version of that. Else 0.
+  Version base = 0;
+  /// What a put changes of that record, which has the same kind and `due`, if that is much shorter
+  /// than `value`; else empty. A journal that has the record of `base` may keep this in the place
+  /// of `value`; the mutation is a delta then, which restore_deltas() puts back.
+  Bytes trail{};
 };
+
+/// Without the record that it makes.
+[[nodiscard]] inline bool is_delta(const Mutation& mutation) noexcept {
+  return mutation.value.empty() && !mutation.trail.empty();
+}
 
 /// Names a place in a journal. Tickets of one journal grow.
 using Ticket = std::uint64_t;

@@ -50,6 +50,10 @@ inline constexpr std::size_t hash_scan_whole_max = 512;   ///< fields that HSCAN
 inline constexpr std::size_t hash_picks_max = 1'048'576;  ///< of HRANDFIELD, if they may repeat
 inline constexpr std::size_t hash_picks_bytes_max = std::size_t{64} << 20;  ///< the same, together
 
+/// Bytes of the shortest record of an object whose changes a journal is offered by themselves
+/// (Mutation::trail).
+inline constexpr std::size_t trail_record_bytes_min = 1'024;
+
 inline constexpr std::size_t json_bytes_max = std::size_t{16} << 20;  ///< of one JSON text
 inline constexpr std::size_t json_depth_max = 128;                    ///< objects in arrays in ..
 inline constexpr std::size_t json_values_max = 1'048'576;  ///< of one text, all levels together

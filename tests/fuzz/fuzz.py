@@ -24,7 +24,8 @@ import transcript  # noqa: E402
 
 ROOT = HERE.parents[1]
 LENGTH_MAX = {'resp': 4096, 'commands': 4096, 'acl': 1024, 'config': 2048, 'matcher': 2048,
-              'conversion': 512, 'dump': 4096, 'peer': 4096, 'rdb': 4096}
+              'conversion': 512, 'dump': 4096, 'peer': 4096, 'rdb': 4096,
+              'trail': 512}
 TARGETS = tuple(LENGTH_MAX)
 # A single input may hold on for so long, and take so much memory.
 INPUT_SECONDS = 30
