@@ -23,6 +23,7 @@ Result<RecoveryReport> Recovery::run(Engine& engine,
                       {files_.old_segments(), files_.archive().description().floor, total},
                       progress};
   if (Status read = restoring.read_all(files_.archive()); !read) restoring.fail(read.error());
+  if (Status applied = restoring.restore_deltas(); !applied) restoring.fail(applied.error());
   if (restoring.needs_second_pass()) {
     restoring.begin_second_pass();
     if (Status read = restoring.read_all(files_.archive()); !read) restoring.fail(read.error());

@@ -223,6 +223,10 @@ Status Restoring::restore(Bytes mutations, const MutationBase* base, const std::
         if (is_remote_hold(mutation) && mutation.due > now) note_hold(mutation, bytes, base);
         continue;
       }
+      if (is_delta(mutation)) {
+        deltas_.note(mutation);
+        continue;
+      }
       ++count;
       if (mutation.due <= now) ++seen.report.ended;
       seen.claim_namespaces.add(mutation);
@@ -231,7 +235,14 @@ Status Restoring::restore(Bytes mutations, const MutationBase* base, const std::
     }
     if (Status status = engine_.host().restore({group.data(), count}); !status) return status;
   }
-  return Done{};
+  return deltas_.is_due() ? deltas_.apply(engine_) : Done{};
+}
+
+Status Restoring::restore_deltas() {
+  SEMEL_CHECK(deltas_.apply(engine_));
+  const std::string left = deltas_.describe_left();
+  if (left.empty()) return Done{};
+  return Error{ErrorCode::storage_damaged, context_.options.directory + ": " + left};
 }
 
 void Restoring::note_hold(const Mutation& hold, Bytes bytes, const MutationBase* base) {

@@ -24,6 +24,7 @@
 #include "storage/log/stopwatch.hpp"
 #include "storage/start/context.hpp"
 #include "storage/start/earlier_process.hpp"
+#include "storage/start/pending_deltas.hpp"
 
 namespace semel::storage {
 
@@ -57,6 +58,10 @@ class Restoring {
   /// Puts the holds that are left into the engine; their lease begins now. Errors: those of
   /// EngineHost::restore().
   [[nodiscard]] Status restore_holds();
+
+  /// When everything was read: applies the deltas that are left. Errors: storage_damaged, of one
+  /// whose base is not there; those of restore_deltas().
+  [[nodiscard]] Status restore_deltas();
 
   /// The first error is that of result().
   void fail(Error error) noexcept;
@@ -97,6 +102,7 @@ class Restoring {
   const std::function<void(const RecoveryProgress&)>& progress_;
   std::atomic<bool> remote_holds_{false};
   EndedHolds holds_;
+  PendingDeltas deltas_;
   bool is_second_pass_ = false;  // set while no other thread runs
   const Stopwatch time_;
   PartCollector parts_;

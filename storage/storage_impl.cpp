@@ -100,14 +100,20 @@ void Storage::Impl::save_clock() noexcept {
 
 Ticket Storage::Impl::append_group(std::span<const Mutation> group) {
   bool has_terms = false;
+  bool has_large = false;
   for (const Mutation& mutation : group) {
+    has_large = has_large || storage::DeltaChains::concerns(mutation);
     if (mutation.type == Mutation::Type::db_map) [[unlikely]]
       map_.remember(mutation);
     has_terms = has_terms || mutation.kind == Kind::name_space;
   }
+  std::vector<Mutation> shorter;
+  if (has_large && engine_.chains().shorten(group, shorter)) group = shorter;
   const Ticket end = commits_.any() ? joined_.append(group)
                                     : health_.fail_if_refused(log_.append(
                                           group, context_.durable_clock, context_.clock.now()));
+  if (end == 0) [[unlikely]]
+    engine_.chains().end();
   if (has_terms) [[unlikely]]
     joined_.note_terms(end);
   return end;

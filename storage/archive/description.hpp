@@ -30,7 +30,7 @@
 
 namespace semel::storage {
 
-inline constexpr std::uint64_t format_version = 8;
+inline constexpr std::uint64_t format_version = 9;
 /// The oldest that is still read. Opening a storage converts it to the present format.
 inline constexpr std::uint64_t format_oldest = 2;
 inline constexpr std::uint64_t format_with_incarnation = 5;

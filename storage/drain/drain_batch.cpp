@@ -40,6 +40,14 @@ void DrainBatch::add(const LogRecord& record) {
   if (whole) skip_superseded();  // its bytes go now
 }
 
+/// The newest record of the key may be a delta that follows on it. Asked before the engine, whose
+/// newest record is then not older than what the chains name.
+bool DrainBatch::may_be_needed(const MutationExtent& extent) {
+  if (!extent.is_delta && !is_object_kind(extent.kind)) return false;
+  if (!extent.is_delta && extent.bytes < limits::trail_record_bytes_min) return false;
+  return engine_.chains().whole_version(extent.db, extent.key) <= extent.version;
+}
+
 /// The bits of candidates.
 std::uint32_t DrainBatch::superseded() {
   std::array<HeldMutation, EngineHost::superseded_max> asked;
@@ -50,6 +58,7 @@ std::uint32_t DrainBatch::superseded() {
     const bool is_record =
         extent.type == Mutation::Type::put || extent.type == Mutation::Type::erase;
     if (!is_record || extent.kind == Kind::name_space || extent.db >= limits::db_count) continue;
+    if (may_be_needed(extent)) continue;
     index[count] = static_cast<std::uint8_t>(i);
     asked[count++] = {extent.db, extent.key, extent.version,
                       context_.durable_clock.from_durable_ms(extent.keep_until_ms)};

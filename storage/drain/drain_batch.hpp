@@ -73,6 +73,7 @@ class DrainBatch {
     MutationExtent extent;
   };
   [[nodiscard]] std::uint32_t superseded();
+  [[nodiscard]] bool may_be_needed(const MutationExtent& extent);
 
   const Context& context_;
   const StoredFiles& files_;

@@ -12,11 +12,15 @@ void LiveEngine::attach(Engine& engine, bool drops) {
   // mo: relaxed: hints, all three; the tier is read after [storage.recovered]
   drops_.store(drops, std::memory_order_relaxed);
   ends_.store(false, std::memory_order_relaxed);
-  is_tiered_.store(engine.host().cold_store() != nullptr, std::memory_order_relaxed);
+  const bool is_tiered = engine.host().cold_store() != nullptr;
+  is_tiered_.store(is_tiered, std::memory_order_relaxed);
+  // The cold store takes records, and then the journal forgets all that is older than them.
+  if (drops) chains_.begin(!is_tiered);
 }
 
 void LiveEngine::detach() noexcept {
   ends_.store(true, std::memory_order_relaxed);  // mo: relaxed: a wish to hurry
+  chains_.end();
   const base::ExclusiveLock lock{mutex};
   engine_ = nullptr;
 }

@@ -16,6 +16,7 @@
 #include "base/mutex.hpp"
 #include "semel/engine.hpp"
 #include "semel/engine_host.hpp"
+#include "storage/drain/delta_chains.hpp"
 #include "storage/sync/health.hpp"
 
 namespace semel::storage {
@@ -42,8 +43,12 @@ class LiveEngine {
     return is_tiered_.load(std::memory_order_relaxed);  // mo: relaxed: see [storage.recovered]
   }
 
+  /// Which mutations of its journal may be deltas.
+  [[nodiscard]] DeltaChains& chains() noexcept { return chains_; }
+
   /// An append threw. The engine keeps its change, and nothing older may be dropped because of it.
   void lose() noexcept {
+    chains_.end();
     has_lost_.store(true, std::memory_order_release);  // mo: release [storage.lost]
   }
   /// A hint, which superseded() checks again; or final.
@@ -53,6 +58,7 @@ class LiveEngine {
 
  private:
   const Health& health_;
+  DeltaChains chains_;
   Engine* engine_ SEMEL_GUARDED_BY(mutex) = nullptr;
   std::uint64_t restores_ SEMEL_GUARDED_BY(mutex) = 0;  // by recover()
   std::atomic<bool> is_tiered_{false};

@@ -126,8 +126,10 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
   if (mutation.db != 0) bytes += 1;
   if (mutation.due != no_end) bytes += time_bytes;
   if (mutation.keep_until != mutation.due) bytes += time_bytes;
-  return bytes + (mutation.claim ? claim_bytes(*mutation.claim, mutation.version, now, time_bytes)
-                                 : mutation.value.size());
+  if (mutation.claim)
+    return bytes + claim_bytes(*mutation.claim, mutation.version, now, time_bytes);
+  if (!is_delta(mutation)) return bytes + mutation.value.size();
+  return bytes + base::varint_bytes(mutation.version - mutation.base) + mutation.trail.size();
 }
 
 }  // namespace
@@ -170,7 +172,8 @@ char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timest
   writer.varint(
       body_bytes(mutation, now, base == nullptr ? MutationForm::full : MutationForm::near));
   writer.version(mutation.version);
-  if (has_own_kind(mutation.kind)) writer.fixed(static_cast<std::uint8_t>(mutation.kind));
+  SEMEL_ASSERT(!is_delta(mutation) || has_own_kind(mutation.kind));
+  if (has_own_kind(mutation.kind)) writer.fixed(kind_byte(mutation.kind, is_delta(mutation)));
   if (mutation.db != 0) writer.fixed(mutation.db);
   if (mutation.due != no_end) writer.time(durable_clock.to_durable_ms(mutation.due));
   if (mutation.keep_until != mutation.due)
@@ -179,6 +182,9 @@ char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timest
   writer.bytes(mutation.key);
   if (mutation.claim) {
     encode_claim(*mutation.claim, mutation.version, durable_clock, now, writer);
+  } else if (is_delta(mutation)) {
+    writer.varint(mutation.version - mutation.base);
+    writer.bytes(mutation.trail);
   } else {
     writer.bytes(mutation.value);
   }
@@ -195,6 +201,7 @@ bool extent_of(Bytes bytes, MutationExtent& extent, const MutationBase* base) no
   extent.version = front.version;
   extent.type = static_cast<Mutation::Type>(front.head & head_type);
   extent.kind = front.kind;
+  extent.is_delta = front.is_delta;
   extent.db = front.db;
   FieldReader inside{body, base};
   extent.key = inside.prefixed();
@@ -218,7 +225,15 @@ bool decode(Bytes& bytes, const DurableClock& durable_clock, Timestamp now, Muta
   mutation.key = inside.prefixed();
   mutation.value = {};
   mutation.claim.reset();
+  mutation.base = 0;
+  mutation.trail = {};
   if (!inside.is_good()) return false;
+  if (front.is_delta) {
+    const std::uint64_t step = inside.varint();
+    mutation.base = mutation.version - step;
+    mutation.trail = inside.take_rest();
+    return inside.is_good() && step != 0 && step <= mutation.version && is_delta(mutation);
+  }
   if ((front.head & head_record) == 0) {
     mutation.value = inside.take_rest();
     return true;

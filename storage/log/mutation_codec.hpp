@@ -3,7 +3,8 @@
 //
 //   u8 head | varint bytes that follow | u64 version | u8 kind, if neither string nor claim
 //   | u8 db, if not 0 | u48 due, if it has one | u48 keep until, if another | varint key bytes
-//   | key | value, to the end, or a claim:
+//   | key | value, to the end, or a claim, or a delta (the kind's highest bit): varint version -
+//   version of its base, then the trail (engine/objects/edit_trail.hpp), to the end. A claim:
 //   u8 state | u8 flags | u8 owner bytes | u8 fingerprint algorithm | varint attempts
 //   | varint version - epoch | u64 session | u48 lease end | varint length of the lease
 //   | u48 result end | u48 unique end | claim id, result digest, fingerprint: 16 bytes each
@@ -20,6 +21,7 @@
 #include <string>
 
 #include "semel/journal.hpp"
+#include "semel/limits.hpp"
 #include "storage/log/durable_clock.hpp"
 #include "storage/log/log_format.hpp"
 
@@ -48,6 +50,15 @@ char* encode(const Mutation& mutation, const DurableClock& durable_clock, Timest
 /// those behind it.
 [[nodiscard]] bool widen(Bytes group, const MutationBase& base, std::string& to);
 
+/// Whether records of this kind are objects of elements.
+[[nodiscard]] constexpr bool is_object_kind(Kind kind) noexcept {
+  return kind >= Kind::hash && kind <= Kind::stream;
+}
+/// Whether deltas may follow on this: it is whole, and long enough.
+[[nodiscard]] inline bool may_be_base(const Mutation& mutation) noexcept {
+  return is_object_kind(mutation.kind) && mutation.value.size() >= limits::trail_record_bytes_min;
+}
+
 /// What draining needs of a mutation.
 struct MutationExtent {
   std::size_t bytes = 0;
@@ -55,6 +66,7 @@ struct MutationExtent {
   Version version = 0;
   Mutation::Type type = Mutation::Type::put;
   Kind kind = Kind::string;
+  bool is_delta = false;
   std::uint8_t db = 0;
   Bytes key{};  ///< points into the mutation
 };

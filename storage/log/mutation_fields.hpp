@@ -22,6 +22,8 @@ enum MutationHead : std::uint8_t {
   head_record = 64,  // a claim's record follows
   head_kind = 128,   // a byte for the kind follows: neither a string nor a claim
 };
+/// In the byte for the kind: a delta, whose base and trail stand in the place of the value.
+inline constexpr std::uint8_t kind_delta = 128;
 enum ClaimFlag : std::uint8_t {
   claim_result_expired = 1,
   claim_poison = 2,
@@ -103,11 +105,16 @@ struct MutationFront {
   std::uint8_t head = 0;
   std::size_t body_bytes = 0;  // of all that follows the size
   Kind kind = Kind::string;
+  bool is_delta = false;
   std::uint64_t version = 0;
   std::uint8_t db = 0;
   std::uint64_t due = DurableClock::no_end_ms;
   std::uint64_t keep_until = DurableClock::no_end_ms;
 };
+
+[[nodiscard]] inline std::uint8_t kind_byte(Kind kind, bool is_delta) noexcept {
+  return static_cast<std::uint8_t>(static_cast<unsigned>(kind) | (is_delta ? kind_delta : 0U));
+}
 
 /// Sets `body` to the rest. False: damaged.
 [[nodiscard]] inline bool read_front(FieldReader& reader, const MutationBase* base,
@@ -120,9 +127,13 @@ struct MutationFront {
   front.version = inside.version();
   if (front.head & head_claim) front.kind = Kind::claim;
   if (front.head & head_kind) {
-    front.kind = static_cast<Kind>(inside.fixed<std::uint8_t>());
+    const auto byte = inside.fixed<std::uint8_t>();
+    front.is_delta = (byte & kind_delta) != 0;
+    front.kind = static_cast<Kind>(byte & ~kind_delta);
+    const bool is_put = (front.head & head_type) == static_cast<unsigned>(Mutation::Type::put);
     const bool is_record = front.kind > Kind::claim && is_record_kind(front.kind);
-    const bool is_known = is_record || front.kind == Kind::name_space;
+    const bool is_known =
+        front.is_delta ? is_record && is_put : is_record || front.kind == Kind::name_space;
     if (!is_known || (front.head & (head_claim | head_record)) != 0) return false;
   }
   if (front.head & head_db) front.db = inside.fixed<std::uint8_t>();

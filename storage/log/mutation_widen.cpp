@@ -70,7 +70,7 @@ bool widen(Bytes group, const MutationBase& base, std::string& to) {
     writer.fixed(front.head);
     writer.varint(size);
     writer.version(front.version);
-    if (front.head & head_kind) writer.fixed(static_cast<std::uint8_t>(front.kind));
+    if (front.head & head_kind) writer.fixed(kind_byte(front.kind, front.is_delta));
     if (front.head & head_db) writer.fixed(front.db);
     if (front.head & head_due) writer.time(front.due);
     if (front.head & head_keep) writer.time(front.keep_until);

@@ -6,6 +6,7 @@
 #include "storage/joint/joined_files.hpp"
 #include "storage/log/log_walk.hpp"
 #include "storage/repair/cold_check.hpp"
+#include "storage/repair/delta_check.hpp"
 #include "storage/repair/namespace_check.hpp"
 #include "storage/repair/storage_check.hpp"
 #include "storage/repair/storage_view.hpp"
@@ -29,7 +30,7 @@ class Checker {
     SEMEL_CHECK(check_log());
     check_tables();
     check_opening();
-    return check_namespaces();
+    return check_newest();
   }
 
  private:
@@ -53,13 +54,14 @@ class Checker {
   [[nodiscard]] Status check_log();
   void check_tables();
   void check_table(TableFile& table);
-  [[nodiscard]] Status check_namespaces();
+  [[nodiscard]] Status check_newest();
 
   StorageView& view_;
   StorageCheck& check_;
   const TellProgress& progress_;
   std::vector<std::string> readable_;  // segments with a valid header
   NamespaceCheck namespaces_;
+  DeltaCheck deltas_;
 };
 
 void Checker::check_checkpoint() {
@@ -153,7 +155,9 @@ Status Checker::check_log() {
       const bool counts = offset >= view_.description.floor;
       const bool whole = each_mutation(group, [&](const Mutation& mutation, Bytes) {
         ++check_.mutations;
-        if (counts) namespaces_.add(mutation);
+        if (!counts) return;
+        namespaces_.add(mutation);
+        deltas_.add(mutation);
       });
       if (!whole) {
         find({name, offset - *segment_begin(name), "a sealed record cannot be read", 1,
@@ -191,7 +195,9 @@ void Checker::check_table(TableFile& table) {
     const bool counts = is_key && blob.offset >= view_.description.floor;
     const bool whole = each_mutation(value, [&](const Mutation& mutation, Bytes) {
       ++check_.mutations;
-      if (counts) namespaces_.add(mutation);
+      if (!counts) return;
+      namespaces_.add(mutation);
+      deltas_.add(mutation);
     });
     wrong_blobs += !whole || !is_key;
   });
@@ -230,14 +236,20 @@ void Checker::check_opening() {
   if (!is_explained) find({file, {}, what, {}, {}});
 }
 
-/// As recover() does. Not of a storage of an earlier release, which may not know them.
-Status Checker::check_namespaces() {
-  if (!view_.description.knows_namespaces || !namespaces_.needs_second_pass()) return Done{};
+/// As recover() does: namespaces, but for a storage of an earlier release, which may not know them;
+/// and deltas. The newest mutation of a key decides.
+Status Checker::check_newest() {
+  const bool asks_namespaces =
+      view_.description.knows_namespaces && namespaces_.needs_second_pass();
+  const bool asks_deltas = deltas_.needs_second_pass();
+  if (!asks_namespaces && !asks_deltas) return Done{};
   const auto add = [&](LogOffset offset, Bytes group) {
     if (offset < view_.description.floor) return;
     // Unreadable mutations were reported before.
-    static_cast<void>(each_mutation(
-        group, [&](const Mutation& mutation, Bytes) { namespaces_.add_again(mutation); }));
+    static_cast<void>(each_mutation(group, [&](const Mutation& mutation, Bytes) {
+      if (asks_namespaces) namespaces_.add_again(mutation);
+      if (asks_deltas) deltas_.add_again(mutation);
+    }));
   };
   PartCollector parts;
   for (const std::string& name : readable_) {
@@ -251,7 +263,15 @@ Status Checker::check_namespaces() {
     }));
   }
   // As of the last time on disk: a claim that has ended since then is still found.
-  check_.unknown_namespaces = namespaces_.unknown(Timestamp{Millis{view_.line_ms()}});
+  const Timestamp now{Millis{view_.line_ms()}};
+  if (asks_namespaces) check_.unknown_namespaces = namespaces_.unknown(now);
+  if (const std::size_t missing = deltas_.missing(now); missing != 0) {
+    find({view_.directory,
+          {},
+          std::to_string(missing) + " objects have changes and not the record that was changed",
+          missing,
+          {}});
+  }
   return Done{};
 }
 

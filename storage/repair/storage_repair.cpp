@@ -19,6 +19,7 @@
 #include "storage/log/log_walk.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "storage/repair/cold_check.hpp"
+#include "storage/repair/delta_check.hpp"
 #include "storage/repair/rocks_log_repair.hpp"
 #include "storage/repair/storage_check.hpp"
 #include "storage/repair/storage_view.hpp"
@@ -55,6 +56,11 @@ class Salvage {
       : view_(view), to_(to), progress_(progress), end_(end_of_all(view)) {}
 
   [[nodiscard]] Status run() {
+    // A delta is of no use without its base.
+    SEMEL_CHECK(copy_tables());
+    SEMEL_CHECK(copy_log());
+    static_cast<void>(deltas_.needs_second_pass());  // only sorts out the orphans
+    is_copying_ = true;
     SEMEL_CHECK(copy_tables());
     SEMEL_CHECK(copy_log());
     SEMEL_CHECK(copy_families());
@@ -81,12 +87,19 @@ class Salvage {
   }
 
   void keep(storage::SpanNumber span, Bytes group) {
+    if (!is_copying_) {
+      static_cast<void>(storage::each_mutation(  // those behind an unreadable one do not count
+          group, [this](const Mutation& mutation, Bytes) { deltas_.add(mutation); }));
+      return;
+    }
     storage::MutationExtent extent;
     while (!group.empty() && storage::extent_of(group, extent)) {
       // One offset for all, which no record has: the keys cannot collide with those of blobs that
       // were drained from the same record.
-      blobs_.add(span, end_ - 1, group.substr(0, extent.bytes));
+      const Bytes mutation = group.substr(0, extent.bytes);
       group.remove_prefix(extent.bytes);
+      if (extent.is_delta && deltas_.is_orphan(extent.db, extent.key, extent.version)) continue;
+      blobs_.add(span, end_ - 1, mutation);
       versions_ = std::max(versions_, extent.version);
       ++mutations_;
     }
@@ -96,6 +109,7 @@ class Salvage {
     }
   }
   void report_progress(std::uint64_t bytes) {
+    if (!is_copying_) return;
     bytes_ += bytes;
     if (progress_) progress_({bytes_, view_.bytes_total});
   }
@@ -200,6 +214,8 @@ class Salvage {
   storage::Archive& to_;
   const TellProgress& progress_;
   const LogOffset end_;
+  storage::DeltaCheck deltas_;
+  bool is_copying_ = false;  // the first time everything is only looked at
   BlobSet blobs_;
   Status status_{Done{}};
   std::uint64_t mutations_ = 0;

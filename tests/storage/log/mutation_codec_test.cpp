@@ -125,6 +125,57 @@ TEST_CASE("codec: kinds that nobody writes are damage", "[storage][codec][hash]"
   }
 }
 
+TEST_CASE("codec: a delta comes back with its base and trail, in both forms", "[storage][codec]") {
+  std::string bytes;
+  Mutation delta = string_put();
+  delta.kind = Kind::set;
+  delta.version = 1'000'300;
+  delta.value = "the record";
+  delta.base = 1'000'000;
+  delta.trail = "trail";
+  // With the record, that is what is written.
+  const Mutation whole = through_disk(delta, line, now, bytes);
+  CHECK(whole.value == delta.value);
+  CHECK_FALSE(is_delta(whole));
+  CHECK(whole.base == 0);
+  delta.value = {};
+  const Mutation back = through_disk(delta, line, now, bytes);
+  CHECK(is_delta(back));
+  CHECK(back.kind == Kind::set);
+  CHECK(back.version == delta.version);
+  CHECK(back.base == delta.base);
+  CHECK(back.trail == delta.trail);
+  CHECK(back.due == delta.due);
+  CHECK(back.key == delta.key);
+  storage::MutationExtent extent;
+  REQUIRE(storage::extent_of(bytes, extent));
+  CHECK(extent.is_delta);
+  CHECK(extent.kind == Kind::set);
+  CHECK(extent.key == delta.key);
+  const storage::MutationBase base{1'000'200, line.to_durable_ms(now)};
+  REQUIRE(is_near(delta, line, base));
+  std::string near(storage::encoded_bytes(delta, now, storage::MutationForm::near), '\0');
+  REQUIRE(encode(delta, line, now, near.data(), &base) == near.data() + near.size());
+  std::string wide;
+  REQUIRE(storage::widen(near, base, wide));
+  CHECK(wide == bytes);
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    Bytes cut = Bytes{bytes}.substr(0, size);
+    Mutation ignored;
+    CHECK_FALSE(decode(cut, line, now, ignored));
+  }
+  // A base that is not older, and no steps.
+  for (const Version step : {Version{0}, delta.version + 1}) {
+    Mutation wrong = delta;
+    wrong.base = delta.version - step;
+    std::string other(storage::encoded_bytes(wrong, now), '\0');
+    encode(wrong, line, now, other.data());
+    Bytes rest{other};
+    Mutation ignored;
+    CHECK_FALSE(decode(rest, line, now, ignored));
+  }
+}
+
 TEST_CASE("codec: an erase has no end and no value", "[storage][codec]") {
   std::string bytes;
   Mutation erase = string_put();

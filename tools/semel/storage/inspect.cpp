@@ -21,8 +21,9 @@ std::string wall_time(std::int64_t unix_ms) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", parts, unix_ms % 1000);
 }
 
-const char* name_of_type(Mutation::Type type) {
-  switch (type) {
+const char* name_of_type(const Mutation& mutation) {
+  if (is_delta(mutation)) return "delta";
+  switch (mutation.type) {
     case Mutation::Type::put:
       return "put";
     case Mutation::Type::erase:
@@ -63,6 +64,7 @@ std::string printable(Bytes bytes) {
 }
 
 std::size_t value_bytes(const Mutation& mutation) {
+  if (is_delta(mutation)) return mutation.trail.size();
   return mutation.claim ? mutation.claim->result.size() : mutation.value.size();
 }
 
@@ -71,7 +73,7 @@ void print_record(const StoredMutation& stored) {
   const auto time = [](Timestamp when) {
     return when == no_end ? std::string{"-"} : wall_time(when.time_since_epoch().count());
   };
-  print_out("{} {} db {} version {} due {} value {} {} {}\n", name_of_type(mutation.type),
+  print_out("{} {} db {} version {} due {} value {} {} {}\n", name_of_type(mutation),
             mutation.claim ? std::string_view{name_of_state(mutation.claim->state)}
                            : name_of(mutation.kind),
             mutation.db, mutation.version, time(mutation.due), value_bytes(mutation),
@@ -82,7 +84,7 @@ json::object json_of(const StoredMutation& stored) {
   const Mutation& mutation = stored.mutation;
   json::object one{{"file", stored.file},
                    {"place", stored.place},
-                   {"type", name_of_type(mutation.type)},
+                   {"type", name_of_type(mutation)},
                    {"kind", name_of(mutation.kind)},
                    {"db", mutation.db},
                    {"version", mutation.version},
@@ -90,6 +92,7 @@ json::object json_of(const StoredMutation& stored) {
                    {"key_bytes", mutation.key.size()},
                    {"value_bytes", value_bytes(mutation)},
                    {"bytes", stored.bytes}};
+  if (is_delta(mutation)) one["base"] = mutation.base;
   if (mutation.due != no_end) one["due"] = wall_time(mutation.due.time_since_epoch().count());
   if (mutation.claim) {
     one["state"] = name_of_state(mutation.claim->state);
