@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "engine/object_api/object_calls.hpp"
 #include "tests/storage/faults/joined_work.hpp"
 
 namespace semel::faults {
@@ -14,6 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr unsigned strings_each = 24;
 constexpr unsigned claims_each = 16;
+constexpr unsigned lists_each = 3;
+constexpr std::uint64_t list_elements = 60;
 constexpr std::size_t pair_bytes = 12'000;  // two of them: several records where segments are small
 constexpr Millis lease = 3'600'000ms;
 constexpr Millis result_ttl = 3'000ms;
@@ -24,6 +27,37 @@ std::string key_of(unsigned thread, const char* kind, std::uint64_t number) {
 
 bool is_claim(const std::string& key) {
   return key.find(".c") != std::string::npos;
+}
+
+bool is_list(const std::string& key) {
+  return key.find(".l") != std::string::npos;
+}
+
+/// A list has a number, and the next number differs in one element: that has the largest number up
+/// to the list's which has its rank as a remainder.
+std::string element_of(std::uint64_t number, std::uint64_t rank) {
+  const std::uint64_t behind = (number + list_elements - rank) % list_elements;
+  std::string element = std::to_string(number - behind);
+  return element.append(40 - element.size(), '.');
+}
+
+std::string list_state(std::uint64_t number) {
+  return "l:" + std::to_string(number);
+}
+
+std::string list_state(const engine::ObjectReader& list) {
+  if (list.empty()) return absent;
+  std::uint64_t number = 0;
+  list.each(0, list.size(), [&](const engine::Element& element) {
+    number = std::max<std::uint64_t>(
+        number, std::strtoull(std::string{element.value}.c_str(), nullptr, 10));
+    return true;
+  });
+  if (list.size() != list_elements) return "l:elements";
+  for (std::uint64_t rank = 0; rank < list_elements; ++rank) {
+    if (list.at(rank).value != element_of(number, rank)) return list_state(number) + " broken";
+  }
+  return list_state(number);
 }
 
 /// Numbers of a state "h:EPOCH" or "d:EPOCH:..".
@@ -86,6 +120,7 @@ Ledger new_ledger(unsigned threads) {
   for (unsigned t = 0; t < threads; ++t) {
     for (unsigned i = 0; i < strings_each; ++i) ledger[key_of(t, "s", i)];
     for (unsigned i = 0; i < claims_each; ++i) ledger[key_of(t, "c", i)];
+    for (unsigned i = 0; i < lists_each; ++i) ledger[key_of(t, "l", i)];
     ledger[key_of(t, "p", 0)];
     ledger[key_of(t, "p", 1)];
   }
@@ -103,6 +138,12 @@ Epoch largest_epoch(const Ledger& ledger) {
 }
 
 Result<std::string> state_of(World& world, const std::string& key) {
+  if (is_list(key)) {
+    std::string state;
+    SEMEL_CHECK(engine::read_object(*world.engine, {0, key}, Kind::list,
+                                    [&](const auto& list) { state = list_state(list); }));
+    return state;
+  }
   if (!is_claim(key)) {
     SEMEL_TRY(value, world.engine->store().get(key));
     return value ? "s:" + *value : std::string{absent};
@@ -170,6 +211,7 @@ bool Worker::step() {
   const std::uint64_t choice = random_.below(64);
   if (choice == 0) return confirm();
   if (choice < 4 && !options_.all_ends) return set_pair();
+  if (choice < 12 && !options_.all_ends) return change_list();
   if (choice < 34) return set_or_delete();
   return work_on_claim();
 }
@@ -209,6 +251,30 @@ bool Worker::set_or_delete() {
   const auto set = store.set(key, value, {.expiry = ends ? Expiry::in(ttl) : Expiry::clear()});
   history.begun_by(clock_.unix_ms());
   return told(set.ok() ? ErrorCode::ok : set.error().code, {&history});
+}
+
+/// To its next number, in what little differs; sometimes it goes.
+bool Worker::change_list() {
+  const std::string key = key_of(options_.thread, "l", random_.below(lists_each));
+  History& history = ledger_.at(key);
+  if (random_.chance(1, 20)) {
+    history.ask(absent);
+    return told_deleted(world_.engine->store().del(key), key);
+  }
+  const std::string state = history.newest();
+  const std::uint64_t number = state[0] == 'l' ? 1 + std::strtoull(state.c_str() + 2, nullptr, 10)
+                                               : 1'000 + random_.below(1'000'000'000'000);
+  history.ask(list_state(number));
+  const auto changed =
+      engine::change_object(*world_.engine, {0, key}, Kind::list, [&](engine::ObjectEdit& list) {
+        for (std::uint64_t rank = 0; rank < list_elements; ++rank) {
+          const std::string wanted = element_of(number, rank);
+          if (rank == list.size()) list.insert_at(rank, wanted);
+          if (list.at(rank).value != wanted) list.set_at(rank, wanted);
+        }
+        return ErrorCode::ok;
+      });
+  return told(changed.ok() ? ErrorCode::ok : changed.error().code, {&history});
 }
 
 /// Two keys in one step: both or none.

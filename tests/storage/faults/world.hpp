@@ -88,7 +88,8 @@ enum class Joins { no, yes };  ///< yes: some claims are completed together with
 /// That somebody was given, by the newest states of the keys; 0: none.
 [[nodiscard]] Epoch largest_epoch(const Ledger& ledger);
 
-/// The state of `key` as the ledger calls it: "-", "s:VALUE", "h:EPOCH", "d:EPOCH:RESULT".
+/// The state of `key` as the ledger calls it: "-", "s:VALUE", "h:EPOCH", "d:EPOCH:RESULT",
+/// "l:NUMBER".
 [[nodiscard]] Result<std::string> state_of(World& world, const std::string& key);
 
 /// Of calls that complete with an effect.
@@ -138,6 +139,7 @@ class Worker {
 
  private:
   bool set_or_delete();
+  bool change_list();
   bool set_pair();
   bool work_on_claim();
   bool ask_for_claim(History& history, const std::string& key);
