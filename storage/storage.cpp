@@ -32,6 +32,9 @@ Ticket Storage::append(std::span<const Mutation> group) {
   if (impl_->is_forked()) return 0;
   return impl_->append(group);
 }
+bool Storage::keeps_trail(const Mutation& delta) const noexcept {
+  return !impl_->is_forked() && impl_->keeps_trail(delta);
+}
 void Storage::pace() {
   if (impl_->is_forked()) return;
   impl_->pace();

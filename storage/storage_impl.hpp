@@ -53,6 +53,9 @@ class Storage::Impl {
   [[nodiscard]] bool is_forked() const noexcept { return !process_.is_here(); }
 
   [[nodiscard]] Ticket append(std::span<const Mutation> group);
+  [[nodiscard]] bool keeps_trail(const Mutation& delta) const noexcept {
+    return engine_.chains().takes(delta);
+  }
   void pace();
   void spilled(Ticket cut, Ticket kept, const ColdMark& cold);
   [[nodiscard]] Status drop_ended();

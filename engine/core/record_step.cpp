@@ -38,6 +38,26 @@ std::optional<ErrorCode> RecordStep::look_beyond(RecordView& view) {
   return ErrorCode::ok;
 }
 
+bool RecordStep::follows_on_old(const Decision& decision) const noexcept {
+  // Not of a copy in the cold store, of which there may be no other trace in the journal.
+  return seen_.live && seen_.old != nullptr && !decision.keeps_version &&
+         is_long_object(*seen_.old);
+}
+
+bool RecordStep::is_kept_as_trail(const Decision& decision) const noexcept {
+  if (decision.action != Action::store || decision.trail.empty() || !follows_on_old(decision)) {
+    return false;
+  }
+  Mutation delta;
+  delta.kind = decision.kind;
+  delta.db = location_.stored_db;
+  delta.due = decision.due;
+  delta.key = key_.key;
+  delta.base = seen_.old->version();
+  delta.trail = decision.trail;
+  return core_.journal()->keeps_trail(delta);
+}
+
 inline ErrorCode RecordStep::prepare(const Decision& decision) {
   ThreadContext& context = operation_.context();
   const bool is_replica = core_.options().replicated;
@@ -56,7 +76,8 @@ inline ErrorCode RecordStep::prepare(const Decision& decision) {
   if (!context.retired.reserve()) [[unlikely]]
     return operation_.refuse();
   const bool is_large = large_object_of(decision.kind, decision.value) != nullptr;
-  if (is_large && core_.journal() != nullptr) {  // while it can still be refused
+  if (is_large && core_.journal() != nullptr && !is_kept_as_trail(decision)) {
+    // While it can still be refused.
     static_cast<void>(whole_bytes(decision.kind, decision.value, whole_));
   }
   if (sink_ != nullptr) [[unlikely]] {
@@ -188,11 +209,11 @@ void RecordStep::append_mutation(const Decision& decision, const Entry* fresh,
     // As long as there is a copy that it keeps away.
     if (fresh != nullptr) mutation.keep_until = std::max(mutation.keep_until, wake_of(*fresh));
   }
-  // Not of a copy in the cold store, of which there may be no other trace in the journal.
-  if (seen_.live && old != nullptr && !decision.keeps_version && is_long_object(*old)) {
+  if (follows_on_old(decision)) {
     mutation.base = old->version();
     mutation.trail = decision.trail;
   }
+  SEMEL_ASSERT(erases || !is_large || !whole_.empty() || is_delta(mutation));
   SEMEL_ASSERT(mutation.trail.empty() ||
                (old->kind() == mutation.kind && old->due() == mutation.due));
   if (sink_ != nullptr) return sink_->add(mutation);

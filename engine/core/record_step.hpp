@@ -52,6 +52,10 @@ class RecordStep {
   /// Makes sure of all that the change needs once it is visible, while it can still be refused.
   /// Errors: refused, memory_full, value_too_long.
   [[nodiscard]] ErrorCode prepare(const Decision& decision);
+  /// Whether the change is one of an object that is long enough for the journal to keep its trail.
+  [[nodiscard]] bool follows_on_old(const Decision& decision) const noexcept;
+  /// Whether the journal keeps it, so that the bytes of the whole object are not needed.
+  [[nodiscard]] bool is_kept_as_trail(const Decision& decision) const noexcept;
   /// Errors: memory_full.
   [[nodiscard]] ErrorCode make_fresh(const Decision& decision, Version version,
                                      const Entry*& fresh);

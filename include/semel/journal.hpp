@@ -41,7 +41,8 @@ struct Mutation {
   Version base = 0;
   /// What a put changes of that record, which has the same kind and `due`, if that is much shorter
   /// than `value`; else empty. A journal that has the record of `base` may keep this in the place
-  /// of `value`; the mutation is a delta then, which restore_deltas() puts back.
+  /// of `value`; the mutation is a delta then, which restore_deltas() puts back. `value` is empty
+  /// from the beginning if Journal::keeps_trail() has said so.
   Bytes trail{};
 };
 
@@ -79,6 +80,14 @@ class Journal {
   /// must not call back into the engine; the bytes are valid only during the call. 0: not taken;
   /// waiting for it fails.
   [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;
+
+  /// Whether it will keep the trail of this delta in the place of the record, which is not made
+  /// yet. Asked before a change of a large object; true is a promise for that change. Must be
+  /// quick.
+  [[nodiscard]] virtual bool keeps_trail(const Mutation& delta) const noexcept {
+    static_cast<void>(delta);
+    return false;
+  }
 
   /// Called by a thread that has appended, where it holds nothing and before it waits.
   /// Back-pressure: may block a writer that outpaces the draining, for a bounded time.

@@ -166,6 +166,7 @@ class Storage final : public Journal {
 
   // Journal
   [[nodiscard]] Ticket append(std::span<const Mutation> group) override;
+  [[nodiscard]] bool keeps_trail(const Mutation& delta) const noexcept override;
   void pace() override;
   [[nodiscard]] Status wait(Ticket ticket, Durability level) override;
   void when(Ticket ticket, Durability level, Function<void(Status)> then) override;

@@ -17,6 +17,10 @@ constexpr std::size_t delta_overhead = 24;
 /// add a third to what the deltas take in the journal, and a start reads four times what lives.
 constexpr std::size_t chain_share = 3;
 
+[[nodiscard]] std::size_t bytes_of(const Mutation& delta) noexcept {
+  return delta.key.size() + delta.trail.size() + delta_overhead;
+}
+
 }  // namespace
 
 DeltaChains::DeltaChains() : seed_(base::random_number()) {}
@@ -42,11 +46,18 @@ bool DeltaChains::follow(const Mutation& mutation) {
   Set& set = sets_[key % set_count];
   auto chain = std::find_if(set.begin(), set.end(),
                             [&](const Chain& each) { return each.newest != 0 && each.key == key; });
+  const std::size_t bytes = bytes_of(mutation);
+  if (is_delta(mutation)) {  // takes() has promised it
+    if (chain != set.end()) {
+      chain->room = chain->newest == mutation.base ? chain->room - std::min(chain->room, bytes) : 0;
+      chain->newest = mutation.version;
+    }
+    return false;
+  }
   if (!may_be_base(mutation)) {  // short, of another kind, or an erase
     if (chain != set.end()) chain->newest = chain->whole = mutation.version;
     return false;
   }
-  const std::size_t bytes = mutation.key.size() + mutation.trail.size() + delta_overhead;
   if (may_write_ && chain != set.end() && !mutation.trail.empty() &&
       chain->newest == mutation.base && bytes <= chain->room) {
     chain->newest = mutation.version;
@@ -58,6 +69,18 @@ bool DeltaChains::follow(const Mutation& mutation) {
                              [](const Chain& a, const Chain& b) { return a.newest < b.newest; });
   }
   *chain = {key, mutation.version, mutation.version, chain_share * mutation.value.size()};
+  return false;
+}
+
+bool DeltaChains::takes(const Mutation& delta) const noexcept {
+  const base::MutexLock lock{mutex_};
+  if (sets_ == nullptr || !may_write_) return false;
+  const std::uint64_t key = hash_of(delta.db, delta.key);
+  for (const Chain& chain : sets_[key % set_count]) {
+    if (chain.newest != 0 && chain.key == key) {
+      return chain.newest == delta.base && bytes_of(delta) <= chain.room;
+    }
+  }
   return false;
 }
 

@@ -36,6 +36,9 @@ class DeltaChains {
   [[nodiscard]] static bool concerns(const Mutation& mutation) noexcept {
     return may_be_base(mutation) || mutation.base != 0;
   }
+  /// Whether shorten() would choose this delta, whose record is not made. True is a promise: it
+  /// stays a delta, whatever becomes of the chain, as its base is in the journal.
+  [[nodiscard]] bool takes(const Mutation& delta) const noexcept;
   /// Chooses deltas in a group that is about to be appended. True: `to` is the group now.
   [[nodiscard]] bool shorten(std::span<const Mutation> group, std::vector<Mutation>& to);
   /// Of the newest whole record, or erase, of a key that is known of; 0: none is. A newer record

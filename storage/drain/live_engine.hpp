@@ -45,6 +45,7 @@ class LiveEngine {
 
   /// Which mutations of its journal may be deltas.
   [[nodiscard]] DeltaChains& chains() noexcept { return chains_; }
+  [[nodiscard]] const DeltaChains& chains() const noexcept { return chains_; }
 
   /// An append threw. The engine keeps its change, and nothing older may be dropped because of it.
   void lose() noexcept {

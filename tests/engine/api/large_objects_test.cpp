@@ -330,4 +330,65 @@ TEST_CASE("large objects: readers see one version each, and writers lose no chan
   CHECK(held_bytes(engine) == 0);
 }
 
+namespace {
+
+/// Keeps the trail of each change whose base it has, and knows the least of each mutation.
+class TrailJournal final : public Journal {
+ public:
+  struct Seen {
+    Version version;
+    Version base;
+    std::size_t value_bytes;
+    std::size_t trail_bytes;
+  };
+  [[nodiscard]] Ticket append(std::span<const Mutation> group) override {
+    for (const Mutation& each : group) {
+      seen.push_back({each.version, each.base, each.value.size(), each.trail.size()});
+    }
+    return seen.size();
+  }
+  [[nodiscard]] bool keeps_trail(const Mutation& delta) const noexcept override {
+    return keeps && !seen.empty() && seen.back().version == delta.base;
+  }
+  [[nodiscard]] Status wait(Ticket, Durability) override { return Done{}; }
+  [[nodiscard]] Ticket newest() const override { return seen.size(); }
+
+  std::vector<Seen> seen;
+  bool keeps = true;
+};
+
+}  // namespace
+
+TEST_CASE("large objects: a journal that keeps trails is not given the whole object") {
+  TrailJournal journal;
+  auto engine = Engine::open({.journal = &journal, .memory_bytes = std::size_t{64} << 20}).value();
+  REQUIRE(push(*engine, "list", 0, many));
+  CHECK(journal.seen.back().value_bytes > std::size_t{many} * 8);
+
+  REQUIRE(push(*engine, "list", many, many + 1));
+  CHECK(journal.seen.back().value_bytes == 0);
+  CHECK(journal.seen.back().base == journal.seen[journal.seen.size() - 2].version);
+  CHECK(journal.seen.back().trail_bytes < 24);
+  REQUIRE(pop(*engine, "list", 1));
+  CHECK(journal.seen.back().value_bytes == 0);
+
+  journal.keeps = false;
+  REQUIRE(push(*engine, "list", many + 1, many + 2));
+  CHECK(journal.seen.back().value_bytes > std::size_t{many} * 8);
+  CHECK(journal.seen.back().trail_bytes != 0);
+
+  journal.keeps = true;
+  REQUIRE(pop(*engine, "list", many / 2));  // a trail that names a range
+  CHECK(journal.seen.back().value_bytes == 0);
+  // A copy, another end and the last element are no changes of the record that was there.
+  Store store = engine->store();
+  REQUIRE(store.expire("list", Expiry::in(1h)).value());
+  CHECK(journal.seen.back().value_bytes != 0);
+  CHECK(journal.seen.back().trail_bytes == 0);
+  REQUIRE(pop(*engine, "list", many));
+  CHECK(journal.seen.back().value_bytes == 0);
+  CHECK(journal.seen.back().trail_bytes == 0);
+  CHECK(size_of(*engine, "list", Kind::list) == 0);
+}
+
 }  // namespace semel::tests
