@@ -30,6 +30,15 @@ FIRST = 'key:000000000000'
 SIZES = {'L': 'LLEN', 'R': 'LLEN', 'S': 'SCARD', 'Z': 'ZCARD', 'H': 'HLEN', 'X': 'XLEN'}
 GROUP = ('XGROUP', 'CREATE', FIRST, 'g', '0', 'MKSTREAM')
 
+# The same for one object that is large, many elements with a request.
+AT_ONCE = 1_000
+WORDS = {
+    LIST: ('RPUSH', lambda n: (f'v{n}',)),
+    SET: ('SADD', lambda n: (f'm{n}',)),
+    ZSET: ('ZADD', lambda n: (n, f'm{n}')),
+    HASH: ('HSET', lambda n: (f'f{n}', f'v{n}')),
+}
+
 # Name, what is there before ('' : nothing), the request, whether the objects are there afterwards.
 SMALL = (
     ('LPUSH', '', 'LPUSH {key} v{n} => int', True),
@@ -110,6 +119,15 @@ class Bench(Sides):
             self.load(server, core=1, steps=steps, operations=objects * elements, objects=objects,
                       elements=elements, pipeline=16)
 
+    def fill_one(self, server, steps, elements):
+        if steps not in WORDS:
+            return self.fill(server, steps, 1, elements)
+        command, words = WORDS[steps]
+        for first in range(0, elements, AT_ONCE):
+            numbers = range(first, min(first + AT_ONCE, elements))
+            server.ask(command, FIRST, *(word for n in numbers for word in words(n)))
+        return None
+
     def compare(self, title, threads, prepare, steps, count, verify, **shape):
         """`prepare(server)` returns the steps, or None where they are `steps`."""
         found = {'semel': [], 'redis': []}
@@ -144,7 +162,7 @@ class Bench(Sides):
     def large(self, threads, elements, count):
         for name, before, steps, size in LARGE:
             def prepare(server, before=before):
-                self.fill(server, before, 1, elements)
+                self.fill_one(server, before, elements)
 
             def verify(server, size=size):
                 expect(server, server.ask(size, FIRST), elements, size)
@@ -182,14 +200,16 @@ class Bench(Sides):
 
     def memory(self, count):
         for kind, whole, element in MEMORY:
-            for title, steps, objects, elements in (
-                    (f'memory of a {kind} of {EACH}', whole, count, 1),
-                    (f'memory of an element, one {kind} of {count:,}', element, 1, count)):
+            for title, fill, objects in (
+                    (f'memory of a {kind} of {EACH}',
+                     lambda server, steps=whole: self.fill(server, steps, count, 1), count),
+                    (f'memory of an element, one {kind} of {count:,}',
+                     lambda server, steps=element: self.fill_one(server, steps, count), 1)):
                 bytes_each = {}
                 for which in ('semel', 'redis'):
                     server = self.start(which)
                     empty = server.rss()
-                    self.fill(server, steps, objects, elements)
+                    fill(server)
                     bytes_each[which] = (server.rss() - empty) / count
                     expect(server, server.ask('DBSIZE'), objects, 'DBSIZE')
                     server.end()
