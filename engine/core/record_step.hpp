@@ -61,11 +61,11 @@ class RecordStep {
                                      const Entry*& fresh);
   /// The same of an erase. Leaves `remains` null where a tombstone is enough.
   [[nodiscard]] ErrorCode make_remains(Version version, const Entry*& remains);
-  /// Gives the change to the journal, or to the section that it is a part of.
-  /// Publishes `fresh`, or, null, a tombstone in its place. False: the slot has changed, or a large
-  /// object has a newer version; `fresh` is freed.
+  /// Publishes `fresh`; a tombstone if it is null. False: the slot has changed, or a large object
+  /// has a newer version, and `fresh` is freed.
   [[nodiscard]] bool publish(const Decision& decision, const Entry* fresh,
                              Version version) noexcept;
+  /// Gives the change to the journal, or to the section that it is a part of.
   void append_mutation(const Decision& decision, const Entry* fresh, Version version) noexcept;
   /// The first rule that a change just published breaks, or the line of the table that it is in;
   /// null: none.

@@ -112,7 +112,7 @@ LargeEdit* ObjectEdit::large_edit() {
 bool ObjectEdit::put(Bytes key, Bytes value) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::both || value.empty());
-  if (!is_tree()) {  // nothing to do is nothing to convert
+  if (!large_) {  // where nothing is to be done, nothing is converted or copied
     const std::optional<Bytes> before = find(key);
     if (before && *before == value) return false;
   }
@@ -138,6 +138,7 @@ bool ObjectEdit::put(Bytes key, Bytes value) {
 bool ObjectEdit::erase(Bytes key) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
   if (is_tree()) {
+    if (!large_ && !find(key)) return false;
     const TreeChange change = large_edit()->erase(key);
     if (change == TreeChange::nothing) return false;
     trail_.erase(key);
