@@ -11,6 +11,7 @@
 #include "net/events/pubsub.hpp"
 #include "net/resp/reply_error.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/node_role.hpp"
 #include "net/settings/settings.hpp"
 #include "semel/engine_host.hpp"
 
@@ -248,6 +249,41 @@ std::optional<bool> could_run(const Call& call) {
   if (row == nullptr) return std::nullopt;
   const Touched touched = touched_by(*row, call.args);
   return call.client.user.user().check(request_of(*row, call.args, touched)).ok();
+}
+
+// --- the role of the node ----------------------------------------------------------------------
+
+std::string_view refusal_of_write(const Call& call) {
+  if (call.client.is_master || !call.row->is(flag_write)) return {};
+  // A full sync replaces the databases in which claims are.
+  if (call.row->name.starts_with("semel.")) {
+    return "READONLY a node that follows another one has no claims";
+  }
+  if (!call.services.settings.boolean(Setting::replica_read_only)) return {};
+  return "READONLY You can't write against a read only replica.";
+}
+
+std::string_view refusal_by_role(const Call& call) {
+  if (call.client.is_master) return {};
+  if (const std::string_view reason = refusal_of_write(call); !reason.empty()) return reason;
+  if (call.row->has(fact_executes) && call.client.transaction != nullptr) {
+    for (const QueuedCommand& queued : call.client.transaction->commands) {
+      const Call inner{call.services, call.engine, call.client, call.args, call.reply, queued.row};
+      const std::string_view reason = refusal_of_write(inner);
+      if (!reason.empty()) return reason;
+    }
+  }
+  // Operators get through: only they can end either state.
+  if (call.row->is(flag_admin)) return {};
+  const NodeRole& role = call.services.role;
+  if (!role.is_linked() && !call.row->is(flag_stale) &&
+      !call.services.settings.boolean(Setting::replica_serve_stale_data)) {
+    return "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+  }
+  if (role.state() == NodeRole::State::loads && !call.row->is(flag_loading)) {
+    return "LOADING Redis is loading the dataset in memory";
+  }
+  return {};
 }
 
 // --- ACL and AUTH ------------------------------------------------------------------------------

@@ -56,6 +56,13 @@ class NodeAclHost final : public AclHost {
 };
 
 [[nodiscard]] AclCall acl_call(Call& call, AclHost& host);
+
+/// Why a client may not run the command of `call.row` on a node that follows another server; empty:
+/// it may. To be asked while NodeRole::follows().
+[[nodiscard]] std::string_view refusal_by_role(const Call& call);
+/// The same of a command that a script calls.
+[[nodiscard]] std::string_view refusal_of_write(const Call& call);
+
 /// From now on CLIENT LIST shows the user that the client has logged in as.
 void note_user(ClientState& client);
 /// The same of one that has just logged in; it closes if its user is gone already.

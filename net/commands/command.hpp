@@ -54,6 +54,8 @@ enum CommandFlag : std::uint32_t {
   flag_fast = 1U << 6U,
   flag_noscript = 1U << 7U,
   flag_no_auth = 1U << 8U,
+  flag_loading = 1U << 9U,
+  flag_stale = 1U << 10U,
   flag_skip_monitor = 1U << 11U,
   flag_skip_slowlog = 1U << 12U,
   flag_no_multi = 1U << 13U,

@@ -18,6 +18,7 @@
 #include "net/resp/text.hpp"
 #include "net/session/busy_scripts.hpp"
 #include "net/session/group_level.hpp"
+#include "net/session/node_role.hpp"
 #include "net/session/tracking.hpp"
 #include "net/session/watches.hpp"
 #include "net/time/ticks.hpp"
@@ -153,6 +154,12 @@ const CommandRow* admit(Call& call) {
   if (!may_be_logged(call.services, *call.row)) [[unlikely]] {
     refuse(call, log_error(call));
     return nullptr;
+  }
+  if (call.services.role.follows()) [[unlikely]] {
+    if (const std::string_view reason = refusal_by_role(call); !reason.empty()) {
+      refuse(call, reason);
+      return nullptr;
+    }
   }
   if (call.client.transaction != nullptr && call.row->is(flag_no_multi)) {
     refuse(call, "ERR Command not allowed inside a transaction");

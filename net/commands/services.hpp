@@ -18,9 +18,11 @@ class GroupLevel;
 class ClientMemory;
 class Clients;
 class Deadlines;
+class Following;
 class KeyspaceEvents;
 class LatencyEvents;
 class Monitors;
+class NodeRole;
 class NodeStats;
 class PubSub;
 class Scripts;
@@ -65,10 +67,12 @@ struct Services {
   Monitors& monitors;
   BusyScripts& busy_scripts;
   Scripts& scripts;
+  NodeRole& role;
   NodeControl& control;
   const TickSource* tick_source;            ///< never null
   Group* group = nullptr;                   ///< that the node belongs to; null: none
   const GroupLevel* group_level = nullptr;  ///< of that group
+  Following* following = nullptr;           ///< the link to a master; null: there can be none
 
   /// What commands are timed by.
   [[nodiscard]] const TickSource& ticks() const noexcept { return *tick_source; }

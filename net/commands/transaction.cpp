@@ -58,10 +58,11 @@ void enqueue(Call& call) {
   Transaction& transaction = *call.client.transaction;
   std::size_t bytes = command_bytes;
   for (const std::string_view word : call.args) bytes += sizeof(std::string) + word.size();
-  if (transaction.bytes + bytes > transaction_bytes_max) {
+  const std::size_t bytes_max =
+      call.client.is_master ? transaction_of_master_bytes_max : transaction_bytes_max;
+  if (transaction.bytes + bytes > bytes_max) {
     transaction.failed = true;
-    return call.fail("ERR a transaction is limited to " + std::to_string(transaction_bytes_max) +
-                     " bytes");
+    return call.fail("ERR a transaction is limited to " + std::to_string(bytes_max) + " bytes");
   }
   transaction.bytes += bytes;
   transaction.commands.push_back(

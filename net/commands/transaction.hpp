@@ -8,6 +8,8 @@ namespace semel::net {
 /// Limit of the queued commands. In Redis only the limit of a client's query buffer, 1 GiB,
 /// applies.
 inline constexpr std::size_t transaction_bytes_max = std::size_t{64} << 20;
+/// Of the server that is followed: all that one of its scripts has done comes as a transaction.
+inline constexpr std::size_t transaction_of_master_bytes_max = std::size_t{1} << 30;
 
 /// Between MULTI and EXEC a command is queued, except those about the transaction itself.
 [[nodiscard]] inline bool is_queued(const CommandRow& row) noexcept {

@@ -86,6 +86,7 @@ void register_flags(CLI::App& app, ConfigSources& sources) {
                        std::string{row.doc} + (row.has_one_value() ? "" : unit_and_default(row)));
     option->type_name(kind_of(row))->group(row.has_one_value() ? "" : std::string{row.section});
     if (row.type == SettingType::boolean) option->expected(0, 1);
+    if (setting == Setting::replicaof) option->expected(1, 2);  // as redis-server's
     // The last occurrence counts; for lists, all of them.
     option->multi_option_policy(row.type == SettingType::list ? CLI::MultiOptionPolicy::TakeAll
                                                               : CLI::MultiOptionPolicy::TakeLast);

@@ -66,7 +66,7 @@ class RedisConfReader {
     const bool takes_many = row.type == SettingType::list || row.detail == "output-limits" ||
                             (row.type == SettingType::text && !row.detail.empty());
     if (words.size() < 2 || (words.size() > 2 && !takes_many)) {
-      // "replicaof host port" is refused for what it promises.
+      // The check of promises names the reason.
       if (!row.has_one_value()) return fail(words[0], "wrong number of arguments");
     }
     std::string text;

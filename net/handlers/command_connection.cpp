@@ -8,6 +8,7 @@
 #include "net/handlers/info.hpp"
 #include "net/resp/text.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/node_role.hpp"
 #include "semel/version.hpp"
 
 namespace semel::net::handlers {
@@ -93,7 +94,8 @@ void hello(Call& call) {
       call.reply.integer(static_cast<std::int64_t>(call.client.handle->origin.id));
   call.reply.bulk("mode");
   call.reply.bulk(call.services.group == nullptr ? "standalone" : "cluster");
-  call.reply.bulk("role"), call.reply.bulk("master");
+  call.reply.bulk("role");
+  call.reply.bulk(call.services.role.follows() ? "replica" : "master");
   call.reply.bulk("modules"), call.reply.array(0);
 }
 

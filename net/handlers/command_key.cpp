@@ -9,7 +9,9 @@
 #include "net/commands/single_key_command.hpp"
 #include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/node_role.hpp"
 #include "net/settings/settings.hpp"
+#include "net/time/held_clock.hpp"
 
 namespace semel::net {
 namespace {
@@ -317,6 +319,7 @@ void keys(Call& call) {
 }
 
 void dbsize(Call& call) {
+  const HeldClock::Hold hold{call.services.role.follows()};  // size() removes ended keys
   call.reply.integer(static_cast<std::int64_t>(call.engine.size(call.client.db)));
 }
 

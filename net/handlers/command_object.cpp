@@ -13,8 +13,10 @@
 #include "net/resp/reply_reader.hpp"
 #include "net/resp/text.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/node_role.hpp"
 #include "net/settings/settings.hpp"
 #include "net/stats/node_stats.hpp"
+#include "net/time/held_clock.hpp"
 #include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 
@@ -424,6 +426,7 @@ void memory_malloc_stats(Call& call) {
 
 void memory_purge(Call& call) {
   // While writes are held back nothing is removed.
+  const HeldClock::Hold hold{call.services.role.follows()};
   if (!call.services.clients.pausing()) static_cast<void>(call.engine.advance());
   call.reply.ok();
 }

@@ -11,6 +11,7 @@
 #include "net/handlers/info.hpp"
 #include "net/resp/text.hpp"
 #include "net/session/busy_scripts.hpp"
+#include "net/session/node_role.hpp"
 #include "net/settings/settings.hpp"
 #include "net/time/deadlines.hpp"
 #include "net/time/wall_clock.hpp"
@@ -71,6 +72,55 @@ void wait_for_time(Call& call, std::int64_t ms, const std::string& reply) {
       });
 }
 
+namespace {
+
+void write_followed(Call& call, const FollowView& view) {
+  constexpr std::size_t fields = 5;
+  call.reply.array(fields);
+  call.reply.bulk("slave");
+  call.reply.bulk(view.master.host);
+  call.reply.integer(view.master.port);
+  call.reply.bulk(name_of(view.link));
+  call.reply.integer(view.offset);
+}
+
+void write_leader(Call& call, const GroupView& view) {
+  constexpr std::size_t fields = 3;
+  const auto offset = static_cast<std::int64_t>(view.applied);
+  call.reply.array(fields);
+  call.reply.bulk("master");
+  call.reply.integer(offset);
+  call.reply.array(view.members.empty() ? 0 : view.members.size() - 1);
+  for (const GroupMember& each : view.members) {
+    if (each.id == view.node_id) continue;
+    const auto [host, port] = host_and_port(each.client_address);
+    call.reply.array(fields);
+    call.reply.bulk(host);
+    call.reply.bulk(port);
+    call.reply.bulk(std::to_string(offset));
+  }
+}
+
+/// The setting follows the command, so that CONFIG GET shows it and CONFIG REWRITE keeps it.
+void note_master(Call& call, const std::string& text) {
+  static_cast<void>(call.services.settings.assign(Setting::replicaof, text,
+                                                  {.kind = Origin::Kind::config_set, .where = {}}));
+}
+
+void follow(Call& call, const MasterAddress& master) {
+  Following& following = *call.services.following;
+  if (call.services.role.follows() && following.view().master == master) {
+    return call.reply.simple("OK Already connected to specified master");
+  }
+  if (const Status followed = following.follow(master); !followed) {
+    return call.fail(followed.error().detail);
+  }
+  note_master(call, master.host + " " + std::to_string(master.port));
+  call.reply.ok();
+}
+
+}  // namespace
+
 namespace handlers {
 
 void info(Call& call) {
@@ -87,25 +137,12 @@ void time(Call& call) {
 }
 
 void role(Call& call) {
-  constexpr std::size_t fields = 3;
+  if (call.services.role.follows() && call.services.following != nullptr) {
+    return write_followed(call, call.services.following->view());
+  }
   const GroupView view =
       call.services.group == nullptr ? GroupView{{.leads = true}} : call.services.group->view();
-  const auto offset = static_cast<std::int64_t>(view.applied);
-  if (view.leads) {
-    call.reply.array(fields);
-    call.reply.bulk("master");
-    call.reply.integer(offset);
-    call.reply.array(view.members.empty() ? 0 : view.members.size() - 1);
-    for (const GroupMember& each : view.members) {
-      if (each.id == view.node_id) continue;
-      const auto [host, port] = host_and_port(each.client_address);
-      call.reply.array(fields);
-      call.reply.bulk(host);
-      call.reply.bulk(port);
-      call.reply.bulk(std::to_string(offset));
-    }
-    return;
-  }
+  if (view.leads) return write_leader(call, view);
   std::string address;
   for (const GroupMember& each : view.members) {
     if (each.id == view.leader) address = each.client_address;
@@ -116,7 +153,7 @@ void role(Call& call) {
   call.reply.bulk(host);
   call.reply.integer(std::strtoll(port.c_str(), nullptr, 10));
   call.reply.bulk(view.leader == 0 ? "connect" : "connected");
-  call.reply.integer(offset);
+  call.reply.integer(static_cast<std::int64_t>(view.applied));
 }
 
 void wait(Call& call) {
@@ -246,10 +283,51 @@ void bgrewriteaof(Call& call) {
 }
 
 void replicaof(Call& call) {
-  if (is_word(call.args[1], "no") && is_word(call.args[2], "one")) return call.reply.ok();
+  const bool ends = is_word(call.args[1], "no") && is_word(call.args[2], "one");
+  // Both wait for the master's command that runs, which may wait for the section of an EXEC.
+  if (call.context().is_part()) {
+    return call.fail("ERR REPLICAOF is not allowed in a transaction");
+  }
+  if (ends) {
+    if (call.services.following != nullptr) call.services.following->stop();
+    note_master(call, "");
+    return call.reply.ok();
+  }
+  constexpr std::int64_t port_max = 65'535;
   const auto port = integer_of(call.args[2]);
-  if (!port || *port < 0 || *port > 65'535) return call.fail("ERR Invalid master port");
-  call.fail("ERR REPLICAOF is not supported: this node cannot follow another one");
+  if (!port || *port < 0 || *port > port_max) return call.fail("ERR Invalid master port");
+  if (call.services.group != nullptr) {
+    return call.fail("ERR REPLICAOF is not allowed in a group: its nodes follow the group's log");
+  }
+  if (call.services.following == nullptr) {
+    return call.fail(
+        "ERR REPLICAOF is for nodes that run by themselves, and not for a node that "
+        "is a part of a program");
+  }
+  follow(call, {std::string{call.args[1]}, static_cast<std::uint16_t>(*port)});
+}
+
+/// What a replica says of itself before PSYNC, which is refused.
+void replconf(Call& call) {
+  if (call.args.size() % 2 == 0) return call.fail_syntax();
+  for (std::size_t i = 1; i < call.args.size(); i += 2) {
+    const std::string_view option = call.args[i];
+    if (is_word(option, "listening-port")) {
+      if (!integer_of(call.args[i + 1])) return call.fail_number();
+    } else if (!is_word(option, "ip-address") && !is_word(option, "capa") &&
+               !is_word(option, "rdb-only") && !is_word(option, "rdb-filter-only")) {
+      return call.fail("ERR Unrecognized REPLCONF option: " + std::string{option});
+    }
+  }
+  call.reply.ok();
+}
+
+/// A command changes one record in one step here, beside others, and there is no one order of all
+/// commands that a stream of them could have.
+void psync(Call& call) {
+  call.fail(
+      "ERR this node sends no stream of commands, and no replica can follow it; for copies "
+      "of it make a group of nodes");
 }
 
 void no_cluster(Call& call) {

@@ -12,11 +12,13 @@
 #include "net/resp/text.hpp"
 #include "net/scripts/scripts.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/node_role.hpp"
 #include "net/session/tracking.hpp"
 #include "net/settings/settings.hpp"
 #include "net/stats/node_stats.hpp"
 #include "net/stats/process_facts.hpp"
 #include "net/time/deadlines.hpp"
+#include "net/time/held_clock.hpp"
 #include "semel/clock.hpp"
 #include "semel/version.hpp"
 
@@ -294,7 +296,9 @@ std::string stats(Facts& facts) {
   lines.put("tracking_total_keys", tracking.keys);
   lines.put("tracking_total_items", tracking.items);
   lines.put("tracking_total_prefixes", tracking.prefixes);
-  lines.zeros({"unexpected_error_replies"});
+  const Following* const following = services.following;
+  lines.put("unexpected_error_replies",
+            following == nullptr ? 0 : following->view().commands_refused);
   lines.put("total_error_replies", totals.error_replies);
   lines.put("dump_payload_sanitizations", 0);
   lines.put("total_reads_processed", totals.reads);
@@ -304,7 +308,53 @@ std::string stats(Facts& facts) {
   return lines.take();
 }
 
+/// Of a node that follows another server.
+void put_link(Lines& lines, const FollowView& view, const Settings& settings) {
+  using Link = FollowView::Link;
+  lines.put("role", "slave");
+  lines.put("master_host", view.master.host);
+  lines.put("master_port", view.master.port);
+  lines.put("master_link_status", view.link == Link::connected ? "up" : "down");
+  lines.put("master_last_io_seconds_ago", view.quiet_seconds);
+  lines.put("master_sync_in_progress", view.link == Link::sync ? 1 : 0);
+  lines.put("slave_read_repl_offset", std::max(view.read_offset, std::int64_t{0}));
+  lines.put("slave_repl_offset", std::max(view.offset, std::int64_t{0}));
+  if (view.link == Link::sync) {
+    lines.put("master_sync_total_bytes", view.sync_bytes);
+    lines.put("master_sync_read_bytes", view.sync_bytes_read);
+    lines.put("master_sync_left_bytes", view.sync_bytes - view.sync_bytes_read);
+    lines.put("master_sync_last_io_seconds_ago", view.quiet_seconds);
+  }
+  if (view.link != Link::connected) {
+    lines.put("master_link_down_since_seconds", view.down_seconds);
+    if (!view.error.empty()) lines.put("master_link_error", std::string_view{view.error});
+  }
+  lines.put("slave_priority", 100);
+  lines.put("slave_read_only", settings.boolean(Setting::replica_read_only) ? 1 : 0);
+  lines.put("replica_announced", 1);
+}
+
+std::string replication_of_follower(Facts& facts, const FollowView& view) {
+  Lines lines{"Replication"};
+  put_link(lines, view, facts.services.settings);
+  lines.put("connected_slaves", 0);
+  lines.put("master_failover_state", "no-failover");
+  constexpr std::size_t id_digits = 40;
+  lines.put("master_replid", view.replid.empty() ? facts.services.facts.run_id : view.replid);
+  lines.put("master_replid2", std::string(id_digits, '0'));
+  lines.put("master_repl_offset", std::max(view.offset, std::int64_t{0}));
+  lines.put("second_repl_offset", -1);
+  lines.zeros({"repl_backlog_active", "repl_backlog_size", "repl_backlog_first_byte_offset",
+               "repl_backlog_histlen"});
+  lines.put("semel_full_syncs", view.full_syncs);
+  lines.put("semel_partial_syncs", view.partial_syncs);
+  return lines.take();
+}
+
 std::string replication(Facts& facts) {
+  if (facts.services.role.follows() && facts.services.following != nullptr) {
+    return replication_of_follower(facts, facts.services.following->view());
+  }
   Lines lines{"Replication"};
   const GroupView view =
       facts.services.group == nullptr ? GroupView{{.leads = true}} : facts.services.group->view();
@@ -423,6 +473,7 @@ std::string keyspace(Facts& facts) {
   Lines lines{"Keyspace"};
   std::array<std::uint64_t, limits::db_count> keys{};
   std::uint64_t all = 0;
+  const HeldClock::Hold hold{facts.services.role.follows()};  // size() removes ended keys
   for (std::size_t db = 0; db < keys.size(); ++db) {
     keys[db] = facts.services.engine.size(static_cast<std::uint8_t>(db));
     all += keys[db];

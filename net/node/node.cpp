@@ -12,6 +12,7 @@
 #include "net/cluster/group.hpp"
 #include "net/commands/access.hpp"
 #include "net/settings/setting_limits.hpp"
+#include "net/time/held_clock.hpp"
 #include "semel/engine_host.hpp"
 
 namespace semel::net {
@@ -200,6 +201,8 @@ bool Node::tick(std::size_t budget) {
 }
 
 bool Node::sweep(std::size_t budget) {
+  // Of a node that follows another one, the master says when a key goes.
+  const HeldClock::Hold hold{role.follows()};
   constexpr std::int64_t ns_per_ms = 1'000'000;
   const std::int64_t began = ticks().ns();
   // Deadlines are looked at by the same thread, also while a script takes long.

@@ -18,6 +18,7 @@
 #include "net/scripts/scripts.hpp"
 #include "net/session/busy_scripts.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/node_role.hpp"
 #include "net/session/tracking.hpp"
 #include "net/session/watches.hpp"
 #include "net/settings/settings.hpp"
@@ -65,6 +66,8 @@ class Node final : private NodeControl {
   /// The group that it belongs to, whose engine is this node's. Before the first connection; it
   /// must outlive the connections.
   void set_group(Group& group) noexcept;
+  /// What REPLICAOF asks; before the first connection. It must outlive the connections.
+  void set_following(Following& following) noexcept { services_.following = &following; }
 
  private:
   void users_changed() override;
@@ -100,6 +103,7 @@ class Node final : private NodeControl {
   Monitors monitors;
   BusyScripts busy_scripts;
   Scripts scripts;
+  NodeRole role;
 
  private:
   Services services_{.engine = engine_,
@@ -121,6 +125,7 @@ class Node final : private NodeControl {
                      .monitors = monitors,
                      .busy_scripts = busy_scripts,
                      .scripts = scripts,
+                     .role = role,
                      .control = *this,
                      .tick_source = &system_ticks_};
 };

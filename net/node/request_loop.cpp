@@ -173,7 +173,7 @@ bool RequestLoop::may_wait(const CommandRow& row) {
   // The words of an inline command are gone when the next is read.
   if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
       client_.subscribes() || node_.tracking.any() || node_.monitors.any() ||
-      node_.busy_scripts.any() || node_.slow_log.takes(0) ||
+      node_.busy_scripts.any() || node_.slow_log.takes(0) || node_.role.follows() ||
       !row.takes(parser_.arguments().size())) {
     return false;
   }

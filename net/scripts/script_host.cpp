@@ -14,6 +14,7 @@
 #include "net/events/pubsub.hpp"
 #include "net/scripts/native_scripts.hpp"
 #include "net/session/busy_scripts.hpp"
+#include "net/session/node_role.hpp"
 #include "net/session/tracking.hpp"
 #include "net/time/ticks.hpp"
 #include "net/time/wall_clock.hpp"
@@ -73,6 +74,10 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
                       row->has(fact_publishes) || row->has(fact_caches);
   if (program_.read_only && writes) {
     return refused("ERR Write commands are not allowed from read-only scripts.");
+  }
+  if (services_->role.follows()) [[unlikely]] {
+    const std::string_view reason = refusal_of_write(call);
+    if (!reason.empty()) return refused(std::string{reason});
   }
   if (row->is(flag_write) && trial_ == nullptr) {
     wrote_ = true;
@@ -204,8 +209,9 @@ void ScriptRun::begin(Call& call) {
   is_part_ = client_->context->is_part();
   const lua::ScriptShape none;
   const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
-  is_native_ =
-      trial_ == nullptr && !services_->monitors.any() && accepts_native(shape, invocation());
+  // Native scripts do not pass admit(), which refuses writes by the role.
+  is_native_ = trial_ == nullptr && !services_->monitors.any() && !services_->role.follows() &&
+               accepts_native(shape, invocation());
   const ErrorCode error =
       begin_section(trial_ == nullptr && (is_native_ ? keeps_to_keys(shape) : shape.declares_keys));
   if (error != ErrorCode::ok) {

@@ -79,6 +79,7 @@ struct ClientState {
   std::shared_ptr<Tracker> tracker{};               ///< null: it does not track
   std::span<const std::string_view> script_keys{};  ///< of the script that runs now
   bool monitors = false;
+  bool is_master = false;                 ///< it is the stream of the server that is followed
   bool pushes_directly = false;           ///< the handle's direct() is on
   std::shared_ptr<ScriptHost> scripts{};  ///< the thread's
   std::optional<Claims> space{};          ///< that it named last

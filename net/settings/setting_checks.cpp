@@ -86,7 +86,12 @@ void check_storage(const Settings& settings, std::vector<std::string>& errors) {
 /// Three nodes that serve alone because of one word that is missing would grant one key three
 /// times.
 void check_group(const Settings& settings, std::vector<std::string>& errors) {
-  if (settings.integer(Setting::node_id) != 0) return;
+  if (settings.integer(Setting::node_id) != 0) {
+    if (settings.text(Setting::replicaof).empty()) return;
+    errors.push_back(shown(settings, Setting::replicaof) +
+                     ", but a node of a group follows the group's log: remove it, or node-id");
+    return;
+  }
   for (std::size_t i = 0; i < setting_count; ++i) {
     const auto setting = static_cast<Setting>(i);
     const SettingRow& row = row_of(setting);

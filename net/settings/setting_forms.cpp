@@ -144,9 +144,13 @@ Result<std::string> memory_or_percent(std::string_view text, std::string_view) {
 /// "no one" is no master, as with the command.
 Result<std::string> replica_of(std::string_view text, std::string_view) {
   const auto words = words_of(text);
-  if (words.size() == 2 && is_word(words[0], "no") && is_word(words[1], "one"))
-    return std::string{};
-  return std::string{text};
+  if (words.empty()) return std::string{};
+  if (words.size() != 2) return bad_text("wrong number of arguments");
+  if (is_word(words[0], "no") && is_word(words[1], "one")) return std::string{};
+  constexpr std::int64_t port_max = 65'535;
+  const auto port = integer_of(words[1]);
+  if (!port || *port < 1 || *port > port_max) return bad_text("Invalid master port");
+  return std::string{words[0]} + " " + std::to_string(*port);
 }
 
 struct Form {

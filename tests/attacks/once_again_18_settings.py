@@ -12,7 +12,7 @@ PROMISES = [
     (("--save", "900 1"), "--storage-enabled yes --dir DIR --durability logged"),
     (("--maxmemory-policy", "allkeys-lru"), "noeviction"),
     (("--cluster-enabled", "yes"), "node-id, cluster-id and peer"),
-    (("--replicaof", "127.0.0.1 6379"), "no replica of a redis-server"),
+    (("--min-replicas-to-write", "1"), "no write waits for replicas of redis-server"),
     (("--appendfsync", "always"), "--durability synced"),
     (("--rdbcompression", "no"), "no RDB files"),
     (("--aof-load-truncated", "no"), "accept-unknown-namespaces"),

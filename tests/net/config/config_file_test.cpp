@@ -321,8 +321,8 @@ TEST_CASE("config: lines of a redis.conf that would be a broken promise are erro
                    "loadmodule a.so\n"
                    "rename-command FLUSHALL \"\"\n"
                    "user a on\n"
-                   "replicaof host 1\n"
-                   "slaveof host 1\n"
+                   "replicaof host 0\n"
+                   "slaveof host\n"
                    "cluster-enabled yes\n"
                    "maxmemory-policy allkeys-lru\n"
                    "min-replicas-to-write 1\n"
@@ -338,15 +338,13 @@ TEST_CASE("config: lines of a redis.conf that would be a broken promise are erro
               "redis.conf:3: 'rename-command': commands keep their names; take rights away in the "
               "aclfile",
               "redis.conf:4: 'user': users belong into the aclfile",
+              "redis.conf:5: replicaof = 'host 0': Invalid master port",
+              "redis.conf:6: replicaof = 'host': wrong number of arguments",
               "redis.conf:10: 'maxmemory': 0 would be unlimited; name a limit, as 1gb",
               "redis.conf:11: databases = '32': argument must be between 1 and 16 inclusive",
               "redis.conf:12: 'requirepass': quotes that do not close",
               "redis.conf:13: 'port': wrong number of arguments",
               "redis.conf:14: 'port': wrong number of arguments",
-              "redis.conf:5: replicaof = 'host 1': cannot be kept: the node is no replica of a "
-              "redis-server; set node-id, cluster-id and peer for a group; only '' is true here",
-              "redis.conf:6: replicaof = 'host 1': cannot be kept: the node is no replica of a "
-              "redis-server; set node-id, cluster-id and peer for a group; only '' is true here",
               "redis.conf:7: cluster-enabled = 'yes': cannot be kept: set node-id, cluster-id and "
               "peer for a group of nodes; only 'no' is true here",
               "redis.conf:8: maxmemory-policy = 'allkeys-lru': cannot be kept: nothing is evicted "

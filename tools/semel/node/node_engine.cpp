@@ -32,7 +32,7 @@ NodeEngine::NodeEngine(const net::Settings& settings, const std::string& file,
     : settings_(settings), file_(file), system_clock_(system_clock), group_(settings) {}
 
 const Clock& NodeEngine::clock() const noexcept {
-  if (test_clock_ != nullptr) return *test_clock_;
+  if (held_clock_) return *held_clock_;
   return system_clock_;
 }
 
@@ -54,7 +54,9 @@ void NodeEngine::prepare() {
   if (settings_.boolean(Setting::test_clock)) {
     test_clock_ = std::make_unique<net::TestClock>(system_clock_);
   }
-  storage_ = std::make_unique<NodeStorage>(settings_, file_, clock());
+  held_clock_.emplace(test_clock_.get());
+  const Clock& under = test_clock_ == nullptr ? system_clock_ : *test_clock_;
+  storage_ = std::make_unique<NodeStorage>(settings_, file_, under);
 }
 
 Status NodeEngine::open_alone() {

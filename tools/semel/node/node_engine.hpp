@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "net/config/namespaces.hpp"
 #include "net/group/node_group.hpp"
 #include "net/settings/settings.hpp"
+#include "net/time/held_clock.hpp"
 #include "net/time/test_clock.hpp"
 #include "semel/engine.hpp"
 #include "semel/result.hpp"
@@ -71,6 +73,7 @@ class NodeEngine {
   const Clock& system_clock_;
   // In the order of their dependencies.
   std::unique_ptr<net::TestClock> test_clock_;  // null: the system's clock
+  std::optional<net::HeldClock> held_clock_;    // above either; none: not prepared
   std::unique_ptr<NodeStorage> storage_;
   std::unique_ptr<Engine> own_engine_;  // null: the group's
   net::NodeGroup group_;

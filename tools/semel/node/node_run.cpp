@@ -92,6 +92,10 @@ Status NodeRun::open_node() {
       static_cast<std::uint16_t>(std::max(settings_.integer(Setting::port), std::int64_t{0})),
       std::memory_order_relaxed);
   set_hooks();
+  if (!engine_.group().is_open()) {
+    follower_ = std::make_unique<net::Follower>(*node_);
+    node_->set_following(*follower_);
+  }
   if (engine_.storage().is_open()) set_backup_hooks();
   SEMEL_CHECK(node_->open_users());
   ports_ = std::make_unique<NodePorts>(NodePorts::Terms{.settings = settings_,
@@ -260,6 +264,7 @@ Exit NodeRun::end() {
   net::NodeGroup& group = engine_.group();
   group.hand_over();
   watch_.drains();
+  if (follower_ != nullptr) follower_->end();
   console_.end();
   ticker_->end_waits();
   const std::size_t cut = ports_->server().drain(drain_within);
@@ -293,7 +298,8 @@ Status NodeRun::prepare() {
     SEMEL_CHECK(keep_libraries(*node_, settings_.text(Setting::dir)));
   }
   SEMEL_CHECK(start_group());
-  return engine_.declare(declared_, watch_);
+  SEMEL_CHECK(engine_.declare(declared_, watch_));
+  return follower_ == nullptr ? Status{Done{}} : follower_->begin();
 }
 
 Exit NodeRun::run() {

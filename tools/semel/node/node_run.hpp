@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/config/namespaces.hpp"
+#include "net/follow/follower.hpp"
 #include "net/node/node.hpp"
 #include "net/settings/settings.hpp"
 #include "semel/clock.hpp"
@@ -67,6 +68,7 @@ class NodeRun {
   NodeEngine engine_;
   std::unique_ptr<net::Node> node_;
   NodePeers peers_;
+  std::unique_ptr<net::Follower> follower_;  // null: the node is of a group
   std::unique_ptr<NodePorts> ports_;
   std::unique_ptr<NodeCertificates> certificates_;
   std::unique_ptr<NodeCertificates> group_certificates_;
