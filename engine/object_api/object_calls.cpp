@@ -8,6 +8,7 @@
 #include "engine/core/thread_nodes.hpp"
 #include "engine/kinds/kinds.hpp"
 #include "engine/logged/call_log.hpp"
+#include "engine/object_api/record_call.hpp"
 
 namespace semel::engine {
 
@@ -160,24 +161,15 @@ class StringStep {
 
 template <class Step, class Change>
 Result<ObjectChange> run(Engine& engine, KeyRef key, Step& step, const Change& change) {
-  Engine::Impl& impl = impl_of(engine);
-  Core& core = impl.core();
-  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  ThreadContext& own = core.context();
-  own.bump(Count::operations);
-  Version version = 0;
-  Timestamp now = core.now(own);
-  const auto decide = [&](const RecordView* live, const NextVersion&) {
-    return step.decide(core, live, change);
+  RecordCall call;
+  const auto decide = [&](Core& core, const RecordView* live, Timestamp) {
+    const Decision decision = step.decide(core, live, change);
+    call = {step.error, step.seen.was_there, step.seen.is_changed};
+    return decision;
   };
-  ErrorCode error = update(core, key, now, decide, version);
-  own.bump(step.seen.was_there ? Count::hits : Count::misses);
-  if (error == ErrorCode::ok) {
-    impl.after_operation(own, key, step.seen.is_changed);
-    error = step.error != ErrorCode::ok ? step.error : impl.confirm(own);
-  }
+  const ErrorCode error = call_on_record(engine, key, call, decide);
   if (error != ErrorCode::ok) [[unlikely]]
-    return explain(core, key, error, step);
+    return explain(impl_of(engine).core(), key, error, step);
   return step.seen;
 }
 

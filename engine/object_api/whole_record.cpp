@@ -1,30 +1,18 @@
 #include "engine/object_api/whole_record.hpp"
 
-#include "engine/api/engine_impl.hpp"
-#include "engine/core/core_update.hpp"
 #include "engine/kinds/kinds.hpp"
+#include "engine/object_api/record_call.hpp"
 #include "engine/objects/large_object.hpp"
 
 namespace semel::engine {
 
 namespace {
 
-/// One call on one key. `decide` sets `error`, which holds if the step itself has none.
+/// `decide` sets RecordCall::error.
 template <class Decide>
-Status run(Engine& engine, KeyRef key, const ErrorCode& error, bool changes, Decide&& decide) {
-  Engine::Impl& impl = impl_of(engine);
-  Core& core = impl.core();
-  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  ThreadContext& own = core.context();
-  own.bump(Count::operations);
-  Version version = 0;
-  Timestamp now = core.now(own);
-  if (const ErrorCode failed = update(core, key, now, decide, version); failed != ErrorCode::ok) {
-    return Error{failed, {}};
-  }
-  impl.after_operation(own, key, changes && error == ErrorCode::ok);
-  const ErrorCode ended = error != ErrorCode::ok ? error : impl.confirm(own);
-  return ended == ErrorCode::ok ? Status{Done{}} : Status{Error{ended, {}}};
+Status run_whole(Engine& engine, KeyRef key, RecordCall& call, Decide&& decide) {
+  const ErrorCode error = call_on_record(engine, key, call, decide);
+  return error == ErrorCode::ok ? Status{Done{}} : Status{Error{error, {}}};
 }
 
 bool is_absent(const RecordView* live) noexcept {
@@ -39,13 +27,13 @@ bool is_carried(Kind kind) noexcept {
 
 Result<std::optional<WholeRecord>> read_whole(Engine& engine, KeyRef key) {
   std::optional<WholeRecord> found;
-  ErrorCode error = ErrorCode::ok;
-  const auto decide = [&](const RecordView* live, const NextVersion&) {
+  RecordCall call;
+  const auto decide = [&](const Core&, const RecordView* live, Timestamp) {
     found.reset();
-    error = ErrorCode::ok;
+    call = {.was_there = !is_absent(live)};
     if (is_absent(live)) return Decision{};
     if (!is_carried(live->kind)) {
-      error = ErrorCode::wrong_type;
+      call.error = ErrorCode::wrong_type;
       return Decision{};
     }
     found = {live->kind, live->due, live->version, {}};
@@ -55,7 +43,7 @@ Result<std::optional<WholeRecord>> read_whole(Engine& engine, KeyRef key) {
     }
     return Decision{};
   };
-  SEMEL_CHECK(run(engine, key, error, false, decide));
+  SEMEL_CHECK(run_whole(engine, key, call, decide));
   return found;
 }
 
@@ -71,21 +59,20 @@ Status replace_whole(Engine& engine, KeyRef key, const WholeRecord& record) {
                  "bytes of the record = " + std::to_string(record.value.size()) + ", limit " +
                      std::to_string(bytes_max)};
   }
-  ErrorCode error = ErrorCode::ok;
-  Core& core = impl_of(engine).core();
-  const auto decide = [&](const RecordView* live, const NextVersion&) -> Decision {
-    error = ErrorCode::ok;
+  RecordCall call;
+  const auto decide = [&](const Core&, const RecordView* live, Timestamp now) -> Decision {
+    call = {.was_there = !is_absent(live), .is_changed = true};
     if (!is_absent(live) && live->kind == Kind::claim) {
-      error = ErrorCode::wrong_type;
+      call.error = ErrorCode::wrong_type;
       return {};
     }
-    if (record.due <= core.now(core.context())) {
+    if (record.due <= now) {
       if (is_absent(live)) return {};
       return {.action = Action::erase, .kind = live->kind, .value = {}};
     }
     return {.action = Action::store, .kind = record.kind, .due = record.due, .value = record.value};
   };
-  return run(engine, key, error, true, decide);
+  return run_whole(engine, key, call, decide);
 }
 
 }  // namespace semel::engine

@@ -1,0 +1,39 @@
+// One call on one record: what reads and changes of objects, of hashes and of whole records share.
+#pragma once
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/core/core_update.hpp"
+#include "semel/result.hpp"
+
+namespace semel::engine {
+
+/// What `decide` of call_on_record() has found; it sets all of it each time it runs.
+struct RecordCall {
+  ErrorCode error = ErrorCode::ok;  ///< holds if the step itself has none
+  bool was_there = false;
+  bool is_changed = false;
+};
+
+/// Runs `decide(Core&, const RecordView* live, Timestamp now) -> Decision`, which may be
+/// called several times, in the section of this thread if it is in one, and waits for the
+/// engine's level of durability. Returns the first error.
+template <class Decide>
+[[nodiscard]] ErrorCode call_on_record(Engine& engine, KeyRef key, const RecordCall& call,
+                                       Decide&& decide) {
+  Engine::Impl& impl = impl_of(engine);
+  Core& core = impl.core();
+  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return no;
+  ThreadContext& own = core.context();
+  own.bump(Count::operations);
+  Version version = 0;
+  Timestamp now = core.now(own);
+  const ErrorCode error = update(
+      core, key, now,
+      [&](const RecordView* live, const NextVersion&) { return decide(core, live, now); }, version);
+  own.bump(call.was_there ? Count::hits : Count::misses);
+  if (error != ErrorCode::ok) return error;
+  impl.after_operation(own, key, call.is_changed && call.error == ErrorCode::ok);
+  return call.error != ErrorCode::ok ? call.error : impl.confirm(own);
+}
+
+}  // namespace semel::engine
