@@ -1,7 +1,5 @@
 // Looking at records: SCAN, OBJECT, MEMORY.
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -29,21 +27,6 @@ struct ScanWords {
   std::optional<std::string_view> pattern{};
   std::optional<std::string_view> type{};
 };
-
-/// As strtoul reads it: an empty text is 0, and there may be a sign.
-std::optional<std::uint64_t> cursor_of(std::string_view text) {
-  constexpr std::size_t bytes_max = 256;
-  if (text.size() > bytes_max) return std::nullopt;
-  if (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r'))) {
-    return std::nullopt;
-  }
-  const std::string copy{text};
-  char* end = nullptr;
-  errno = 0;
-  const std::uint64_t cursor = std::strtoull(copy.c_str(), &end, 10);
-  if (errno == ERANGE || end != copy.c_str() + copy.size()) return std::nullopt;
-  return cursor;
-}
 
 /// False: an error has been written.
 bool read_scan(Call& call, ScanWords& scan) {

@@ -1,9 +1,7 @@
 // Hashes. Their order is that in which fields came, as redis-server has it up to 512 of them with
 // values up to 64 bytes.
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
-#include <cstdlib>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -55,17 +53,6 @@ void write_parts(Call& call, Part part) {
       call.reply.bulk(part == Part::fields ? each.field : each.value);
     }
   });
-}
-
-/// As strtoul reads it, up to a zero byte: a sign counts, no digits are 0.
-std::optional<std::uint64_t> cursor_of(std::string_view word) {
-  const std::string text{word};
-  char* end = nullptr;
-  errno = 0;
-  const std::uint64_t cursor = std::strtoul(text.c_str(), &end, 10);
-  const bool is_blank = std::isspace(static_cast<unsigned char>(text[0])) != 0;
-  if (is_blank || *end != '\0' || errno == ERANGE) return std::nullopt;
-  return cursor;
 }
 
 struct ScanWords {

@@ -1,23 +1,8 @@
 #include "net/objects/scan_words.hpp"
 
-#include <cctype>
-#include <cerrno>
-#include <cstdlib>
-#include <string>
-
 #include "net/resp/text.hpp"
 
 namespace semel::net {
-
-std::optional<std::uint64_t> object_cursor_of(std::string_view word) {
-  const std::string text{word};
-  char* end = nullptr;
-  errno = 0;
-  const std::uint64_t cursor = std::strtoul(text.c_str(), &end, 10);
-  const bool is_blank = std::isspace(static_cast<unsigned char>(text[0])) != 0;
-  if (is_blank || *end != '\0' || errno == ERANGE) return std::nullopt;
-  return cursor;
-}
 
 std::optional<ObjectScanWords> object_scan_words_of(Call& call) {
   ObjectScanWords words;

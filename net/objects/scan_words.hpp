@@ -14,8 +14,6 @@ struct ObjectScanWords {
   std::size_t count = 10;
 };
 
-/// As strtoul reads it, up to a zero byte: a sign counts, no digits are 0.
-[[nodiscard]] std::optional<std::uint64_t> object_cursor_of(std::string_view word);
 /// None: an error has been written.
 [[nodiscard]] std::optional<ObjectScanWords> object_scan_words_of(Call& call);
 

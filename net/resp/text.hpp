@@ -47,6 +47,18 @@ namespace semel::net {
   return value;
 }
 
+/// A cursor of SCAN and its like, as strtoul reads it, up to a zero byte: a sign counts, no digits
+/// are 0.
+[[nodiscard]] inline std::optional<std::uint64_t> cursor_of(std::string_view word) {
+  const std::string text{word};
+  char* end = nullptr;
+  errno = 0;
+  const std::uint64_t cursor = std::strtoull(text.c_str(), &end, 10);
+  const bool is_blank = text[0] == ' ' || (text[0] >= '\t' && text[0] <= '\r');
+  if (is_blank || *end != '\0' || errno == ERANGE) return std::nullopt;
+  return cursor;
+}
+
 namespace detail {
 
 /// All of 1 to 8 bytes; parts may be there twice.

@@ -9,6 +9,7 @@
 #include "engine/types/set_scan.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/objects/scan_words.hpp"
+#include "net/resp/text.hpp"
 #include "net/sets/set_reply.hpp"
 
 namespace semel::net {
@@ -173,7 +174,7 @@ void smove(Call& call) {
 }
 
 void sscan(Call& call) {
-  const auto cursor = object_cursor_of(call.args[2]);
+  const auto cursor = cursor_of(call.args[2]);
   if (!cursor) return call.fail("ERR invalid cursor");
   notify_miss(call, call.key());
   read_object(call, call.key(), Kind::set, [&](const ObjectReader& set) {

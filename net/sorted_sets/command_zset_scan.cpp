@@ -1,6 +1,4 @@
 // Sorted sets: iterations and random members.
-#include <cerrno>
-#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -18,17 +16,6 @@ using engine::ObjectReader;
 using engine::Scored;
 
 namespace {
-
-/// As strtoul reads it, up to a zero byte: a sign counts, no digits are 0.
-std::optional<std::uint64_t> scan_cursor_of(std::string_view word) {
-  const std::string text{word};
-  char* end = nullptr;
-  errno = 0;
-  const std::uint64_t cursor = std::strtoul(text.c_str(), &end, 10);
-  const bool is_blank = text[0] == ' ' || (text[0] >= '\t' && text[0] <= '\r');
-  if (is_blank || *end != '\0' || errno == ERANGE) return std::nullopt;
-  return cursor;
-}
 
 struct ScanWish {
   std::uint64_t cursor = 0;
@@ -121,7 +108,7 @@ std::vector<std::size_t> ranks_to_pick(Call& call, std::size_t size, std::size_t
 
 void zscan(Call& call) {
   ScanWish wish;
-  const auto cursor = scan_cursor_of(call.args[2]);
+  const auto cursor = cursor_of(call.args[2]);
   if (!cursor) return call.fail("ERR invalid cursor");
   wish.cursor = *cursor;
   notify_miss(call, call.key());
