@@ -52,6 +52,7 @@ PARTS = {
     # Lists, sets and their like have rules that only Redis' commands use so far.
     'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp',
                         'engine/logged/command.hpp', 'engine/object_api/object_calls.hpp',
+                        'engine/object_api/hash_fields.hpp',
                         'engine/object_api/whole_record.hpp',
                         'engine/object_api/object_waits.hpp', 'engine/waits/attempt.hpp',
                         'engine/objects/object_edit.hpp', 'engine/objects/object_reader.hpp',
@@ -148,7 +149,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTIL
 # rooms. Which part may see which at all is the table above.
 ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
-    'engine/rules', 'engine/kinds', 'engine/table', 'engine/objects', 'engine/types',
+    'engine/rules', 'engine/hashes', 'engine/kinds', 'engine/table', 'engine/objects',
+    'engine/types',
     'engine/memory', 'engine/time', 'engine/logged',
     'engine/decisions', 'engine/keys', 'engine/core', 'engine/upkeep',
     'engine/waits',

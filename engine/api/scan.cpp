@@ -21,6 +21,7 @@
 #include "engine/kinds/kinds.hpp"
 #include "engine/rules/claim_codec.hpp"
 #include "engine/rules/claim_rules.hpp"
+#include "engine/rules/hash_value.hpp"
 
 namespace semel {
 
@@ -207,7 +208,9 @@ class Scan {
     if (options_.state && seen.kind != Kind::claim) return;
     if (seen.key.substr(0, options_.prefix.size()) != options_.prefix) return;
     const bool is_shown = seen.kind == Kind::string || seen.kind == Kind::claim;
-    found.push_back({seen.kind, db, seen.due, seen.version, std::string{seen.key},
+    const Timestamp end =
+        seen.kind == Kind::hash ? engine::key_end_of_hash(seen.value, seen.due) : seen.due;
+    found.push_back({seen.kind, db, end, seen.version, std::string{seen.key},
                      std::string{is_shown ? seen.value : Bytes{}}});
   }
   [[nodiscard]] bool state_matches(Bytes key, const ClaimRecord& claim) const {

@@ -17,6 +17,7 @@
 #include "engine/api/databases.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
+#include "engine/hashes/hash_ground.hpp"
 #include "engine/rules/claim_rules.hpp"
 #include "semel/engine_host.hpp"
 
@@ -53,6 +54,18 @@ void collect(Core& core, engine::Shard& shard, std::uint32_t& index, Version cut
 /// Names a key among others.
 std::string name_of(std::uint8_t stored_db, Bytes key) {
   return std::string(1, static_cast<char>(stored_db)).append(key);
+}
+
+/// Two replicas take ended parts out of a record at different times. `bytes`: of the mutation,
+/// then.
+void take_out_ended(Mutation& mutation, Timestamp now, std::string& bytes) {
+  if (mutation.claim) engine::trim(*mutation.claim, now);
+  if (mutation.kind != Kind::hash) return;
+  const engine::RecordView live{mutation.kind, mutation.value, mutation.due, mutation.version};
+  const engine::Decision decision = engine::trim_hash(live, now, bytes);
+  if (decision.action != engine::Action::store) return;
+  mutation.value = bytes;
+  mutation.due = decision.due;
 }
 
 /// The user's visitor, up to the first exception.
@@ -178,8 +191,8 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
     if (entry.due() <= now || entry.version() < floors[entry.db()] || visitor.has_failed()) return;
     Mutation mutation;
     engine::fill_mutation(mutation, entry, whole);
-    // Of two replicas one may have come by already.
-    if (core.options().replicated && mutation.claim) engine::trim(*mutation.claim, now);
+    std::string trimmed;
+    if (core.options().replicated) take_out_ended(mutation, now, trimmed);
     visitor(mutation);
   };
   // The cut always ends and its preserved records are freed, whatever the visitor does, and also

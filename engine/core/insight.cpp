@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine/rules/claim_codec.hpp"
+#include "engine/rules/hash_value.hpp"
 
 namespace semel::engine {
 
@@ -38,10 +39,19 @@ void Insight::note_expired(ThreadContext& context, const Entry& old, KeySpace& k
                                                    .met_lease_until = record.lease_until,
                                                    .met_owner = record.owner});
   }
+  const bool has_ended_by_fields =
+      old.kind() == Kind::hash && old.due() < key_end_of_hash(old.value(), old.due());
+  report({old.kind(), keys.databases().shown(old.db()), old.key(),
+          has_ended_by_fields ? ExpiredEvent::What::last_fields : ExpiredEvent::What::record});
+}
+
+void Insight::note_fields_ended(std::uint8_t db, Bytes key) noexcept {
+  report({Kind::hash, db, key, ExpiredEvent::What::fields});
+}
+
+void Insight::report(const ExpiredEvent& event) noexcept {
   for (const auto& subscribed : sinks_) {
-    callbacks_.run(Callback::expired_sink, [&] {
-      subscribed.second({old.kind(), keys.databases().shown(old.db()), old.key()});
-    });
+    callbacks_.run(Callback::expired_sink, [&] { subscribed.second(event); });
   }
 }
 

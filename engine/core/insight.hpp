@@ -34,6 +34,8 @@ class Insight {
 
   /// A record ended by its ttl and was taken out.
   void note_expired(ThreadContext& context, const Entry& old, KeySpace& keys) noexcept;
+  /// Fields of a hash ended and were taken out. `db`: as shown. Inside an operation.
+  void note_fields_ended(std::uint8_t db, Bytes key) noexcept;
   /// An operator removed a claim with these bytes as a key is removed. `hash`: of its key.
   void note_forgotten(ThreadContext& context, std::uint64_t hash, Bytes claim,
                       Timestamp now) noexcept;
@@ -44,6 +46,8 @@ class Insight {
   void remove_sink(std::uint64_t handle);
 
  private:
+  void report(const ExpiredEvent& event) noexcept;
+
   CallbackWatch& callbacks_;
   std::unique_ptr<DecisionLog> decisions_;
   std::unique_ptr<ClaimCounts> claim_counts_;

@@ -36,7 +36,8 @@ constexpr std::array<KindRow, kinds_max> make_rows() {
                       .encode = encode_claim,
                       .decode = decode_claim};
   row(Kind::hash) = {.name = name_of(Kind::hash),
-                     .is_sound = [](Bytes value) noexcept { return is_sound(value); }};
+                     .is_sound = [](Bytes value) noexcept { return is_sound(value); },
+                     .wake = hash_wake_of};
   row(Kind::list) = {.name = name_of(Kind::list), .is_sound = [](Bytes value) noexcept {
                        return is_sound(value, ElementParts::values);
                      }};

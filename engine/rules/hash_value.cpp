@@ -16,16 +16,26 @@ constexpr char form_plain = 1;
 constexpr char form_indexed = 2;
 constexpr std::size_t plain_head = 2;
 constexpr std::size_t indexed_head = 1 + sizeof(std::uint32_t) + sizeof(std::uint64_t);
+constexpr char with_ends_more = 2;  ///< of a form, when fields may have ends
+constexpr std::size_t ends_bytes = 3 * sizeof(std::int64_t);
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-std::size_t pair_bytes(Bytes field, Bytes value) noexcept {
-  return base::varint_bytes(field.size()) + base::varint_bytes(value.size()) + field.size() +
-         value.size();
+
+/// A field's end as it stands before the value; 0: none.
+std::uint64_t number_of(Timestamp due) noexcept {
+  return due == no_end ? 0 : static_cast<std::uint64_t>(due.time_since_epoch().count());
 }
 
-void put_pair(Bytes field, Bytes value, std::string& to) {
-  base::put_varint(to, field.size());
-  base::put_varint(to, value.size());
-  to.append(field).append(value);
+HashEnds read_ends(base::ByteReader& head) noexcept {
+  const auto time = [&head] { return Timestamp{Millis{head.fixed<std::int64_t>()}}; };
+  HashEnds ends;
+  ends.key = time();
+  ends.first = time();
+  ends.last = time();
+  return ends;
+}
+void put_end(char* to, Timestamp end) noexcept {
+  const std::int64_t number = end.time_since_epoch().count();
+  std::memcpy(to, &number, sizeof number);
 }
 
 std::uint32_t hash_of(Bytes field, std::uint64_t seed) noexcept {
@@ -63,24 +73,46 @@ std::vector<std::uint64_t> index_of(const HashView& hash, std::uint64_t seed) {
 
 HashView::HashView(Bytes value) noexcept : good_(false) {
   if (value.empty()) return;
-  if (value[0] == form_plain && value.size() >= plain_head) {
+  has_ends_ = value[0] > form_indexed;
+  const std::size_t more = has_ends_ ? ends_bytes : 0;
+  const char form = static_cast<char>(value[0] - (has_ends_ ? with_ends_more : 0));
+  if (form == form_plain && value.size() >= plain_head + more) {
     fields_ = static_cast<unsigned char>(value[1]);
     pairs_ = value.substr(plain_head);
     good_ = fields_ != 0 && fields_ <= plain_fields_max;
-  } else if (value[0] == form_indexed && value.size() >= indexed_head) {
+  } else if (form == form_indexed && value.size() >= indexed_head + more) {
     base::ByteReader head{value.substr(1)};
     const auto fields = head.fixed<std::uint32_t>();
     seed_ = head.fixed<std::uint64_t>();
     value.remove_prefix(indexed_head);
     const std::size_t index_bytes = std::size_t{fields} * word_bytes;
-    if (fields > plain_fields_max && index_bytes <= value.size()) {
+    if (fields > plain_fields_max && index_bytes + more <= value.size()) {
       fields_ = fields;
       pairs_ = value.substr(0, value.size() - index_bytes);
       index_ = value.substr(value.size() - index_bytes);
       good_ = true;
     }
   }
-  if (!good_) fields_ = 0;
+  if (has_ends_ && good_) [[unlikely]] {
+    base::ByteReader head{pairs_};
+    ends_ = read_ends(head);
+    pairs_.remove_prefix(ends_bytes);
+  }
+  if (!good_) {
+    fields_ = 0;
+    has_ends_ = false;
+  }
+}
+
+void HashView::take_end(std::optional<Found>& found) noexcept {
+  base::ByteReader reader{found->value};
+  const std::uint64_t end = reader.varint();
+  if (!reader.is_good() || end > std::uint64_t{INT64_MAX}) {
+    found.reset();
+    return;
+  }
+  if (end != 0) found->due = Timestamp{Millis{static_cast<std::int64_t>(end)}};
+  found->value = reader.rest();
 }
 
 std::optional<HashView::Found> HashView::pair_in(Bytes pairs, std::size_t at) noexcept {
@@ -91,7 +123,7 @@ std::optional<HashView::Found> HashView::pair_in(Bytes pairs, std::size_t at) no
   const Bytes field = reader.take(field_bytes);
   const Bytes value = reader.take(value_bytes);
   if (!reader.is_good()) return std::nullopt;
-  return Found{at, pairs.size() - reader.rest().size(), field, value};
+  return Found{at, pairs.size() - reader.rest().size(), field, value, no_end};
 }
 
 std::uint64_t HashView::index_word(std::size_t position) const noexcept {
@@ -139,11 +171,19 @@ bool is_sound(Bytes value) {
   if (!hash.good()) return false;
   std::size_t pairs = 0;
   std::size_t end = 0;
+  Timestamp first = no_end;
+  Timestamp last{};
   hash.each([&](const HashView::Found& pair) {
     ++pairs;
     end = pair.end;
+    first = std::min(first, pair.due);
+    last = std::max(last, pair.due);
   });
   if (pairs != hash.size() || end != hash.pairs().size()) return false;
+  if (hash.has_ends() && (first != hash.ends().first || last != hash.ends().last ||
+                          first == no_end || hash.ends().key < Timestamp{})) {
+    return false;
+  }
   // Under any seed, two of one name are neighbours here, or have the same hash as all between.
   const std::vector<std::uint64_t> words = index_of(hash, hash.seed());
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -153,6 +193,19 @@ bool is_sound(Bytes value) {
       if (same(hash.pair_at(offset_in(words[j]))->field, field)) return false;
     }
   }
+  return true;
+}
+
+Timestamp hash_wake_of(Bytes value, Timestamp due) noexcept {
+  const HashView hash{value};
+  return std::min(due, hash.ends().first);
+}
+
+bool with_key_end(Bytes value, Timestamp key_end, std::string& to) {
+  const HashView hash{value};
+  if (!hash.has_ends()) return false;
+  to.assign(value);
+  put_end(to.data() + (hash.is_indexed() ? indexed_head : plain_head), key_end);
   return true;
 }
 
@@ -213,15 +266,15 @@ void HashWriter::take(const HashChange& first, const HashChange& last, std::size
   const std::optional<HashView::Found> found = before_.find(first.field);
   if (!found) {
     if (!last.value) return;
-    fresh_.push_back({first.field, *last.value, order});
-    pair_bytes_ += pair_bytes(first.field, *last.value);
+    fresh_.push_back({first.field, *last.value, last.due, order});
+    pair_bytes_ += pair_bytes(first.field, *last.value, last.due);
     ++added_;
     return;
   }
-  Edit edit{found->at, found->end, 0, first.field, {}, 0};
+  Edit edit{found->at, found->end, 0, first.field, {}, last.due, 0};
   if (last.value) {
     edit.value = *last.value;
-    edit.fresh_bytes = pair_bytes(first.field, *last.value);
+    edit.fresh_bytes = pair_bytes(first.field, *last.value, last.due);
   } else {
     ++removed_;
   }
@@ -231,8 +284,28 @@ void HashWriter::take(const HashChange& first, const HashChange& last, std::size
   edits_.push_back(edit);
 }
 
+std::size_t HashWriter::pair_bytes(Bytes field, Bytes value, Timestamp due) const noexcept {
+  const std::size_t bytes =
+      value.size() + (before_.has_ends() ? base::varint_bytes(number_of(due)) : 0);
+  return base::varint_bytes(field.size()) + base::varint_bytes(bytes) + field.size() + bytes;
+}
+
+void HashWriter::put_pair(Bytes field, Bytes value, Timestamp due, std::string& to) const {
+  base::put_varint(to, field.size());
+  if (!before_.has_ends()) [[likely]] {
+    base::put_varint(to, value.size());
+    to.append(field).append(value);
+    return;
+  }
+  const std::uint64_t end = number_of(due);
+  base::put_varint(to, base::varint_bytes(end) + value.size());
+  to.append(field);
+  base::put_varint(to, end);
+  to.append(value);
+}
+
 std::size_t HashWriter::head_bytes() const noexcept {
-  return will_be_indexed() ? indexed_head : plain_head;
+  return (will_be_indexed() ? indexed_head : plain_head) + (before_.has_ends() ? ends_bytes : 0);
 }
 
 std::size_t HashWriter::bytes() const noexcept {
@@ -242,35 +315,60 @@ std::size_t HashWriter::bytes() const noexcept {
 void HashWriter::write(std::string& to) const {
   to.clear();
   to.reserve(bytes());
+  const char more = before_.has_ends() ? with_ends_more : 0;
   if (!will_be_indexed()) {
-    to.push_back(form_plain);
+    to.push_back(static_cast<char>(form_plain + more));
     to.push_back(static_cast<char>(fields()));
-    return write_pairs(to);
+  } else {
+    to.push_back(static_cast<char>(form_indexed + more));
+    base::put_fixed(to, static_cast<std::uint32_t>(fields()));
+    base::put_fixed(to, seed_);
   }
-  to.push_back(form_indexed);
-  const auto count = static_cast<std::uint32_t>(fields());
-  to.append(reinterpret_cast<const char*>(&count), sizeof count);
-  to.append(reinterpret_cast<const char*>(&seed_), sizeof seed_);
+  if (before_.has_ends()) [[unlikely]]
+    to.append(ends_bytes, '\0');
   write_pairs(to);
-  before_.is_indexed() ? patch_index(to) : make_index(to);
+  if (before_.has_ends()) [[unlikely]]
+    write_ends(to);
+  if (will_be_indexed()) before_.is_indexed() ? patch_index(to) : make_index(to);
+}
+
+/// From the pairs that have been written.
+void HashWriter::write_ends(std::string& to) const {
+  const std::size_t head = head_bytes();
+  const Bytes pairs = Bytes{to}.substr(head);
+  HashEnds ends{before_.ends().key, no_end, Timestamp{}};
+  for (std::size_t at = 0; at < pairs.size();) {
+    const std::optional<HashView::Found> pair = HashView::pair_in(pairs, at);
+    if (!pair) break;  // kept from damaged bytes
+    const std::uint64_t end = base::ByteReader{pair->value}.varint();
+    const Timestamp due = end == 0 ? no_end : Timestamp{Millis{static_cast<std::int64_t>(end)}};
+    ends.first = std::min(ends.first, due);
+    ends.last = std::max(ends.last, due);
+    at = pair->end;
+  }
+  char* out = to.data() + head - ends_bytes;
+  for (const Timestamp end : {ends.key, ends.first, ends.last}) {
+    put_end(out, end);
+    out += sizeof(std::int64_t);
+  }
 }
 
 void HashWriter::write_pairs(std::string& to) const {
   std::size_t at = 0;
   for (const Edit& edit : edits_) {
     to.append(before_.pairs().substr(at, edit.at - at));
-    if (edit.fresh_bytes != 0) put_pair(edit.field, edit.value, to);
+    if (edit.fresh_bytes != 0) put_pair(edit.field, edit.value, edit.due, to);
     at = edit.end;
   }
   to.append(before_.pairs().substr(at));
-  for (const Fresh& fresh : fresh_) put_pair(fresh.field, fresh.value, to);
+  for (const Fresh& fresh : fresh_) put_pair(fresh.field, fresh.value, fresh.due, to);
 }
 
 void HashWriter::make_index(std::string& to) const {
   std::vector<std::uint64_t> words;
   words.reserve(fields());
   // At most plain_fields_max fields were there, and the pairs written above are readable.
-  const Bytes pairs = Bytes{to}.substr(indexed_head);
+  const Bytes pairs = Bytes{to}.substr(head_bytes());
   for (std::size_t at = 0; at < pairs.size();) {
     const HashView::Found pair = *HashView::pair_in(pairs, at);
     words.push_back(word_of(hash_of(pair.field, seed_), at));
@@ -311,7 +409,7 @@ void HashWriter::patch_index(std::string& to) const {
   std::size_t at = kept_bytes_;
   for (const Fresh& each : fresh_) {
     fresh.push_back(word_of(hash_of(each.field, seed_), at));
-    at += pair_bytes(each.field, each.value);
+    at += pair_bytes(each.field, each.value, each.due);
   }
   std::sort(fresh.begin(), fresh.end());
 
@@ -331,6 +429,28 @@ void HashWriter::patch_index(std::string& to) const {
     put(word + static_cast<std::uint64_t>(*shift));
   }
   for (; next != fresh.end(); ++next) put(*next);
+}
+
+namespace {
+
+std::string rewritten(const HashView& hash, const HashView& as, std::uint64_t seed) {
+  std::vector<HashChange> all;
+  all.reserve(hash.size());
+  hash.each([&](const HashView::Found& pair) {
+    all.push_back({pair.field, pair.value, pair.due});
+  });
+  std::string bytes;
+  HashWriter{as, all, hash.is_indexed() ? hash.seed() : seed}.write(bytes);
+  return bytes;
+}
+
+}  // namespace
+
+std::string with_ends(const HashView& hash, Timestamp key_end, std::uint64_t seed) {
+  return rewritten(hash, HashView{HashEnds{.key = key_end}}, seed);
+}
+std::string without_ends(const HashView& hash, std::uint64_t seed) {
+  return rewritten(hash, HashView{}, seed);
 }
 
 }  // namespace semel::engine

@@ -4,9 +4,18 @@
 //   plain, up to 32 fields     u8 1 | u8 fields | pairs
 //   indexed, from 33 on        u8 2 | u32 fields | u64 seed | pairs | index
 //
+//   with ends of fields        u8 3 as 1, u8 4 as 2; between head and pairs: ends
+//
+//   ends    i64 end of the key | i64 earliest end of a field | i64 latest end of a field
 //   pair    varint field bytes | varint value bytes | field | value
 //   index   a u64 for each pair, ascending: hash of the field in the upper half, in the lower one
 //           the pair's distance from the first pair
+//
+// An end is in ms of the engine's clock, and 2^63 - 1 stands for none; the latest is none if a
+// field has none. In a hash with ends the bytes of each value begin with the field's end, a varint,
+// 0 if it has none. A hash whose last field with an end has gone is written in form 1 or 2 again.
+// The record of a hash with ends is due when the key is, or when all of its fields have ended; so
+// the end of the key itself is in here (docs/decisions/0088-ends-of-fields.md).
 //
 //   u8 2 | 40 | seed | [name][Ann] [age][41] [city][Rome] .. | .. 5b1e..0000000a  9c40..00000000 ..
 //                      ^0          ^a                                     age              name
@@ -35,10 +44,22 @@ namespace semel::engine {
 
 inline constexpr std::size_t plain_fields_max = 32;
 
+/// What a hash knows of ends. Without ends of fields: none.
+struct HashEnds {
+  Timestamp key = no_end;    ///< what EXPIRE has set
+  Timestamp first = no_end;  ///< the earliest end of a field
+  Timestamp last = no_end;   ///< when no field is left; no_end: one has no end
+
+  /// When the record ends.
+  [[nodiscard]] Timestamp due() const noexcept { return key < last ? key : last; }
+};
+
 class HashView {
  public:
   /// Of no record: an empty hash.
   HashView() noexcept = default;
+  /// An empty hash whose fields may have ends.
+  explicit HashView(const HashEnds& ends) noexcept : ends_(ends), has_ends_(true) {}
   /// `value` must live as long as this.
   explicit HashView(Bytes value) noexcept;
 
@@ -48,18 +69,26 @@ class HashView {
   [[nodiscard]] bool is_indexed() const noexcept { return !index_.empty(); }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] Bytes pairs() const noexcept { return pairs_; }
+  /// Whether a field may have an end.
+  [[nodiscard]] bool has_ends() const noexcept { return has_ends_; }
+  [[nodiscard]] const HashEnds& ends() const noexcept { return ends_; }
 
   struct Found {
     std::size_t at;   ///< of the pair, in pairs()
     std::size_t end;  ///< behind it
     Bytes field;
     Bytes value;
+    Timestamp due = no_end;  ///< of the field
   };
   [[nodiscard]] std::optional<Found> find(Bytes field) const noexcept;
   /// The pair that begins at `at`; none: no pair can begin there.
   [[nodiscard]] std::optional<Found> pair_at(std::size_t at) const noexcept {
-    return pair_in(pairs_, at);
+    std::optional<Found> found = pair_in(pairs_, at);
+    if (has_ends_ && found) [[unlikely]]
+      take_end(found);
+    return found;
   }
+  /// The same of any pairs, with what stands before a value as a part of it.
   [[nodiscard]] static std::optional<Found> pair_in(Bytes pairs, std::size_t at) noexcept;
   /// Calls `visit(Found)` for each pair in order, until one cannot be read.
   template <class Visit>
@@ -82,10 +111,25 @@ class HashView {
  private:
   std::size_t fields_ = 0;
   std::uint64_t seed_ = 0;
+  /// Takes the field's end off its value.
+  static void take_end(std::optional<Found>& found) noexcept;
+
   Bytes pairs_;
   Bytes index_;
+  HashEnds ends_;
+  bool has_ends_ = false;
   bool good_ = true;
 };
+
+/// The end of a hash's key: `due` of its record, but for a hash with ends.
+[[nodiscard]] inline Timestamp key_end_of_hash(Bytes value, Timestamp due) noexcept {
+  const HashView hash{value};
+  return hash.has_ends() ? hash.ends().key : due;
+}
+/// When the first of its fields ends, or the record, which is `due`.
+[[nodiscard]] Timestamp hash_wake_of(Bytes value, Timestamp due) noexcept;
+/// The same hash, whose key ends at `key_end`. False: it has no ends of fields; `to` was left.
+[[nodiscard]] bool with_key_end(Bytes value, Timestamp key_end, std::string& to);
 
 /// Whether these are bytes as HashWriter leaves them: sizes, no field twice, and the index.
 [[nodiscard]] bool is_sound(Bytes value);
@@ -94,6 +138,7 @@ class HashView {
 struct HashChange {
   Bytes field;
   std::optional<Bytes> value;
+  Timestamp due = no_end;  ///< only of a hash whose fields may have ends
 };
 
 /// Several changes as one: what they do is known before a byte is written.
@@ -108,7 +153,8 @@ class HashWriter {
   /// Afterwards.
   [[nodiscard]] std::size_t fields() const noexcept { return before_.size() + added_ - removed_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
-  /// Makes `to` the value. Not to be called if no field is left.
+  /// Makes `to` the value. Not to be called if no field is left. It may have ends though no field
+  /// has one: see without_ends().
   void write(std::string& to) const;
 
  private:
@@ -118,13 +164,18 @@ class HashWriter {
     std::size_t fresh_bytes;  // of the pair that replaces it; 0: none does
     Bytes field;
     Bytes value;
+    Timestamp due;
     std::ptrdiff_t shift = 0;  // of what lies behind it
   };
   struct Fresh {
     Bytes field;
     Bytes value;
+    Timestamp due;
     std::size_t order;  // of the change that brought it
   };
+  [[nodiscard]] std::size_t pair_bytes(Bytes field, Bytes value, Timestamp due) const noexcept;
+  void put_pair(Bytes field, Bytes value, Timestamp due, std::string& to) const;
+  void write_ends(std::string& to) const;
   void take(const HashChange& first, const HashChange& last, std::size_t order);
   void take_all(std::span<const HashChange> changes, std::uint64_t seed);
   void write_pairs(std::string& to) const;
@@ -144,5 +195,10 @@ class HashWriter {
   std::size_t added_ = 0;
   std::size_t removed_ = 0;
 };
+
+/// The same fields in a hash whose fields may have ends, or in one whose fields have none. `seed`:
+/// of an index, unless `hash` has one. std::bad_alloc.
+[[nodiscard]] std::string with_ends(const HashView& hash, Timestamp key_end, std::uint64_t seed);
+[[nodiscard]] std::string without_ends(const HashView& hash, std::uint64_t seed);
 
 }  // namespace semel::engine

@@ -176,14 +176,34 @@ Decision decide_setrange(const RecordView* live, const StoreOp& op, std::size_t 
 
 // --- keys -----------------------------------------------------------------------------------
 
-/// Stores `live` as it is, of any kind, to end at `due`.
-Decision retime(const RecordView& live, Timestamp due) noexcept {
-  return {.action = Action::store,
-          .kind = live.kind,
-          .due = due,
-          .value = live.value,
-          .gives_up = due < live.due,
-          .raw = live.raw};
+/// Stores `live` as it is, of any kind, with a key that ends at `due`.
+Decision retime(const RecordView& live, Timestamp due, std::string& scratch) {
+  const Timestamp before = key_end_of(live);
+  Decision decision{.action = Action::store,
+                    .kind = live.kind,
+                    .due = due,
+                    .value = live.value,
+                    .gives_up = due < before,
+                    .raw = live.raw};
+  if (live.kind == Kind::hash && with_key_end(live.value, due, scratch)) {
+    decision.value = scratch;
+    decision.due = HashView{scratch}.ends().due();
+  }
+  return decision;
+}
+
+/// When the next field of a hash ends; 0: none does.
+std::int64_t next_end_of(const RecordView& live, Timestamp now) {
+  const HashView hash{live.value};
+  if (!hash.has_ends()) return 0;
+  Timestamp next = hash.ends().first;
+  if (next <= now) {
+    next = no_end;
+    hash.each([&](const HashView::Found& pair) {
+      if (pair.due > now) next = std::min(next, pair.due);
+    });
+  }
+  return next == no_end ? 0 : next.time_since_epoch().count();
 }
 
 Decision decide_del(const RecordView* live, StoreOutcome& outcome) noexcept {
@@ -211,19 +231,8 @@ Decision decide_delex(const RecordView* live, const StoreOp& op, StoreOutcome& o
   return decide_del(live, outcome);
 }
 
-/// True if EXPIRE's rule lets `due` replace the record's. A record without ttl never ends, so
-/// nothing is later than its end and everything is earlier.
-bool rule_allows(const ExpireRule& rule, Timestamp before, Timestamp due) noexcept {
-  const bool has_ttl = before != no_end;
-  if (rule.only_without_ttl && has_ttl) return false;
-  if (rule.only_with_ttl && !has_ttl) return false;
-  if (rule.only_later && (!has_ttl || due <= before)) return false;
-  if (rule.only_earlier && has_ttl && due >= before) return false;
-  return true;
-}
-
 Decision decide_expire(const RecordView* live, const StoreOp& op, Timestamp now,
-                       StoreOutcome& outcome) noexcept {
+                       StoreOutcome& outcome, std::string& scratch) {
   const ExpireRule& rule = op.rule;
   const bool nx_with_others =
       rule.only_without_ttl && (rule.only_with_ttl || rule.only_later || rule.only_earlier);
@@ -232,15 +241,15 @@ Decision decide_expire(const RecordView* live, const StoreOp& op, Timestamp now,
   }
   if (live == nullptr) return keep;
   const Timestamp due = due_of(op.expiry, live, now);
-  if (!rule_allows(rule, live->due, due)) return keep;
+  if (!rule_allows(rule, key_end_of(*live), due)) return keep;
   outcome.applied = true;
-  return due > now ? retime(*live, due) : erase(live);
+  return due > now ? retime(*live, due, scratch) : erase(live);
 }
 
-Decision decide_persist(const RecordView* live, StoreOutcome& outcome) noexcept {
-  if (live == nullptr || live->due == no_end) return keep;
+Decision decide_persist(const RecordView* live, StoreOutcome& outcome, std::string& scratch) {
+  if (live == nullptr || key_end_of(*live) == no_end) return keep;
   outcome.applied = true;
-  return retime(*live, no_end);
+  return retime(*live, no_end, scratch);
 }
 
 }  // namespace
@@ -265,6 +274,8 @@ Decision decide_other(const RecordView* live, const StoreOp& op, Timestamp now,
     case Verb::del:
       return decide_del(live, outcome);
     case Verb::exists:
+      if (live != nullptr && live->kind == Kind::hash) outcome.second = next_end_of(*live, now);
+      return keep;
     case Verb::type:
       return keep;
     case Verb::strlen:
@@ -274,7 +285,7 @@ Decision decide_other(const RecordView* live, const StoreOp& op, Timestamp now,
     case Verb::digest:
       return decide_digest(live, outcome);
     case Verb::expire_time:
-      if (live != nullptr) outcome.due = live->due;
+      if (live != nullptr) outcome.due = key_end_of(*live);
       return keep;
     case Verb::getdel:
       return decide_getdel(live, outcome);
@@ -294,9 +305,9 @@ Decision decide_other(const RecordView* live, const StoreOp& op, Timestamp now,
     case Verb::delex:
       return decide_delex(live, op, outcome);
     case Verb::expire:
-      return decide_expire(live, op, now, outcome);
+      return decide_expire(live, op, now, outcome, scratch);
     case Verb::persist:
-      return decide_persist(live, outcome);
+      return decide_persist(live, outcome, scratch);
   }
   return keep;
 }

@@ -3,6 +3,7 @@
 // cache misses while this one waits for its own (docs/decisions/0003-table-layout.md).
 #pragma once
 
+#include "engine/rules/hash_value.hpp"
 #include "engine/rules/record.hpp"
 #include "semel/limits.hpp"
 #include "semel/op.hpp"
@@ -36,12 +37,29 @@ inline Decision erase(const RecordView* live) noexcept {
   return expiry.mode() == Expiry::Mode::in || expiry.mode() == Expiry::Mode::at;
 }
 
+/// The end of the key. That of a hash may be later than its record's, see hash_value.hpp.
+inline Timestamp key_end_of(const RecordView& live) noexcept {
+  return live.kind == Kind::hash ? key_end_of_hash(live.value, live.due) : live.due;
+}
+
+/// True if EXPIRE's rule lets `due` replace the end of a key or a field. One without ttl never
+/// ends, so nothing is later than its end and everything is earlier.
+[[nodiscard]] inline bool rule_allows(const ExpireRule& rule, Timestamp before,
+                                      Timestamp due) noexcept {
+  const bool has_ttl = before != no_end;
+  if (rule.only_without_ttl && has_ttl) return false;
+  if (rule.only_with_ttl && !has_ttl) return false;
+  if (rule.only_later && (!has_ttl || due <= before)) return false;
+  if (rule.only_earlier && has_ttl && due >= before) return false;
+  return true;
+}
+
 inline Timestamp due_of(const Expiry& expiry, const RecordView* live, Timestamp now) noexcept {
   switch (expiry.mode()) {
     case Expiry::Mode::clear:
       return no_end;
     case Expiry::Mode::keep:
-      return live != nullptr ? live->due : no_end;
+      return live != nullptr ? key_end_of(*live) : no_end;
     case Expiry::Mode::in:
       return expiry.ttl() < no_end - now ? now + expiry.ttl() : no_end;
     case Expiry::Mode::at:

@@ -1,9 +1,12 @@
 #include "engine/upkeep/expiry.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "engine/core/core_update.hpp"
+#include "engine/hashes/hash_ground.hpp"
+#include "engine/kinds/kinds.hpp"
 #include "engine/rules/claim_rules.hpp"
 
 namespace semel::engine {
@@ -45,15 +48,28 @@ void put_off(Core& core, ThreadContext& context, HashBits hash, Timestamp now) {
   return true;
 }
 
+/// Takes out the parts of a live record that have ended.
+Decision trim_any(const RecordView& live, Timestamp now, Scratch& scratch, std::string& text) {
+  return live.kind == Kind::hash ? trim_hash(live, now, text) : trim(live, now, scratch);
+}
+
+/// When to look at a record again that could not be trimmed.
+Timestamp retry_of(const RecordView& live, Timestamp now) noexcept {
+  return live.kind == Kind::hash ? std::min(live.due, now + Millis{1'000}) : live.due;
+}
+
 void trim_record(Core& core, std::uint8_t stored_db, Bytes key, Timestamp now) {
   Scratch scratch;
+  std::string text;
+  bool has_lost_fields = false;
   Version version = 0;
   Timestamp due = no_end;
   const ErrorCode error = update(
       core, {core.keys().databases().shown(stored_db), key}, now,
       [&](const RecordView* live, const NextVersion&) {
-        due = live != nullptr ? live->due : no_end;
-        Decision decision = live != nullptr ? trim(*live, now, scratch) : Decision{};
+        due = live != nullptr ? retry_of(*live, now) : no_end;
+        Decision decision = live != nullptr ? trim_any(*live, now, scratch, text) : Decision{};
+        has_lost_fields = decision.action == Action::store && decision.kind == Kind::hash;
         // When a replica gets to it is its own affair, so it may not show.
         decision.keeps_version = core.options().replicated;
         return decision;
@@ -63,10 +79,14 @@ void trim_record(Core& core, std::uint8_t stored_db, Bytes key, Timestamp now) {
     const Operation operation{core, core.context()};
     return put_off(core, core.context(), core.keys().hash_of(stored_db, key), now);
   }
+  if (error == ErrorCode::ok && has_lost_fields) {
+    const Operation operation{core, core.context()};
+    core.insight().note_fields_ended(core.keys().databases().shown(stored_db), key);
+  }
   if (error == ErrorCode::ok || due == no_end) return;
-  // Without memory, or a journal that takes it, the result stays until the record ends; it is
-  // answered as ended all the same. The timer that brought us here is gone: without another the
-  // record would never be looked at again.
+  // Without memory, or a journal that takes it, the result of a claim stays until the record ends,
+  // and fields of a hash for a second; they are answered as ended all the same. The timer that
+  // brought us here is gone: without another the record would never be looked at again.
   core.context().timers.push({core.keys().hash_of(stored_db, key).bits, due});
 }
 
@@ -77,7 +97,10 @@ unsigned timers_alive(Core& core, std::uint64_t hash_bits, Timestamp wake, unsig
   unsigned alive = 0;
   core.keys().shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
     const Entry& record = core.keys().entry(seen);
-    if (record.due() == wake || wake_of(record) == wake) ++alive;
+    const Timestamp earliest = wake_of(record);
+    // Fields of a hash that have ended and could not be taken out have a later timer.
+    const bool is_retry = earliest < wake && record.kind() == Kind::hash;
+    if (record.due() == wake || earliest == wake || is_retry) ++alive;
     return alive < at_most;
   });
   return alive;

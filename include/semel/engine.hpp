@@ -31,12 +31,18 @@ class Store;
 class Hashes;
 class Claims;
 
-/// A record of the engine that ended by its ttl, reported once. Not reported: those that ended
-/// in the cold store.
+/// A record of the engine that ended by its ttl, or a hash of which fields did, reported once. Not
+/// reported: those that ended in the cold store.
 struct ExpiredEvent {
+  enum class What : std::uint8_t {
+    record,
+    fields,      ///< of a hash, which stays
+    last_fields  ///< the record has ended because none of its fields is left
+  };
   Kind kind;
   std::uint8_t db;
   Bytes key;  ///< valid during the call
+  What what = What::record;
 };
 using ExpiredSink = Function<void(const ExpiredEvent&)>;
 

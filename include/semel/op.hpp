@@ -167,10 +167,12 @@ struct StoreOutcome {
   Kind kind = Kind::string;         ///< of the record found
   bool raw = false;                 ///< type: a string that grew by append or setrange
   std::int64_t number = 0;          ///< length, counter; increx: new value
-  std::int64_t second = 0;          ///< increx: increment applied
-  Timestamp due = no_end;           ///< expire_time: end of the record found
-  Version version = 0;              ///< of the record found or written; for waiting on durability
-  std::string value;  ///< increx by float: new value and increment applied, one space between
+  /// increx: increment applied. exists, of a hash: when the next of its fields ends, in ms of the
+  /// engine's clock; 0: none does.
+  std::int64_t second = 0;
+  Timestamp due = no_end;  ///< expire_time: end of the record found
+  Version version = 0;     ///< of the record found or written; for waiting on durability
+  std::string value;       ///< increx by float: new value and increment applied, one space between
 };
 
 }  // namespace semel

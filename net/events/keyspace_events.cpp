@@ -83,15 +83,20 @@ void KeyspaceEvents::publish(ClientState* from, std::string_view event, std::uin
   if ((flags & to_keyevent) != 0) publish_to("__keyevent@", event, key);
 }
 
+bool KeyspaceEvents::wants(ExpiredEvent::What what) const noexcept {
+  if (what == ExpiredEvent::What::record) return wants('x');
+  return wants('h') || (what == ExpiredEvent::What::last_fields && wants('g'));
+}
+
 void KeyspaceEvents::queue(const ExpiredEvent& event) {
-  if (!wants('x') || !pubsub_.any()) return;
+  if (!wants(event.what) || !pubsub_.any()) return;
   const base::MutexLock lock{mutex_};
   if (expired_.size() >= waiting_max || expired_bytes_ + event.key.size() > waiting_bytes_max) {
     lost_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
     return;
   }
   expired_bytes_ += event.key.size();
-  expired_.push_back({event.db, std::string{event.key}});
+  expired_.push_back({event.db, std::string{event.key}, event.what});
   waiting_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in drain()
 }
 
@@ -105,7 +110,13 @@ void KeyspaceEvents::notify_expired(ClientState* from) {
     expired_bytes_ = 0;
   }
   for (const Expired& each : taken) {
-    if (wants('x')) publish(from, "expired", each.db, each.key);
+    if (each.what == ExpiredEvent::What::record) {
+      if (wants('x')) publish(from, "expired", each.db, each.key);
+      continue;
+    }
+    if (wants('h')) publish(from, "hexpired", each.db, each.key);
+    const bool is_gone = each.what == ExpiredEvent::What::last_fields;
+    if (is_gone && wants('g')) publish(from, "del", each.db, each.key);
   }
   waiting_.fetch_sub(taken.size(), std::memory_order_relaxed);  // mo: relaxed: as in drain()
 }

@@ -48,8 +48,9 @@ class KeyspaceEvents {
   void notify(ClientState* from, char event_class, std::string_view event, std::uint8_t db,
               std::string_view key);
 
-  /// Publishes the keys that have expired since the last call. Call it often: connections do at the
-  /// end of a round, and after each Engine::advance(). Costs one load if there is nothing.
+  /// Publishes the keys, and the hashes whose fields, have expired since the last call. Call it
+  /// often: connections do at the end of a round, and after each Engine::advance(). Costs one load
+  /// if there is nothing.
   void drain(ClientState* from = nullptr) {
     // mo: relaxed: an event that is queued concurrently is published by the next call
     if (waiting_.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -67,7 +68,9 @@ class KeyspaceEvents {
   struct Expired {
     std::uint8_t db;
     std::string key;
+    ExpiredEvent::What what;
   };
+  [[nodiscard]] bool wants(ExpiredEvent::What what) const noexcept;
   void queue(const ExpiredEvent& event);
   void notify_expired(ClientState* from);
   void publish(ClientState* from, std::string_view event, std::uint8_t db, std::string_view key);

@@ -128,7 +128,7 @@ void all(Fields& fields, TransferCommand& command) {
 template <class Fields>
 void write_verb(Fields& fields, HashVerb& verb) {
   constexpr auto first = static_cast<std::uint8_t>(HashVerb::set);
-  constexpr auto last = static_cast<std::uint8_t>(HashVerb::incr_by_float);
+  constexpr auto last = static_cast<std::uint8_t>(engine::last_logged_hash_verb);
   static_assert(last - first == 4);
   auto place = static_cast<std::uint8_t>(static_cast<std::uint8_t>(verb) - first);
   fields.small(place, last - first);

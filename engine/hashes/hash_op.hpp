@@ -1,12 +1,4 @@
-// The hash's truth table: what one operation does to one record, as a pure function of (record or
-// none, operation). No clock (a change keeps the record's end), no state, and random bits come in
-// with the operation; a decision may be taken several times until its compare-and-set wins, so it
-// writes to nothing but outcome and scratch.
-// Source: docs/semantics.md#hashes
-//
-//   no record           reads find nothing; a write begins a hash, without end
-//   another kind        wrong_type, nothing changes
-//   no field is left    the record goes
+// An operation on a hash, and its outcome.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/rules/record.hpp"
 #include "engine/rules/verbs.hpp"
 #include "semel/hashes.hpp"
+#include "semel/op.hpp"
 
 namespace semel::engine {
 
@@ -32,19 +24,29 @@ struct HashOp {
   std::uint64_t cursor = 0;
   std::size_t count = 10;
   Bytes pattern{};
+  Expiry expiry{};        ///< of fields; set_ex: keep and clear as of SET
+  ExpireRule rule{};      ///< expire
+  bool retimes = false;   ///< get_ex: expiry is meant
+  Condition condition{};  ///< set_ex: always, if_absent (all fields are), if_present (all are)
 };
 
 /// What a decision may know besides the record and the operation.
 struct HashFacts {
   std::size_t value_bytes_max;
   std::uint64_t seed;  ///< of an index that is made, see hash_value.hpp; must stay secret
+  Timestamp now{};     ///< fields that end by then have ended
+};
+
+/// Answers of HEXPIRE and its like to one field.
+struct FieldAnswer {
+  static constexpr std::int64_t no_field = -2, no_end = -1, refused = 0, done = 1, removed = 2;
 };
 
 /// Fresh for each decision.
 struct HashOutcome {
   ErrorCode error = ErrorCode::ok;
   bool found = false;        ///< a live hash was there
-  bool found_field = false;  ///< get, strlen, set_if_absent: and the field in it
+  bool found_field = false;  ///< get, strlen, set_if_absent: and the field in it; see HashVerb
   std::int64_t number = 0;
   std::uint64_t next = 0;    ///< scan: the cursor to go on from
   std::uint64_t fields = 0;  ///< value_too_long: that there would be
@@ -52,12 +54,12 @@ struct HashOutcome {
   std::string value{};
   std::vector<std::optional<std::string>> values{};
   FieldValues list{};
+  std::vector<std::optional<Timestamp>> dues{};  ///< none: no such field
+  std::vector<std::int64_t> numbers{};           ///< FieldAnswer
+  bool is_changed = false;                       ///< verbs from expire on: and in these ways
+  bool removes = false;
+  bool retimes = false;
+  bool is_gone = false;  ///< with its last field
 };
-
-/// What `op` does to `live` (null: absent). The outcome is overwritten. Decision::value points into
-/// `scratch`. Errors, with which the record is kept: wrong_type, value_too_long, not_an_integer,
-/// increment_overflow, not_a_float, nan_or_infinity, bad_option, storage_damaged.
-[[nodiscard]] Decision decide_hash(const RecordView* live, const HashOp& op, const HashFacts& facts,
-                                   HashOutcome& outcome, std::string& scratch);
 
 }  // namespace semel::engine

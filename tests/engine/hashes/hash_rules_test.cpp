@@ -1,5 +1,5 @@
 // The hash's truth table, row by row.
-#include "engine/rules/hash_rules.hpp"
+#include "engine/hashes/hash_rules.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "engine/rules/hash_rules.hpp"
+#include "engine/hashes/hash_rules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +7,8 @@
 
 #include "base/checked.hpp"
 #include "base/random.hpp"
+#include "engine/hashes/hash_field_rules.hpp"
+#include "engine/hashes/hash_ground.hpp"
 #include "engine/rules/hash_value.hpp"
 #include "engine/rules/numbers.hpp"
 #include "semel/limits.hpp"
@@ -50,7 +52,7 @@ class ListBuilder {
 
 // --- reads ----------------------------------------------------------------------------------
 
-Decision decide_get(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
+Decision decide_get(const HashGround& hash, const HashOp& op, HashOutcome& outcome) {
   if (const auto found = hash.find(op.field)) {
     outcome.found_field = true;
     outcome.number = static_cast<std::int64_t>(found->value.size());
@@ -59,7 +61,7 @@ Decision decide_get(const HashView& hash, const HashOp& op, HashOutcome& outcome
   return keep;
 }
 
-Decision decide_get_many(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
+Decision decide_get_many(const HashGround& hash, const HashOp& op, HashOutcome& outcome) {
   outcome.values.reserve(op.fields.size());
   for (const Bytes field : op.fields) {
     auto& value = outcome.values.emplace_back();
@@ -68,7 +70,7 @@ Decision decide_get_many(const HashView& hash, const HashOp& op, HashOutcome& ou
   return keep;
 }
 
-Decision decide_all(const HashView& hash, HashOutcome& outcome) {
+Decision decide_all(const HashGround& hash, HashOutcome& outcome) {
   ListBuilder list;
   hash.each([&](const HashView::Found& pair) { list.add(pair.field, pair.value); });
   outcome.list = list.take();
@@ -88,14 +90,15 @@ class Sequence {
   std::uint64_t state_;
 };
 
-Decision decide_random(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
+Decision decide_random(const HashGround& hash, const HashOp& op, HashOutcome& outcome) {
   const std::size_t size = hash.size();
   if (size == 0 || op.amount == 0) return keep;
   Sequence sequence{op.random};
   ListBuilder list;
-  if (hash.is_indexed() && (op.amount == 1 || op.amount == -1)) {
-    const std::uint64_t word = hash.index_word(sequence.below(size));
-    if (const auto pair = hash.pair_at(static_cast<std::uint32_t>(word))) {
+  const HashView& all = hash.all();
+  if (all.is_indexed() && !hash.some_ended() && (op.amount == 1 || op.amount == -1)) {
+    const std::uint64_t word = all.index_word(sequence.below(size));
+    if (const auto pair = all.pair_at(static_cast<std::uint32_t>(word))) {
       list.add(pair->field, pair->value);
     }
   } else if (op.amount > 0) {
@@ -128,10 +131,12 @@ static_assert(limits::hash_scan_whole_max >= plain_fields_max, "larger ones have
 
 /// In the order of the index, which is that of the hashes: a cursor is the hash to go on from, so
 /// those of one hash are returned together.
-Decision decide_scan(const HashView& hash, const HashOp& op, HashOutcome& outcome) {
+Decision decide_scan(const HashGround& ground, const HashOp& op, HashOutcome& outcome) {
   if (op.count == 0) return fail(outcome, ErrorCode::bad_option);
+  const HashView& hash = ground.all();
   ListBuilder list;
   const auto take = [&](const HashView::Found& pair) {
+    if (!ground.is_live(pair)) return;
     if (!op.pattern.empty() && !glob_match(op.pattern, pair.field)) return;
     list.add(pair.field, pair.value);
   };
@@ -154,49 +159,25 @@ Decision decide_scan(const HashView& hash, const HashOp& op, HashOutcome& outcom
 
 // --- writes ---------------------------------------------------------------------------------
 
-Decision write(const RecordView* live, const HashView& hash, std::span<const HashChange> changes,
-               const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
-  const HashWriter writer{hash, changes, facts.seed};
-  outcome.number = static_cast<std::int64_t>(writer.added() + writer.removed());
-  if (writer.changes_nothing()) return keep;
-  if (writer.fields() == 0) {
-    return {.action = Action::erase, .kind = Kind::hash, .due = no_end, .value = {}};
-  }
-  // A value that is too long already, stored under a larger limit, may become shorter.
-  const bool grows = live == nullptr || writer.bytes() > live->value.size();
-  if ((writer.added() != 0 && writer.fields() > limits::hash_fields_max) ||
-      (grows && writer.bytes() > facts.value_bytes_max)) {
-    outcome.fields = writer.fields();
-    outcome.bytes = writer.bytes();
-    return fail(outcome, ErrorCode::value_too_long);
-  }
-  writer.write(scratch);
-  return {.action = Action::store,
-          .kind = Kind::hash,
-          .due = live != nullptr ? live->due : no_end,
-          .value = scratch,
-          .gives_up = writer.removed() != 0 && writer.added() == 0};
-}
-
-Decision decide_set(const RecordView* live, const HashView& hash, const HashOp& op,
-                    const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
+Decision decide_set(const HashGround& hash, const HashOp& op, const HashFacts& facts,
+                    HashOutcome& outcome, std::string& scratch) {
   std::vector<HashChange> changes;
   changes.reserve(op.pairs.size());
   for (const FieldValue& pair : op.pairs) changes.push_back({pair.field, pair.value});
-  return write(live, hash, changes, facts, outcome, scratch);
+  return hash.write(changes, facts, outcome, scratch);
 }
 
-Decision decide_del(const RecordView* live, const HashView& hash, const HashOp& op,
-                    const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
-  if (live == nullptr) return keep;
+Decision decide_del(const HashGround& hash, const HashOp& op, const HashFacts& facts,
+                    HashOutcome& outcome, std::string& scratch) {
+  if (hash.all().size() == 0) return keep;
   std::vector<HashChange> changes;
   changes.reserve(op.fields.size());
   for (const Bytes field : op.fields) changes.push_back({field, std::nullopt});
-  return write(live, hash, changes, facts, outcome, scratch);
+  return hash.write(changes, facts, outcome, scratch);
 }
 
-Decision decide_incr_by(const RecordView* live, const HashView& hash, const HashOp& op,
-                        const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
+Decision decide_incr_by(const HashGround& hash, const HashOp& op, const HashFacts& facts,
+                        HashOutcome& outcome, std::string& scratch) {
   std::int64_t number = 0;
   const auto found = hash.find(op.field);
   if (found && !parse_integer(found->value, number)) {
@@ -205,22 +186,22 @@ Decision decide_incr_by(const RecordView* live, const HashView& hash, const Hash
   const auto sum = base::checked_add(number, op.amount);
   if (!sum) return fail(outcome, ErrorCode::increment_overflow);
   format_integer(*sum, outcome.value);
-  const std::array change{HashChange{op.field, outcome.value}};
-  const Decision decision = write(live, hash, change, facts, outcome, scratch);
+  const std::array change{HashChange{op.field, outcome.value, found ? found->due : no_end}};
+  const Decision decision = hash.write(change, facts, outcome, scratch);
   outcome.number = *sum;
   return decision;
 }
 
-Decision decide_incr_by_float(const RecordView* live, const HashView& hash, const HashOp& op,
-                              const HashFacts& facts, HashOutcome& outcome, std::string& scratch) {
+Decision decide_incr_by_float(const HashGround& hash, const HashOp& op, const HashFacts& facts,
+                              HashOutcome& outcome, std::string& scratch) {
   long double number = 0;
   const auto found = hash.find(op.field);
   if (found && !parse_float(found->value, number)) return fail(outcome, ErrorCode::not_a_float);
   number += op.by_float;
   if (!std::isfinite(number)) return fail(outcome, ErrorCode::nan_or_infinity);
   append_float(number, outcome.value);
-  const std::array change{HashChange{op.field, outcome.value}};
-  return write(live, hash, change, facts, outcome, scratch);
+  const std::array change{HashChange{op.field, outcome.value, found ? found->due : no_end}};
+  return hash.write(change, facts, outcome, scratch);
 }
 
 }  // namespace
@@ -230,8 +211,9 @@ Decision decide_hash(const RecordView* live, const HashOp& op, const HashFacts& 
   outcome = {};
   if (live != nullptr && live->kind != Kind::hash) return fail(outcome, ErrorCode::wrong_type);
   outcome.found = live != nullptr;
-  const HashView hash = live != nullptr ? HashView{live->value} : HashView{};
-  if (!hash.good()) return fail(outcome, ErrorCode::storage_damaged);
+  const HashView view = live != nullptr ? HashView{live->value} : HashView{};
+  if (!view.good()) return fail(outcome, ErrorCode::storage_damaged);
+  const HashGround hash{live, view, facts.now};
   switch (op.verb) {
     case HashVerb::get:
     case HashVerb::strlen:
@@ -252,13 +234,20 @@ Decision decide_hash(const RecordView* live, const HashOp& op, const HashFacts& 
       if (outcome.found_field) return keep;
       [[fallthrough]];
     case HashVerb::set:
-      return decide_set(live, hash, op, facts, outcome, scratch);
+      return decide_set(hash, op, facts, outcome, scratch);
     case HashVerb::del:
-      return decide_del(live, hash, op, facts, outcome, scratch);
+      return decide_del(hash, op, facts, outcome, scratch);
     case HashVerb::incr_by:
-      return decide_incr_by(live, hash, op, facts, outcome, scratch);
+      return decide_incr_by(hash, op, facts, outcome, scratch);
     case HashVerb::incr_by_float:
-      return decide_incr_by_float(live, hash, op, facts, outcome, scratch);
+      return decide_incr_by_float(hash, op, facts, outcome, scratch);
+    case HashVerb::ends:
+    case HashVerb::expire:
+    case HashVerb::persist:
+    case HashVerb::get_del:
+    case HashVerb::get_ex:
+    case HashVerb::set_ex:
+      return decide_hash_fields(hash, op, facts, outcome, scratch);
   }
   return keep;
 }
