@@ -1,6 +1,7 @@
 // DUMP and RESTORE, in the serialization of redis-server (net/rdb).
 #include <optional>
 
+#include "engine/object_api/hash_fields.hpp"
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/dump/dumped_record.hpp"
@@ -24,6 +25,13 @@ std::optional<std::string> dump_key(Call& call) {
   if ((*record)->kind == Kind::hash) {
     const auto fields = call.engine.hashes(key.db).hgetall(key.key);
     if (!fields.ok()) return call.fail(fields.error()), std::nullopt;
+    // The version of the format that DUMP writes has no place for them.
+    const auto ends = engine::has_field_ends(call.engine, key);
+    if (!ends.ok()) return call.fail(ends.error()), std::nullopt;
+    if (*ends) {
+      call.fail("ERR a hash whose fields have a ttl has no serialization here; see HPERSIST");
+      return std::nullopt;
+    }
     return dump_of(*fields);
   }
   auto payload = dump_of(**record);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/hash_fields.hpp"
 #include "engine/object_api/object_calls.hpp"
 #include "engine/types/sorted_set.hpp"
 #include "net/commands/handlers.hpp"
@@ -127,10 +128,14 @@ void memory_of_claim(Call& call) {
 }
 
 void encoding_of_hash(Call& call) {
-  call.answer(call.engine.hashes(call.client.db).hgetall(call.args[2]),
-              [&](const FieldValues& fields) {
-                call.reply.bulk(encoding_of(fields, call.services.settings));
-              });
+  call.answer(
+      call.engine.hashes(call.client.db).hgetall(call.args[2]), [&](const FieldValues& fields) {
+        const std::string_view encoding = encoding_of(fields, call.services.settings);
+        // What redis-server has made of it since 7.4.
+        const auto ends = engine::has_field_ends(call.engine, {call.client.db, call.args[2]});
+        const bool is_extended = encoding == "listpack" && ends.ok() && *ends;
+        call.reply.bulk(is_extended ? "listpackex" : encoding);
+      });
 }
 
 void memory_of_hash(Call& call) {

@@ -283,7 +283,8 @@ void GroupSession::gather_transaction() {
   for (const Watcher::Key& each : client_.watcher->keys) {
     // A key that was touched is never as it was: no record has this version.
     // mo: relaxed: set by commands that ended before
-    const bool touched = client_.watcher->touched.load(std::memory_order_relaxed);
+    const bool touched = client_.watcher->touched.load(std::memory_order_relaxed) ||
+                         each.next_end <= node_.services().group->now();
     round.gathered.watched.push_back(
         {each.db, each.key, touched ? limits::version_max : each.version});
   }

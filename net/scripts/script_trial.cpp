@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/assert.hpp"
+#include "engine/object_api/hash_fields.hpp"
 #include "engine/object_api/whole_record.hpp"
 #include "net/events/pubsub.hpp"
 #include "net/resp/reply_error.hpp"
@@ -108,14 +109,23 @@ Result<ScriptTrial::Record> ScriptTrial::look(Engine& engine, std::uint8_t db, B
     engine.host().apply({.verb = Verb::get, .db = db, .key = key}, found);
     if (found.error != ErrorCode::ok) return Error{found.error, {}};
     record.value = std::move(found.value);
-  } else if (found.kind == semel::Kind::hash) {
-    SEMEL_TRY(fields, engine.hashes(db).hgetall(key));
-    record.fields = std::move(fields);
-  } else if (engine::is_carried(found.kind)) {
-    SEMEL_TRY(whole, engine::read_whole(engine, ref));
-    if (!whole) return Error{ErrorCode::storage_damaged, {}};  // the section holds it
-    record.value = std::move(whole->value);
+    return record;
   }
+  if (found.kind == semel::Kind::hash) {
+    SEMEL_TRY(has_ends, engine::has_field_ends(engine, ref));
+    record.has_ends = has_ends;
+    if (!has_ends) {
+      SEMEL_TRY(fields, engine.hashes(db).hgetall(key));
+      record.fields = std::move(fields);
+      return record;
+    }
+  }
+  if (!engine::is_carried(found.kind)) return record;
+  SEMEL_TRY(whole, engine::read_whole(engine, ref));
+  if (!whole) return Error{ErrorCode::storage_damaged, {}};  // the section holds it
+  if (whole->due <= now) return Record{};                    // the last of its fields has ended
+  record.due = whole->due;
+  record.value = std::move(whole->value);
   return record;
 }
 
@@ -158,7 +168,7 @@ Status ScriptTrial::put(std::uint8_t db, Bytes key, const Record& record) {
         {.verb = Verb::set, .db = db, .expiry = expiry, .key = key, .value = record.value}, done);
     return done.error == ErrorCode::ok ? Status{Done{}} : Status{Error{done.error, {}}};
   }
-  if (record.kind != semel::Kind::hash) {
+  if (record.kind != semel::Kind::hash || record.has_ends) {
     return engine::replace_whole(*copies_, {db, key},
                                  {.kind = record.kind, .due = record.due, .value = record.value});
   }
@@ -230,7 +240,12 @@ void ScriptTrial::add_effect(Outcome& outcome, const Name& name, const Copy& cop
   }
   if (copy.before.is_live && after.version == copy.copied) return;
   outcome.grows = true;
-  if (after.kind == semel::Kind::hash) return add_hash(outcome, name, copy.before, after);
+  if (after.kind == semel::Kind::hash && !after.has_ends) {
+    if (!copy.before.has_ends) return add_hash(outcome, name, copy.before, after);
+    // HSET leaves no field with an end.
+    outcome.effects.push_back({"DEL", name.second});
+    return add_hash(outcome, name, {}, after);
+  }
   if (after.kind != semel::Kind::string) return add_whole(outcome, name, after);
   std::vector<std::string> set{"SET", name.second, after.value};
   if (after.due != no_end) {
@@ -290,7 +305,12 @@ Result<bool> ScriptTrial::is_unchanged(Engine& real, Timestamp now, const std::v
   for (const Read& each : read) {
     StoreOutcome found;
     real.host().apply({.verb = Verb::expire_time, .db = each.db, .key = each.key}, found);
-    const bool is_live = found.found && found.due > now;
+    bool is_live = found.found && found.due > now;
+    if (is_live && found.kind == semel::Kind::hash) {
+      real.host().apply({.verb = Verb::exists, .db = each.db, .key = each.key}, found);
+      // A field has ended since.
+      is_live = found.second == 0 || Timestamp{Millis{found.second}} > now;
+    }
     if ((is_live ? found.version : 0) != each.version) return false;
   }
   return true;

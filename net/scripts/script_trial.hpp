@@ -93,8 +93,9 @@ class ScriptTrial {
     semel::Kind kind = semel::Kind::string;
     Timestamp due = no_end;
     Version version = 0;
-    std::string value{};   // of a string; of a record that is carried whole, its bytes
-    FieldValues fields{};  // of a hash
+    std::string value{};    // of a string; of a record that is carried whole, its bytes
+    FieldValues fields{};   // of a hash
+    bool has_ends = false;  // a field of the hash has an end: it is carried whole
   };
   using Name = std::pair<std::uint8_t, std::string>;
   struct Copy {

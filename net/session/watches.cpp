@@ -13,10 +13,11 @@ bool Watches::is_among(const std::vector<Watch>& watches, const Watcher& watcher
                      [&](const Watch& watch) { return watch.watcher == &watcher; });
 }
 
-Version Watches::version_of(std::uint8_t db, Bytes key) {
+Watches::State Watches::state_of(std::uint8_t db, Bytes key) {
   StoreOutcome found;
   engine_.host().apply({.verb = Verb::exists, .db = db, .key = key}, found);
-  return found.found ? found.version : 0;
+  if (!found.found) return {};
+  return {found.version, found.second == 0 ? no_end : Timestamp{Millis{found.second}}};
 }
 
 Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
@@ -29,8 +30,8 @@ Status Watches::watch(Watcher& watcher, std::uint8_t db, Bytes key) {
   }
   const KeyRef ref[] = {{db, key}};
   SEMEL_TRY(section, engine_.section(ref));
-  const Version version = version_of(db, key);
-  watcher.keys.push_back({db, name.second, version});
+  const auto [version, next_end] = state_of(db, key);
+  watcher.keys.push_back({db, name.second, version, next_end});
   const base::MutexLock lock{mutex_};
   try {
     watched_[name].push_back({&watcher, version});
@@ -61,7 +62,7 @@ bool Watches::has_changed(const Watcher& watcher) {
   // mo: relaxed: set by commands that ended before the section began, or did not touch its keys.
   if (watcher.touched.load(std::memory_order_relaxed)) return true;
   return std::any_of(watcher.keys.begin(), watcher.keys.end(), [this](const Watcher::Key& each) {
-    return version_of(each.db, each.key) != each.version;
+    return each.next_end <= engine_.now() || version_of(each.db, each.key) != each.version;
   });
 }
 

@@ -1,7 +1,8 @@
 // WATCH: a transaction fails if a watched key changes before EXEC.
 //
-// A watcher remembers the version of each of its keys (0: absent). EXEC compares them inside its
-// section, which finds every change of a key that existed, including its end. It cannot see a key
+// A watcher remembers the version of each of its keys (0: absent), and of a hash when the next of
+// its fields ends. EXEC compares them inside its section, which finds every change of a key that
+// existed, including its end. It cannot see a key
 // that was made and removed in between; so each command that writes is reported here, and the key's
 // version is compared at once.
 #pragma once
@@ -26,6 +27,7 @@ struct Watcher {
     std::uint8_t db;
     std::string key;
     Version version;
+    Timestamp next_end;  ///< of a field of a hash; no_end: none ends
   };
   std::vector<Key> keys;
   std::atomic<bool> touched{false};
@@ -86,7 +88,12 @@ class Watches {
   [[nodiscard]] static bool is_among(const std::vector<Watch>& watches,
                                      const Watcher& watcher) noexcept;
   void mark(std::uint8_t db, Bytes key, Version version, bool only_new);
-  [[nodiscard]] Version version_of(std::uint8_t db, Bytes key);
+  struct State {
+    Version version = 0;
+    Timestamp next_end = no_end;
+  };
+  [[nodiscard]] State state_of(std::uint8_t db, Bytes key);
+  [[nodiscard]] Version version_of(std::uint8_t db, Bytes key) { return state_of(db, key).version; }
 
   Engine& engine_;
   std::function<void(Bytes key)> follower_{};
