@@ -125,12 +125,14 @@ void add_sort_target(UsedKeys& used, const KeySpec& spec, Words words) {
   if (target != 0) add(used, spec, words[target], spec.flags);
 }
 
-/// The words behind KEYS. A password may be "keys".
+/// The words behind KEYS. A password may be "keys". All keys are found, as redis-server finds them
+/// in spite of what the specification says.
 void add_migrated(UsedKeys& used, const KeySpec& spec, Words words) {
+  const auto flags = static_cast<std::uint16_t>(spec.flags & ~key_incomplete);
   for (auto i = static_cast<std::size_t>(spec.first); i < words.size(); ++i) {
     if (is_word(words[i], "keys")) {
-      const auto count = static_cast<int>(words.size());
-      return add_range(used, spec, words, static_cast<int>(i) + 1, count - 1);
+      for (const std::string_view key : words.subspan(i + 1)) add(used, spec, key, flags);
+      return;
     }
     if (is_word(words[i], "auth")) i += 1;
     if (is_word(words[i], "auth2")) i += 2;

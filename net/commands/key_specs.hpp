@@ -51,6 +51,7 @@ enum KeyFlag : std::uint16_t {
   key_insert = 1U << 6U,
   key_delete = 1U << 7U,
   key_not_key = 1U << 8U,
+  key_incomplete = 1U << 9U,
   key_variable_flags = 1U << 10U,
   key_channel = 1U << 11U,
   key_pattern = 1U << 12U,

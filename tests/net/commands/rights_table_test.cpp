@@ -130,6 +130,8 @@ const std::vector<Form> forms{
     {Scene::text, {"LCS", "k", "k"}},
     {Scene::text, {"MEMORY", "USAGE", "k"}},
     {Scene::text, {"MGET", "k", "other"}},
+    {Scene::text, {"MIGRATE", "host", "1", "k", "0", "100", "AUTH", "keys"}},
+    {Scene::text, {"MIGRATE", "host", "1", "", "0", "100", "AUTH", "x", "KEYS", "k", "other"}},
     {Scene::text, {"MOVE", "k", "1"}},
     {Scene::text, {"MSET", "k", "x", "other", "y"}},
     {Scene::text, {"MSETEX", "2", "k", "x", "other", "y"}},

@@ -4,6 +4,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "net/resp/text.hpp"
 #include "net/scripts/script_text.hpp"
 #include "semel/local_redis.hpp"
 #include "tests/net/conversation.hpp"
@@ -397,6 +398,28 @@ TEST_CASE("functions: a dump is taken back, and nothing else", "[net][script]") 
     REQUIRE(one.call({"FUNCTION", "RESTORE", dump.substr(0, i), "FLUSH"}) ==
             "-ERR DUMP payload version or checksum are wrong\r\n");
   }
+}
+
+TEST_CASE("functions: dumps of earlier releases are taken, and those of values are not",
+          "[net][script]") {
+  Conversation one;
+  const std::string code = library("a", "fa");
+  std::string old = "semel functions 1\n";
+  for (std::size_t i = 0; i < 8; ++i) old += static_cast<char>(code.size() >> (8 * i));
+  old += code;
+  const std::string whole = old + net::sha1_hex(old).substr(0, 16);
+  CHECK(one.call({"FUNCTION", "RESTORE", whole}) == "+OK\r\n");
+  CHECK(one.call({"FCALL", "fa", "1", "k"}) == "*2\r\n$1\r\nk\r\n$1\r\n-\r\n");
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    REQUIRE(one.call({"FUNCTION", "RESTORE", whole.substr(0, i), "FLUSH"}) ==
+            "-ERR DUMP payload version or checksum are wrong\r\n");
+  }
+  static_cast<void>(one.call({"SET", "s", "v"}));
+  const std::string reply = one.call({"DUMP", "s"});
+  const std::size_t begin = reply.find("\r\n") + 2;
+  const std::string value = reply.substr(begin, reply.size() - begin - 2);
+  CHECK(one.call({"FUNCTION", "RESTORE", value}) == "-ERR given type is not a function\r\n");
+  CHECK(one.call({"FCALL", "fa", "1", "k"}) == "*2\r\n$1\r\nk\r\n$1\r\n-\r\n");
 }
 
 TEST_CASE("scripts: what they ask for is counted and shown beside them", "[net][script]") {
