@@ -186,7 +186,7 @@ Result<std::string> rewritten_redis_conf(const Settings& settings, std::string_v
       result += redis_line(settings, *setting);
     }
   }
-  if (!result.empty() && !result.ends_with('\n')) result += '\n';
+  if (!left.empty() && !result.empty() && !result.ends_with('\n')) result += '\n';
   for (const Setting setting : left) result += redis_line(settings, setting);
   return result;
 }

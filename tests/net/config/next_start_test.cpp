@@ -253,7 +253,7 @@ TEST_CASE("config: a redis.conf is rewritten line by line, and read back", "[net
   };
   CHECK(net::rewritten_redis_conf(settings, before).value() == before);
   REQUIRE(set("hash-max-listpack-entries", "100"));
-  REQUIRE(set("requirepass", std::string_view{"a \"b\\\0\n\xff", 9}));
+  REQUIRE(set("requirepass", std::string_view{"a \"b\\\0\n\xff", 8}));
   REQUIRE(set("client-output-buffer-limit", "pubsub 1 2 3"));
   const std::string after = net::rewritten_redis_conf(settings, before).value();
   CHECK(after ==
