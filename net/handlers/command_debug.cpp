@@ -362,7 +362,7 @@ void debug_populate(Call& call) {
   const auto size = call.args.size() > 4 ? positive_at(call, 4) : 0;
   if (!size) return;
   if (call.services.group != nullptr) return call.fail("ERR not in a group of nodes");
-  constexpr std::size_t count_max = 100'000'000;  // the thread serves no one meanwhile
+  constexpr std::size_t count_max = 100'000'000;  // bounds the time of one call
   if (*count > count_max) return call.fail("ERR at most 100000000 keys");
   if (*size > limits::value_bytes_max) return call.fail(ErrorCode::value_too_long);
   const std::string prefix{call.args.size() > 3 ? call.args[3] : "key"};
