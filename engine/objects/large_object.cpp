@@ -3,8 +3,6 @@
 #include <thread>
 #include <utility>
 
-#include "engine/objects/tree_builder.hpp"
-
 namespace semel::engine {
 
 namespace {

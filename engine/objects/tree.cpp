@@ -155,4 +155,17 @@ const char* Tree::check_invariants(bool has_keys) const {
   return root_ == 0 ? nullptr : check(*memory_, {root_, {}, {}, false}, has_keys);
 }
 
+void free_newer(NodeMemory& memory, Handle handle, std::uint64_t floor) noexcept {
+  if (handle == 0 || memory.stamp(handle) <= floor) return;
+  const TreeNode node{memory, handle};
+  for (unsigned i = 0; i < node.entries(); ++i) {
+    const TreeEntry entry = node.entry(i);
+    for (const Handle run : {entry.key.run, entry.value.run}) {
+      if (run != 0 && memory.stamp(run) > floor) memory.free(run);
+    }
+    if (!node.is_leaf()) free_newer(memory, node.child(i).node, floor);
+  }
+  memory.free(handle);
+}
+
 }  // namespace semel::engine

@@ -77,4 +77,8 @@ class Tree {
   Handle root_;
 };
 
+/// Frees the nodes and runs of a subtree whose stamp is larger than `floor`. Below a node that is
+/// not, there is none that is.
+void free_newer(NodeMemory& memory, Handle node, std::uint64_t floor) noexcept;
+
 }  // namespace semel::engine

@@ -4,19 +4,6 @@
 
 namespace semel::engine {
 
-void free_newer(NodeMemory& memory, Handle handle, std::uint64_t floor) noexcept {
-  if (handle == 0 || memory.stamp(handle) <= floor) return;
-  const TreeNode node{memory, handle};
-  for (unsigned i = 0; i < node.entries(); ++i) {
-    const TreeEntry entry = node.entry(i);
-    for (const Handle run : {entry.key.run, entry.value.run}) {
-      if (run != 0 && memory.stamp(run) > floor) memory.free(run);
-    }
-    if (!node.is_leaf()) free_newer(memory, node.child(i).node, floor);
-  }
-  memory.free(handle);
-}
-
 TreeBuilder::~TreeBuilder() {
   for (std::size_t height = 0; height < levels_.size(); ++height) {
     const Level& level = *levels_[height];

@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "engine/objects/node_maker.hpp"
+#include "engine/objects/tree.hpp"
 
 namespace semel::engine {
-
-/// Frees the nodes and runs of a subtree whose stamp is larger than `floor`. Below a node that is
-/// not, there is none that is.
-void free_newer(NodeMemory& memory, Handle node, std::uint64_t floor) noexcept;
 
 /// Of one thread. std::bad_alloc.
 class TreeBuilder {
