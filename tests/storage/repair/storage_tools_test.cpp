@@ -355,7 +355,7 @@ TEST_CASE("inspect: shows every mutation with its times", "[storage][tools]") {
   REQUIRE(info);
   CHECK(picture(path) == before);
   CHECK(seen == std::set<std::string>{"ends", "stays"});
-  CHECK(info->format == 8);
+  CHECK(info->format == 9);
   CHECK(info->storage_id != 0);
   CHECK(info->line_ms == clock.unix_ms());
 }
