@@ -125,7 +125,7 @@ class Storages(Case):
         path = self.made("s")
         lines = self.semel("inspect", path, "--records", "--json").stdout.splitlines()
         *records, info = map(json.loads, lines)
-        self.assertEqual(info["format"], 8)
+        self.assertEqual(info["format"], 9)
         self.assertIn("plain-undrained", {record["key"] for record in records})
         self.assertEqual({record["state"] for record in records if "state" in record},
                          {"held", "done", "failed"})
