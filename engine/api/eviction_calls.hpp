@@ -1,4 +1,4 @@
-// Eviction as a node uses it: the terms, the question before a write, what is known of a key's use.
+// Eviction as a node uses it: the terms, the question before a write, the use of a key.
 // See docs/decisions/0085-eviction.md. An engine without terms evicts nothing. Thread-safe.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace semel::engine {
 /// for an engine, null: none. It must not evict.
 void on_evicted(Engine& engine, Function<void(std::uint8_t db, Bytes key)> sink);
 
-/// Whether what is counted is within the limit of the terms; evicts until it is. To be asked before
+/// Whether counted_bytes() is within the limit of the terms; evicts until it is. To be asked before
 /// a command that may need memory. True without such a limit. Progress: waits for another thread
 /// that evicts. Not to be called inside a section, where it evicts nothing.
 [[nodiscard]] bool keeps_within_limit(Engine& engine) noexcept;
@@ -27,7 +27,7 @@ void on_evicted(Engine& engine, Function<void(std::uint8_t db, Bytes key)> sink)
 /// between.
 [[nodiscard]] std::uint64_t counted_bytes(Engine& engine) noexcept;
 
-/// What is known of a key's use; of one that was not used for long, bounds.
+/// The use of a key; of one that was not used for long, bounds.
 struct KeyUse {
   std::uint32_t idle_seconds = 0;
   std::uint32_t frequency = 0;

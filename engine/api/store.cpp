@@ -84,7 +84,7 @@ Result<T> read_or_apply(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& rea
     } else if (live != nullptr && engine::answers_repeat(live->kind())) [[likely]] {
       own.bump(engine::Count::hits);
       answer(*live, *result);
-      core.note_read(own, key.db, location.hash, now);
+      core.uses().note_read(own.only_looks, key.db, location.hash, now);
     } else {
       // Only a call that may store goes on from the look: it costs a hit 13 instructions.
       constexpr bool may_store = std::is_same_v<T, SetResult>;

@@ -47,7 +47,7 @@ inline void apply_at(Core& core, Operation& operation, const KeyLocation& locati
   if (live == nullptr || !answer_repeat(op, *live, outcome)) {
     decide_store(core, operation, location, op, now, outcome, nullptr, first.probe(location.hash));
   } else {
-    core.note_read(operation.context(), op.db, location.hash, now);
+    core.uses().note_read(operation.context().only_looks, op.db, location.hash, now);
   }
   operation.context().bump(outcome.found ? Count::hits : Count::misses);
 }

@@ -45,12 +45,15 @@ Weight weight_of(const Entry& entry) noexcept {
           .timed = is_marker || due == no_end ? 0U : 1U};
 }
 
-}  // namespace
-
-void Core::note_write(const Entry& fresh, HashBits hash, bool is_new) noexcept {
-  if (fresh.is_delete_marker() || !uses_.is_of(keys_.databases().shown(fresh.db()))) return;
-  uses_.note(hash, now_of(clock_), is_new);
+/// A record of a cache was made or replaced. `is_new`: there was none.
+[[gnu::noinline]] void note_write(Core& core, const Entry& fresh, HashBits hash,
+                                  bool is_new) noexcept {
+  const std::uint8_t db = core.databases().shown(fresh.db());
+  if (fresh.is_delete_marker() || !core.uses().is_of(db)) return;
+  core.uses().note(hash, now_of(core.clock()), is_new);
 }
+
+}  // namespace
 
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                      const Entry* fresh, Timestamp wake) noexcept {
@@ -77,7 +80,7 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
     ThreadContext::add(context.db_records[db], more.records - less.records);
   }
   if (fresh != nullptr && uses_.any()) [[unlikely]]
-    note_write(*fresh, hash, !old_was_live);
+    note_write(*this, *fresh, hash, !old_was_live);
   if (wake != no_end && (wake != old_wake || !old_was_live)) {
     context.bump(Count::timers_logged);
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;

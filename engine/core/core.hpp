@@ -90,15 +90,6 @@ class Core {
 
   [[nodiscard]] LargeRecords& large_records() noexcept { return large_records_; }
 
-  /// A call has read the record of a key of `db`, as clients name it. Costs a load where that is no
-  /// cache.
-  void note_read(const ThreadContext& context, std::uint8_t db, HashBits hash,
-                 Timestamp now) noexcept {
-    if (uses_.is_of(db)) [[unlikely]] {
-      if (!context.only_looks) uses_.note(hash, now, false);
-    }
-  }
-
   /// Null: none.
   [[nodiscard]] ColdStore* cold() const noexcept { return cold_.store(); }
   [[nodiscard]] ColdSide& cold_side() noexcept { return cold_; }
@@ -109,8 +100,6 @@ class Core {
   [[nodiscard]] Upkeep& upkeep() const noexcept { return *upkeep_; }
 
  private:
-  void note_write(const Entry& fresh, HashBits hash, bool is_new) noexcept;
-
   const Options options_;
   CallbackWatch callbacks_{options_.on_callback_exception};
   const GuardedJournal guarded_journal_{options_.journal, options_.durability, callbacks_};

@@ -128,7 +128,8 @@ ErrorCode RecordStep::run(Timestamp& now, Decide& decide, Version& version) {
     if (decision.action == Action::keep || (decision.action == Action::erase && !seen_.live)) {
       version = seen_.live ? view.version : 0;
       if (seen_.live && !decision.only_looks) {
-        core_.note_read(operation_.context(), key_.db, location_.hash, now);
+        const bool only_looks = operation_.context().only_looks;
+        core_.uses().note_read(only_looks, key_.db, location_.hash, now);
       }
       return ErrorCode::ok;
     }

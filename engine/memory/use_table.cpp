@@ -53,9 +53,9 @@ std::uint32_t UseTable::after_use(std::uint32_t use, Timestamp now, bool is_new)
   if (is_new) return use::pack(use::minute_of(now), use::counter_first);
   const std::uint32_t counter =
       use::counter_of(use, now, decay_minutes_.load(std::memory_order_relaxed));
-  return use::pack(
-      use::minute_of(now),
-      use::counted(counter, log_factor_.load(std::memory_order_relaxed), random_bits()));
+  // mo: relaxed: a setting
+  const std::uint64_t log_factor = log_factor_.load(std::memory_order_relaxed);
+  return use::pack(use::minute_of(now), use::counted(counter, log_factor, random_bits()));
 }
 
 std::uint32_t UseTable::age_of(std::uint32_t use, Timestamp now) const noexcept {

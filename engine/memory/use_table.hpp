@@ -34,7 +34,7 @@ namespace semel::engine {
 /// Thread-safe, but for start() and follow(): one thread at a time.
 class UseTable {
  public:
-  /// What is known of a key's use. Of a key without a cell: a bound.
+  /// The use of a key. Without a cell: a bound.
   struct Use {
     std::uint32_t idle_seconds = 0;
     std::uint32_t frequency = 0;
@@ -62,7 +62,13 @@ class UseTable {
   }
   /// A key was used: made, changed or read. `is_new`: it was made.
   void note(HashBits hash, Timestamp now, bool is_new) noexcept;
-  /// The same with a use that is known from elsewhere.
+  /// A call has read the record of a key of this database. Costs a load where that is no cache.
+  void note_read(bool only_looks, std::uint8_t db, HashBits hash, Timestamp now) noexcept {
+    if (!is_of(db)) [[likely]]
+      return;
+    if (!only_looks) note(hash, now, false);
+  }
+  /// As note(), with a use that is known from elsewhere.
   void set(HashBits hash, Timestamp now, Use use) noexcept;
   [[nodiscard]] Use use_of(HashBits hash, Timestamp now) const noexcept;
 

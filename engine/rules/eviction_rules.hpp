@@ -1,5 +1,5 @@
-// What may be evicted and in which order: the terms that an engine is given, and the pure functions
-// that they need. See docs/decisions/0085-eviction.md.
+// Which keys may be evicted and in which order: the terms that an engine is given, and the pure
+// functions that they need. See docs/decisions/0085-eviction.md.
 //
 // A use of a key is a second, or a logarithmic counter and the minute of its last decay, both in 24
 // bits, with the arithmetic of redis-server: OBJECT IDLETIME and OBJECT FREQ answer by them.

@@ -1,11 +1,9 @@
 // Evicts keys of caches when memory is short: see docs/decisions/0085-eviction.md.
 //
-// Goals      never a claim, nor a key of a database that is no cache; an eviction is a change like
-// a
-//            DEL: journalled, seen by WATCH, and it leaves a delete marker where the cold store has
-//            a copy; what goes is about what redis-server would let go.
-// Non-goals  the exact order of use: some keys are compared, and the best candidates are
-// remembered.
+// Goals      never a claim, nor a key of a database that is no cache; an eviction is a change, as a
+//            DEL is: journalled, seen by WATCH, with a delete marker where the cold store has a
+//            copy; keys go in about the order of redis-server.
+// Non-goals  the exact order of use: some keys are compared, the best candidates are remembered.
 //
 // Candidates are met from a random slot of the table on. The sixteen best wait in a pool, each by
 // hash and version: one that has changed meanwhile is none any more, and one that was used since
