@@ -51,8 +51,8 @@ PARTS = {
     # clients request is a command of its log.
     # Lists, sets and their like have rules that only Redis' commands use so far.
     'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp',
-                        'engine/logged/command.hpp', 'engine/object_api/object_calls.hpp',
-                        'engine/object_api/hash_fields.hpp',
+                        'engine/logged/command.hpp', 'engine/api/eviction_calls.hpp',
+                        'engine/object_api/object_calls.hpp', 'engine/object_api/hash_fields.hpp',
                         'engine/object_api/whole_record.hpp',
                         'engine/object_api/object_waits.hpp', 'engine/waits/attempt.hpp',
                         'engine/objects/object_edit.hpp', 'engine/objects/object_reader.hpp',

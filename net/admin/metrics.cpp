@@ -167,7 +167,7 @@ void instance(Samples& to, const MetricValues& values) {
                {"run_id", values.run_id},
                {"process_id", std::to_string(values.process_id)},
                {"tcp_port", std::to_string(values.port)},
-               {"maxmemory_policy", "noeviction"}},
+               {"maxmemory_policy", values.maxmemory_policy}},
               std::uint64_t{1});
 }
 

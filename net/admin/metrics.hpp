@@ -113,6 +113,7 @@ struct MetricValues {
   double command_seconds = 0;  ///< the sum of them
 
   // Records.
+  std::string maxmemory_policy = "noeviction";
   Stats engine{};
   std::vector<NamespaceCounts> claims{};  ///< at most limits::counted_namespaces_max and the rest
   std::vector<DatabaseMetric> databases{};

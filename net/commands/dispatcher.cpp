@@ -1,4 +1,5 @@
 // From the words of a request to the handler of its row, or to a refusal.
+#include <algorithm>
 #include <optional>
 
 #include "base/ascii.hpp"
@@ -18,6 +19,7 @@
 #include "net/resp/text.hpp"
 #include "net/session/busy_scripts.hpp"
 #include "net/session/group_level.hpp"
+#include "net/session/memory_guard.hpp"
 #include "net/session/node_role.hpp"
 #include "net/session/tracking.hpp"
 #include "net/session/watches.hpp"
@@ -103,6 +105,24 @@ bool is_for_monitors(const CommandRow& row) noexcept {
 
 }  // namespace
 
+namespace {
+
+/// Whether the request is refused because there is no room. Evicts first, if it can.
+bool is_out_of_room(Call& call) {
+  call.client.out_of_memory = !call.services.memory.has_room();
+  if (!call.client.out_of_memory) return false;
+  if (call.row->is(flag_denyoom)) return true;
+  if (call.client.transaction == nullptr) return false;
+  if (call.row->has(fact_executes)) {
+    const auto& commands = call.client.transaction->commands;
+    return std::any_of(commands.begin(), commands.end(),
+                       [](const QueuedCommand& each) { return each.row->is(flag_denyoom); });
+  }
+  return is_queued(*call.row);  // the queue takes memory as well
+}
+
+}  // namespace
+
 bool may_be_logged(const Services& services, const CommandRow& row) {
   if (row.has(fact_of_log)) return false;
   const GroupLevel* const level = services.group_level;
@@ -179,6 +199,11 @@ const CommandRow* admit(Call& call) {
     refuse(call, call.services.busy_scripts.text());
     return nullptr;
   }
+  const bool asks_for_room = call.services.memory.is_on() || call.client.out_of_memory;
+  if (asks_for_room && is_out_of_room(call)) [[unlikely]] {
+    refuse(call, out_of_memory_text);
+    return nullptr;
+  }
   return call.row;
 }
 
@@ -249,6 +274,9 @@ void execute(Call& call) {
   std::optional<TrackedCommand> tracked;
   if (call.services.tracking.any()) [[unlikely]]
     tracked.emplace(call);
+  std::optional<engine::OnlyLooks> only_looks;
+  if (call.services.memory.has_caches() && call.client.no_touch) [[unlikely]]
+    only_looks.emplace(call.engine);
   call.row->handler(call);
   if (call.reply.is_cut()) [[unlikely]]
     refuse_too_large(call, before);

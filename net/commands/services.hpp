@@ -21,6 +21,7 @@ class Deadlines;
 class Following;
 class KeyspaceEvents;
 class LatencyEvents;
+class MemoryGuard;
 class Monitors;
 class NodeRole;
 class NodeStats;
@@ -68,6 +69,7 @@ struct Services {
   BusyScripts& busy_scripts;
   Scripts& scripts;
   NodeRole& role;
+  MemoryGuard& memory;
   NodeControl& control;
   const TickSource* tick_source;            ///< never null
   Group* group = nullptr;                   ///< that the node belongs to; null: none

@@ -1,6 +1,7 @@
 // DUMP and RESTORE, in the serialization of redis-server (net/rdb).
 #include <optional>
 
+#include "engine/api/eviction_calls.hpp"
 #include "engine/object_api/hash_fields.hpp"
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/handlers.hpp"
@@ -8,6 +9,7 @@
 #include "net/objects/object_command.hpp"
 #include "net/rdb/dump_reader.hpp"
 #include "net/resp/text.hpp"
+#include "net/settings/memory_plan.hpp"
 #include "semel/limits.hpp"
 
 namespace semel::net::handlers {
@@ -44,9 +46,11 @@ std::optional<std::string> dump_key(Call& call) {
 struct RestoreWords {
   bool replaces = false;
   bool is_absolute = false;
+  bool is_frequency = false;            // the next was FREQ
+  std::optional<engine::KeyUse> use{};  // IDLETIME or FREQ
 };
 
-/// IDLETIME and FREQ are checked and have no meaning here. None: the error has been written.
+/// None: the error has been written.
 std::optional<RestoreWords> read_words(Call& call) {
   RestoreWords words;
   bool has_idle = false;
@@ -69,6 +73,7 @@ std::optional<RestoreWords> read_words(Call& call) {
         return call.fail("ERR Invalid IDLETIME value, must be >= 0"), std::nullopt;
       }
       has_idle = true;
+      words.use = engine::KeyUse{.idle_seconds = static_cast<std::uint32_t>(*idle)};
     } else if (is_word(call.args[i], "freq") && has_more && !has_idle) {
       constexpr std::int64_t frequency_max = 255;
       const auto frequency = number_behind(i);
@@ -76,7 +81,8 @@ std::optional<RestoreWords> read_words(Call& call) {
       if (*frequency < 0 || *frequency > frequency_max) {
         return call.fail("ERR Invalid FREQ value, must be >= 0 and <= 255"), std::nullopt;
       }
-      has_frequency = true;
+      has_frequency = words.is_frequency = true;
+      words.use = engine::KeyUse{.frequency = static_cast<std::uint32_t>(*frequency)};
     } else {
       return call.fail_syntax(), std::nullopt;
     }
@@ -177,6 +183,10 @@ void restore(Call& call) {
   if (!bytes) return call.fail("ERR Bad data format");
   put_restored(call, {.kind = value->kind, .due = *end, .value = *std::move(bytes)},
                words->replaces);
+  // What the policy does not go by is ignored, as by redis-server.
+  if (words->use && words->is_frequency == is_lfu(memory_policy_of(call.services.settings))) {
+    engine::set_use(call.engine, {call.client.db, call.key()}, *words->use);
+  }
 }
 
 }  // namespace semel::net::handlers

@@ -18,7 +18,8 @@ constexpr std::uint32_t to_keyevent = flag_of('E');
 }  // namespace
 
 KeyspaceEvents::KeyspaceEvents(Engine& engine, PubSub& pubsub) : engine_(engine), pubsub_(pubsub) {
-  sink_ = engine_.subscribe_expired([this](const ExpiredEvent& event) { queue(event); });
+  sink_ = engine_.subscribe_expired(
+      [this](const ExpiredEvent& event) { queue(event); });
 }
 
 KeyspaceEvents::~KeyspaceEvents() {
@@ -89,29 +90,39 @@ bool KeyspaceEvents::wants(ExpiredEvent::What what) const noexcept {
 }
 
 void KeyspaceEvents::queue(const ExpiredEvent& event) {
-  if (!wants(event.what) || !pubsub_.any()) return;
+  if (wants(event.what)) hold('x', event.db, event.key, event.what);
+}
+
+void KeyspaceEvents::queue_evicted(std::uint8_t db, std::string_view key) {
+  if (wants('e')) hold('e', db, key, ExpiredEvent::What::record);
+}
+
+void KeyspaceEvents::hold(char event_class, std::uint8_t db, std::string_view key,
+                          ExpiredEvent::What what) {
+  if (!pubsub_.any()) return;
   const base::MutexLock lock{mutex_};
-  if (expired_.size() >= waiting_max || expired_bytes_ + event.key.size() > waiting_bytes_max) {
+  if (ended_.size() >= waiting_max || ended_bytes_ + key.size() > waiting_bytes_max) {
     lost_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
     return;
   }
-  expired_bytes_ += event.key.size();
-  expired_.push_back({event.db, std::string{event.key}, event.what});
+  ended_bytes_ += key.size();
+  ended_.push_back({event_class, db, std::string{key}, what});
   waiting_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: as in drain()
 }
 
-void KeyspaceEvents::notify_expired(ClientState* from) {
-  // Other threads wait here, so that their events of a key follow its expired event.
+void KeyspaceEvents::notify_ended(ClientState* from) {
+  // Other threads wait here, so that their events of a key follow the event of its end.
   const base::MutexLock telling{notifying_};
-  std::deque<Expired> taken;
+  std::deque<Ended> taken;
   {
     const base::MutexLock lock{mutex_};
-    taken.swap(expired_);
-    expired_bytes_ = 0;
+    taken.swap(ended_);
+    ended_bytes_ = 0;
   }
-  for (const Expired& each : taken) {
+  for (const Ended& each : taken) {
     if (each.what == ExpiredEvent::What::record) {
-      if (wants('x')) publish(from, "expired", each.db, each.key);
+      const std::string_view event = each.event_class == 'x' ? "expired" : "evicted";
+      if (wants(each.event_class)) publish(from, event, each.db, each.key);
       continue;
     }
     if (wants('h')) publish(from, "hexpired", each.db, each.key);

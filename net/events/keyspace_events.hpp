@@ -48,15 +48,18 @@ class KeyspaceEvents {
   void notify(ClientState* from, char event_class, std::string_view event, std::uint8_t db,
               std::string_view key);
 
-  /// Publishes the keys, and the hashes whose fields, have expired since the last call. Call it
-  /// often: connections do at the end of a round, and after each Engine::advance(). Costs one load
-  /// if there is nothing.
+  /// Of a key that was evicted. drain() publishes it.
+  void queue_evicted(std::uint8_t db, std::string_view key);
+
+  /// Publishes the keys, and the hashes whose fields, have expired, and the keys that were evicted,
+  /// since the last call. Call it often: connections do at the end of a round, and after each
+  /// Engine::advance(). Costs one load if there is nothing.
   void drain(ClientState* from = nullptr) {
     // mo: relaxed: an event that is queued concurrently is published by the next call
     if (waiting_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      notify_expired(from);
+      notify_ended(from);
   }
-  /// Expired keys that were not published because the queue was full.
+  /// Such keys that were not published because the queue was full.
   [[nodiscard]] std::uint64_t lost() const noexcept {
     return lost_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
@@ -65,14 +68,16 @@ class KeyspaceEvents {
   static constexpr std::size_t waiting_bytes_max = std::size_t{16} << 20;  ///< of their keys
 
  private:
-  struct Expired {
+  struct Ended {
+    char event_class;  // x expired, e evicted
     std::uint8_t db;
     std::string key;
     ExpiredEvent::What what;
   };
   [[nodiscard]] bool wants(ExpiredEvent::What what) const noexcept;
   void queue(const ExpiredEvent& event);
-  void notify_expired(ClientState* from);
+  void hold(char event_class, std::uint8_t db, std::string_view key, ExpiredEvent::What what);
+  void notify_ended(ClientState* from);
   void publish(ClientState* from, std::string_view event, std::uint8_t db, std::string_view key);
 
   Engine& engine_;
@@ -80,11 +85,11 @@ class KeyspaceEvents {
   std::uint64_t sink_ = 0;
   std::atomic<std::uint32_t> flags_{0};  // 0 also if neither K nor E is among them: see set_flags()
   std::atomic<std::uint32_t> letters_{0};
-  base::Mutex notifying_;  // held while expired_ is published; before mutex_
+  base::Mutex notifying_;  // held while ended_ is published; before mutex_
   base::Mutex mutex_;
-  std::deque<Expired> expired_ SEMEL_GUARDED_BY(mutex_);
-  std::size_t expired_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of their keys
-  std::atomic<std::size_t> waiting_{0};  // in expired_, or removed and not published yet
+  std::deque<Ended> ended_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t ended_bytes_ SEMEL_GUARDED_BY(mutex_) = 0;  // of their keys
+  std::atomic<std::size_t> waiting_{0};  // in ended_, or removed and not published yet
   std::atomic<std::uint64_t> lost_{0};
 };
 

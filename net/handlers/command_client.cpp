@@ -245,6 +245,7 @@ void client_no_touch(Call& call) {
   if (!on) return;
   // mo: relaxed: shown to people.
   call.client.handle->shown.no_touch.store(*on, std::memory_order_relaxed);
+  call.client.no_touch = *on;
   call.reply.ok();
 }
 
@@ -304,6 +305,7 @@ void reset(Call& call) {
   // mo: relaxed: shown to people.
   client.handle->shown.no_evict.store(false, std::memory_order_relaxed);
   client.handle->shown.no_touch.store(false, std::memory_order_relaxed);
+  client.no_touch = false;
   call.services.pubsub.forget(client);
   call.services.monitors.remove(client);
   call.services.tracking.disable(client.tracker);

@@ -1,8 +1,11 @@
 // CONFIG: the settings of the node as clients of Redis ask for them.
+#include <string>
 #include <vector>
 
 #include "net/commands/handlers.hpp"
 #include "net/commands/node_hooks.hpp"
+#include "net/resp/text.hpp"
+#include "net/settings/setting_units.hpp"
 #include "net/settings/settings.hpp"
 #include "net/stats/node_stats.hpp"
 
@@ -19,9 +22,12 @@ void config_get(Call& call) {
 
 void config_set(Call& call) {
   if (call.args.size() % 2 != 0) return call.fail_arity();
+  // To redis-server 0 is unlimited; here the value of the start comes back.
+  const std::string maxmemory = std::to_string(call.services.facts.maxmemory);
   std::vector<Settings::NamedView> pairs;
   for (std::size_t i = 2; i < call.args.size(); i += 2) {
-    pairs.emplace_back(call.args[i], call.args[i + 1]);
+    const bool takes_back = is_word(call.args[i], "maxmemory") && bytes_of(call.args[i + 1]) == 0;
+    pairs.emplace_back(call.args[i], takes_back ? std::string_view{maxmemory} : call.args[i + 1]);
   }
   const Status status = call.services.settings.set(pairs);
   status ? call.reply.ok() : call.fail(status.error().detail);

@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "engine/api/eviction_calls.hpp"
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/single_key_command.hpp"
 #include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
+#include "net/session/memory_guard.hpp"
 #include "net/session/node_role.hpp"
 #include "net/settings/settings.hpp"
 #include "net/time/held_clock.hpp"
@@ -109,6 +111,10 @@ void answer_applied(Call& call, const StoreOp&, const StoreOutcome& found) {
 void answer_found(Call& call, const StoreOp&, const StoreOutcome& found) {
   call.reply.integer(found.found ? 1 : 0);
 }
+void answer_touched(Call& call, const StoreOp& op, const StoreOutcome& found) {
+  if (found.found) engine::note_use(call.engine, {op.db, op.key});
+  answer_found(call, op, found);
+}
 void answer_type(Call& call, const StoreOp&, const StoreOutcome& found) {
   call.reply.simple(found.found ? name_of(found.kind) : "none");
 }
@@ -158,6 +164,7 @@ namespace singles {
 
 const Single del_single{plan_one<Verb::del>, answer_applied};
 const Single exists_single{plan_one<Verb::exists>, answer_found};
+const Single touch_single{plan_one<Verb::exists>, answer_touched};
 const Single type_single{plan_verb<Verb::type>, answer_type};
 const Single expire_single{plan_expire<1000, true>, answer_applied};
 const Single pexpire_single{plan_expire<1, true>, answer_applied};
@@ -193,6 +200,16 @@ void exists(Call& call) {
     if (before.was_absent(i)) call.notify('m', "keymiss", keys[i]);
   }
   call.answer(count);
+}
+
+void touch(Call& call) {
+  const std::vector<Bytes> keys = keys_of(call);
+  if (keys.size() == 1) return run(call, singles::touch_single);
+  const bool has_caches = call.services.memory.has_caches();
+  for (std::size_t i = 0; has_caches && i < keys.size(); ++i) {
+    engine::note_use(call.engine, {call.client.db, keys[i]});
+  }
+  exists(call);
 }
 
 void type(Call& call) {

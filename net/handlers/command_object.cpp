@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "engine/api/eviction_calls.hpp"
 #include "engine/kinds/element_keys.hpp"
 #include "engine/object_api/hash_fields.hpp"
 #include "engine/object_api/object_calls.hpp"
@@ -13,6 +14,7 @@
 #include "net/resp/text.hpp"
 #include "net/session/clients.hpp"
 #include "net/session/node_role.hpp"
+#include "net/settings/memory_plan.hpp"
 #include "net/settings/settings.hpp"
 #include "net/stats/node_stats.hpp"
 #include "net/time/held_clock.hpp"
@@ -357,6 +359,7 @@ void scan(Call& call) {
 }
 
 void object_encoding(Call& call) {
+  const engine::OnlyLooks looks{call.engine};
   if (const auto kind = kind_there(call)) facts_of(*kind).encoding(call);
 }
 
@@ -374,11 +377,22 @@ void object_refcount(Call& call) {
 }
 
 void object_idletime(Call& call) {
-  if (kind_there(call)) call.reply.integer(0);
+  if (!kind_there(call)) return;
+  if (is_lfu(memory_policy_of(call.services.settings))) {
+    return call.fail(
+        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when "
+        "switching between policies at runtime LRU and LFU data will take some time to adjust.");
+  }
+  const auto use = engine::use_of(call.engine, {call.client.db, call.args[2]});
+  call.reply.integer(use ? use->idle_seconds : 0);
 }
 
 void object_freq(Call& call) {
   if (!kind_there(call)) return;
+  if (is_lfu(memory_policy_of(call.services.settings))) {
+    const auto use = engine::use_of(call.engine, {call.client.db, call.args[2]});
+    return call.reply.integer(use ? use->frequency : 0);
+  }
   call.fail(
       "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
       "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
@@ -393,6 +407,7 @@ void memory_usage(Call& call) {
     if (!samples) return call.fail_number();
     if (*samples < 0) return call.fail_syntax();
   }
+  const engine::OnlyLooks looks{call.engine};
   if (const auto kind = kind_there(call)) facts_of(*kind).memory(call);
 }
 

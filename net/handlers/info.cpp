@@ -12,6 +12,7 @@
 #include "net/resp/text.hpp"
 #include "net/scripts/scripts.hpp"
 #include "net/session/clients.hpp"
+#include "net/session/memory_guard.hpp"
 #include "net/session/node_role.hpp"
 #include "net/session/tracking.hpp"
 #include "net/settings/settings.hpp"
@@ -194,7 +195,8 @@ std::string memory(Facts& facts) {
     return std::string{room.data()};
   };
   Lines lines{"Memory"};
-  lines.bytes("used_memory", stats.bytes_used);
+  MemoryGuard& guard = facts.services.memory;
+  lines.bytes("used_memory", guard.is_on() ? guard.counted_bytes() : stats.bytes_used);
   lines.bytes("used_memory_rss", facts.process.resident_bytes);
   lines.bytes("used_memory_peak", peak);
   lines.put("used_memory_peak_perc", percent(stats.bytes_used, peak));
@@ -205,8 +207,9 @@ std::string memory(Facts& facts) {
   put_allocator(lines, facts);
   lines.bytes("total_system_memory", facts.process.system_memory_bytes);
   put_scripts(lines, facts.services);
-  lines.bytes("maxmemory", stats.bytes_limit);
-  lines.put("maxmemory_policy", "noeviction");
+  const Settings& settings = facts.services.settings;
+  lines.bytes("maxmemory", static_cast<std::uint64_t>(settings.integer(Setting::maxmemory)));
+  lines.put("maxmemory_policy", settings.text(Setting::maxmemory_policy));
   const double fragmentation = ratio(facts.process.resident_bytes, stats.bytes_used);
   lines.put("mem_fragmentation_ratio", fragmentation, 2);
   lines.put("mem_fragmentation_bytes", static_cast<std::int64_t>(facts.process.resident_bytes) -
@@ -281,7 +284,8 @@ std::string stats(Facts& facts) {
   lines.zeros({"sync_full", "sync_partial_ok", "sync_partial_err"});
   lines.put("expired_keys", facts.stats.expired);
   lines.put("expired_stale_perc", "0.00");
-  lines.zeros({"expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds", "evicted_keys"});
+  lines.zeros({"expired_time_cap_reached_count", "expire_cycle_cpu_milliseconds"});
+  lines.put("evicted_keys", facts.stats.evicted);
   lines.put("evicted_clients", services.client_memory->evictions());
   lines.zeros({"total_eviction_exceeded_time", "current_eviction_exceeded_time"});
   lines.put("keyspace_hits", facts.stats.hits);

@@ -107,10 +107,7 @@ void Node::follow_memory() {
   };
   follow();
   settings.on_change(Setting::maxmemory_clients, follow);
-  constexpr std::array of_memory = {Setting::maxmemory};
-  settings.apply_with(of_memory, [this] {
-    return engine_.set_memory_limit(static_cast<std::size_t>(settings.integer(Setting::maxmemory)));
-  });
+  facts.maxmemory = settings.integer(Setting::maxmemory);
   settings.on_change(Setting::maxmemory, follow);  // a share of it is for clients
 }
 

@@ -14,6 +14,7 @@
 #include "net/events/keyspace_events.hpp"
 #include "net/events/monitor.hpp"
 #include "net/events/pubsub.hpp"
+#include "net/node/node_memory.hpp"
 #include "net/resp/client_memory.hpp"
 #include "net/scripts/scripts.hpp"
 #include "net/session/busy_scripts.hpp"
@@ -104,6 +105,7 @@ class Node final : private NodeControl {
   BusyScripts busy_scripts;
   Scripts scripts;
   NodeRole role;
+  NodeMemory memory{engine_, settings, events, tracking};
 
  private:
   Services services_{.engine = engine_,
@@ -126,6 +128,7 @@ class Node final : private NodeControl {
                      .busy_scripts = busy_scripts,
                      .scripts = scripts,
                      .role = role,
+                     .memory = memory.guard,
                      .control = *this,
                      .tick_source = &system_ticks_};
 };

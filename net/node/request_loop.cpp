@@ -174,6 +174,7 @@ bool RequestLoop::may_wait(const CommandRow& row) {
   if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
       client_.subscribes() || node_.tracking.any() || node_.monitors.any() ||
       node_.busy_scripts.any() || node_.slow_log.takes(0) || node_.role.follows() ||
+      (client_.no_touch && node_.memory.guard.has_caches()) ||
       !row.takes(parser_.arguments().size())) {
     return false;
   }
@@ -184,6 +185,8 @@ bool RequestLoop::may_wait(const CommandRow& row) {
 
 bool RequestLoop::add_to_batch(const CommandRow& row, const char* start, Round& round) {
   if (!may_wait(row)) return false;
+  if (node_.memory.guard.is_on() && !node_.memory.guard.has_room()) [[unlikely]]
+    return false;
   if (row.single == nullptr && node_.scripts.policy() == ScriptPolicy::off) return false;
   RespWriter reply{round.out, client_.dialect};
   const Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, &row};

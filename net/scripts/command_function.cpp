@@ -12,6 +12,7 @@
 #include "net/scripts/scripts.hpp"
 #include "net/session/busy_scripts.hpp"
 #include "net/session/group_library.hpp"
+#include "net/session/memory_guard.hpp"
 #include "net/time/ticks.hpp"
 
 namespace semel::net {
@@ -46,13 +47,19 @@ void call_function(Call& call, bool read_only) {
   const auto key_count = key_count_of(call, "ERR Bad number of keys provided");
   if (!key_count) return;
   const bool only_reads = (found.function->flags & script_no_writes) != 0;
+  const bool allows_oom = (found.function->flags & script_allow_oom) != 0;
+  if (call.client.out_of_memory && !only_reads && !allows_oom) {
+    return call.fail(out_of_memory_text);
+  }
   if (read_only && !only_reads) {
     return call.fail("ERR Can not execute a script with write flag using *_ro command.");
   }
-  call.client.scripts->run.start(
-      call,
-      {.library = found.library, .function = found.function, .read_only = read_only || only_reads},
-      *key_count);
+  call.client.scripts->run.start(call,
+                                 {.library = found.library,
+                                  .function = found.function,
+                                  .read_only = read_only || only_reads,
+                                  .allows_oom = allows_oom},
+                                 *key_count);
 }
 
 void write_function(RespWriter& reply, const LibraryFunction& function) {

@@ -5,6 +5,7 @@
 #include "net/scripts/script_host.hpp"
 #include "net/scripts/scripts.hpp"
 #include "net/session/busy_scripts.hpp"
+#include "net/session/memory_guard.hpp"
 #include "net/settings/settings.hpp"
 #include "net/time/ticks.hpp"
 
@@ -48,12 +49,17 @@ namespace {
 void run(Call& call, const SharedScript& script, std::size_t key_count, bool read_only) {
   const bool says_so = script->has_shebang;
   const bool only_reads = says_so && (script->flags & script_no_writes) != 0;
+  const bool allows_oom = says_so && (script->flags & script_allow_oom) != 0;
+  if (call.client.out_of_memory && says_so && !only_reads && !allows_oom) {
+    return call.fail(out_of_memory_text);
+  }
   if (read_only && says_so && !only_reads) {
     return call.fail("ERR Can not execute a script with write flag using *_ro command.");
   }
   script->used(call.services.ticks().ns());
-  call.client.scripts->run.start(call, {.script = script, .read_only = read_only || only_reads},
-                                 key_count);
+  call.client.scripts->run.start(
+      call, {.script = script, .read_only = read_only || only_reads, .allows_oom = allows_oom},
+      key_count);
 }
 
 void evaluate(Call& call, bool read_only) {

@@ -15,6 +15,7 @@
 #include "net/scripts/native_scripts.hpp"
 #include "net/session/busy_scripts.hpp"
 #include "net/session/node_role.hpp"
+#include "net/session/memory_guard.hpp"
 #include "net/session/tracking.hpp"
 #include "net/time/ticks.hpp"
 #include "net/time/wall_clock.hpp"
@@ -78,6 +79,10 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
   if (services_->role.follows()) [[unlikely]] {
     const std::string_view reason = refusal_of_write(call);
     if (!reason.empty()) return refused(std::string{reason});
+  }
+  // Once a script has written it may end what it has begun, as in redis-server.
+  if (client_->out_of_memory && row->is(flag_denyoom) && !wrote_ && !program_.allows_oom) {
+    return refused(out_of_memory_text);
   }
   if (row->is(flag_write) && trial_ == nullptr) {
     wrote_ = true;
@@ -211,6 +216,7 @@ void ScriptRun::begin(Call& call) {
   const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
   // Native scripts do not pass admit(), which refuses writes by the role.
   is_native_ = trial_ == nullptr && !services_->monitors.any() && !services_->role.follows() &&
+               !client_->out_of_memory &&
                accepts_native(shape, invocation());
   const ErrorCode error =
       begin_section(trial_ == nullptr && (is_native_ ? keeps_to_keys(shape) : shape.declares_keys));

@@ -25,6 +25,7 @@ struct Program {
   SharedLibrary library{};  ///< with
   const LibraryFunction* function = nullptr;
   bool read_only = false;
+  bool allows_oom = false;  ///< its flag allow-oom
 };
 
 class ScriptRun final : public lua::Host {

@@ -57,6 +57,8 @@ struct ClientState {
   bool discards_wait_reply = false;  ///< the reply of handle->reply() is discarded (CLIENT REPLY)
   bool held_back = false;            ///< by CLIENT PAUSE; nothing else is carried out
   bool reads_here = false;           ///< READONLY: of a group, what this node has is recent enough
+  bool no_touch = false;             ///< CLIENT NO-TOUCH: its commands are no uses of keys
+  bool out_of_memory = false;        ///< when its command began: its scripts may not add to it
   bool has_yielded = false;         ///< its script takes long and has yielded: waits, until it ends
   bool may_yield = false;           ///< its thread can serve others while it has yielded
   bool error_is_counted = false;    ///< of the present command: the same as one before

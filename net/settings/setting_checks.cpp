@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "net/settings/memory_plan.hpp"
 #include "net/settings/settings.hpp"
 
 namespace semel::net {
@@ -112,6 +113,25 @@ void check_backups(const Settings& settings, std::vector<std::string>& errors) {
                           "durability"));
 }
 
+void check_memory(const Settings& settings, std::vector<std::string>& errors) {
+  const bool evicts = memory_policy_of(settings) != MemoryPolicy::noeviction;
+  const bool has_caches = !settings.text(Setting::cache_databases).empty();
+  if (evicts && !has_caches) {
+    errors.push_back(shown(settings, Setting::maxmemory_policy) +
+                     ", but cache-databases names no database: nothing would be evicted; set it "
+                     "to the databases whose keys may go, or to all; or set noeviction");
+  }
+  if (settings.integer(Setting::node_id) == 0) return;
+  if (evicts || has_caches) {
+    errors.push_back(shown(settings, Setting::cache_databases) +
+                     ", but a node of a group evicts nothing: every node has to hold the same "
+                     "records; leave it empty, and maxmemory-policy at noeviction");
+  } else if (memory_plan_of(settings).counts) {
+    errors.push_back(shown(settings, Setting::maxmemory) +
+                     ", but a node of a group needs 4 MiB or more");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> check_together(const Settings& settings) {
@@ -121,6 +141,7 @@ std::vector<std::string> check_together(const Settings& settings) {
   check_users(settings, errors);
   check_storage(settings, errors);
   check_group(settings, errors);
+  check_memory(settings, errors);
   check_backups(settings, errors);
   return errors;
 }

@@ -9,6 +9,7 @@
 #include "net/resp/text.hpp"
 #include "net/settings/setting_table.hpp"
 #include "net/settings/setting_units.hpp"
+#include "semel/limits.hpp"
 
 namespace semel::net {
 namespace {
@@ -141,6 +142,25 @@ Result<std::string> memory_or_percent(std::string_view text, std::string_view) {
   return std::to_string(*number) + (is_percent ? "%" : "");
 }
 
+/// Each number once, in order.
+Result<std::string> cache_databases(std::string_view text, std::string_view) {
+  if (is_word(text, "all")) return std::string{"all"};
+  std::uint32_t databases = 0;
+  for (const std::string_view word : words_of(text)) {
+    const auto number = integer_of(word);
+    if (!number || *number < 0 || *number >= static_cast<std::int64_t>(limits::db_count)) {
+      return bad_text("argument must be 'all' or numbers of databases, 0 to 15");
+    }
+    databases |= 1U << static_cast<unsigned>(*number);
+  }
+  std::string formed;
+  for (unsigned db = 0; db < limits::db_count; ++db) {
+    if ((databases >> db & 1) != 0)
+      formed.append(formed.empty() ? "" : " ").append(std::to_string(db));
+  }
+  return formed;
+}
+
 /// "no one" is no master, as with the command.
 Result<std::string> replica_of(std::string_view text, std::string_view) {
   const auto words = words_of(text);
@@ -158,6 +178,7 @@ struct Form {
   Result<std::string> (*make)(std::string_view text, std::string_view present);
 };
 constexpr std::array forms{Form{"events", events},
+                           Form{"cache-databases", cache_databases},
                            Form{"output-limits", output_limits},
                            Form{"save-points", save_points},
                            Form{"replica-of", replica_of},

@@ -182,12 +182,36 @@ TEST_CASE("promises: a redis.conf loses speed with a warning, and nothing else",
   }
 }
 
+TEST_CASE("promises: a policy that evicts needs databases that are caches, and no group",
+          "[net][config][eviction]") {
+  const auto errors_of = [](const std::vector<std::pair<Setting, std::string>>& given) {
+    Settings settings;
+    for (const auto& [setting, text] : given) REQUIRE(settings.assign(setting, text, {}).ok());
+    std::string all;
+    for (const std::string& error : net::check_together(settings)) {
+      if (error.find("node-id") == std::string::npos) all += error + "\n";
+    }
+    return all;
+  };
+  const std::pair policy{Setting::maxmemory_policy, std::string{"allkeys-lru"}};
+  const std::pair caches{Setting::cache_databases, std::string{"1 2"}};
+  CHECK(errors_of({policy}).find("cache-databases names no database") != std::string::npos);
+  CHECK(errors_of({policy}).find("set noeviction") != std::string::npos);
+  CHECK(errors_of({policy, caches}).empty());
+  CHECK(errors_of({caches}).empty());
+  const std::pair group{Setting::node_id, std::string{"1"}};
+  CHECK(errors_of({policy, caches, group}).find("a node of a group evicts nothing") !=
+        std::string::npos);
+  CHECK(errors_of({caches, group}).find("a node of a group evicts nothing") != std::string::npos);
+  CHECK(errors_of({{Setting::maxmemory, "1000"}, group}).find("needs 4 MiB") != std::string::npos);
+  CHECK(errors_of({{Setting::maxmemory, "1000"}}).empty());
+}
+
 TEST_CASE("promises: the four of an image of Redis are refused with what to set instead",
           "[net][config][once-again-18]") {
   const std::vector<std::pair<Lines, std::string>> given{
       {{"--appendonly", "yes"}, "--storage-enabled yes --dir DIR --durability logged"},
       {{"--save", "900 1"}, "--storage-enabled yes --dir DIR --durability logged"},
-      {{"--maxmemory-policy", "allkeys-lru"}, "set noeviction"},
       {{"--cluster-enabled", "yes"}, "set node-id, cluster-id and peer"},
       {{"--min-replicas-to-write", "1"}, "no write waits for replicas of redis-server"},
       {{"--loadmodule", "/lib/bloom.so"}, "there are no modules"},

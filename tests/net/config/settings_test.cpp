@@ -165,7 +165,7 @@ TEST_CASE("settings: a text, a list and any value end at their length", "[net][c
   CHECK(error_of(Setting::shards, "64") == "");
   CHECK(error_of(Setting::shards, "24") == "argument must be a power of two");
   CHECK(error_of(Setting::maxmemory, "0") ==
-        "argument must be between 4194304 and 274877906944 inclusive");
+        "argument must be between 1 and 274877906944 inclusive");
 }
 
 TEST_CASE("settings: CONFIG SET changes all or nothing, with Redis' words", "[net][config]") {

@@ -168,7 +168,7 @@ TEST_CASE("maxmemory: below what is held new keys are refused, and taken again w
   constexpr int count = 1'000;
   for (int i = 0; i < count; ++i) REQUIRE(one.call({"SET", key(i), value}) == "+OK\r\n");
   REQUIRE(one.call({"SEMEL.CLAIM", "ns", "job"}).find("granted") != std::string::npos);
-  CHECK(set(one, "maxmemory", "4194303").starts_with("-ERR CONFIG SET failed"));
+  CHECK(set(one, "maxmemory", "-1").starts_with("-ERR CONFIG SET failed"));
   REQUIRE(set(one, "maxmemory", "4194304") == "+OK\r\n");
   CHECK(field(one, "memory", "maxmemory") == "4194304");
   // New work is refused, small or large; what lives is read, changed, completed and removed.
@@ -234,6 +234,11 @@ const std::vector<Shown> all_shown{
     {Setting::client_output_buffer_limit, of_limits, "over the hard limit ends the connection"},
     {Setting::protected_mode, "attacks/fault_04_protected_mode.py", "protected-mode"},
     {Setting::maxmemory, here, "maxmemory: below what is held"},
+    {Setting::cache_databases, "net/handlers/eviction_test.cpp", "of caches and of no other"},
+    {Setting::maxmemory_policy, "net/handlers/eviction_test.cpp", "of caches and of no other"},
+    {Setting::maxmemory_samples, "net/handlers/eviction_test.cpp", "maxmemory-samples"},
+    {Setting::lfu_log_factor, "net/handlers/eviction_test.cpp", "lfu-log-factor"},
+    {Setting::lfu_decay_time, "net/handlers/eviction_test.cpp", "lfu-decay-time"},
     {Setting::maxmemory_clients, "net/session/client_memory_test.cpp", "maxmemory-clients"},
     {Setting::hash_max_listpack_entries, here, "hash-max-listpack: OBJECT ENCODING"},
     {Setting::hash_max_listpack_value, here, "hash-max-listpack: OBJECT ENCODING"},

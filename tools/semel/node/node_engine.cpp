@@ -10,6 +10,7 @@
 
 #include "base/file_text.hpp"
 #include "net/claims/claim_spaces.hpp"
+#include "net/settings/memory_plan.hpp"
 #include "net/stats/process_facts.hpp"
 #include "tools/semel/node/node_options.hpp"
 #include "tools/semel/shared/exit_code.hpp"
@@ -39,7 +40,7 @@ const Clock& NodeEngine::clock() const noexcept {
 // --- opening --------------------------------------------------------------------------------
 
 Options NodeEngine::options() const {
-  const auto memory_bytes = static_cast<std::size_t>(settings_.integer(Setting::maxmemory));
+  const std::size_t memory_bytes = net::memory_plan_of(settings_).arena_bytes;
   const auto log_bytes = static_cast<std::size_t>(settings_.integer(Setting::decision_log_size));
   return {.clock = &clock(),
           .memory_bytes = memory_bytes,
@@ -100,14 +101,15 @@ Status NodeEngine::open_own(Options options) {
 Status NodeEngine::check_memory() const {
   if (own_engine_ == nullptr) return Done{};  // a group's engine refuses every change
   const Options wanted = options();
-  if (wanted.memory_bytes > memory_bytes_max_) {
+  const net::MemoryPlan plan = net::memory_plan_of(settings_);
+  if (plan.limit_bytes > memory_bytes_max_) {
     return Error{ErrorCode::bad_option,
                  fmt::format("the node reserved addresses for {} bytes when it started, which is "
                              "the memory of the machine or what maxmemory was, if that is more; "
                              "for more, set it in the file and start the node anew",
                              memory_bytes_max_)};
   }
-  if (wanted.memory_bytes >= own_engine_->stats().bytes_limit) return Done{};
+  if (plan.counts || wanted.memory_bytes >= own_engine_->stats().bytes_limit) return Done{};
   const auto trial = Engine::open(wanted);
   if (trial || trial.error().code != ErrorCode::bad_option) return Done{};
   return Error{ErrorCode::bad_option,

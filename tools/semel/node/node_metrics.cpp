@@ -117,6 +117,7 @@ void fill_metrics(net::Node& node, const net::Server& server, const NodeStorage&
   values.redis_version = net::reported_redis_version;
   fill_clients(node, server, values);
   fill_commands(node.stats.totals(), values);
+  values.maxmemory_policy = node.settings.text(net::Setting::maxmemory_policy);
   values.engine = node.engine().stats();
   values.claims = node.engine().host().claim_counts();
   fill_databases(node.engine(), values);

@@ -98,6 +98,7 @@ Status NodeRun::open_node() {
   }
   if (engine_.storage().is_open()) set_backup_hooks();
   SEMEL_CHECK(node_->open_users());
+  SEMEL_CHECK(node_->memory.open());
   ports_ = std::make_unique<NodePorts>(NodePorts::Terms{.settings = settings_,
                                                         .watch = watch_,
                                                         .node = *node_,
