@@ -1,4 +1,4 @@
-// The memory of a node, as its settings say: maxmemory, caches and what is evicted of them.
+// The memory of a node, as its settings say: maxmemory, caches and their eviction.
 #pragma once
 
 #include <cstddef>
