@@ -22,9 +22,8 @@ struct EvictionTerms {
   unsigned samples = 5;         ///< keys that are compared for each that goes
   std::uint64_t lfu_log_factor = 10;
   std::uint64_t lfu_decay_minutes = 1;  ///< 0: counters do not decay
-  std::uint64_t limit_bytes =
-      0;                   ///< of what is counted (counted_bytes()); 0: none beside the engine's
-  std::uint64_t seed = 0;  ///< of the choice of samples; 0: any
+  std::uint64_t limit_bytes = 0;        ///< of counted_bytes(); 0: none beside the engine's
+  std::uint64_t seed = 0;               ///< of the choice of samples; 0: any
 
   [[nodiscard]] bool evicts() const noexcept {
     return order != EvictionOrder::none && databases != 0;

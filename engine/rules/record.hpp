@@ -51,7 +51,7 @@ struct Decision {
   bool no_memory = false;
   /// Of a store of a large object that was changed; null: none.
   Publication* publication = nullptr;
-  bool only_looks = false;  ///< no use of the key, by which a cache chooses what goes
+  bool only_looks = false;  ///< no use of the key, by which a cache chooses
   /// A store that keeps kind and end: what it changes of the record seen (edit_trail.hpp); empty:
   /// not known. Valid as long as `value`.
   Bytes trail{};

@@ -72,7 +72,7 @@ bool EngineUpkeep::make_room(ThreadContext& context, Room& tried) {
       // mo: relaxed: a guess, see engine_upkeep.hpp
       futile_bytes_.store(idle_bytes(), std::memory_order_relaxed);
       if (!evict_some(context)) return false;
-      tried = Room::swept;  // what went may have to be moved together
+      tried = Room::swept;  // the rest may have to be moved together
       return true;
   }
   return false;

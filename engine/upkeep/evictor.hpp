@@ -6,7 +6,7 @@
 // Non-goals  the exact order of use: some keys are compared, the best candidates are remembered.
 //
 // Candidates are met from a random slot of the table on. The sixteen best wait in a pool, each by
-// hash and version: one that has changed meanwhile is none any more, and one that was used since
+// hash and version: a changed record is no candidate any more, and one that was used since
 // has to be as good as the next. Shards that a section holds are passed over, so that nothing waits
 // for a script that takes long.
 #pragma once
