@@ -8,6 +8,7 @@
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/object_api/object_calls.hpp"
+#include "engine/types/stream_groups.hpp"
 
 namespace semel::engine {
 namespace {
@@ -15,12 +16,15 @@ namespace {
 /// Takes nothing and changes nothing, so there is nothing to give back.
 class ObjectLook final : public Attempt {
  public:
-  ObjectLook(Engine& engine, const ObjectWait& wait) : engine_(engine), kind_(wait.kind) {
+  ObjectLook(Engine& engine, const ObjectWait& wait)
+      : engine_(engine), kind_(wait.kind), behind_(wait.behind.begin(), wait.behind.end()) {
+    if (wait.group) group_.emplace(*wait.group);
     keys_.reserve(wait.keys.size());
     for (const KeyRef& key : wait.keys) keys_.push_back({key.db, std::string{key.key}});
   }
 
   [[nodiscard]] WaitKind kind() const noexcept override {
+    if (kind_ == Kind::stream) return WaitKind::stream;
     return kind_ == Kind::list ? WaitKind::list : WaitKind::sorted_set;
   }
   [[nodiscard]] Verdict try_for(std::size_t key, Seen& seen) override {
@@ -35,13 +39,14 @@ class ObjectLook final : public Attempt {
     const Key& at = keys_[key];
     // Not read_object(), which would ask the log.
     const auto looked = change_object(engine_, {at.db, at.name}, kind_, [&](ObjectEdit& object) {
-      is_there = !object.empty();
+      is_there = kind_ == Kind::stream ? has_entries(object, key) : !object.empty();
       return ErrorCode::ok;
     });
     if (!looked.ok() && looked.error().code == ErrorCode::section_held) {
       constexpr Millis try_again{10};
       seen.held_until = seen.now + try_again;
     }
+    if (kind_ == Kind::stream) return verdict_on_stream(looked, is_there);
     return looked.ok() && is_there ? Verdict::answered_first : Verdict::waits;
   }
   void give_up(ErrorCode why, Timestamp, const Seen&) noexcept override { answer = why; }
@@ -60,8 +65,28 @@ class ObjectLook final : public Attempt {
     std::string name;
   };
 
+  /// A group that is gone is answered too, by an error.
+  [[nodiscard]] bool has_entries(ObjectEdit& object, std::size_t key) const {
+    StreamId behind = group_ || key >= behind_.size() ? StreamId{} : behind_[key];
+    if (group_) {
+      const auto found = find_group(object, {*group_});
+      if (!found) return true;
+      behind = found->last;
+    }
+    const StreamReader stream{object};
+    return stream.length() != 0 && stream.last_id() > behind;
+  }
+  /// Those that only read do not stand in each other's way.
+  [[nodiscard]] Verdict verdict_on_stream(const Result<ObjectChange>& looked, bool is_there) const {
+    const bool is_error = !looked.ok() && looked.error().code == ErrorCode::wrong_type && group_;
+    if (!is_error && !(looked.ok() && is_there)) return Verdict::passes;
+    return group_ ? Verdict::answered_first : Verdict::answered;
+  }
+
   Engine& engine_;
   const Kind kind_;
+  const std::vector<StreamId> behind_;
+  std::optional<std::string> group_;
   std::vector<Key> keys_;
 };
 
@@ -77,6 +102,17 @@ class LookReceiver final : public Receiver {
 };
 
 }  // namespace
+
+std::optional<StreamId> last_id_of(Engine& engine, KeyRef key) {
+  StreamId last{};
+  // Not read_object(), as above. Another kind has no last id, and is an error to the log.
+  const auto looked = change_object(engine, key, Kind::stream, [&](ObjectEdit& object) {
+    last = object.empty() ? StreamId{} : StreamReader{object}.head().last;
+    return ErrorCode::ok;
+  });
+  if (!looked.ok() && looked.error().code == ErrorCode::section_held) return std::nullopt;
+  return last;
+}
 
 ErrorCode wait_for_object(Engine& engine, const ObjectWait& wait, Function<void(ErrorCode)> done,
                           WaitTicket& ticket) {

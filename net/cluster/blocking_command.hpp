@@ -32,6 +32,8 @@ class BlockingCommand {
   /// When its wait is over, if it begins `now`; no_end: never.
   [[nodiscard]] virtual Timestamp deadline(Timestamp now) const noexcept = 0;
   [[nodiscard]] virtual ReplyMeaning meaning_of(std::string_view reply) const = 0;
+  /// Called before each wait: replaces words of the request whose meaning changes with time.
+  virtual void fix_words(Group&, std::vector<std::string>&) {}
   /// The reply of a wait that has ended without an answer. Empty: that of the log, or, of CLIENT
   /// UNBLOCK, null.
   [[nodiscard]] virtual std::string timeout_reply(Resp) const { return {}; }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "engine/logged/command.hpp"
+#include "engine/types/stream.hpp"
 #include "net/cluster/script_turns.hpp"
 #include "net/session/claim_repeats.hpp"
 #include "net/session/group_level.hpp"
@@ -118,11 +120,15 @@ class Group : public ClaimRepeats, public GroupLevel {
     Kind kind = Kind::list;
     Timestamp deadline = no_end;
     WaitTicket arrival = 0;
+    std::span<const engine::StreamId> behind{};    ///< of streams, one of each key
+    std::optional<std::string_view> group_name{};  ///< of XREADGROUP, instead
   };
   [[nodiscard]] virtual ErrorCode wait_for_object(const ObjectWait& wait,
                                                   Function<void(ErrorCode)> done,
                                                   WaitTicket& ticket) = 0;
   virtual void stop_waiting(WaitTicket ticket) noexcept = 0;
+  /// The last id of a stream, as this node has it; 0-0: there is no stream. None: ask again.
+  [[nodiscard]] virtual std::optional<engine::StreamId> last_id_of(const KeyRef& key) = 0;
 
   // --- for operators, at the leader; they block for a moment ------------------------------------
   enum class Change : std::uint8_t { add, promote, demote, remove, transfer, upgrade };

@@ -82,6 +82,7 @@ void GroupWait::park(std::string reply) {
     const base::MutexLock lock{mutex_};
     parking.arrival = arrival_;
   }
+  command_->fix_words(group_, words_);
   parking.done = [self = shared_from_this()](ClaimOutcome&& outcome) { self->woken(outcome); };
   ClaimOutcome at_once;
   const bool is_parked = command_->wait_for_change(group_, std::move(parking), ticket, at_once);

@@ -30,7 +30,7 @@ class GroupWait : public std::enable_shared_from_this<GroupWait> {
     std::uint64_t wait;           ///< of the handle, begun
     const GroupRequest& request;  ///< one blocking command
     std::uint16_t slot;
-    std::unique_ptr<const BlockingCommand> command;  ///< the same
+    std::unique_ptr<BlockingCommand> command;  ///< the same
     MemoryUse use = MemoryUse::grows;
   };
   static void begin(Start start);
@@ -49,12 +49,12 @@ class GroupWait : public std::enable_shared_from_this<GroupWait> {
   Group& group_;
   const std::shared_ptr<ClientHandle> handle_;
   const std::uint64_t wait_;
-  const std::vector<std::string> words_;
+  std::vector<std::string> words_;  // changed between an answer and the wait behind it
   const std::uint8_t db_;
   const std::uint8_t dialect_;
   const SessionId session_;
   const std::uint16_t slot_;
-  const std::unique_ptr<const BlockingCommand> command_;
+  const std::unique_ptr<BlockingCommand> command_;
   const MemoryUse use_;
   const Timestamp deadline_;  // of the group's time
   base::Mutex mutex_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "net/cluster/awaited_object.hpp"
+#include "net/cluster/awaited_stream.hpp"
 #include "net/commands/claim_words.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/reply_reader.hpp"
@@ -79,7 +80,9 @@ constexpr std::array forms{Form{&handlers::semel_wait, &AwaitedClaim::read},
                            Form{&handlers::blmpop, &read_list_pop},
                            Form{&handlers::bzmpop, &read_sorted_pop},
                            Form{&handlers::blmove, &read_move},
-                           Form{&handlers::brpoplpush, &read_move}};
+                           Form{&handlers::brpoplpush, &read_move},
+                           Form{&handlers::xread, &read_stream_wait},
+                           Form{&handlers::xreadgroup, &read_stream_wait}};
 
 }  // namespace
 

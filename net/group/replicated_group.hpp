@@ -37,11 +37,15 @@ class ReplicatedGroup final : public Group {
   }
   [[nodiscard]] ErrorCode wait_for_object(const ObjectWait& wait, Function<void(ErrorCode)> done,
                                           WaitTicket& ticket) override {
-    return engine::wait_for_object(replica_.engine(),
-                                   {wait.keys, wait.kind, wait.deadline, wait.arrival},
-                                   std::move(done), ticket);
+    return engine::wait_for_object(
+        replica_.engine(),
+        {wait.keys, wait.kind, wait.deadline, wait.arrival, wait.behind, wait.group_name},
+        std::move(done), ticket);
   }
   void stop_waiting(WaitTicket ticket) noexcept override { replica_.stop_waiting(ticket); }
+  [[nodiscard]] std::optional<engine::StreamId> last_id_of(const KeyRef& key) override {
+    return engine::last_id_of(replica_.engine(), key);
+  }
   [[nodiscard]] bool repeat_claim(const Claims& claims, const ClaimRequest& request,
                                   ClaimOutcome& outcome) override {
     return replica_.repeat_claim(claims, request, outcome);

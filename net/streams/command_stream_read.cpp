@@ -218,8 +218,7 @@ void read_streams(Call& call, bool of_group) {
   CountedReply streams{call.reply};
   if (!read_in_section(call, reads, streams)) return;
   if (streams.count() == 0) {
-    // In a group of nodes the log answers, which does not wait.
-    const bool may_wait = !call.context().is_part() && call.services.group == nullptr;
+    const bool may_wait = !call.context().is_part();
     if (!words.block_ms || !may_wait) return call.reply.null_array();
     return wait_for_entries(call, words, reads.behind);
   }

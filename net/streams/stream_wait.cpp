@@ -1,11 +1,13 @@
 #include "net/streams/stream_wait.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "engine/object_api/object_calls.hpp"
 #include "engine/object_api/object_waits.hpp"
+#include "net/cluster/group.hpp"
 #include "net/events/keyspace_events.hpp"
 #include "net/resp/client_memory.hpp"
 #include "net/session/blocking.hpp"
@@ -41,6 +43,12 @@ struct StreamWait {
   std::string consumer{};
 };
 
+/// In a group the replica's own clock stands still between entries.
+Timestamp now_of(const Services& services) {
+  const Timestamp now = services.engine.now();
+  return services.group == nullptr ? now : std::max(now, services.group->now());
+}
+
 std::string error_text_of(ErrorCode code) {
   return std::string{resp_prefix_of(code)}.append(" ").append(sentence_of(code));
 }
@@ -52,8 +60,7 @@ class StreamAttempt final : public engine::Attempt {
 
   [[nodiscard]] engine::WaitKind kind() const noexcept override { return engine::WaitKind::stream; }
   [[nodiscard]] engine::Verdict try_for(std::size_t key, engine::Seen& seen) override {
-    Engine& engine = wait_.services.engine;
-    seen.now = engine.now();
+    seen.now = now_of(wait_.services);
     reply_.clear();
     error_ = wait_.has_group ? try_group(streams_[key]) : try_plain(streams_[key]);
     if (error_ == ErrorCode::section_held) {
@@ -113,22 +120,29 @@ class StreamAttempt final : public engine::Attempt {
   }
   /// An error, or ok, with or without a reply.
   ErrorCode try_plain(AwaitedStream& awaited) {
-    const Status done = engine::read_object(
-        wait_.services.engine, {wait_.db, awaited.key}, Kind::stream,
-        [&](const ObjectReader& object) {
+    std::uint64_t added = awaited.entries_added;
+    // Not read_object(): in a group that would ask the log, and this may be the thread that applies
+    // it.
+    const auto done = engine::change_object(
+        wait_.services.engine, {wait_.db, awaited.key}, Kind::stream, [&](ObjectEdit& object) {
+          reply_.clear();
           const StreamReader stream{object};
           const bool has_grown = stream.head().entries_added != awaited.entries_added;
-          awaited.entries_added = stream.head().entries_added;
+          added = stream.head().entries_added;
           const engine::Ranks ranks = ranks_behind(stream, awaited.behind);
           // An entry that was added and is gone already is answered with none.
-          if (ranks.empty() && (!has_grown || stream.head().last <= awaited.behind)) return;
+          if (ranks.empty() && (!has_grown || stream.head().last <= awaited.behind)) {
+            return ErrorCode::ok;
+          }
           RespWriter reply{reply_, wait_.dialect};
           reply.set_bound(room());
           begin_reply(reply, awaited.key);
           write_entries(reply, object, ranks, wait_.count);
           end_reply(reply);
+          return ErrorCode::ok;
         });
-    if (done || done.error().code == ErrorCode::wrong_type) return ErrorCode::ok;
+    awaited.entries_added = added;
+    if (done.ok() || done.error().code == ErrorCode::wrong_type) return ErrorCode::ok;
     return done.error().code;
   }
 
@@ -253,7 +267,7 @@ void wait_for_entries(Call& call, const ReadWords& words, const std::vector<Stre
                   .consumer = std::string{words.consumer}};
   const Millis timeout{*words.block_ms};
   const Timestamp deadline =
-      timeout == Millis{0} ? no_end : deadline_after(call.engine.now(), timeout);
+      timeout == Millis{0} ? no_end : deadline_after(now_of(call.services), timeout);
   wait.wait = begin_blocking(call.client, call.row, call.args, std::move(nothing));
   const auto handle = wait.handle;
   const std::uint64_t number = wait.wait;

@@ -198,6 +198,101 @@ TEST_CASE("embedded group: a wait ends at its timeout, and what a client that le
   CHECK(Group::wait_for([&] { return answer(pusher, "LLEN q") == "1"; }));
 }
 
+TEST_CASE("embedded group: an entry added at one node serves clients that wait at all nodes",
+          "[net][group][streams][waits]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  Client pusher{group.at(1).node(), net::Resp::two};
+  REQUIRE(answer(pusher, "XADD s 1-1 f old") == "1-1");
+  REQUIRE(answer(pusher, "XGROUP CREATE s g $") == "+OK");
+  std::vector<std::unique_ptr<Client>> readers;
+  std::vector<std::unique_ptr<Client>> consumers;
+  for (unsigned id = 1; id <= EmbeddedGroup::count; ++id) {
+    readers.push_back(std::make_unique<Client>(group.at(id).node(), net::Resp::two));
+    REQUIRE(readers.back()->say("XREAD BLOCK 0 STREAMS none s 0 1-1") == "(waits)");
+    consumers.push_back(std::make_unique<Client>(group.at(id).node(), net::Resp::two));
+    REQUIRE(consumers.back()->say("XREADGROUP GROUP g c" + std::to_string(id) +
+                                  " COUNT 1 BLOCK 0 STREAMS s >") == "(waits)");
+  }
+  const auto told = [](Client& client) {
+    std::string reply = "(nothing)";
+    while (reply == "(nothing)" || reply == "(waits)") reply = client.hear_when_woken();
+    return reply;
+  };
+  std::map<std::string, int> got;
+  for (unsigned id = 1; id <= EmbeddedGroup::count; ++id) {
+    REQUIRE(answer(pusher, "XADD s 2-" + std::to_string(id) + " f new") ==
+            "2-" + std::to_string(id));
+  }
+  for (const auto& client : readers) CHECK(told(*client).find("2-1") != std::string::npos);
+  for (const auto& client : consumers) ++got[told(*client)];
+  CHECK(got.size() == consumers.size());  // each entry went to one of them
+  CHECK(answer(pusher, "XPENDING s g").find("3") != std::string::npos);
+}
+
+TEST_CASE("embedded group: a wait for the entries that are still to come, and its end",
+          "[net][group][streams][waits]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  for (unsigned id = 1; id <= EmbeddedGroup::count; ++id) {
+    CAPTURE(id);
+    const std::string key = "s" + std::to_string(id);
+    Client pusher{group.at(1).node(), net::Resp::two};
+    Client waits{group.at(id).node(), net::Resp::two};
+    REQUIRE(answer(pusher, "XADD " + key + " 1-1 f old") == "1-1");
+    CHECK(answer(waits, "XREAD BLOCK 30 STREAMS " + key + " $") == "nil");
+    REQUIRE(waits.say("XREAD BLOCK 0 STREAMS " + key + " $") == "(waits)");
+    std::string reply = "(nothing)";
+    // Those that were added before the node had looked do not count.
+    for (int i = 1; reply == "(nothing)" || reply == "(waits)"; ++i) {
+      REQUIRE(answer(pusher, "XADD " + key + " 2-" + std::to_string(i) + " f new") ==
+              "2-" + std::to_string(i));
+      reply = waits.hear();
+    }
+    CHECK(reply.find("new") != std::string::npos);
+    CHECK(reply.find("old") == std::string::npos);
+
+    REQUIRE(answer(pusher, "XGROUP CREATE " + key + " g $") == "+OK");
+    const std::string read = "XREADGROUP GROUP g c BLOCK ";
+    CHECK(answer(waits, read + "30 STREAMS " + key + " >") == "nil");
+    CHECK(answer(waits, read + "x STREAMS " + key + " >") ==
+          "-ERR timeout is not an integer or out of range");
+    REQUIRE(waits.say(read + "0 STREAMS " + key + " >") == "(waits)");
+    REQUIRE(answer(pusher, "XGROUP DESTROY " + key + " g") == "1");
+    // It wakes with the next change at the latest.
+    REQUIRE(answer(pusher, "XADD " + key + " 3-1 f v") == "3-1");
+    reply = "(nothing)";
+    while (reply == "(nothing)" || reply == "(waits)") reply = waits.hear_when_woken();
+    CHECK(reply.find("NOGROUP") != std::string::npos);
+    REQUIRE(waits.say("XREAD BLOCK 0 STREAMS none $") == "(waits)");
+    waits.disconnect();
+  }
+}
+
+TEST_CASE("embedded group: fields of a hash end at all nodes alike", "[net][group][hash]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  Client first{group.at(1).node(), net::Resp::two};
+  Client second{group.at(2).node(), net::Resp::two};
+  CHECK(answer(first, "HSETEX h EX 1000 FIELDS 2 a 1 b 2") == "1");
+  CHECK(answer(second, "HTTL h FIELDS 2 a b") == "[1000 | 1000]");
+  CHECK(answer(second, "HPERSIST h FIELDS 1 b") == "[1]");
+  // Scripts that the nodes do not know: what they leave of a hash is carried whole.
+  CHECK(answer(first,
+               "EVAL 'redis.call(\"HSET\",KEYS[1],\"c\",\"3\") return "
+               "redis.call(\"HEXPIRE\",KEYS[1],500,\"FIELDS\",1,\"b\")[1]' 1 h") == "1");
+  CHECK(answer(second, "HTTL h FIELDS 3 a b c") == "[1000 | 500 | -1]");
+  CHECK(answer(second, "TTL h") == "-1");
+  CHECK(answer(second,
+               "EVAL 'redis.call(\"HDEL\",KEYS[1],\"c\") return "
+               "#redis.call(\"HPERSIST\",KEYS[1],\"FIELDS\",2,\"a\",\"b\")' 1 h") == "2");
+  CHECK(answer(first, "HTTL h FIELDS 3 a b c") == "[-1 | -1 | -2]");
+  CHECK(answer(second, "HPEXPIRE h 40 FIELDS 1 a") == "[1]");
+  CHECK(Group::wait_for([&] { return answer(first, "HLEN h") == "1"; }));
+  CHECK(answer(second, "HGETDEL h FIELDS 2 a b") == "[nil | 2]");
+  CHECK(answer(first, "EXISTS h") == "0");
+}
+
 TEST_CASE("embedded group: bits and HyperLogLogs are the same bytes at each node",
           "[net][group][bits]") {
   EmbeddedGroup group;
