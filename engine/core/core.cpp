@@ -38,8 +38,9 @@ struct Weight {
 };
 
 Weight weight_of(const Entry& entry) noexcept {
-  const Timestamp due = entry.due();
   const bool is_marker = entry.is_delete_marker();
+  // A hash of which a field ends: an idle group tells its time while there are timed records.
+  const Timestamp due = entry.kind() == Kind::hash ? wake_of(entry) : entry.due();
   return {.bytes = Arena::rounded(entry.bytes()),
           .records = is_marker ? 0U : 1U,
           .timed = is_marker || due == no_end ? 0U : 1U};

@@ -331,8 +331,9 @@ void put_link(Lines& lines, const FollowView& view, const Settings& settings) {
   }
   if (view.link != Link::connected) {
     lines.put("master_link_down_since_seconds", view.down_seconds);
-    if (!view.error.empty()) lines.put("master_link_error", std::string_view{view.error});
   }
+  // Also of a stream that waits for the node, while its link is up.
+  if (!view.error.empty()) lines.put("master_link_error", std::string_view{view.error});
   lines.put("slave_priority", 100);
   lines.put("slave_read_only", settings.boolean(Setting::replica_read_only) ? 1 : 0);
   lines.put("replica_announced", 1);
