@@ -102,8 +102,8 @@ struct alignas(128) ThreadContext {
   bool in_upkeep = false;       // it sweeps: refusals on its way are final
   bool drain_due = false;       // the queue has grown by a chunk
   bool only_looks = false;      // its reads are no uses of keys
-  // Until it has added room_bytes to room_from, this thread need not ask whether the limit of what
-  // is counted is reached; under the terms of this generation.
+  // Until it has added room_bytes to room_from, this thread need not ask whether the counted bytes
+  // have reached their limit; under the terms of this generation.
   std::uint64_t room_from = 0;
   std::int64_t room_bytes = 0;
   std::uint32_t room_generation = 0;

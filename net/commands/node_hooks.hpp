@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "net/session/peer_link.hpp"
 #include "net/resp/log_level.hpp"
+#include "net/session/peer_link.hpp"
 #include "semel/result.hpp"
 
 namespace semel::lua {
@@ -86,7 +86,7 @@ struct NodeFacts {
   std::int64_t started_unix_ms = 0;
   std::atomic<bool> sweeps{true};  ///< expired keys are removed in the background
   bool journals = false;           ///< changes are on a disk, or on their way there
-  std::int64_t maxmemory = 0;       ///< at the start: what CONFIG SET maxmemory 0 sets
+  std::int64_t maxmemory = 0;      ///< at the start: what CONFIG SET maxmemory 0 sets
 };
 
 }  // namespace semel::net

@@ -18,8 +18,7 @@ constexpr std::uint32_t to_keyevent = flag_of('E');
 }  // namespace
 
 KeyspaceEvents::KeyspaceEvents(Engine& engine, PubSub& pubsub) : engine_(engine), pubsub_(pubsub) {
-  sink_ = engine_.subscribe_expired(
-      [this](const ExpiredEvent& event) { queue(event); });
+  sink_ = engine_.subscribe_expired([this](const ExpiredEvent& event) { queue(event); });
 }
 
 KeyspaceEvents::~KeyspaceEvents() {

@@ -14,8 +14,8 @@
 #include "net/events/pubsub.hpp"
 #include "net/scripts/native_scripts.hpp"
 #include "net/session/busy_scripts.hpp"
-#include "net/session/node_role.hpp"
 #include "net/session/memory_guard.hpp"
+#include "net/session/node_role.hpp"
 #include "net/session/tracking.hpp"
 #include "net/time/ticks.hpp"
 #include "net/time/wall_clock.hpp"
@@ -216,8 +216,7 @@ void ScriptRun::begin(Call& call) {
   const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
   // Native scripts do not pass admit(), which refuses writes by the role.
   is_native_ = trial_ == nullptr && !services_->monitors.any() && !services_->role.follows() &&
-               !client_->out_of_memory &&
-               accepts_native(shape, invocation());
+               !client_->out_of_memory && accepts_native(shape, invocation());
   const ErrorCode error =
       begin_section(trial_ == nullptr && (is_native_ ? keeps_to_keys(shape) : shape.declares_keys));
   if (error != ErrorCode::ok) {

@@ -38,7 +38,8 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "lost_cas", "a compare-and-set that failed counts as done",
-        [("engine/core/record_step.cpp", "!won", "!won && false", "expression")],
+        [("engine/core/record_step.cpp", "table.publish(probe_, handle)",
+          "table.publish(probe_, handle) || true", "expression")],
         "linearizability"),
     Mutant(
         "blind_store", "a record is stored without a compare",
@@ -174,8 +175,8 @@ MUTANTS = [
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
         [("engine/core/core.cpp",
-          "threads_.retire_record(context, handle, less.bytes);",
-          "context.cache.free(handle);", "statement")],
+          "large_records_.retire(context, *old);",
+          "context.cache.free(region_.handle_of(old));", "statement")],
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
@@ -215,8 +216,7 @@ MUTANTS = [
     Mutant(
         "left_before_grace", "the place that a record has left is given out again at once",
         [("engine/upkeep/compactor.cpp",
-          "core_.threads().retire_record(context, slot::handle(seen), "
-          "Arena::rounded(old.bytes()));",
+          "core_.large_records().retire(context, old);",
           "context.cache.free(slot::handle(seen));", "statement")],
         "linearizability"),
 ]
@@ -231,7 +231,7 @@ RUNS_MAX = {"model": 2, "linearizability": 12, "once": 1}
 NOISE = [
     ("engine/core/record_step.hpp", "    RecordView view;\n", 16),  # found, not yet read
     # Decided, not yet published.
-    ("engine/core/record_step.cpp", "  const bool won = fresh", 16),
+    ("engine/core/record_step.cpp", "  const bool won = may", 16),
     # Seen, not yet moved.
     ("engine/upkeep/compactor.cpp", "  old.copy_to(core_.region().at(handle));\n", 2),
 ]
