@@ -200,7 +200,8 @@ const CommandRow* admit(Call& call) {
     return nullptr;
   }
   const bool asks_for_room = call.services.memory.is_on() || call.client.out_of_memory;
-  if (asks_for_room && is_out_of_room(call)) [[unlikely]] {
+  // What a node that follows another one has is the other's to evict.
+  if (asks_for_room && !call.services.role.follows() && is_out_of_room(call)) [[unlikely]] {
     refuse(call, out_of_memory_text);
     return nullptr;
   }

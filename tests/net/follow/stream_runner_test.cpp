@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "net/follow/master_dialog.hpp"
+#include "net/session/memory_guard.hpp"
 #include "net/time/held_clock.hpp"
 #include "tests/net/claims/claims_fixture.hpp"
 
@@ -144,6 +145,19 @@ TEST_CASE("stream: a client of a node that follows is refused, its master is not
   CHECK(s.run({"SET", "a", "1"}) == Step::ran);
   CHECK(s.refused.empty());
   CHECK(s.get("a") == "1");
+}
+
+TEST_CASE("stream: what the node copies is not evicted by the node", "[net][follow]") {
+  Stream s;
+  REQUIRE(s.f.node->services().memory.set(
+      {.order = engine::EvictionOrder::lru, .databases = 1, .limit_bytes = 1}));
+  s.f.node->role.become(net::NodeRole::State::follows);
+  for (int i = 0; i < 100; ++i) REQUIRE(s.run({"SET", std::to_string(i), "v"}) == Step::ran);
+  CHECK(s.refused.empty());
+  CHECK(s.f.engine->stats().records == 100);
+  s.f.node->role.become(net::NodeRole::State::master);
+  CHECK(s.run({"SET", "more", "v"}) == Step::full);
+  CHECK(s.f.engine->stats().records < 100);
 }
 
 TEST_CASE("held clock: within a hold nothing ends, and absolute times stay", "[net][follow]") {
