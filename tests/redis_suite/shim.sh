@@ -52,4 +52,4 @@ echo "started, PID: $$"
 ) &
 # One thread: tests rely on the order in which requests of two connections are sent.
 exec "$SEMEL_PROGRAM" node --redis-conf "$kept" --ready-file "$ready" --stand-in yes \
-  --monitor yes --io-threads 1 "$@"
+  --cache-databases all --monitor yes --io-threads 1 "$@"
