@@ -16,7 +16,7 @@ namespace semel::tests::packed {
 
 namespace {
 
-std::string bulk_of(const std::string& reply) {
+std::string bulk_text(const std::string& reply) {
   std::string_view rest{reply};
   const auto value = take_value(rest);
   REQUIRE(value);
@@ -143,7 +143,7 @@ TEST_CASE("dump: streams go to redis-server and come back, with groups and pendi
     const std::string digest = redis.call({"DEBUG", "DIGEST-VALUE", "k"}).show();
     REQUIRE(node.call({"RESTORE", "k", "0", theirs}) == "+OK\r\n");
     CHECK(looks(here) == seen);
-    const std::string ours = bulk_of(node.call({"DUMP", "k"}));
+    const std::string ours = bulk_text(node.call({"DUMP", "k"}));
     REQUIRE(redis.call({"RESTORE", "k", "0", ours, "REPLACE"}).show() == "+OK");
     REQUIRE(redis.call({"DEBUG", "DIGEST-VALUE", "k"}).show() == digest);
     CHECK(looks(there) == seen);

@@ -55,7 +55,7 @@ struct Reader {
   std::size_t rounds = 0;
 };
 
-std::string bulk(const std::string& bytes) {
+std::string bulk_of_bytes(const std::string& bytes) {
   return "$" + std::to_string(bytes.size()) + "\r\n" + bytes + "\r\n";
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("replies: MGET holds a value once, however often it names it",
   CHECK(reader.parts == 300);
   CHECK(reader.held_most == mib);
   CHECK(nodes.held() == 0);
-  const std::string one = bulk(std::string(mib, 'a'));
+  const std::string one = bulk_of_bytes(std::string(mib, 'a'));
   REQUIRE(reply.size() == 6 + 300 * one.size());
   CHECK(reply.starts_with("*300\r\n" + one));
   CHECK(reply.ends_with(one));
@@ -113,7 +113,7 @@ TEST_CASE("replies: EXEC holds a value once, however many commands read it",
   const std::string reply = reader.ask(request_bytes({"EXEC"}));
   CHECK(reader.parts == 300);
   CHECK(reader.held_most < 2 * mib);
-  CHECK(reply.size() == 6 + 300 * bulk(std::string(mib, 'a')).size());
+  CHECK(reply.size() == 6 + 300 * bulk_of_bytes(std::string(mib, 'a')).size());
   CHECK(nodes.held() == 0);
 }
 
@@ -129,9 +129,9 @@ TEST_CASE("replies: a value that changed within EXEC is shown as each command fo
   static_cast<void>(reader.ask(request_bytes({"GETRANGE", "big0", "1", "-1"})));
   std::string changed(mib, 'a');
   changed[0] = 'z';
-  CHECK(reader.ask(request_bytes({"EXEC"})) == "*4\r\n" + bulk(std::string(mib, 'a')) +
-                                                   ":1048576\r\n" + bulk(changed) +
-                                                   bulk(changed.substr(1)));
+  CHECK(reader.ask(request_bytes({"EXEC"})) == "*4\r\n" + bulk_of_bytes(std::string(mib, 'a')) +
+                                                   ":1048576\r\n" + bulk_of_bytes(changed) +
+                                                   bulk_of_bytes(changed.substr(1)));
 }
 
 TEST_CASE("replies: what would be larger than half of the limit is an error",
@@ -196,7 +196,7 @@ TEST_CASE("replies: a pipeline of large values is carried out as they are taken,
   std::string expected;
   for (int i = 1; i <= 64; ++i) {
     request += request_bytes({"GET", "big0"}) + request_bytes({"INCR", "count"});
-    expected += bulk(std::string(mib, 'a')) + ":" + std::to_string(i) + "\r\n";
+    expected += bulk_of_bytes(std::string(mib, 'a')) + ":" + std::to_string(i) + "\r\n";
   }
   CHECK(reader.ask(request + "*2\r\n$4\r\nPING") == expected);
   CHECK(reader.rounds >= 32);
@@ -210,7 +210,7 @@ TEST_CASE("replies: what ends a connection waits for the requests in front of it
   Limited nodes;
   nodes.fill("big", 1, mib);
   Reader reader{nodes, 0};
-  const std::string value = bulk(std::string(mib, 'a'));
+  const std::string value = bulk_of_bytes(std::string(mib, 'a'));
   std::string request;
   for (int i = 0; i < 5; ++i) request += request_bytes({"GET", "big0"});
   SECTION("a page in a browser") {
@@ -406,7 +406,7 @@ TEST_CASE("pushes: a message to many is held once, and uncollected bytes are cou
   const net::Splices large = nodes.connections[0]->take_large();
   REQUIRE(large.size() == 1);
   CHECK(large[0].bytes->view() ==
-        "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n" + bulk(std::string(mib, 'm')));
+        "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n" + bulk_of_bytes(std::string(mib, 'm')));
   // Small ones are copied, and each is counted.
   const std::size_t between = nodes.held();
   for (int i = 0; i < 10; ++i) static_cast<void>(nodes.call({"PUBLISH", "news", "x"}, listeners));
