@@ -328,6 +328,7 @@ const std::set<std::string> not_asked{
     "latency-tracking-info-percentiles", "tls-port", "maxclients", "tls-auth-clients-user",
     "shutdown-on-sigint", "shutdown-on-sigterm", "tls-protocols", "maxmemory-policy",
     "cluster-announce-hostname", "tls-cluster", "tls-replication", "repl-backlog-size",
+    "lfu-decay-time", "lfu-log-factor", "maxmemory-samples",  // a node applies them
     // a bound of our own
     "acllog-max-len", "slowlog-max-len", "tcp-keepalive", "databases"};
 

@@ -69,7 +69,7 @@ const std::set<std::string> own_docs{
     "client|kill", "client|list",  "client|tracking", "cluster|keyslot", "command|getkeys",
     "config|get",  "command|list", "debug",           "function|list",   "command|getkeysandflags",
     "psubscribe",  "set",          "geosearch",       "geosearchstore",  "xread",
-    "xreadgroup",  "xtrim",        "bitfield_ro",     "module|loadex"};
+    "xreadgroup",  "xtrim",        "bitfield_ro",     "module|loadex",   "migrate"};
 
 }  // namespace
 

@@ -289,6 +289,11 @@ const std::vector<Shown> all_shown{
     {Setting::script_time_max, "net/scripts/script_busy_test.cpp", "script-time-max"},
     {Setting::script_steps_max, "scripts/hostile/run.py", "script-steps-max"},
     {Setting::script_memory_max, "scripts/hostile/run.py", "script-memory-max"},
+    {Setting::masteruser, "net/follow/follow_test.py", "masterauth"},
+    {Setting::masterauth, "net/follow/follow_test.py", "masterauth"},
+    {Setting::replica_read_only, "net/follow/follow_test.py", "replica-read-only"},
+    {Setting::replica_serve_stale_data, here, "replica-serve-stale-data: without"},
+    {Setting::repl_timeout, "net/follow/follow_test.py", "repl-timeout"},
     {Setting::monitor, "net/events/monitor_test.cpp", "monitor"},
 };
 
@@ -316,6 +321,22 @@ TEST_CASE("bind and port: a process that listens on nothing refuses to change th
   Conversation one;
   CHECK(shows(set(one, "port", "7000"), "this process cannot change it"));
   CHECK(shows(set(one, "bind", "*"), "this process cannot change it"));
+}
+
+TEST_CASE("replica-serve-stale-data: without its master a replica answers, or does not",
+          "[net][handlers][config]") {
+  Conversation one;
+  REQUIRE(one.call({"SET", "k", "v"}) == "+OK\r\n");
+  one.node.role.become(net::NodeRole::State::follows);
+  CHECK(one.call({"GET", "k"}) == "$1\r\nv\r\n");
+  REQUIRE(set(one, "replica-serve-stale-data", "no") == "+OK\r\n");
+  CHECK(shows(one.call({"GET", "k"}), "-MASTERDOWN Link with MASTER is down"));
+  CHECK(one.call({"PING"}) ==
+        "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data "
+        "is set to 'no'.\r\n");
+  CHECK(shows(one.call({"INFO", "replication"}), "master_link_status:down"));
+  one.node.role.set_linked(true);
+  CHECK(one.call({"GET", "k"}) == "$1\r\nv\r\n");
 }
 
 TEST_CASE("databases: SELECT, MOVE, COPY and SWAPDB end at the setting",
