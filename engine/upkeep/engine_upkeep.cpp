@@ -123,8 +123,7 @@ bool EngineUpkeep::keeps_within_limit(ThreadContext& context) {
   context.room_generation = generation;
   context.room_from =
       context.count(Count::bytes_records) + context.count(Count::timers_logged) * timer_bytes;
-  // Others may add as much before they ask; so may threads that come later, of which each finds a
-  // share of what is left then.
+  // Others may add as much before they ask, and so may threads that come later.
   context.room_bytes =
       static_cast<std::int64_t>(std::min((limit - held) / (2 * threads + 1), limit / 128));
   return true;
