@@ -130,7 +130,7 @@ class Storages(Case):
         self.assertEqual({record["state"] for record in records if "state" in record},
                          {"held", "done", "failed"})
         self.assertIn(b"plain-undrained", self.semel("inspect", path, "--records").stdout)
-        self.assertIn(b"format    8", self.semel("inspect", path).stdout)
+        self.assertIn(b"format    9", self.semel("inspect", path).stdout)
 
     def test_a_cold_store_is_part_of_its_storage(self):
         path = self.made("s", "--tiered")
