@@ -61,7 +61,7 @@ if(TARGET semel_storage)
   # Debian's rocksdb.pc does not say what its archive needs, so RocksDB is named here.
   semel_pkgconfig(semel-storage "Semel's storage on RocksDB"
     REQUIRES semel-core
-    LIBS -lsemel_storage -lrocksdb
+    LIBS -lsemel_storage -lsemel_objects -lrocksdb
     LIBS_PRIVATE -lgflags -lsnappy -lz -lbz2 -llz4 -lzstd)
 endif()
 if(TARGET semel_replica)

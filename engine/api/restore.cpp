@@ -98,26 +98,4 @@ Status Engine::Impl::restore(const Mutation& mutation) {
                           std::to_string(mutation.value.size()) + " bytes"};
 }
 
-Result<std::size_t> restore_deltas(Engine& engine, std::span<const Mutation> deltas) {
-  if (deltas.empty()) return std::size_t{0};
-  const auto is_right = [](const Mutation& delta) {
-    return is_delta(delta) && delta.type == Mutation::Type::put && delta.base < delta.version &&
-           delta.version <= limits::version_max && delta.db < limits::db_count;
-  };
-  std::size_t done = 0;
-  Core& core = engine::impl_of(engine).core();
-  if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return Error{no, {}};
-  engine::Restorer& restorer = engine::impl_of(engine).restorer();
-  ErrorCode error = ErrorCode::storage_damaged;
-  if (std::all_of(deltas.begin(), deltas.end(), is_right)) {
-    restorer.note_call();
-    core.versions().raise(deltas.back().version);
-    error = restorer.restore_deltas(deltas, engine::now_of(engine.clock()), done);
-  }
-  if (core.context().drain_due) core.upkeep().drain_own_timers(core.context());
-  if (error == ErrorCode::ok) return done;
-  return Error{error, "a change of a key of " + std::to_string(deltas.front().key.size()) +
-                          " bytes, version " + std::to_string(deltas[done].version)};
-}
-
 }  // namespace semel

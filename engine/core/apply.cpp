@@ -14,6 +14,21 @@ constexpr bool only_looks(Verb verb) noexcept {
   return verb == Verb::exists || verb == Verb::type || verb == Verb::expire_time;
 }
 
+/// While such an operation runs.
+class Looking {
+ public:
+  Looking(ThreadContext& own, Verb verb) noexcept : own_(own), before_(own.only_looks) {
+    own.only_looks = before_ || only_looks(verb);
+  }
+  ~Looking() { own_.only_looks = before_; }
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+
+ private:
+  ThreadContext& own_;
+  const bool before_;
+};
+
 }  // namespace
 
 void decide_store(Core& core, Operation& operation, KeyLocation location, const StoreOp& op,
@@ -39,11 +54,10 @@ void decide_store(Core& core, Operation& operation, KeyLocation location, const 
     if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
     if (live != nullptr && live->kind == Kind::claim) [[unlikely]]
       return of_claim(*live);
-    Decision plain = decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
-    plain.only_looks = only_looks(op.verb);
-    return plain;
+    return decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
   };
   Version version = 0;
+  const Looking looking{operation.context(), op.verb};
   const ErrorCode error =
       decide_at(core, operation, location, {op.db, op.key}, now, decision, version, sink, first);
   if (error != ErrorCode::ok) [[unlikely]] {

@@ -38,9 +38,12 @@ struct Weight {
 };
 
 Weight weight_of(const Entry& entry) noexcept {
-  const bool is_marker = entry.is_delete_marker();
+  Timestamp due = entry.due();
+  const bool is_marker = due == Timestamp{};
+  SEMEL_ASSERT_SLOW(is_marker == entry.is_delete_marker());
   // A hash of which a field ends: an idle group tells its time while there are timed records.
-  const Timestamp due = entry.kind() == Kind::hash ? wake_of(entry) : entry.due();
+  if (entry.kind() == Kind::hash && !is_marker) [[unlikely]]
+    due = wake_of(entry);
   return {.bytes = Arena::rounded(entry.bytes()),
           .records = is_marker ? 0U : 1U,
           .timed = is_marker || due == no_end ? 0U : 1U};
@@ -88,7 +91,7 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
   }
   if (old == nullptr) return;
   if (snapshot_cut_.preserve(old->version(), region_.handle_of(old))) return;
-  large_records_.retire(context, *old);
+  large_records_.retire(context, *old, less.bytes);
 }
 
 }  // namespace semel::engine

@@ -72,7 +72,7 @@ void check_records(Core& core, std::vector<std::string>& broken) {
         (core.keys().databases().is_flushed(record) ? flushed : records) +=
             record.is_delete_marker() ? 0 : 1;
         bytes += Arena::rounded(record.bytes());
-        if (const LargeObject* const large = large_object_of(record.kind(), record.value())) {
+        if (const LargeObject* const large = large_object_of(record)) {
           const bool has_keys = record.kind() != Kind::list;
           const char* const wrong = large->tree().check_invariants(has_keys);
           if (wrong != nullptr) where(wrong, record.key());

@@ -39,6 +39,7 @@ void Insight::note_expired(ThreadContext& context, const Entry& old, KeySpace& k
                                                    .met_lease_until = record.lease_until,
                                                    .met_owner = record.owner});
   }
+  if (sinks_.empty()) return;
   const bool has_ended_by_fields =
       old.kind() == Kind::hash && old.due() < key_end_of_hash(old.value(), old.due());
   report({old.kind(), keys.databases().shown(old.db()), old.key(),

@@ -2,17 +2,10 @@
 
 namespace semel::engine {
 
-void LargeRecords::retire(ThreadContext& context, const Entry& record) noexcept {
-  Handle handle = arena_.region().handle_of(&record);
-  if (large_object_of(record.kind(), record.value()) != nullptr) [[unlikely]]
-    handle |= RetireList::large_bit;
-  threads_.retire_record(context, handle, Arena::rounded(record.bytes()));
-}
-
 void LargeRecords::release_large(ThreadContext& context, Handle record) noexcept {
   const Entry& entry = keys_.entry(record);
   ThreadNodes nodes{arena_, context, true};
-  garbage_.release(*large_object_of(entry.kind(), entry.value()), nodes);
+  garbage_.release(*large_object_of(entry), nodes);
 }
 
 bool LargeRecords::free_some(ThreadContext& context, unsigned times) noexcept {

@@ -7,6 +7,12 @@
 
 namespace semel::engine {
 
+/// Null: the record names no large object.
+[[nodiscard]] inline LargeObject* large_object_of(const Entry& entry) noexcept {
+  const Kind kind = entry.kind();
+  return may_be_large(kind) ? large_object_of(kind, entry.value()) : nullptr;
+}
+
 /// Thread-safe.
 class LargeRecords final : public LargeRecordSink {
  public:
@@ -15,8 +21,17 @@ class LargeRecords final : public LargeRecordSink {
     threads.serve(*this);
   }
 
-  /// Frees a record of any kind when no reader has it any more. Inside an operation.
-  void retire(ThreadContext& context, const Entry& record) noexcept;
+  /// Frees a record of any kind when no reader has it any more. Inside an operation. `bytes`: what
+  /// it takes from the arena.
+  void retire(ThreadContext& context, const Entry& record, std::size_t bytes) noexcept {
+    Handle handle = arena_.region().handle_of(&record);
+    if (large_object_of(record) != nullptr) [[unlikely]]
+      handle |= RetireList::large_bit;
+    threads_.retire_record(context, handle, bytes);
+  }
+  void retire(ThreadContext& context, const Entry& record) noexcept {
+    retire(context, record, Arena::rounded(record.bytes()));
+  }
   /// Of a record that is about to be freed.
   void release_large(ThreadContext& context, Handle record) noexcept override;
   /// Frees up to so many times LargeObjectGarbage::nodes_at_once nodes that wait. True: memory came

@@ -76,12 +76,14 @@ inline ErrorCode RecordStep::prepare(const Decision& decision) {
   if (!context.retired.reserve()) [[unlikely]]
     return operation_.refuse();
   const bool is_large = large_object_of(decision.kind, decision.value) != nullptr;
-  if (is_large && core_.journal() != nullptr && !is_kept_as_trail(decision)) {
-    // While it can still be refused.
-    static_cast<void>(whole_bytes(decision.kind, decision.value, whole_));
+  if (is_large && core_.journal() != nullptr) [[unlikely]] {
+    context.whole.clear();
+    if (!is_kept_as_trail(decision)) {  // while it can still be refused
+      static_cast<void>(whole_bytes(decision.kind, decision.value, context.whole));
+    }
   }
   if (sink_ != nullptr) [[unlikely]] {
-    const std::size_t value = is_large ? whole_.size() : decision.value.size();
+    const std::size_t value = is_large ? context.whole.size() : decision.value.size();
     sink_->make_room(key_.key.size() + value + decision.trail.size(), 1);
   }
   return ErrorCode::ok;
@@ -119,6 +121,28 @@ ErrorCode RecordStep::make_remains(Version version, const Entry*& remains) {
                                  seen_.now + delete_marker_ttl);
   }
   return ErrorCode::ok;
+}
+
+inline bool RecordStep::publish(const Decision& decision, const Entry* fresh,
+                                Version version) noexcept {
+  ShardTable& table = location_.shard->table;
+  if (fresh == nullptr) return table.bury(probe_, version);
+  const Handle handle = core_.region().handle_of(fresh);
+  Publication* const publication = decision.publication;
+  // One that is stored as it was, with another end or under another name, is shared.
+  LargeObject* const large = publication == nullptr && decision.action == Action::store
+                                 ? large_object_of(decision.kind, decision.value)
+                                 : nullptr;
+  if (large != nullptr) [[unlikely]]
+    share(*large);
+  const bool may = publication == nullptr || publication->begin();
+  const bool won = may && table.publish(probe_, handle);
+  if (publication != nullptr && may) publication->end(won);
+  if (won) [[likely]]
+    return true;
+  if (large != nullptr) core_.large_records().release_large(operation_.context(), handle);
+  operation_.context().cache.free(handle);
+  return false;
 }
 
 std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& version) {
@@ -162,27 +186,6 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
   return ErrorCode::ok;
 }
 
-bool RecordStep::publish(const Decision& decision, const Entry* fresh, Version version) noexcept {
-  ShardTable& table = location_.shard->table;
-  if (fresh == nullptr) return table.bury(probe_, version);
-  const Handle handle = core_.region().handle_of(fresh);
-  Publication* const publication = decision.publication;
-  // One that is stored as it was, with another end or under another name, is shared.
-  LargeObject* const large = publication == nullptr && decision.action == Action::store
-                                 ? large_object_of(decision.kind, decision.value)
-                                 : nullptr;
-  if (large != nullptr) [[unlikely]]
-    share(*large);
-  const bool may = publication == nullptr || publication->begin();
-  const bool won = may && table.publish(probe_, handle);
-  if (publication != nullptr && may) publication->end(won);
-  if (won) [[likely]]
-    return true;
-  if (large != nullptr) core_.large_records().release_large(operation_.context(), handle);
-  operation_.context().cache.free(handle);
-  return false;
-}
-
 void RecordStep::append_mutation(const Decision& decision, const Entry* fresh,
                                  Version version) noexcept {
   const bool erases = decision.action == Action::erase;
@@ -190,9 +193,10 @@ void RecordStep::append_mutation(const Decision& decision, const Entry* fresh,
   const Entry* const old = seen_.old;
   Mutation mutation;
   const Entry& shown = erases && old != nullptr ? *old : *fresh;
-  const bool is_large = large_object_of(shown.kind(), shown.value()) != nullptr;
+  const bool is_large = large_object_of(shown) != nullptr;
   // Of one that is erased the value does not count.
-  fill_mutation_with(mutation, shown, is_large ? Bytes{whole_} : shown.value());
+  std::string& whole = operation_.context().whole;
+  fill_mutation_with(mutation, shown, is_large ? Bytes{whole} : shown.value());
   mutation.version = version;
   if (old != nullptr && !old->is_delete_marker()) {
     mutation.keep_until = std::max(mutation.due, old->due());
@@ -213,12 +217,18 @@ void RecordStep::append_mutation(const Decision& decision, const Entry* fresh,
     mutation.base = old->version();
     mutation.trail = decision.trail;
   }
-  SEMEL_ASSERT(erases || !is_large || !whole_.empty() || is_delta(mutation));
+  SEMEL_ASSERT(erases || !is_large || !whole.empty() || is_delta(mutation));
   SEMEL_ASSERT(mutation.trail.empty() ||
                (old->kind() == mutation.kind && old->due() == mutation.due));
-  if (sink_ != nullptr) return sink_->add(mutation);
-  operation_.context().ticket = core_.guarded_journal().append({&mutation, 1});
-  if (!erases) fresh->set_journalled();
+  if (sink_ != nullptr) {
+    sink_->add(mutation);
+  } else {
+    operation_.context().ticket = core_.guarded_journal().append({&mutation, 1});
+    if (!erases) fresh->set_journalled();
+  }
+  constexpr std::size_t kept_bytes = std::size_t{64} << 10;
+  if (whole.capacity() > kept_bytes) [[unlikely]]
+    std::string{}.swap(whole);
 }
 
 const char* RecordStep::broken_by(const Entry* fresh, Version version) const noexcept {

@@ -85,7 +85,6 @@ class RecordStep {
   TableProbe probe_;
   Seen seen_;
   ColdLook beyond_;
-  std::string whole_;  // of a large object, for the journal
   Room tried_ = Room::nothing;
 };
 

@@ -34,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/mutex.hpp"
 #include "engine/memory/arena.hpp"
@@ -102,6 +103,7 @@ struct alignas(128) ThreadContext {
   bool in_upkeep = false;       // it sweeps: refusals on its way are final
   bool drain_due = false;       // the queue has grown by a chunk
   bool only_looks = false;      // its reads are no uses of keys
+  std::string whole;            // a large object, for the journal, while a change is under way
   // Until it has added room_bytes to room_from, this thread need not ask whether the counted bytes
   // have reached their limit; under the terms of this generation.
   std::uint64_t room_from = 0;
@@ -186,7 +188,7 @@ class Threads {
   static void forget_last() noexcept;
 
   /// Begins an operation: from here to leave() nothing the table points to is reused.
-  void enter(ThreadContext& context) noexcept {
+  [[gnu::always_inline]] void enter(ThreadContext& context) noexcept {
     // mo: relaxed: a stale epoch only delays reuse.
     const std::uint64_t epoch = epoch_.load(std::memory_order_relaxed) & epoch_mask;
     const std::uint64_t word = (++context.sequence << 33) | (epoch << 1) | 1;

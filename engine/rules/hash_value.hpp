@@ -122,7 +122,7 @@ class HashView {
 };
 
 /// The end of a hash's key: `due` of its record, but for a hash with ends.
-[[nodiscard]] inline Timestamp key_end_of_hash(Bytes value, Timestamp due) noexcept {
+[[nodiscard, gnu::noinline]] inline Timestamp key_end_of_hash(Bytes value, Timestamp due) noexcept {
   const HashView hash{value};
   return hash.has_ends() ? hash.ends().key : due;
 }

@@ -32,9 +32,10 @@ namespace semel::engine {
 /// What `op` does to `live` (null: absent). `op` has passed validate(). The outcome is reset but
 /// for what the caller knows better (version). Decision::value points into op, *live or `scratch`
 /// and is valid as long as those are. On an error outcome.error is set and the record is kept.
-[[nodiscard]] inline Decision decide(const RecordView* live, const StoreOp& op, Timestamp now,
-                                     std::size_t value_bytes_max, StoreOutcome& outcome,
-                                     std::string& scratch) {
+[[nodiscard, gnu::always_inline]] inline Decision decide(const RecordView* live, const StoreOp& op,
+                                                         Timestamp now, std::size_t value_bytes_max,
+                                                         StoreOutcome& outcome,
+                                                         std::string& scratch) {
   if (live != nullptr) {
     outcome.found = true;
     outcome.kind = live->kind;

@@ -39,7 +39,9 @@ inline Decision erase(const RecordView* live) noexcept {
 
 /// The end of the key. That of a hash may be later than its record's, see hash_value.hpp.
 inline Timestamp key_end_of(const RecordView& live) noexcept {
-  return live.kind == Kind::hash ? key_end_of_hash(live.value, live.due) : live.due;
+  if (live.kind == Kind::hash) [[unlikely]]
+    return key_end_of_hash(live.value, live.due);
+  return live.due;
 }
 
 /// True if EXPIRE's rule lets `due` replace the end of a key or a field. One without ttl never

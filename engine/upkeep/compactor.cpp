@@ -150,7 +150,7 @@ bool Compactor::move_record(ThreadContext& context, ShardTable::Word& word, Slot
   const Handle handle = core_.arena().allocate_staying(old.bytes());
   if (handle == 0) return false;
   old.copy_to(core_.region().at(handle));
-  LargeObject* const large = large_object_of(old.kind(), old.value());
+  LargeObject* const large = large_object_of(old);
   if (large != nullptr) share(*large);
   if (!ShardTable::replace(word, seen, handle)) {
     if (large != nullptr) core_.large_records().release_large(context, handle);

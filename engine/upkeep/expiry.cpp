@@ -90,6 +90,13 @@ void trim_record(Core& core, std::uint8_t stored_db, Bytes key, Timestamp now) {
   core.context().timers.push({core.keys().hash_of(stored_db, key).bits, due});
 }
 
+/// Whether a part of the record is what the timer is for, and not its end.
+[[gnu::noinline]] bool is_due_before(const Entry& record, Timestamp wake) noexcept {
+  const Timestamp earliest = wake_of(record);
+  // Fields of a hash that have ended and could not be taken out have a later timer.
+  return earliest == wake || (earliest < wake && record.kind() == Kind::hash);
+}
+
 }  // namespace
 
 unsigned timers_alive(Core& core, std::uint64_t hash_bits, Timestamp wake, unsigned at_most) {
@@ -97,10 +104,7 @@ unsigned timers_alive(Core& core, std::uint64_t hash_bits, Timestamp wake, unsig
   unsigned alive = 0;
   core.keys().shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
     const Entry& record = core.keys().entry(seen);
-    const Timestamp earliest = wake_of(record);
-    // Fields of a hash that have ended and could not be taken out have a later timer.
-    const bool is_retry = earliest < wake && record.kind() == Kind::hash;
-    if (record.due() == wake || earliest == wake || is_retry) ++alive;
+    if (record.due() == wake || is_due_before(record, wake)) ++alive;
     return alive < at_most;
   });
   return alive;

@@ -12,8 +12,8 @@
 namespace semel::storage {
 namespace {
 
-/// Whether there is a Merge. WriteBatch::HasMerge() asks a handler that refuses marks, which ends the
-/// process where RocksDB has assertions.
+/// Whether there is a Merge. WriteBatch::HasMerge() asks a handler that refuses marks, which ends
+/// the process where RocksDB has assertions.
 class MergeSearch final : public rocksdb::WriteBatch::Handler {
  public:
   using Slice = rocksdb::Slice;

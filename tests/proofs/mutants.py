@@ -175,7 +175,7 @@ MUTANTS = [
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
         [("engine/core/core.cpp",
-          "large_records_.retire(context, *old);",
+          "large_records_.retire(context, *old, less.bytes);",
           "context.cache.free(region_.handle_of(old));", "statement")],
         "linearizability"),
     Mutant(
