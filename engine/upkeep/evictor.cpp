@@ -101,7 +101,8 @@ std::uint64_t Evictor::evict(ThreadContext& context, std::uint64_t bytes, bool w
   context.bump(Count::evicted, gone.size());
   const base::MutexLock lock{sink_mutex_};
   for (const Evicted& each : gone) {
-    core_.callbacks().run(Callback::expired_sink, [&] { sink_(each.db, each.key); });
+    const auto tell = [&]() SEMEL_NO_THREAD_SAFETY_ANALYSIS { sink_(each.db, each.key); };
+    core_.callbacks().run(Callback::expired_sink, tell);
   }
   return freed;
 }
@@ -253,7 +254,8 @@ bool Evictor::is_still(ThreadContext& context, const Candidate& candidate, Evict
   if (!operation.admit_now(shard)) return false;
   const Timestamp now = core_.now(context);
   bool is = false;
-  shard.table.for_each_candidate(candidate.hash, [&](ShardTable::Word&, SlotWord seen) {
+  // Called at once, under this function's mutex.
+  const auto look = [&](ShardTable::Word&, SlotWord seen) SEMEL_NO_THREAD_SAFETY_ANALYSIS {
     const Entry& record = core_.keys().entry(seen);
     if (record.version() != candidate.version) return true;
     if (!may_go(record, now)) return false;
@@ -270,7 +272,8 @@ bool Evictor::is_still(ThreadContext& context, const Candidate& candidate, Evict
     evicted.bytes = Arena::rounded(record.bytes());
     is = true;
     return false;
-  });
+  };
+  shard.table.for_each_candidate(candidate.hash, look);
   return is;
 }
 
