@@ -23,9 +23,9 @@ bool ScanStep::has(Bytes member) const noexcept {
 }
 
 ScanStep scan_step(std::uint64_t cursor, std::size_t size, std::size_t count) noexcept {
-  constexpr std::size_t steps_max = 64;
+  constexpr std::size_t parts_max = 64;
   const std::size_t wanted =
-      std::clamp<std::size_t>(size / std::max<std::size_t>(count, 1), 1, steps_max);
+      std::clamp<std::size_t>(size / std::max<std::size_t>(count, 1), 1, parts_max);
   const std::uint64_t width = (std::uint64_t{1} << place_bits) / std::bit_floor(wanted);
   ScanStep step;
   step.from = cursor & ((std::uint64_t{1} << place_bits) - 1);
