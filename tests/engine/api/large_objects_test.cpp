@@ -284,13 +284,13 @@ TEST_CASE("large objects: readers see one version each, and writers lose no chan
         });
         if (seen != 1'000) wrong.fetch_add(1, std::memory_order_relaxed);
       });
-      const auto two =
+      const auto of_set =
           read_object(engine, {0, "z"}, Kind::sorted_set, [&](const ObjectReader& set) {
             for (int i = 0; i < 1'000; i += 100) {
               if (!engine::score_in(set, number(i))) wrong.fetch_add(1, std::memory_order_relaxed);
             }
           });
-      if (!one || !two) wrong.fetch_add(1, std::memory_order_relaxed);
+      if (!one || !of_set) wrong.fetch_add(1, std::memory_order_relaxed);
     }
   };
   const auto write = [&] {
