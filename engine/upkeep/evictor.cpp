@@ -91,10 +91,13 @@ std::uint64_t Evictor::evict(ThreadContext& context, std::uint64_t bytes, bool w
     }
     const Evicting evicting{context};
     while (freed < bytes && gone.size() < keys_max) {
-      Evicted evicted;
-      if (!evict_one(context, evicted)) break;
+      // Its place first: a key that is gone must be told.
+      Evicted& evicted = gone.emplace_back();
+      if (!evict_one(context, evicted)) {
+        gone.pop_back();
+        break;
+      }
       freed += evicted.bytes;
-      gone.push_back(std::move(evicted));
     }
   }
   if (gone.empty()) return 0;

@@ -260,7 +260,13 @@ std::string_view refusal_of_write(const Call& call) {
     return "READONLY a node that follows another one has no claims";
   }
   if (!call.services.settings.boolean(Setting::replica_read_only)) return {};
-  return "READONLY You can't write against a read only replica.";
+  return read_only_text;
+}
+
+bool lacks_master(const Call& call) {
+  const NodeRole& role = call.services.role;
+  return role.follows() && !call.client.is_master && !role.is_linked() &&
+         !call.services.settings.boolean(Setting::replica_serve_stale_data);
 }
 
 std::string_view refusal_by_role(const Call& call) {
@@ -275,12 +281,8 @@ std::string_view refusal_by_role(const Call& call) {
   }
   // Operators get through: only they can end either state.
   if (call.row->is(flag_admin)) return {};
-  const NodeRole& role = call.services.role;
-  if (!role.is_linked() && !call.row->is(flag_stale) &&
-      !call.services.settings.boolean(Setting::replica_serve_stale_data)) {
-    return "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
-  }
-  if (role.state() == NodeRole::State::loads && !call.row->is(flag_loading)) {
+  if (!call.row->is(flag_stale) && lacks_master(call)) return no_master_text;
+  if (call.services.role.state() == NodeRole::State::loads && !call.row->is(flag_loading)) {
     return "LOADING Redis is loading the dataset in memory";
   }
   return {};

@@ -62,6 +62,12 @@ class NodeAclHost final : public AclHost {
 [[nodiscard]] std::string_view refusal_by_role(const Call& call);
 /// The same of a command that a script calls.
 [[nodiscard]] std::string_view refusal_of_write(const Call& call);
+/// Whether the node has lost the server that it follows, and a setting says not to answer then.
+[[nodiscard]] bool lacks_master(const Call& call);
+inline constexpr std::string_view no_master_text =
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+inline constexpr std::string_view read_only_text =
+    "READONLY You can't write against a read only replica.";
 
 /// From now on CLIENT LIST shows the user that the client has logged in as.
 void note_user(ClientState& client);

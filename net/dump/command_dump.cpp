@@ -2,7 +2,6 @@
 #include <optional>
 
 #include "engine/api/eviction_calls.hpp"
-#include "engine/object_api/hash_fields.hpp"
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/dump/dumped_record.hpp"
@@ -15,33 +14,6 @@
 namespace semel::net::handlers {
 
 namespace {
-
-/// The payload for what the key holds, as of one instant. None: the reply has been written.
-std::optional<std::string> dump_key(Call& call) {
-  const KeyRef key{call.client.db, call.key()};
-  auto section = call.engine.section({&key, 1});
-  if (!section.ok()) return call.fail(section.error()), std::nullopt;
-  const auto record = engine::read_whole(call.engine, key);
-  if (!record.ok()) return call.fail(record.error()), std::nullopt;
-  if (!*record) return call.reply.null(), std::nullopt;
-  if ((*record)->kind == Kind::hash) {
-    const auto fields = call.engine.hashes(key.db).hgetall(key.key);
-    if (!fields.ok()) return call.fail(fields.error()), std::nullopt;
-    // The version of the format that DUMP writes has no place for them.
-    const auto ends = engine::has_field_ends(call.engine, key);
-    if (!ends.ok()) return call.fail(ends.error()), std::nullopt;
-    if (*ends) {
-      call.fail("ERR a hash whose fields have a ttl has no serialization here; see HPERSIST");
-      return std::nullopt;
-    }
-    return dump_of(*fields);
-  }
-  auto payload = dump_of(**record);
-  if (!payload) {
-    call.fail("ERR a " + std::string{name_of((*record)->kind)} + " has no serialization here yet");
-  }
-  return payload;
-}
 
 struct RestoreWords {
   bool replaces = false;
@@ -157,7 +129,12 @@ void put_restored(Call& call, const engine::WholeRecord& record, bool replaces) 
 
 void dump(Call& call) {
   notify_miss(call, call.key());
-  if (const auto payload = dump_key(call)) call.reply.bulk(*payload);
+  const auto dump = dump_key(call.engine, {call.client.db, call.key()});
+  if (!dump.ok()) {
+    const bool has_reason = dump.error().code == ErrorCode::bad_option;
+    return has_reason ? call.fail("ERR " + dump.error().detail) : call.fail(dump.error());
+  }
+  *dump ? call.reply.bulk((*dump)->payload) : call.reply.null();
 }
 
 /// Errors come in redis-server's order: options, BUSYKEY, the ttl, the payload.

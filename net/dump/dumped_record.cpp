@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/hash_fields.hpp"
 #include "engine/objects/object_edit.hpp"
 #include "net/dump/stream_record.hpp"
 #include "net/rdb/dump_writer.hpp"
@@ -120,6 +121,9 @@ std::optional<std::string> record_of(Engine& engine, KeyRef key, const DumpValue
   }
 }
 
+namespace {
+
+/// Of a record that is no hash. None: it is damaged.
 std::optional<std::string> dump_of(const engine::WholeRecord& record) {
   if (record.kind == Kind::string) {
     DumpWriter to{RdbType::string};
@@ -158,6 +162,35 @@ std::string dump_of(const FieldValues& hash) {
     to.string(pair.value);
   }
   return to.take();
+}
+
+Result<std::optional<std::string>> payload_of(Engine& engine, KeyRef key,
+                                              const engine::WholeRecord& record) {
+  if (record.kind != Kind::hash) {
+    auto payload = dump_of(record);
+    if (payload) return payload;
+    return Error{ErrorCode::bad_option,
+                 "a " + std::string{name_of(record.kind)} + " has no serialization here"};
+  }
+  SEMEL_TRY(fields, engine.hashes(key.db).hgetall(key.key));
+  // The version of the format that is written has no place for them.
+  SEMEL_TRY(has_ends, engine::has_field_ends(engine, key));
+  if (has_ends) {
+    return Error{ErrorCode::bad_option,
+                 "a hash whose fields have a ttl has no serialization here; see HPERSIST"};
+  }
+  return std::optional{dump_of(fields)};
+}
+
+}  // namespace
+
+Result<std::optional<KeyDump>> dump_key(Engine& engine, KeyRef key) {
+  SEMEL_TRY(section, engine.section({&key, 1}));
+  SEMEL_TRY(record, engine::read_whole(engine, key));
+  const Timestamp now = section.now();
+  if (!record || record->due <= now) return std::optional<KeyDump>{};
+  SEMEL_TRY(payload, payload_of(engine, key, *record));
+  return std::optional{KeyDump{*std::move(payload), record->version, record->due, now}};
 }
 
 }  // namespace semel::net

@@ -6,7 +6,7 @@
 
 #include "engine/object_api/whole_record.hpp"
 #include "net/rdb/dump_format.hpp"
-#include "semel/hashes.hpp"
+#include "semel/result.hpp"
 
 namespace semel::net {
 
@@ -15,9 +15,15 @@ namespace semel::net {
 [[nodiscard]] std::optional<std::string> record_of(Engine& engine, KeyRef key,
                                                    const DumpValue& value);
 
-/// The payload of DUMP for a record that is no hash. None: its kind has no serialization yet, or
-/// the record is damaged. std::bad_alloc.
-[[nodiscard]] std::optional<std::string> dump_of(const engine::WholeRecord& record);
-[[nodiscard]] std::string dump_of(const FieldValues& hash);
+/// A key as DUMP and MIGRATE give it away.
+struct KeyDump {
+  std::string payload{};
+  Version version = 0;
+  Timestamp due = no_end;
+  Timestamp now{};  ///< of the instant at which the key was read
+};
+/// As of one instant. None: there is no such key. Errors: bad_option, whose detail says why there
+/// is no serialization; those of read_whole() and Engine::section(). std::bad_alloc.
+[[nodiscard]] Result<std::optional<KeyDump>> dump_key(Engine& engine, KeyRef key);
 
 }  // namespace semel::net

@@ -7,6 +7,7 @@
 
 #include "net/commands/node_hooks.hpp"
 #include "net/dump/dumped_record.hpp"
+#include "net/events/keyspace_events.hpp"
 #include "net/session/tracking.hpp"
 #include "net/session/watches.hpp"
 #include "semel/section.hpp"
@@ -28,12 +29,9 @@ std::string target_error(const Reply& reply) {
   return error_reply("ERR Target instance replied with error: " + reply.text);
 }
 
-/// A key as it was at one instant.
 struct Taken {
   std::string key{};
-  Version version = 0;
-  std::string payload{};
-  Millis ttl{0};  ///< 0: for ever
+  KeyDump dump{};
 };
 
 class Moving {
@@ -84,11 +82,15 @@ class Moving {
     std::vector<Taken> batch;
     std::size_t bytes = 0;
     for (const std::string& key : keys) {
-      auto taken = take(key);
-      if (!taken.ok()) return error_reply("ERR " + taken.error().message());
-      if (!*taken) continue;
-      bytes += (*taken)->payload.size();
-      batch.push_back(**std::move(taken));
+      auto dump = dump_key(engine_, {migration_.db, key});
+      if (!dump.ok()) {
+        const Error& why = dump.error();
+        return error_reply("ERR " +
+                           (why.code == ErrorCode::bad_option ? why.detail : why.message()));
+      }
+      if (!*dump) continue;
+      bytes += (*dump)->payload.size();
+      batch.push_back({key, **std::move(dump)});
       if (bytes < batch_bytes) continue;
       if (auto failed = send(std::exchange(batch, {}), replaces)) return failed;
       bytes = 0;
@@ -96,32 +98,14 @@ class Moving {
     return send(batch, replaces);
   }
 
-  /// None: there is no such key any more.
-  [[nodiscard]] Result<std::optional<Taken>> take(const std::string& name) const {
-    const KeyRef key{migration_.db, name};
-    SEMEL_TRY(section, engine_.section({&key, 1}));
-    SEMEL_TRY(record, engine::read_whole(engine_, key));
-    const Timestamp now = section.now();
-    if (!record || record->due <= now) return std::optional<Taken>{};
-    std::optional<std::string> payload;
-    if (record->kind == Kind::hash) {
-      SEMEL_TRY(fields, engine_.hashes(key.db).hgetall(name));
-      payload = dump_of(fields);
-    } else {
-      payload = dump_of(*record);
-    }
-    if (!payload) return Error{ErrorCode::storage_damaged, "the value is damaged"};
-    Taken taken{.key = name, .version = record->version, .payload = *std::move(payload)};
-    if (record->due != no_end) taken.ttl = std::max(record->due - now, Millis{1});
-    return std::optional{std::move(taken)};
-  }
-
   [[nodiscard]] Failure send(const std::vector<Taken>& batch, bool replaces) {
     if (batch.empty()) return std::nullopt;
     std::vector<Words> requests;
     for (const Taken& each : batch) {
+      const KeyDump& dump = each.dump;
+      const Millis ttl = dump.due == no_end ? Millis{0} : std::max(dump.due - dump.now, Millis{1});
       Words& words = requests.emplace_back(
-          Words{"RESTORE", each.key, std::to_string(each.ttl.count()), each.payload});
+          Words{"RESTORE", each.key, std::to_string(ttl.count()), dump.payload});
       if (replaces) words.emplace_back("REPLACE");
     }
     const auto replies = link_->ask(requests);
@@ -147,14 +131,16 @@ class Moving {
     SEMEL_TRY(section, engine_.section({&key, 1}));
     SEMEL_TRY(record, engine::read_whole(engine_, key));
     if (!record) return Done{};
-    if (record->version != sent.version) {
+    if (record->version != sent.dump.version) {
       changed_.push_back(sent.key);
       return Done{};
     }
     SEMEL_TRY(removed, engine_.store(key.db).del(sent.key));
     static_cast<void>(removed);  // it is there: this thread is in its section
     const Status done = section.commit();
-    if (done) services_.watches.touched(key.db, sent.key);
+    if (!done) return done;
+    services_.watches.touched(key.db, sent.key);
+    services_.events.notify(nullptr, 'g', "del", key.db, sent.key);
     return done;
   }
 

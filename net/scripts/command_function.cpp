@@ -48,9 +48,8 @@ void call_function(Call& call, bool read_only) {
   if (!key_count) return;
   const bool only_reads = (found.function->flags & script_no_writes) != 0;
   const bool allows_oom = (found.function->flags & script_allow_oom) != 0;
-  if (call.client.out_of_memory && !only_reads && !allows_oom) {
-    return call.fail(out_of_memory_text);
-  }
+  const std::string_view refusal = refusal_of_run(call, found.function->flags);
+  if (!refusal.empty()) return call.fail(refusal);
   if (read_only && !only_reads) {
     return call.fail("ERR Can not execute a script with write flag using *_ro command.");
   }

@@ -1,4 +1,5 @@
 // EVAL and its kin, and SCRIPT.
+#include "net/commands/access.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/script_call.hpp"
@@ -6,6 +7,7 @@
 #include "net/scripts/scripts.hpp"
 #include "net/session/busy_scripts.hpp"
 #include "net/session/memory_guard.hpp"
+#include "net/session/node_role.hpp"
 #include "net/settings/settings.hpp"
 #include "net/time/ticks.hpp"
 
@@ -44,15 +46,28 @@ bool scripts_are_off(Call& call) {
   return true;
 }
 
+std::string_view refusal_of_run(const Call& call, std::optional<std::uint32_t> flags) {
+  const auto says = [&](ScriptFlag flag) { return flags && (*flags & flag) != 0; };
+  const bool writes = flags && !says(script_no_writes);
+  if (call.services.role.follows()) [[unlikely]] {
+    const bool is_read_only =
+        !call.client.is_master && call.services.settings.boolean(Setting::replica_read_only);
+    if (writes && is_read_only) return read_only_text;
+    if (!says(script_allow_stale) && lacks_master(call)) return no_master_text;
+  }
+  if (call.client.out_of_memory && writes && !says(script_allow_oom)) return out_of_memory_text;
+  return {};
+}
+
 namespace {
 
 void run(Call& call, const SharedScript& script, std::size_t key_count, bool read_only) {
   const bool says_so = script->has_shebang;
   const bool only_reads = says_so && (script->flags & script_no_writes) != 0;
   const bool allows_oom = says_so && (script->flags & script_allow_oom) != 0;
-  if (call.client.out_of_memory && says_so && !only_reads && !allows_oom) {
-    return call.fail(out_of_memory_text);
-  }
+  const std::string_view refusal =
+      refusal_of_run(call, says_so ? std::optional{script->flags} : std::nullopt);
+  if (!refusal.empty()) return call.fail(refusal);
   if (read_only && says_so && !only_reads) {
     return call.fail("ERR Can not execute a script with write flag using *_ro command.");
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -20,5 +21,8 @@ inline constexpr std::size_t script_words_fixed = 3;
     Call& call, std::string_view not_a_number = "ERR value is not an integer or out of range");
 /// By the setting `scripts`. True: an error has been written.
 [[nodiscard]] bool scripts_are_off(Call& call);
+/// Why a script or function may not run now, by its flags (script_text.hpp); none: it has no "#!".
+/// Empty: it may.
+[[nodiscard]] std::string_view refusal_of_run(const Call& call, std::optional<std::uint32_t> flags);
 
 }  // namespace semel::net

@@ -79,6 +79,9 @@ const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
   if (services_->role.follows()) [[unlikely]] {
     const std::string_view reason = refusal_of_write(call);
     if (!reason.empty()) return refused(std::string{reason});
+    if (!row->is(flag_stale) && lacks_master(call)) {
+      return refused("ERR Can not execute the command on a stale replica");
+    }
   }
   // Once a script has written it may end what it has begun, as in redis-server.
   if (client_->out_of_memory && row->is(flag_denyoom) && !wrote_ && !program_.allows_oom) {

@@ -5,14 +5,14 @@
 
 #include <utility>
 
+#include "storage/archive/accepting_handler.hpp"
+
 namespace semel::storage {
 namespace {
 
 /// Finds what RocksDB refuses in a batch of its log. Families that are gone are skipped.
-class RecordCheck final : public rocksdb::WriteBatch::Handler {
+class RecordCheck final : public AcceptingHandler {
  public:
-  using Slice = rocksdb::Slice;
-  using RocksStatus = rocksdb::Status;
   using Families = std::map<std::uint32_t, LogCheck::Family>;
 
   RecordCheck(const Families& families, std::uint64_t log) noexcept
@@ -36,19 +36,6 @@ class RecordCheck final : public rocksdb::WriteBatch::Handler {
                           "': its end is before its begin");
     return RocksStatus::OK();
   }
-
-  RocksStatus PutCF(std::uint32_t, const Slice&, const Slice&) override { return {}; }
-  RocksStatus PutEntityCF(std::uint32_t, const Slice&, const Slice&) override { return {}; }
-  RocksStatus DeleteCF(std::uint32_t, const Slice&) override { return {}; }
-  RocksStatus SingleDeleteCF(std::uint32_t, const Slice&) override { return {}; }
-  RocksStatus PutBlobIndexCF(std::uint32_t, const Slice&, const Slice&) override { return {}; }
-  RocksStatus MarkBeginPrepare(bool) override { return {}; }
-  RocksStatus MarkEndPrepare(const Slice&) override { return {}; }
-  RocksStatus MarkNoop(bool) override { return {}; }
-  RocksStatus MarkRollback(const Slice&) override { return {}; }
-  RocksStatus MarkCommit(const Slice&) override { return {}; }
-  RocksStatus MarkCommitWithTimestamp(const Slice&, const Slice&) override { return {}; }
-  void LogData(const Slice&) override {}
 
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   [[nodiscard]] const std::string& family() const noexcept { return family_; }

@@ -7,37 +7,21 @@
 #include <string>
 
 #include "semel/rocksdb.hpp"
+#include "storage/archive/accepting_handler.hpp"
 #include "storage/joint/merge_trial.hpp"
 
 namespace semel::storage {
 namespace {
 
-/// Whether there is a Merge. WriteBatch::HasMerge() asks a handler that refuses marks, which ends
-/// the process where RocksDB has assertions.
-class MergeSearch final : public rocksdb::WriteBatch::Handler {
+/// Whether there is a Merge. WriteBatch::HasMerge() asks a handler that refuses marks.
+class MergeSearch final : public AcceptingHandler {
  public:
-  using Slice = rocksdb::Slice;
-  using RocksStatus = rocksdb::Status;
-
   [[nodiscard]] bool has_found() const noexcept { return has_found_; }
 
   RocksStatus MergeCF(std::uint32_t, const Slice&, const Slice&) override {
     has_found_ = true;
-    return RocksStatus::OK();
+    return {};
   }
-  RocksStatus PutCF(std::uint32_t, const Slice&, const Slice&) override { return {}; }
-  RocksStatus PutEntityCF(std::uint32_t, const Slice&, const Slice&) override { return {}; }
-  RocksStatus DeleteCF(std::uint32_t, const Slice&) override { return {}; }
-  RocksStatus SingleDeleteCF(std::uint32_t, const Slice&) override { return {}; }
-  RocksStatus DeleteRangeCF(std::uint32_t, const Slice&, const Slice&) override { return {}; }
-  RocksStatus PutBlobIndexCF(std::uint32_t, const Slice&, const Slice&) override { return {}; }
-  void LogData(const Slice&) override {}
-  RocksStatus MarkBeginPrepare(bool) override { return {}; }
-  RocksStatus MarkEndPrepare(const Slice&) override { return {}; }
-  RocksStatus MarkNoop(bool) override { return {}; }
-  RocksStatus MarkRollback(const Slice&) override { return {}; }
-  RocksStatus MarkCommit(const Slice&) override { return {}; }
-  RocksStatus MarkCommitWithTimestamp(const Slice&, const Slice&) override { return {}; }
   bool Continue() override { return !has_found_; }
 
  private:

@@ -331,6 +331,14 @@ TEST_CASE("replica-serve-stale-data: without its master a replica answers, or do
   CHECK(one.call({"GET", "k"}) == "$1\r\nv\r\n");
   REQUIRE(set(one, "replica-serve-stale-data", "no") == "+OK\r\n");
   CHECK(shows(one.call({"GET", "k"}), "-MASTERDOWN Link with MASTER is down"));
+  // A script that does not say that it bears it, and one that does, with what it calls.
+  CHECK(shows(one.call({"EVAL", "return 1", "0"}), "-MASTERDOWN Link with MASTER is down"));
+  CHECK(shows(one.call({"EVAL", "#!lua flags=no-writes\nreturn 1", "0"}), "-MASTERDOWN"));
+  const std::string bears = "#!lua flags=no-writes,allow-stale\n";
+  CHECK(one.call({"EVAL", bears + "return redis.call('echo', 'a')", "0"}) == "$1\r\na\r\n");
+  CHECK(shows(one.call({"EVAL", bears + "return redis.call('get', 'k')", "1", "k"}),
+              "-ERR Can not execute the command on a stale replica"));
+  CHECK(shows(one.call({"EVAL", "#!lua\nreturn 1", "0"}), "-READONLY You can't write"));
   CHECK(one.call({"PING"}) ==
         "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data "
         "is set to 'no'.\r\n");
