@@ -208,8 +208,7 @@ class Scan {
     if (options_.state && seen.kind != Kind::claim) return;
     if (seen.key.substr(0, options_.prefix.size()) != options_.prefix) return;
     const bool is_shown = seen.kind == Kind::string || seen.kind == Kind::claim;
-    const Timestamp end =
-        seen.kind == Kind::hash ? engine::key_end_of_hash(seen.value, seen.due) : seen.due;
+    const Timestamp end = engine::key_end_of(seen.kind, seen.value, seen.due);
     found.push_back({seen.kind, db, end, seen.version, std::string{seen.key},
                      std::string{is_shown ? seen.value : Bytes{}}});
   }

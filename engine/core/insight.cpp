@@ -40,8 +40,7 @@ void Insight::note_expired(ThreadContext& context, const Entry& old, KeySpace& k
                                                    .met_owner = record.owner});
   }
   if (sinks_.empty()) return;
-  const bool has_ended_by_fields =
-      old.kind() == Kind::hash && old.due() < key_end_of_hash(old.value(), old.due());
+  const bool has_ended_by_fields = old.due() < key_end_of(old.kind(), old.value(), old.due());
   report({old.kind(), keys.databases().shown(old.db()), old.key(),
           has_ended_by_fields ? ExpiredEvent::What::last_fields : ExpiredEvent::What::record});
 }

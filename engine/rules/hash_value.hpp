@@ -38,6 +38,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/op.hpp"
 #include "semel/types.hpp"
 
 namespace semel::engine {
@@ -125,6 +126,12 @@ class HashView {
 [[nodiscard, gnu::noinline]] inline Timestamp key_end_of_hash(Bytes value, Timestamp due) noexcept {
   const HashView hash{value};
   return hash.has_ends() ? hash.ends().key : due;
+}
+/// The end of a key of any kind, by its record.
+[[nodiscard]] inline Timestamp key_end_of(Kind kind, Bytes value, Timestamp due) noexcept {
+  if (kind == Kind::hash) [[unlikely]]
+    return key_end_of_hash(value, due);
+  return due;
 }
 /// When the first of its fields ends, or the record, which is `due`.
 [[nodiscard]] Timestamp hash_wake_of(Bytes value, Timestamp due) noexcept;

@@ -39,9 +39,7 @@ inline Decision erase(const RecordView* live) noexcept {
 
 /// The end of the key. That of a hash may be later than its record's, see hash_value.hpp.
 inline Timestamp key_end_of(const RecordView& live) noexcept {
-  if (live.kind == Kind::hash) [[unlikely]]
-    return key_end_of_hash(live.value, live.due);
-  return live.due;
+  return key_end_of(live.kind, live.value, live.due);
 }
 
 /// True if EXPIRE's rule lets `due` replace the end of a key or a field. One without ttl never

@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "engine/core/core_update.hpp"
 #include "engine/core/figures.hpp"
+#include "engine/rules/hash_value.hpp"
 #include "engine/table/rank.hpp"
 
 namespace semel::engine {
@@ -39,6 +40,11 @@ class Evicting {
   const bool in_upkeep_;
   const bool no_wait_;
 };
+
+/// As clients see it: fields of a hash may end before.
+Timestamp key_end_of(const Entry& record) noexcept {
+  return engine::key_end_of(record.kind(), record.value(), record.due());
+}
 
 }  // namespace
 
@@ -210,7 +216,7 @@ bool Evictor::may_go(const Entry& record, Timestamp now) {
   if (record.kind() == Kind::claim || record.is_delete_marker() || record.pending()) return false;
   if (!core_.databases().lives(record, now)) return false;
   const bool needs_ttl = terms_.only_with_ttl || terms_.order == EvictionOrder::ttl;
-  if (needs_ttl && record.due() == no_end) return false;
+  if (needs_ttl && key_end_of(record) == no_end) return false;
   return (terms_.databases >> core_.databases().shown(record.db()) & 1) != 0;
 }
 
@@ -221,7 +227,7 @@ std::uint64_t Evictor::score_of(const Entry& record, HashBits hash, Timestamp no
     case EvictionOrder::lfu:
       return use::counter_max - core_.uses().use_of(hash, now).frequency;
     case EvictionOrder::ttl:
-      return ~static_cast<std::uint64_t>(record.due().time_since_epoch().count());
+      return ~static_cast<std::uint64_t>(key_end_of(record).time_since_epoch().count());
     case EvictionOrder::random:
     case EvictionOrder::none:
       break;

@@ -88,6 +88,9 @@ TEST_CASE("eviction: where nothing may go a write is refused, and room that come
   CacheNode one;
   const std::string policy = GENERATE("noeviction", "volatile-lru", "volatile-ttl");
   one.caches("all", policy);
+  // A key without a ttl, whatever its fields have.
+  REQUIRE(one.call({"HSET", "hash", "f", "v"}) == ":1\r\n");
+  REQUIRE(one.call({"HEXPIRE", "hash", "10", "FIELDS", "1", "f"}) == "*1\r\n:1\r\n");
   one.leave(100'000);
   std::size_t count = 0;
   while (one.call({"SET", key_of(count), "v"}) == "+OK\r\n") ++count;
