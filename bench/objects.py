@@ -10,7 +10,7 @@ Method:   one server at a time, 50 connections, 16 operations in flight on each,
           Processor time is that of the server, from /proc. Median of the rounds, servers in turn,
           each of them fresh.
 Compare:  redis-server, without persistence.
-Report:   a table of ratios, lost ones as well; each reply is checked, and what is there at the end.
+Report:   a table of ratios, lost ones as well; replies and the keys at the end are checked.
 """
 
 import os
@@ -39,7 +39,7 @@ WORDS = {
     HASH: ('HSET', lambda n: (f'f{n}', f'v{n}')),
 }
 
-# Name, what is there before ('' : nothing), the request, whether the objects are there afterwards.
+# Name, the objects before ('': none), the request, whether the objects remain.
 SMALL = (
     ('LPUSH', '', 'LPUSH {key} v{n} => int', True),
     ('RPUSH', '', LIST, True),
@@ -84,7 +84,7 @@ IN_SCRIPT = 'EVALSHA {sha} 1 {key} {i} 1000000 10 => int'
 IN_MULTI = ('MULTI => status | ZREMRANGEBYSCORE {key} -inf ({i} => status | ZADD {key} {i} {i} => '
             'status | ZCARD {key} => status | PEXPIRE {key} 60000 => status | EXEC => some')
 
-# Name, requests of an operation, what is empty at the end, a command before.
+# Name, requests of an operation, requests that find nothing at the end, a command before.
 QUEUES = (
     ('BRPOPLPUSH', 'LPUSH {key} j{i} => int ; BRPOPLPUSH {key} busy 5 => text@0 ; '
      'LREM busy -1 {got} => 1', (('LLEN', FIRST), ('LLEN', 'busy')), ()),
@@ -180,7 +180,7 @@ class Bench(Sides):
             expect(server, server.ask('DBSIZE'), keys, 'DBSIZE')
             expect(server, server.ask('ZCARD', FIRST), 10, 'ZCARD')
 
-        def some(server):  # how many depends on who came first
+        def some(server):  # the number depends on the order of clients
             expect(server, server.ask('DBSIZE'), keys, 'DBSIZE')
         self.compare('sliding window, script', threads, script, '', count,
                      full, objects=keys)

@@ -6,7 +6,7 @@ Method:   PROGRAM (rows.cpp) under callgrind, which counts the same on a busy ma
           one. Each function row_NAME is a row: its instructions, with all that it calls, by call.
 Compare:  expected.txt, a column for each compiler. More than SLACK above it, or below it, fails: a
           gain is written down, so that it is not lost unseen. Without a column: shown, not judged.
-Report:   a line a row. --write puts what was counted into expected.txt.
+Report:   a line a row. --write puts the counts into expected.txt.
 """
 
 import argparse
