@@ -35,6 +35,13 @@ static_assert(varint_bytes(~std::uint64_t{0}) == varint_bytes_max);
   return (value >> 1) ^ (0 - (value & 1));
 }
 
+/// The number of eight bytes, the highest first: such numbers are in the order of the bytes.
+[[nodiscard]] inline std::uint64_t big_endian(const char* at) noexcept {
+  std::uint64_t number;
+  std::memcpy(&number, at, sizeof number);
+  return __builtin_bswap64(number);
+}
+
 // --- to the end of a string ---------------------------------------------------------------------
 
 template <class Number>

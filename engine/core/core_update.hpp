@@ -51,6 +51,7 @@ ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answer
     }
     if (live != nullptr && answers(*live)) {
       version = live->version();
+      core.uses().note_read(own.only_looks, key.db, location.hash, now);
     } else {
       result = decide_at(core, operation, location, key, now, decide, version, nullptr,
                          first.probe(location.hash));

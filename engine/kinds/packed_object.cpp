@@ -57,6 +57,21 @@ PackedObject::PackedObject(Bytes value, ElementParts parts) noexcept : parts_(pa
 }
 
 void PackedObject::read_small(std::size_t elements) noexcept {
+  if (parts_ != ElementParts::both) {
+    // Elements of one part that is short, as most are: a byte, and as many bytes as it says.
+    std::size_t at = 0;
+    std::size_t i = 0;
+    for (; i < elements && at < elements_.size(); ++i) {
+      const auto bytes = static_cast<unsigned char>(elements_[at]);
+      if (bytes >= 128) break;
+      places_[i] = static_cast<std::uint32_t>(at);
+      at += 1U + bytes;
+    }
+    if (i == elements && at <= elements_.size()) {
+      size_ = elements;
+      return;
+    }
+  }
   base::ByteReader reader{elements_};
   Element element;
   for (std::size_t i = 0; i < elements; ++i) {

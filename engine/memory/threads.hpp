@@ -104,6 +104,7 @@ struct alignas(128) ThreadContext {
   bool drain_due = false;       // the queue has grown by a chunk
   bool only_looks = false;      // its reads are no uses of keys
   std::string whole;            // a large object, for the journal, while a change is under way
+  std::string record;           // that a change of an object makes, while it is under way
   // Until it has added room_bytes to room_from, this thread need not ask whether the counted bytes
   // have reached their limit; under the terms of this generation.
   std::uint64_t room_from = 0;

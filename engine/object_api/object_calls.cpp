@@ -15,7 +15,7 @@ namespace semel::engine {
 namespace {
 
 /// The error names the value and the limit.
-Error explain(const Core& core, KeyRef key, ErrorCode code, const auto& step) {
+Error explain(const Core& core, KeyRef key, ErrorCode code) {
   const Options& options = core.options();
   const auto limit = [](auto value, auto bound) {
     return std::to_string(value) + ", limit " + std::to_string(bound);
@@ -25,12 +25,32 @@ Error explain(const Core& core, KeyRef key, ErrorCode code, const auto& step) {
       return {code, "bytes = " + limit(key.key.size(), options.key_bytes_max)};
     case ErrorCode::db_out_of_range:
       return {code, "db = " + limit(unsigned{key.db}, limits::db_count - 1)};
-    case ErrorCode::value_too_long:
-      return {code, step.too_long(options.value_bytes_max)};
     default:
       return {code, {}};
   }
 }
+
+/// The bytes of the record that a call makes: the thread's own, so that a call that makes a short
+/// one asks the heap for nothing.
+class RecordInMaking {
+ public:
+  RecordInMaking() = default;
+  ~RecordInMaking() {
+    constexpr std::size_t kept_bytes = std::size_t{64} << 10;
+    if (bytes_ != nullptr && bytes_->capacity() > kept_bytes) std::string{}.swap(*bytes_);
+  }
+  RecordInMaking(const RecordInMaking&) = delete;
+  RecordInMaking& operator=(const RecordInMaking&) = delete;
+
+  /// Inside the call's operation, in which the thread makes no other record.
+  [[nodiscard]] std::string& of(Core& core) noexcept {
+    bytes_ = &core.context().record;
+    return *bytes_;
+  }
+
+ private:
+  std::string* bytes_ = nullptr;
+};
 
 /// One call: what it decides about a record, and what it has seen.
 class ObjectStep {
@@ -74,7 +94,7 @@ class ObjectStep {
     return pool_.emplace(core.arena(), core.context(), core.context().section != nullptr);
   }
   template <class Change>
-  Decision judge(const Core& core, const RecordView* live, const Change& change) {
+  Decision judge(Core& core, const RecordView* live, const Change& change) {
     ObjectEdit& edit = *edit_;
     if (const ErrorCode refused = change(edit); refused != ErrorCode::ok) return fail(refused);
     if (!edit.is_changed() && !(replaces_ && edit.empty())) return {};
@@ -90,11 +110,12 @@ class ObjectStep {
       seen.is_changed = false;
       return fail(ErrorCode::value_too_long);
     }
-    edit.write(scratch_);
+    std::string& record = record_.of(core);
+    edit.write(record, bytes_);
     return {.action = Action::store,
             .kind = kind_,
             .due = live != nullptr && !replaces_ ? live->due : no_end,
-            .value = scratch_,
+            .value = record,
             .gives_up = edit.only_erases() && !grows,
             .no_memory = edit.has_failed(),
             .publication = edit.publication(),
@@ -104,7 +125,7 @@ class ObjectStep {
   const Kind kind_;
   const bool replaces_;
   std::size_t bytes_ = 0;
-  std::string scratch_;
+  RecordInMaking record_;
   std::optional<ThreadNodes> pool_;
   std::optional<ObjectEdit> edit_;  // until what it has made is published
 };
@@ -115,7 +136,7 @@ class StringStep {
   explicit StringStep(bool replaces) noexcept : replaces_(replaces) {}
 
   template <class Change>
-  Decision decide(const Core& core, const RecordView* live, const Change& change) {
+  Decision decide(Core& core, const RecordView* live, const Change& change) {
     if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
     error = ErrorCode::ok;
     seen = {.was_there = live != nullptr, .is_there = live != nullptr};
@@ -123,21 +144,22 @@ class StringStep {
         live != nullptr && (replaces_ ? live->kind == Kind::claim : live->kind != Kind::string);
     if (is_in_the_way) return fail(ErrorCode::wrong_type);
     const bool begins = live == nullptr || replaces_;
-    StringEdit edit{live != nullptr, begins ? Bytes{} : live->value, scratch_};
+    std::string& after = record_.of(core);
+    StringEdit edit{live != nullptr, begins ? Bytes{} : live->value, after};
     const ErrorCode refused = change(edit);
     bytes_ = edit.bytes();
     if (refused != ErrorCode::ok) return fail(refused);
     if (!edit.is_changed()) return {};
     // A value that is too long already, stored under a larger limit, may stay as long.
-    const bool grows = begins || scratch_.size() > live->value.size();
-    if (grows && scratch_.size() > core.options().value_bytes_max) {
+    const bool grows = begins || after.size() > live->value.size();
+    if (grows && after.size() > core.options().value_bytes_max) {
       return fail(ErrorCode::value_too_long);
     }
     seen.is_changed = seen.is_there = true;
     return {.action = Action::store,
             .kind = Kind::string,
             .due = begins ? no_end : live->due,
-            .value = scratch_,
+            .value = after,
             .raw = true};
   }
 
@@ -156,7 +178,7 @@ class StringStep {
 
   const bool replaces_;
   std::size_t bytes_ = 0;
-  std::string scratch_;
+  RecordInMaking record_;
 };
 
 template <class Step, class Change>
@@ -168,9 +190,11 @@ Result<ObjectChange> run(Engine& engine, KeyRef key, Step& step, const Change& c
     return decision;
   };
   const ErrorCode error = call_on_record(engine, key, call, decide);
-  if (error != ErrorCode::ok) [[unlikely]]
-    return explain(impl_of(engine).core(), key, error, step);
-  return step.seen;
+  if (error == ErrorCode::ok) [[likely]]
+    return step.seen;
+  const Core& core = impl_of(engine).core();
+  if (error != ErrorCode::value_too_long) return explain(core, key, error);
+  return Error{error, step.too_long(core.options().value_bytes_max)};
 }
 
 }  // namespace
@@ -180,12 +204,32 @@ Status read_object_by(Engine& engine, KeyRef key, Kind kind,
   if (const LoggedCall log = impl_of(engine).log_for_call(); log) [[unlikely]] {
     SEMEL_CHECK(log->read());
   }
-  ObjectStep step{kind, false};
-  const Result<ObjectChange> done = run(engine, key, step, [&read](ObjectEdit& object) {
-    read(object);
-    return ErrorCode::ok;
-  });
-  if (!done.ok()) return done.error();
+  RecordCall call;
+  const auto read_record = [&](Bytes record) {
+    const ObjectReader object{record, kind};
+    call.error = object.is_good() ? ErrorCode::ok : ErrorCode::storage_damaged;
+    call.was_there = true;
+    if (object.is_good()) read(object);
+  };
+  const auto answers = [&](const Entry& live) {
+    if (live.kind() != kind) return false;
+    read_record(live.value());
+    return true;
+  };
+  const auto decide = [&](Core&, const RecordView* live, Timestamp) -> Decision {
+    if (live != nullptr && live->kind == kind) {
+      read_record(live->value);
+    } else if (live != nullptr && is_visible(live->kind, live->value)) {
+      call = {ErrorCode::wrong_type, true, false};
+    } else {  // as is a claim that was given back and only remembers its attempts
+      call = {};
+      read(ObjectReader{});
+    }
+    return {};
+  };
+  const ErrorCode error = call_on_record_unless(engine, key, call, answers, decide);
+  if (error != ErrorCode::ok) [[unlikely]]
+    return explain(impl_of(engine).core(), key, error);
   return Done{};
 }
 

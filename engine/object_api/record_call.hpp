@@ -16,10 +16,11 @@ struct RecordCall {
 
 /// Runs `decide(Core&, const RecordView* live, Timestamp now) -> Decision`, which may be
 /// called several times, in the section of this thread if it is in one, and waits for the
-/// engine's level of durability. Returns the first error.
-template <class Decide>
-[[nodiscard]] ErrorCode call_on_record(Engine& engine, KeyRef key, const RecordCall& call,
-                                       Decide&& decide) {
+/// engine's level of durability. Returns the first error. `answers`: as of update_unless(); what it
+/// answers sets `call` as well.
+template <class Answers, class Decide>
+[[nodiscard]] ErrorCode call_on_record_unless(Engine& engine, KeyRef key, const RecordCall& call,
+                                              Answers&& answers, Decide&& decide) {
   Engine::Impl& impl = impl_of(engine);
   Core& core = impl.core();
   if (const ErrorCode no = core.begin_call(); no != ErrorCode::ok) return no;
@@ -27,13 +28,19 @@ template <class Decide>
   own.bump(Count::operations);
   Version version = 0;
   Timestamp now = core.now(own);
-  const ErrorCode error = update(
-      core, key, now,
+  const ErrorCode error = update_unless(
+      core, key, now, answers,
       [&](const RecordView* live, const NextVersion&) { return decide(core, live, now); }, version);
   own.bump(call.was_there ? Count::hits : Count::misses);
   if (error != ErrorCode::ok) return error;
   impl.after_operation(own, key, call.is_changed && call.error == ErrorCode::ok);
   return call.error != ErrorCode::ok ? call.error : impl.confirm(own);
+}
+
+template <class Decide>
+[[nodiscard]] ErrorCode call_on_record(Engine& engine, KeyRef key, const RecordCall& call,
+                                       Decide&& decide) {
+  return call_on_record_unless(engine, key, call, NoFastAnswer{}, decide);
 }
 
 }  // namespace semel::engine

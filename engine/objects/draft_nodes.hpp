@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <memory_resource>
 #include <vector>
 
 #include "engine/objects/large_object.hpp"
@@ -26,7 +27,9 @@ class NodePool : public NodeMemory {
 /// be published.
 class DraftNodes final : public NodeMemory {
  public:
-  explicit DraftNodes(NodePool& pool) noexcept : NodeMemory(nullptr), pool_(pool) {}
+  /// `lists` outlives it: for what it notes down.
+  DraftNodes(NodePool& pool, std::pmr::memory_resource& lists) noexcept
+      : NodeMemory(nullptr), pool_(pool), made_(&lists) {}
   ~DraftNodes() override { abandon(); }
 
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
@@ -53,7 +56,7 @@ class DraftNodes final : public NodeMemory {
 
  private:
   NodePool& pool_;
-  std::vector<Handle> made_;  // a node's link is its place here
+  std::pmr::vector<Handle> made_;  // a node's link is its place here
   std::vector<std::unique_ptr<std::uint64_t[]>> heap_;
   LargeObject* before_ = nullptr;
   bool has_failed_ = false;

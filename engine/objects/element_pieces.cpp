@@ -4,8 +4,9 @@
 
 namespace semel::engine {
 
-ElementPieces::ElementPieces(const PackedObject& record, ElementParts parts)
-    : record_(record), parts_(parts), size_(record.size()) {
+ElementPieces::ElementPieces(const PackedObject& record, ElementParts parts,
+                             std::pmr::memory_resource& memory)
+    : record_(record), parts_(parts), size_(record.size()), pieces_(&memory), fresh_(&memory) {
   constexpr std::size_t usual_pieces = 4;
   pieces_.reserve(usual_pieces);
   if (size_ != 0) pieces_.push_back({.is_fresh = false, .from = 0, .to = size_});
@@ -39,7 +40,7 @@ std::size_t ElementPieces::cut(std::size_t rank) {
 
 void ElementPieces::make_list_if_many() {
   if (is_list_ || pieces_.size() <= pieces_max) return;
-  std::vector<Element> all;
+  std::pmr::vector<Element> all{fresh_.get_allocator()};
   all.reserve(size_ + size_ / 4 + 1);
   for (const Piece& piece : pieces_) {
     for (std::size_t i = piece.from; i < piece.to; ++i) {
@@ -114,9 +115,10 @@ std::size_t ElementPieces::record_bytes() const noexcept {
   return bytes;
 }
 
-void ElementPieces::write(std::string& to) const {
+void ElementPieces::write(std::string& to, std::size_t bytes) const {
   SEMEL_ASSERT(size_ != 0);
-  PackedWriter writer{to, size_, record_bytes(), parts_};
+  SEMEL_ASSERT_SLOW(bytes == record_bytes());
+  PackedWriter writer{to, size_, bytes, parts_};
   const auto add = [&](const Piece& piece) {
     if (!piece.is_fresh) return writer.add(record_, piece.from, piece.to);
     for (std::size_t i = piece.from; i < piece.to; ++i) writer.add(fresh_[i]);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ class ElementPieces {
  public:
   static constexpr std::size_t pieces_max = 32;
 
-  /// `record` must outlive it.
-  ElementPieces(const PackedObject& record, ElementParts parts);
+  /// `record` and `memory` must outlive it.
+  ElementPieces(const PackedObject& record, ElementParts parts, std::pmr::memory_resource& memory);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   /// `rank` < size().
@@ -33,8 +34,8 @@ class ElementPieces {
   void replace(std::size_t rank, const Element& element);
   void erase(std::size_t from, std::size_t to);
 
-  /// Makes `to` the record. There is an element.
-  void write(std::string& to) const;
+  /// Makes `to` the record, of `bytes` = record_bytes(). There is an element.
+  void write(std::string& to, std::size_t bytes) const;
   [[nodiscard]] std::size_t record_bytes() const noexcept;
 
  private:
@@ -54,8 +55,8 @@ class ElementPieces {
   const ElementParts parts_;
   std::size_t size_;
   bool is_list_ = false;  // then fresh_ has all elements, in order, and there are no pieces
-  std::vector<Piece> pieces_;
-  std::vector<Element> fresh_;
+  std::pmr::vector<Piece> pieces_;
+  std::pmr::vector<Element> fresh_;
 };
 
 }  // namespace semel::engine

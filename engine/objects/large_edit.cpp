@@ -14,12 +14,13 @@ std::uint64_t packed_part(std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-LargeEdit::LargeEdit(NodePool& pool, Kind kind)
-    : pool_(pool), kind_(kind), trees_(std::make_unique<Trees>(pool)) {
-  trees_->open(1, 0, 0);
+LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists)
+    : pool_(pool), kind_(kind), lists_(lists), trees_(&places_[0].emplace(pool, lists)) {
+  trees_->open(1, 0, 0, lists_);
 }
 
-LargeEdit::LargeEdit(NodePool& pool, Kind kind, LargeObject& from) : LargeEdit(pool, kind) {
+LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists, LargeObject& from)
+    : LargeEdit(pool, kind, lists) {
   bool is_newest = false;
   {
     const LargeChainLock lock{*from.chain};
@@ -36,7 +37,7 @@ LargeEdit::LargeEdit(NodePool& pool, Kind kind, LargeObject& from) : LargeEdit(p
   }
   from_ = &from;
   element_bytes_ = from.element_bytes;
-  trees_->open(from.number + 1, from.root, from.index);
+  trees_->open(from.number + 1, from.root, from.index, lists_);
 }
 
 LargeEdit::~LargeEdit() {
@@ -85,6 +86,16 @@ TreeChange LargeEdit::erase(Bytes key) {
   const TreeChange change = trees_->main->erase(key);
   if (note(change)) element_bytes_ -= bytes;
   return change;
+}
+
+TreeChange LargeEdit::move(Bytes key, Bytes to) {
+  SEMEL_ASSERT(has_index() && key.substr(index_skip) == to.substr(index_skip));
+  pool_.set_growing(true);
+  const TreeChange erased = trees_->main->erase(key);
+  if (!note(erased) || erased == TreeChange::nothing) return erased;
+  const TreeChange indexed = trees_->index->put(to.substr(index_skip), to.substr(0, index_skip));
+  if (!note(indexed) || !note(trees_->main->put(to, {}))) return TreeChange::no_memory;
+  return TreeChange::replaced;
 }
 
 void LargeEdit::insert_at(std::uint64_t rank, Bytes value) {

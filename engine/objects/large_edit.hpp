@@ -1,9 +1,11 @@
 // A change of a large object, from its newest version to the one that follows.
 #pragma once
 
-#include <memory>
+#include <array>
+#include <memory_resource>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/objects/draft_nodes.hpp"
@@ -19,10 +21,11 @@ inline constexpr std::size_t index_skip = 8;
 /// Of one thread. After a failure it goes on, and is not to be published. std::bad_alloc.
 class LargeEdit final : public Publication {
  public:
-  /// Of an object without elements, with a chain of its own.
-  LargeEdit(NodePool& pool, Kind kind);
+  /// Of an object without elements, with a chain of its own. `lists` outlives it: for what it notes
+  /// down.
+  LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists);
   /// Of a version that a record names, inside the operation that has found it.
-  LargeEdit(NodePool& pool, Kind kind, LargeObject& from);
+  LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists, LargeObject& from);
   ~LargeEdit() override;
   LargeEdit(const LargeEdit&) = delete;
   LargeEdit& operator=(const LargeEdit&) = delete;
@@ -36,6 +39,9 @@ class LargeEdit final : public Publication {
   TreeChange put(Bytes key, Bytes value);
   /// erased, nothing or no_memory.
   TreeChange erase(Bytes key);
+  /// Of a sorted set, the same member with another score: replaced, nothing (`key` is not there) or
+  /// no_memory.
+  TreeChange move(Bytes key, Bytes to);
   void insert_at(std::uint64_t rank, Bytes value);
   void set_at(std::uint64_t rank, Bytes value);
   void erase_at(std::uint64_t rank);
@@ -55,7 +61,7 @@ class LargeEdit final : public Publication {
 
  private:
   struct Trees {
-    explicit Trees(NodePool& pool) noexcept : nodes(pool) {}
+    Trees(NodePool& pool, std::pmr::memory_resource& lists) noexcept : nodes(pool, lists) {}
     /// Its edits look at no node that may be gone by now: what they have made is the nodes'.
     ~Trees() {
       nodes.abandon();
@@ -64,9 +70,10 @@ class LargeEdit final : public Publication {
     }
     Trees(const Trees&) = delete;
     Trees& operator=(const Trees&) = delete;
-    void open(std::uint64_t stamp, Handle root, Handle index_root) noexcept {
-      main.emplace(nodes, root, stamp);
-      index.emplace(nodes, index_root, stamp);
+    void open(std::uint64_t stamp, Handle root, Handle index_root,
+              std::pmr::memory_resource& lists) noexcept {
+      main.emplace(nodes, root, stamp, &lists);
+      index.emplace(nodes, index_root, stamp, &lists);
     }
     DraftNodes nodes;
     std::optional<TreeEdit> main;
@@ -82,11 +89,15 @@ class LargeEdit final : public Publication {
 
   NodePool& pool_;
   const Kind kind_;
+  std::pmr::memory_resource& lists_;
   LargeObject* from_ = nullptr;  // null: it begins a chain
   std::uint64_t element_bytes_ = 0;
   bool has_failed_ = false;
   std::uint32_t changes_ = 0;
-  std::unique_ptr<Trees> trees_;
+  // The second is for build(), which reads those that it replaces.
+  std::array<std::optional<Trees>, 2> places_;
+  unsigned place_ = 0;
+  Trees* trees_ = nullptr;       // in place_; never null
   LargeObject* made_ = nullptr;  // of finish(), until it is published
   std::optional<LargeChainLock> lock_;
 };
@@ -96,7 +107,8 @@ void LargeEdit::build(Walk&& walk) {
   const ElementParts parts = parts_of(kind_);
   std::uint64_t bytes = 0;
   std::vector<Bytes> keys;  // of a sorted set
-  auto trees = std::make_unique<Trees>(pool_);
+  const unsigned place = 1 - place_;
+  Trees* const trees = &places_[place].emplace(pool_, lists_);
   Handle root = 0;
   Handle index_root = 0;
   bool done = true;
@@ -112,8 +124,9 @@ void LargeEdit::build(Walk&& walk) {
            index_builder.finish(index_root);
   }
   has_failed_ = has_failed_ || !done;
-  trees->open(1, done ? root : 0, done ? index_root : 0);
-  trees_ = std::move(trees);
+  trees->open(1, done ? root : 0, done ? index_root : 0, lists_);
+  trees_ = trees;
+  places_[std::exchange(place_, place)].reset();
   element_bytes_ = bytes;
   from_ = nullptr;
 }

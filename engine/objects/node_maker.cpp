@@ -19,6 +19,21 @@ struct Stretch {
   std::uint32_t bytes = 0;
 };
 
+using Places = std::array<std::uint16_t, tree_entries_max>;
+
+// Of all places that a node may have, in arithmetic of 16 bits, which wraps around: such loops the
+// compiler does for eight at a time, without a rest.
+void move_places(Places& places, std::uint16_t by) noexcept {
+  for (std::uint16_t& place : places) place = static_cast<std::uint16_t>(place + by);
+}
+void close_gap(Places& places, const Stretch& gap) noexcept {
+  const auto begin = static_cast<std::uint16_t>(gap.begin);
+  const auto bytes = static_cast<std::uint16_t>(gap.bytes);
+  for (std::uint16_t& place : places) {
+    place = static_cast<std::uint16_t>(place - (place > begin ? bytes : 0));
+  }
+}
+
 }  // namespace
 
 Piece NodeMaker::piece(const TreePart& key, const TreePart& value, const TreeSize& size) noexcept {
@@ -133,18 +148,15 @@ NodeMaker::Made NodeMaker::copy(Handle from, const NodeChange& change, bool with
     head.used += static_cast<std::uint32_t>(end - next);
     if (i < change.removed) next = end + gone[i].bytes;
   }
-  const auto move = [&](unsigned first, unsigned end, unsigned to_index) {
-    for (unsigned i = first; i < end; ++i) {
-      std::uint16_t place;
-      std::memcpy(&place, at + sizeof head + i * place_bytes, place_bytes);
-      const unsigned left =
-          (place > gone[0].begin ? gone[0].bytes : 0) + (place > gone[1].begin ? gone[1].bytes : 0);
-      place = static_cast<std::uint16_t>(place + shift - left);
-      std::memcpy(to + sizeof head + (to_index + i - first) * place_bytes, &place, place_bytes);
-    }
-  };
-  move(0, change.index, 0);
-  move(change.index + change.removed, old.entries, change.index + change.added);
+  Places places{};
+  std::memcpy(places.data(), at + sizeof head, old.entries * place_bytes);
+  for (unsigned i = change.removed; i-- > 0;) close_gap(places, gone[i]);  // the last one first
+  move_places(places, shift);
+  char* const to_places = to + sizeof head;
+  const unsigned behind = change.index + change.removed;
+  std::memcpy(to_places, places.data(), change.index * place_bytes);
+  std::memcpy(to_places + (change.index + change.added) * place_bytes, places.data() + behind,
+              (old.entries - behind) * place_bytes);
   for (unsigned i = 0; i < change.added; ++i) {
     append(to, change.index + i, change.pieces[i].raw);
   }

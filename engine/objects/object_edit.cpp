@@ -64,27 +64,25 @@ std::optional<Element> ObjectReader::find_suffix(std::size_t skip, Bytes suffix)
   return std::nullopt;
 }
 
+std::optional<Bytes> ObjectReader::find_prefix(std::size_t skip, Bytes suffix) const noexcept {
+  if (is_tree_ && index_.root() != 0 && skip == index_skip) return index_.find(suffix);
+  const std::optional<Element> element = find_suffix(skip, suffix);
+  if (!element) return std::nullopt;
+  return element->key.substr(0, skip);
+}
+
 // --- changing -----------------------------------------------------------------------------------
 
 ElementPieces& ObjectEdit::pieces() {
-  if (!pieces_) set_edited(&pieces_.emplace(packed(), parts_of(kind_)));
+  if (!pieces_) set_edited(&pieces_.emplace(packed(), parts_of(kind_), memory_));
   return *pieces_;
 }
 
 Bytes ObjectEdit::keep(Bytes bytes) {
   if (bytes.empty()) return {};
-  if (bytes.size() > room_) {
-    constexpr std::size_t chunk_bytes = 512;
-    const std::size_t size = std::max(bytes.size(), chunk_bytes);
-    chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
-    next_ = chunks_.back().get();
-    room_ = size;
-  }
-  std::memcpy(next_, bytes.data(), bytes.size());
-  const Bytes kept{next_, bytes.size()};
-  next_ += bytes.size();
-  room_ -= bytes.size();
-  return kept;
+  auto* const kept = static_cast<char*>(memory_.allocate(bytes.size(), 1));
+  std::memcpy(kept, bytes.data(), bytes.size());
+  return {kept, bytes.size()};
 }
 
 void ObjectEdit::note_change(bool adds) noexcept {
@@ -97,12 +95,12 @@ LargeEdit* ObjectEdit::large_edit() {
   if (large_) return &*large_;
   if (large() != nullptr) {
     SEMEL_ASSERT(pool_ != nullptr);
-    return &large_.emplace(*pool_, kind_, *large());
+    return &large_.emplace(*pool_, kind_, memory_, *large());
   }
   if (pool_ == nullptr || !may_be_large(kind_)) return nullptr;
   if (bytes_ > packed_bytes_max && pieces_) bytes_ = pieces_->record_bytes();
   if (size() <= packed_elements_max && bytes_ <= packed_bytes_max) return nullptr;
-  large_.emplace(*pool_, kind_).build([&](const auto& add) {
+  large_.emplace(*pool_, kind_, memory_).build([&](const auto& add) {
     each(0, size(), [&](const Element& element) { return add(element), true; });
   });
   set_trees(large_->tree(), large_->index());
@@ -112,9 +110,20 @@ LargeEdit* ObjectEdit::large_edit() {
 bool ObjectEdit::put(Bytes key, Bytes value) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::both || value.empty());
-  if (!large_) {  // where nothing is to be done, nothing is converted or copied
+  if (is_tree() && !large_) {  // where nothing is to be done, no node is copied
     const std::optional<Bytes> before = find(key);
     if (before && *before == value) return false;
+  }
+  std::size_t place = 0;
+  if (!is_tree()) {
+    place = rank(key);
+    if (place < size()) {
+      const Element before = at(place);
+      if (before.key == key) {
+        if (before.value != value) set_at(place, value);
+        return false;
+      }
+    }
   }
   if (LargeEdit* const large = large_edit()) {
     const TreeChange change = large->put(key, value);
@@ -122,11 +131,6 @@ bool ObjectEdit::put(Bytes key, Bytes value) {
     trail_.put(key, value);
     note_change(true);
     return change == TreeChange::added;
-  }
-  const std::size_t place = rank(key);
-  if (place < size() && at(place).key == key) {
-    set_at(place, value);
-    return false;
   }
   pieces().insert(place, {keep(key), keep(value)});
   trail_.put(key, value);
@@ -149,6 +153,18 @@ bool ObjectEdit::erase(Bytes key) {
   if (place == size() || at(place).key != key) return false;
   erase_at(place);
   return true;
+}
+
+bool ObjectEdit::move(Bytes key, Bytes to) {
+  SEMEL_ASSERT(parts_of(kind_) == ElementParts::keys && key != to);
+  SEMEL_ASSERT(kind_ != Kind::sorted_set || key.substr(index_skip) == to.substr(index_skip));
+  if (!is_tree() || (!large_ && !find(key))) return erase(key) && put(to);
+  const TreeChange change = large_edit()->move(key, to);
+  if (change == TreeChange::nothing) return false;
+  trail_.erase(key);
+  trail_.put(to, {});
+  note_change(true);
+  return change == TreeChange::replaced;
 }
 
 void ObjectEdit::insert_at(std::size_t rank, Bytes value) {
@@ -212,12 +228,12 @@ std::size_t ObjectEdit::record_bytes() const noexcept {
   return pieces_->record_bytes();
 }
 
-void ObjectEdit::write(std::string& to) {
+void ObjectEdit::write(std::string& to, std::size_t bytes) {
   SEMEL_ASSERT(is_changed_ && !empty());
-  if (!large_) return pieces_->write(to);
+  if (!large_) return pieces_->write(to, bytes);
   has_failed_ = large_->has_failed();
   if (has_failed_) return;
-  if (size() <= packed_elements_max / 2 && record_bytes() <= packed_bytes_max / 2) {
+  if (size() <= packed_elements_max / 2 && bytes <= packed_bytes_max / 2) {
     pack(large_->tree(), large_->element_bytes(), parts_of(kind_), to);
     large_.reset();
     return;

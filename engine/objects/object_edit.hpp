@@ -1,11 +1,11 @@
 // A change of an object: several changes of its elements that become one new record.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <memory_resource>
 #include <string>
-#include <vector>
 
 #include "engine/objects/edit_trail.hpp"
 #include "engine/objects/large_edit.hpp"
@@ -38,6 +38,8 @@ class ObjectEdit final : public ObjectReader {
   bool put(Bytes key, Bytes value = {});
   /// True: it was there.
   bool erase(Bytes key);
+  /// Of a sorted set: the member of `key` gets the score of `to`. False: `key` was not there.
+  bool move(Bytes key, Bytes to);
 
   // Of a list: `rank` says before which element, size() behind the last.
 
@@ -59,8 +61,10 @@ class ObjectEdit final : public ObjectReader {
   [[nodiscard]] Bytes trail() const noexcept { return trail_.bytes(); }
   /// Of the record that write() would make; of a large object, of its whole bytes.
   [[nodiscard]] std::size_t record_bytes() const noexcept;
-  /// Makes `to` the record. Not to be called of one that is empty. The last call.
-  void write(std::string& to);
+  /// Makes `to` the record, of `bytes` = record_bytes(). Not to be called of one that is empty. The
+  /// last call.
+  void write(std::string& to, std::size_t bytes);
+  void write(std::string& to) { write(to, record_bytes()); }
   /// Of a large object that write() has made: what publishes it. Null: it is packed. It must not
   /// outlive this.
   [[nodiscard]] Publication* publication() noexcept { return large_ ? &*large_ : nullptr; }
@@ -78,16 +82,16 @@ class ObjectEdit final : public ObjectReader {
 
   const Kind kind_;
   NodePool* const pool_;
+  // What a change of a few elements needs; the heap has the rest.
+  alignas(std::max_align_t) std::array<std::byte, 512> own_;
+  std::pmr::monotonic_buffer_resource memory_{own_.data(), own_.size()};
   std::size_t bytes_ = 0;  // of the packed object, at most
   bool has_failed_ = false;
   std::optional<LargeEdit> large_;
   bool is_changed_ = false;
   bool has_added_ = false;
   EditTrail trail_;
-  std::optional<ElementPieces> pieces_;          // from the first change on
-  std::vector<std::unique_ptr<char[]>> chunks_;  // of kept bytes
-  char* next_ = nullptr;
-  std::size_t room_ = 0;
+  std::optional<ElementPieces> pieces_;  // from the first change on
 };
 
 }  // namespace semel::engine

@@ -52,6 +52,9 @@ class ObjectReader {
   /// one.
   [[nodiscard]] std::optional<Element> find_suffix(std::size_t skip, Bytes suffix) const noexcept;
 
+  /// The first `skip` bytes of that element's key.
+  [[nodiscard]] std::optional<Bytes> find_prefix(std::size_t skip, Bytes suffix) const noexcept;
+
   /// Whether find_suffix() of a sorted set looks at few elements, as it does of a large one.
   [[nodiscard]] bool has_index() const noexcept { return is_tree_ && index_.root() != 0; }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory_resource>
 #include <new>
 #include <vector>
 
@@ -17,8 +18,10 @@ enum class TreeChange : std::uint8_t { nothing, added, replaced, erased, no_memo
 
 class TreeDraft {
  public:
-  TreeDraft(NodeMemory& nodes, Handle old_root, std::uint64_t own_stamp) noexcept
-      : memory(nodes), root(old_root), stamp(own_stamp) {}
+  /// `lists`: for the lists of handles.
+  TreeDraft(NodeMemory& nodes, Handle old_root, std::uint64_t own_stamp,
+            std::pmr::memory_resource* lists) noexcept
+      : memory(nodes), root(old_root), stamp(own_stamp), dropped_(lists) {}
 
   NodeMemory& memory;
   Handle root;
@@ -53,7 +56,7 @@ class TreeDraft {
   }
 
  private:
-  std::vector<Handle> dropped_;
+  std::pmr::vector<Handle> dropped_;
 };
 
 }  // namespace semel::engine

@@ -20,9 +20,11 @@ namespace semel::engine {
 /// Belongs to one thread. Each call is done or, with no_memory, has changed nothing.
 class TreeEdit {
  public:
-  /// `stamp`: of no other edit whose nodes this tree may have.
-  TreeEdit(NodeMemory& memory, Handle root, std::uint64_t stamp) noexcept
-      : draft_(memory, root, stamp) {}
+  /// `stamp`: of no other edit whose nodes this tree may have. `lists` outlives it: for what it
+  /// notes down.
+  TreeEdit(NodeMemory& memory, Handle root, std::uint64_t stamp,
+           std::pmr::memory_resource* lists = std::pmr::get_default_resource()) noexcept
+      : draft_(memory, root, stamp, lists) {}
   /// Without commit(), frees what it has made.
   ~TreeEdit();
   TreeEdit(const TreeEdit&) = delete;

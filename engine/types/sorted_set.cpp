@@ -19,20 +19,19 @@ std::string scored_key(double score, Bytes member) {
 // --- members ------------------------------------------------------------------------------------
 
 AddOutcome add_member(ObjectEdit& set, double score, Bytes member, const AddRule& rule) {
-  const std::optional<Element> there = set.find_suffix(score_bytes, member);
+  const std::optional<Bytes> there = set.find_prefix(score_bytes, member);
   if (!there) {
     if (rule.only_present) return {};
     set.put(scored_key(score, member));
     return {Added::inserted, score};
   }
   if (rule.only_new) return {};
-  const double before = score_of(there->key);
+  const double before = score_of(*there);
   if (rule.adds) score += before;
   if (std::isnan(score)) return {.what = Added::not_score};
   if ((rule.only_greater && score <= before) || (rule.only_less && score >= before)) return {};
   if (score == before) return {Added::same, score};
-  set.erase(there->key);
-  set.put(scored_key(score, member));
+  set.move(scored_key(before, member), scored_key(score, member));
   return {Added::moved, score};
 }
 
@@ -42,9 +41,9 @@ bool remove_member(ObjectEdit& set, Bytes member) {
 }
 
 std::optional<double> score_in(const ObjectReader& set, Bytes member) noexcept {
-  const std::optional<Element> there = set.find_suffix(score_bytes, member);
+  const std::optional<Bytes> there = set.find_prefix(score_bytes, member);
   if (!there) return std::nullopt;
-  return score_of(there->key);
+  return score_of(*there);
 }
 
 std::optional<std::size_t> rank_in(const ObjectReader& set, Bytes member) noexcept {

@@ -149,8 +149,10 @@ class Game {
     if (kind_ == Kind::sorted_set) {  // a member has one score
       if (const auto found = edit.find_suffix(8, key)) {
         const std::string old{found->key};
-        CHECK(edit.erase(old));
+        CHECK(edit.find_prefix(8, key) == old.substr(0, 8));
         std::erase_if(model, [&](const auto& each) { return each.first == old; });
+        if (below(2) == 0) return move(edit, model, old, key);
+        CHECK(edit.erase(old));
         if (!grows) return;
       }
       const auto score = encode_score(static_cast<double>(below(50)));
@@ -167,6 +169,20 @@ class Game {
     const std::string value = kind_ == Kind::stream ? some_value() : std::string{};
     CHECK(edit.put(key, value) != is_there);
     is_there ? void(at->second = value) : void(model.insert(at, {key, value}));
+  }
+
+  void move(ObjectEdit& edit, Model& model, const std::string& old, std::string member) {
+    // Mostly far, sometimes to a near place.
+    double score = score_of(old) + 0.5;
+    if (below(3) != 0) score = static_cast<double>(below(50)) + 0.25;
+    if (score == score_of(old)) score += 1;
+    const auto prefix = encode_score(score);
+    member.insert(0, prefix.data(), prefix.size());
+    CHECK(edit.move(old, member));
+    CHECK_FALSE(edit.move(old, member));
+    const auto at = std::lower_bound(model.begin(), model.end(), member,
+                                     [](const auto& one, const auto& k) { return one.first < k; });
+    model.insert(at, {member, ""});
   }
 
   static Model::iterator place(Model& model, std::size_t rank) {
