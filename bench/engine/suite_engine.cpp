@@ -155,8 +155,7 @@ void growth_group(Context& context) {
   report.tails.push_back({"Semel, 2 threads, already grown", middle(grown)});
   // The other peers carry no goal here: once is enough.
   context.round = context.options.rounds - 1;
-  for (const Contestant& peer :
-       {libcuckoo(), boost_flat_shards(), onetbb(), urcu(), std_shards()}) {
+  for (const Contestant& peer : inline_peers()) {
     if (!peer.available()) continue;
     const auto tail = context.measured(peer.name + ", every claim timed, 2 threads",
                                        [&] { return peer.growth_tail(context.setup); });
@@ -270,8 +269,9 @@ void strings_group(Context& context) {
   context.round = context.options.rounds - 1;
   Setup setup = context.setup;
   setup.workloads = 2;
-  for (const Contestant& map : {semel_store(), libcuckoo_strings(), boost_flat_shards_strings(),
-                                onetbb_strings(), std_shards_strings()}) {
+  for (const Contestant& map :
+       {semel_store(), libcuckoo_strings(), boost_flat_shards_strings(), onetbb_strings(),
+        std_shards_strings(), boost_concurrent_strings()}) {
     std::optional<Throughput> figures;
     if (map.available()) {
       figures = context.measured(map.name + ", keys of any length, W1 and W2",

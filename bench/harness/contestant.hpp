@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "bench/harness/histogram.hpp"
 
@@ -41,11 +42,26 @@ struct Contestant {
 [[nodiscard]] Contestant urcu();
 [[nodiscard]] Contestant boost_flat_shards();
 [[nodiscard]] Contestant std_shards();
+[[nodiscard]] Contestant boost_concurrent();
 /// The same with keys of any length, which is what a user has.
 [[nodiscard]] Contestant libcuckoo_strings();
 [[nodiscard]] Contestant onetbb_strings();
 [[nodiscard]] Contestant boost_flat_shards_strings();
 [[nodiscard]] Contestant std_shards_strings();
+[[nodiscard]] Contestant boost_concurrent_strings();
+
+/// All peers with 32-byte keys, at the places that Peer names.
+enum Peer : std::size_t {
+  peer_libcuckoo,
+  peer_flat_shards,
+  peer_onetbb,
+  peer_urcu,
+  peer_std_shards,
+  peer_concurrent
+};
+[[nodiscard]] inline std::vector<Contestant> inline_peers() {
+  return {libcuckoo(), boost_flat_shards(), onetbb(), urcu(), std_shards(), boost_concurrent()};
+}
 
 /// The engine. It has one kind of key, so it stands in both tables with the same code.
 [[nodiscard]] Contestant semel_store();
