@@ -77,8 +77,9 @@ class ObjectStep {
   }
 
   /// How long the object is, and the limit.
-  [[nodiscard]] std::string too_long(std::size_t limit) const {
-    return "bytes of the object = " + std::to_string(bytes_) + ", limit " + std::to_string(limit);
+  [[nodiscard]] std::string too_long(const Core& core) const {
+    return "bytes of the object = " + std::to_string(bytes_) + ", limit " +
+           std::to_string(core.object_bytes_max());
   }
 
   ErrorCode error = ErrorCode::ok;
@@ -106,7 +107,7 @@ class ObjectStep {
     bytes_ = edit.record_bytes();
     // A record that is too long already, stored under a larger limit, may become shorter.
     const bool grows = live == nullptr || replaces_ || bytes_ > whole_size(kind_, live->value);
-    if (grows && bytes_ > core.options().value_bytes_max) {
+    if (grows && bytes_ > core.object_bytes_max()) {
       seen.is_changed = false;
       return fail(ErrorCode::value_too_long);
     }
@@ -163,8 +164,9 @@ class StringStep {
             .raw = true};
   }
 
-  [[nodiscard]] std::string too_long(std::size_t limit) const {
-    return std::to_string(bytes_) + " bytes, at most " + std::to_string(limit);
+  [[nodiscard]] std::string too_long(const Core& core) const {
+    return std::to_string(bytes_) + " bytes, at most " +
+           std::to_string(core.options().value_bytes_max);
   }
 
   ErrorCode error = ErrorCode::ok;
@@ -194,7 +196,7 @@ Result<ObjectChange> run(Engine& engine, KeyRef key, Step& step, const Change& c
     return step.seen;
   const Core& core = impl_of(engine).core();
   if (error != ErrorCode::value_too_long) return explain(core, key, error);
-  return Error{error, step.too_long(core.options().value_bytes_max)};
+  return Error{error, step.too_long(core)};
 }
 
 }  // namespace

@@ -50,6 +50,9 @@ inline constexpr std::size_t hash_scan_whole_max = 512;   ///< fields that HSCAN
 inline constexpr std::size_t hash_picks_max = 1'048'576;  ///< of HRANDFIELD, if they may repeat
 inline constexpr std::size_t hash_picks_bytes_max = std::size_t{64} << 20;  ///< the same, together
 
+/// Of a list, set, sorted set or stream in an engine that neither writes nor sends its records: no
+/// journal, cold store or group. Elsewhere Options::value_bytes_max holds, as for all other records.
+inline constexpr std::size_t object_bytes_max = std::size_t{4'000} << 20;
 /// Bytes of the shortest record of an object whose changes a journal is offered by themselves
 /// (Mutation::trail).
 inline constexpr std::size_t trail_record_bytes_min = 1'024;

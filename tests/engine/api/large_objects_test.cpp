@@ -174,6 +174,34 @@ TEST_CASE("large objects: a ttl, a copy and another name share the nodes", "[eng
   CHECK(held_bytes(engine) == 0);
 }
 
+TEST_CASE("large objects: in memory alone they have no limit of a record", "[engine][objects]") {
+  const std::string element(1'000, 'e');
+  const auto grow = [&](Engine& engine) {
+    return change_object(engine, {0, "k"}, Kind::list, [&](ObjectEdit& list) {
+      for (int i = 0; i < 1'000; ++i) list.insert_at(list.size(), element);
+      return ErrorCode::ok;
+    });
+  };
+  ManualClock clock;
+  Options options{.clock = &clock, .value_bytes_max = 2'000'000};
+  const auto plain = Engine::open(options);
+  REQUIRE(plain);
+  for (int i = 0; i < 5; ++i) REQUIRE(grow(**plain));
+  CHECK(size_of(**plain, "k", Kind::list) == 5'000);
+  REQUIRE(pop(**plain, "k", 4'999));
+  CHECK(text_of(**plain, "k") == element);
+
+  MemoryJournal journal;
+  options.journal = &journal;
+  const auto logged = Engine::open(options);
+  REQUIRE(logged);
+  REQUIRE(grow(**logged));
+  const auto refused = grow(**logged);
+  CHECK(refused.error().code == ErrorCode::value_too_long);
+  CHECK(refused.error().detail.find("limit 2000000") != std::string::npos);
+  CHECK(size_of(**logged, "k", Kind::list) == 1'000);
+}
+
 TEST_CASE("large objects: a snapshot reads them as they were at its cut", "[engine][objects]") {
   EngineFixture bench;
   Engine& engine = *bench.engine;
