@@ -2,19 +2,24 @@
 """Lists, sets, sorted sets, hashes and streams beside redis-server: rates, processor time, memory.
 
 Question: what does a command cost on many small objects, and on one that is large; what do the
-          queues and limiters cost that people build of them; what does an element take?
+          queues and limiters cost that people build of them; what does an element take; how long
+          does another client wait while a large object goes; how fast does a storage with many
+          elements open?
 Method:   one server at a time, 50 connections, 16 operations in flight on each, by
           semel_object_load. With one I/O thread the server has a processor and the client the
           other; with two nothing is pinned, and redis-server keeps its one: with io-threads 2 and a
           client on two processors its threads, which spin, are in each other's way.
           Processor time is that of the server, from /proc. Median of the rounds, servers in turn,
-          each of them fresh.
+          each of them fresh. A wait: another client asks again and again, and its longest wait
+          counts; what the same client waits for while nothing happens has a row of its own.
 Compare:  redis-server, without persistence.
 Report:   a table of ratios, lost ones as well; replies and the keys at the end are checked.
 """
 
 import os
 import sys
+import threading
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -108,6 +113,41 @@ MEMORY = (
 )
 
 
+# What makes a large object go; `other` is a key with a string.
+ENDS = (
+    ('DEL', ('DEL', FIRST)),
+    ('UNLINK', ('UNLINK', FIRST)),
+    ('PEXPIRE 1', ('PEXPIRE', FIRST, '1')),
+    ('RENAME over it', ('RENAME', 'other', FIRST)),
+    ('FLUSHALL', ('FLUSHALL',)),
+)
+
+
+class Prober:
+    """Asks for a key again and again, and keeps its longest wait in ms."""
+
+    def __init__(self, server):
+        self.client = server.client()
+        self.longest = 0.0
+        self.stopped = False
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.stopped:
+            begin = time.perf_counter()
+            self.client.ask('GET', 'probe')
+            self.longest = max(self.longest, (time.perf_counter() - begin) * 1000)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped = True
+        self.thread.join()
+        self.client.close()
+
+
 def expect(server, found, expected, what):
     if found != expected:
         raise SystemExit(f'{server.name}: {what} is {found}, not {expected}')
@@ -198,6 +238,56 @@ class Bench(Sides):
                     expect(server, server.ask(*words), 0, ' '.join(words))
             self.compare(f'queue, {name}', threads, prepare, steps, count, verify)
 
+    def longest_wait(self, server, act):
+        with Prober(server) as prober:
+            time.sleep(0.2)
+            act()
+            time.sleep(0.5)  # what is freed is freed behind the reply
+        return prober.longest
+
+    def waits(self, elements):
+        for kind, steps in (('list', LIST), ('set', SET), ('sorted set', ZSET)):
+            found = {}
+            for which in ('semel', 'redis'):
+                server = self.start(which)
+                server.ask('SET', 'probe', 'v')
+                found.setdefault('nothing', {}).setdefault(which, []).append(
+                    self.longest_wait(server, lambda: None))
+                for name, words in ENDS:
+                    runs = found.setdefault(name, {}).setdefault(which, [])
+                    for _ in range(self.options.rounds):
+                        self.fill_one(server, steps, elements)
+                        server.ask('SET', 'other', 'v')
+                        runs.append(self.longest_wait(server, lambda words=words: server.ask(*words)))
+                        server.ask('FLUSHALL')
+                server.end()
+            for name, runs in found.items():
+                ours, theirs = (sorted(runs[which])[len(runs[which]) // 2]
+                                for which in ('semel', 'redis'))
+                self.add(f'longest wait beside {name}, {kind} of {elements:,}', ours, theirs, 'ms')
+
+    def opening(self, elements, each):
+        """A storage with so many elements in lists, sets and sorted sets; redis-server reads its
+        append-only file."""
+        seconds = {}
+        for which in ('semel', 'redis'):
+            server = self.start(which, durable=True)
+            with server.client() as client:
+                for number in range(elements // each):
+                    command, words = WORDS[(LIST, SET, ZSET)[number % 3]]
+                    client.all([(command, f'o{number}',
+                                 *(word for n in range(first, min(first + AT_ONCE, each))
+                                   for word in words(n)))
+                                for first in range(0, each, AT_ONCE)])
+                keys = client.ask('DBSIZE')
+            server.stop()
+            server.start()
+            expect(server, server.ask('DBSIZE'), keys, 'DBSIZE')
+            seconds[which] = server.ready_ms / 1000
+            server.end()
+        self.add(f'open of {elements:,} elements, {each:,} an object',
+                 elements / seconds['semel'] / 1e6, elements / seconds['redis'] / 1e6, 'M/s')
+
     def memory(self, count):
         for kind, whole, element in MEMORY:
             for title, fill, objects in (
@@ -231,6 +321,10 @@ def work(bench, runs, scale):
             bench.queues(threads, 200_000 // scale)
     if runs('memory'):
         bench.memory(1_000_000 // scale)
+    if runs('waits'):
+        bench.waits(1_000_000 // scale)
+    if runs('opening'):
+        bench.opening(10_000_000 // scale, 10_000)
 
 
 def arguments(parser):
@@ -239,5 +333,5 @@ def arguments(parser):
 
 
 if __name__ == '__main__':
-    sys.exit(run_bench('objects', __doc__, 'small, large, limiters, queues, memory', Bench, work,
+    sys.exit(run_bench('objects', __doc__, 'small, large, limiters, queues, memory, waits, opening', Bench, work,
                        arguments))
