@@ -107,6 +107,27 @@ std::size_t PackedObject::rank(Bytes key) const noexcept {
   return low;
 }
 
+std::size_t PackedObject::find_suffix(std::size_t skip, Bytes suffix) const noexcept {
+  const std::size_t bytes = skip + suffix.size();
+  // A short key that is its whole element has its length in one byte before it: most elements are
+  // passed over by that byte and one of the suffix.
+  if (parts_ == ElementParts::keys && bytes < 128 && !suffix.empty()) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      const std::size_t key = place(i) + 1;
+      if (key + bytes > elements_.size()) continue;  // shorter, or damaged
+      const char* const at = elements_.data() + key;
+      if (static_cast<unsigned char>(at[-1]) != bytes || at[skip] != suffix[0]) continue;
+      if (std::memcmp(at + skip, suffix.data(), suffix.size()) == 0) return i;
+    }
+    return size_;
+  }
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Bytes key = at(i).key;
+    if (key.size() == bytes && key.ends_with(suffix)) return i;
+  }
+  return size_;
+}
+
 bool is_sound(Bytes value, ElementParts parts) noexcept {
   const PackedObject object{value, parts};
   if (!object.is_good() || object.size() == 0) return false;

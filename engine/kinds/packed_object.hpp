@@ -54,6 +54,8 @@ class PackedObject {
   [[nodiscard]] Element at(std::size_t index) const noexcept { return element_at(place(index)); }
   /// How many keys are below `key`.
   [[nodiscard]] std::size_t rank(Bytes key) const noexcept;
+  /// The first element whose key is `suffix` behind its first `skip` bytes; size(): none.
+  [[nodiscard]] std::size_t find_suffix(std::size_t skip, Bytes suffix) const noexcept;
   /// The bytes of elements `from` .. `to` - 1, as a record has them.
   [[nodiscard]] Bytes stretch(std::size_t from, std::size_t to) const noexcept;
 

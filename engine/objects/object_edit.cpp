@@ -57,6 +57,10 @@ std::optional<Element> ObjectReader::find_indexed(Bytes suffix) const noexcept {
 
 std::optional<Element> ObjectReader::find_suffix(std::size_t skip, Bytes suffix) const noexcept {
   if (is_tree_ && index_.root() != 0 && skip == index_skip) return find_indexed(suffix);
+  if (!is_tree_ && edited_ == nullptr) {
+    const std::size_t place = packed_.find_suffix(skip, suffix);
+    return place == size() ? std::nullopt : std::optional{at(place)};
+  }
   for (std::size_t i = 0; i < size(); ++i) {
     const Element element = at(i);
     if (element.key.size() == skip + suffix.size() && element.key.ends_with(suffix)) return element;

@@ -118,5 +118,34 @@ TEST_CASE("object edits: a suffix is found behind what all keys begin with", "[o
   CHECK_FALSE(edit.find_suffix(7, "b"));
 }
 
+TEST_CASE("object edits: a packed object finds a suffix as the edit does", "[objects]") {
+  const std::uint32_t seed = Catch::rngSeed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  for (int round = 0; round < 300; ++round) {
+    ObjectEdit edit{Kind::sorted_set};
+    const std::uint64_t count = 1 + random() % 200;  // small and indexed
+    for (std::uint64_t i = 0; i < count; ++i) {
+      // Members that begin alike, are longer than a byte of length says, or are empty.
+      std::string key(8, static_cast<char>('0' + random() % 3));
+      key.append(random() % 20 == 0 ? 120 + random() % 20 : random() % 4,
+                 static_cast<char>('a' + random() % 3));
+      edit.put(key);
+    }
+    std::string record;
+    edit.write(record);
+    const ObjectReader packed{record, Kind::sorted_set};
+    for (int i = 0; i < 30; ++i) {
+      const std::string suffix(random() % 8 == 0 ? 110 + random() % 35 : random() % 5,
+                               static_cast<char>('a' + random() % 4));
+      const std::size_t skip = random() % 3 == 0 ? random() % 12 : 8;
+      const auto expected = edit.find_suffix(skip, suffix);
+      const auto found = packed.find_suffix(skip, suffix);
+      REQUIRE(found.has_value() == expected.has_value());
+      if (found) CHECK(found->key == expected->key);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace semel::engine
