@@ -258,7 +258,8 @@ class Bench(Sides):
                     for _ in range(self.options.rounds):
                         self.fill_one(server, steps, elements)
                         server.ask('SET', 'other', 'v')
-                        runs.append(self.longest_wait(server, lambda words=words: server.ask(*words)))
+                        runs.append(self.longest_wait(server,
+                                                      lambda words=words: server.ask(*words)))
                         server.ask('FLUSHALL')
                 server.end()
             for name, runs in found.items():
@@ -333,5 +334,6 @@ def arguments(parser):
 
 
 if __name__ == '__main__':
-    sys.exit(run_bench('objects', __doc__, 'small, large, limiters, queues, memory, waits, opening', Bench, work,
+    sys.exit(run_bench('objects', __doc__,
+                       'small, large, limiters, queues, memory, waits, opening', Bench, work,
                        arguments))

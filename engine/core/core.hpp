@@ -77,13 +77,6 @@ class Core {
   [[nodiscard]] SnapshotCut& snapshot_cut() noexcept { return snapshot_cut_; }
   [[nodiscard]] KeySpace& keys() noexcept { return keys_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
-  /// Of an object of elements, packed. A whole one leaves the engine as one record, if at all.
-  [[nodiscard]] std::size_t object_bytes_max() const noexcept {
-    const bool leaves =
-        options_.journal != nullptr || options_.cold != nullptr || options_.replicated;
-    return leaves ? options_.value_bytes_max
-                  : std::max(options_.value_bytes_max, limits::object_bytes_max);
-  }
   [[nodiscard]] Insight& insight() noexcept { return insight_; }
   [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
   [[nodiscard]] UseTable& uses() noexcept { return uses_; }

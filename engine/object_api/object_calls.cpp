@@ -1,5 +1,6 @@
 #include "engine/object_api/object_calls.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,13 @@
 namespace semel::engine {
 
 namespace {
+
+/// Of an object of elements, packed. A whole one leaves the engine as one record, if at all.
+std::size_t object_bytes_max(const Options& options) noexcept {
+  const bool leaves = options.journal != nullptr || options.cold != nullptr || options.replicated;
+  return leaves ? options.value_bytes_max
+                : std::max(options.value_bytes_max, limits::object_bytes_max);
+}
 
 /// The error names the value and the limit.
 Error explain(const Core& core, KeyRef key, ErrorCode code) {
@@ -79,7 +87,7 @@ class ObjectStep {
   /// How long the object is, and the limit.
   [[nodiscard]] std::string too_long(const Core& core) const {
     return "bytes of the object = " + std::to_string(bytes_) + ", limit " +
-           std::to_string(core.object_bytes_max());
+           std::to_string(object_bytes_max(core.options()));
   }
 
   ErrorCode error = ErrorCode::ok;
@@ -107,7 +115,7 @@ class ObjectStep {
     bytes_ = edit.record_bytes();
     // A record that is too long already, stored under a larger limit, may become shorter.
     const bool grows = live == nullptr || replaces_ || bytes_ > whole_size(kind_, live->value);
-    if (grows && bytes_ > core.object_bytes_max()) {
+    if (grows && bytes_ > object_bytes_max(core.options())) {
       seen.is_changed = false;
       return fail(ErrorCode::value_too_long);
     }

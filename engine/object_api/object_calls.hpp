@@ -10,8 +10,9 @@
 //
 // Errors of all: key_empty, key_too_long, db_out_of_range, wrong_type (the key holds something
 // else), storage_damaged; of changes also value_too_long (of the whole object:
-// Options::value_bytes_max, and limits::object_bytes_max where it never leaves memory), memory_full, refused, section_held, outcome_unknown, and what the
-// function returned. On an error but the last nothing was changed. Thread-safe. std::bad_alloc.
+// Options::value_bytes_max, and limits::object_bytes_max where it never leaves memory),
+// memory_full, refused, section_held, outcome_unknown, and what the function returned. On an error
+// but the last nothing was changed. Thread-safe. std::bad_alloc.
 #pragma once
 
 #include <cstddef>

@@ -51,7 +51,7 @@ inline constexpr std::size_t hash_picks_max = 1'048'576;  ///< of HRANDFIELD, if
 inline constexpr std::size_t hash_picks_bytes_max = std::size_t{64} << 20;  ///< the same, together
 
 /// Of a list, set, sorted set or stream in an engine that neither writes nor sends its records: no
-/// journal, cold store or group. Elsewhere Options::value_bytes_max holds, as for all other records.
+/// journal, cold store or group. Elsewhere Options::value_bytes_max holds, as for other records.
 inline constexpr std::size_t object_bytes_max = std::size_t{4'000} << 20;
 /// Bytes of the shortest record of an object whose changes a journal is offered by themselves
 /// (Mutation::trail).
