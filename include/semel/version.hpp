@@ -1,7 +1,7 @@
 // The library's version; the one place it is written, read by the build.
 #pragma once
 
-#define SEMEL_VERSION "0.1.0"
+#define SEMEL_VERSION "0.2.0"
 
 namespace semel {
 

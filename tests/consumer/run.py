@@ -106,12 +106,12 @@ class Consumers:
         without = 'set(CMAKE_DISABLE_FIND_PACKAGE_RocksDB ON)\n'
         self.check_messages(
             self.prefix,
-            ('', 'Semel 0.1 CONFIG REQUIRED COMPONENTS wings', 'component wings is none of'),
+            ('', 'Semel 0.2 CONFIG REQUIRED COMPONENTS wings', 'component wings is none of'),
             (without, 'Semel CONFIG REQUIRED COMPONENTS storage',
              'component storage needs RocksDB'),
             (without, 'Semel CONFIG REQUIRED', 'component storage needs RocksDB'),
             (without, 'Semel CONFIG REQUIRED COMPONENTS core', ''),
-            ('', 'Semel 7.0 CONFIG REQUIRED', 'compatible with requested version'))
+            ('', 'Semel 0.2 CONFIG REQUIRED', 'compatible with requested version'))
 
     def check_messages(self, prefix, *cases):
         """Each case: lines before the call, the call, and what it must say (nothing: it works)."""
