@@ -175,7 +175,13 @@ int semel_policy_named(const char* name, semel_policy* policy) {
   return c::guarded([&] {
     const auto known = policies::named(name);
     if (!known) {
-      return c::say(ErrorCode::bad_option, "no policy is named '" + std::string{name} + "'");
+      constexpr std::size_t shown_max = 60;
+      std::string text = "no policy is named '" + std::string{name}.substr(0, shown_max);
+      text += "'; there are";
+      for (const NamedPolicy& each : policies::all) {
+        text.append(&each == policies::all.begin() ? " " : ", ").append(each.name);
+      }
+      return c::say(ErrorCode::bad_option, text);
     }
     fill(answer, *known);
     return answer.deliver(SEMEL_OK);

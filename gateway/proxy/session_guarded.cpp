@@ -80,6 +80,11 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, Counted
   co_return std::nullopt;
 }
 
+/// In a reply that was recorded earlier. The second name is that of releases before 0.2, which
+/// clients may look for; 0.3 does not send it.
+constexpr std::string_view replayed_fields =
+    "Idempotency-Replayed: true\r\nIdempotent-Replayed: true\r\n";
+
 asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
   ClaimStore& store = *in.store;
   if (const auto refusal = store.rules().check_headers(*in.route, in.request)) {
@@ -105,7 +110,7 @@ asio::awaitable<bool> Session::serve_guarded(Incoming& in) {
   in.outcome = admission.outcome;
   if (admission.outcome == Outcome::replayed) {
     body.clear();
-    co_return co_await send_recorded(in, admission.reply, "Idempotent-Replayed: true\r\n");
+    co_return co_await send_recorded(in, admission.reply, replayed_fields);
   }
   co_return co_await forward(in, work, body);
 }
@@ -241,7 +246,7 @@ asio::awaitable<bool> Session::end_claim(Incoming& in, const Work& work, Upstrea
     reply.lease = {};
     record.clear();
     in.outcome = Outcome::replayed;
-    co_return co_await send_recorded(in, *completion.newer, "Idempotent-Replayed: true\r\n");
+    co_return co_await send_recorded(in, *completion.newer, replayed_fields);
   }
   std::string_view extra;
   if (!is_kept || completion.recorded != Recorded::yes) {

@@ -255,7 +255,7 @@ class Reply:
 
     @property
     def is_replay(self):
-        return 'idempotent-replayed' in self.fields
+        return 'idempotency-replayed' in self.fields
 
     @property
     def problem(self):

@@ -39,7 +39,7 @@ def decode(kept: bytes) -> HttpResponse:
     known = json.loads(kept)
     response = HttpResponse(base64.b64decode(known['body']), status=known['status'],
                             content_type=known['type'])
-    response['Idempotent-Replayed'] = 'true'
+    response['Idempotency-Replayed'] = 'true'
     return response
 
 

@@ -61,7 +61,7 @@ class DjangoTest(unittest.TestCase):
         first, again = self.post('/charge'), self.post('/charge')
         self.assertEqual((first.status_code, again.status_code), (201, 201))
         self.assertEqual(first.json(), again.json())
-        self.assertEqual((again['Idempotent-Replayed'], again['Content-Type']),
+        self.assertEqual((again['Idempotency-Replayed'], again['Content-Type']),
                          ('true', 'application/json'))
         self.assertEqual(len(charged), 1)
         self.assertEqual(self.post('/charge', 'other').json(), {'charged': 2})

@@ -15,12 +15,12 @@ from ._keys import key_bytes
 from ._lazy import refuse_lazy
 from ._library import Text, library, raw, take
 from ._locks import Lock
-from ._numbers import Deadline, Duration, Ms, flag, number, span
+from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
 from ._policy import Policy
 from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request, in_flight,
                         name_bytes)
-from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
-                    verdict_of)
+from ._runs import (NOTHING, ON_UNKEPT, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
+                    unless_unkept, verdict_of)
 from ._steps import ClaimSteps
 from ._types import (Answer, Call, Claim, Consumed, Decision, Once, Owned, State, View)
 from ._waits import Wait
@@ -217,16 +217,17 @@ class Claims:
              first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
              first_sent_unix_ms: Ms = None, remote_owner: bool = False,
              keep_lease: bool = True, work_max: Duration = WORK_MAX,
-             without_key: bool = False) -> 'Once[Any]':
+             without_key: bool = False, on_unkept: str = 'raise') -> 'Once[Any]':
         """Runs `function` unless it has run or is running under this key; its result, made bytes by
         `codec` (or `encode` and `decode`), is kept and replayed. It may take a Work. If it raises
         Failed or Rejected the outcome says so. What any other exception means, which goes on, and
         OutcomeUnknown, which does not, is said by the namespace's on_exception: RELEASE, KEEP, or
         IN_DOUBT (as of 'payment'): it is not run again before resolve(). A result that cannot be
         kept as it is (encode raises, decoded it is another value, it is too long) does not undo the
-        work: the outcome is RAN with its value and the error RESULT_NOT_KEPT, which require()
-        raises as ResultNotKept, and repeats are EXPIRED. What returns a coroutine, generator,
-        future or iterator has not run: Unfinished, as after an exception. The lease is renewed
+        work: ResultNotKept is raised, with the value, and repeats are EXPIRED. With
+        on_unkept='return' the outcome is RAN with the value and the error RESULT_NOT_KEPT. What
+        returns a coroutine, generator, future or iterator has not run: Unfinished, as after an
+        exception. The lease is renewed
         while it runs, for `work_max` in total, unless `keep_lease` is False. `without_key`: an
         empty key runs unguarded. All else: as of claim()."""
         request = _request(key, owner=owner, claim_id=claim_id, payload=payload,
@@ -237,10 +238,11 @@ class Claims:
         refuse_lazy(function, 'once')
         with_work = wants_work(function, 'once')
         kept_by = codec_with(codec, encode, decode)
+        raises = one_of('on_unkept', on_unkept, ON_UNKEPT)
         kept = self._keeping(request, keep_lease, work_max)
         outcome: 'Once[Any]' = self.engine._call(self._once, key, request, function, with_work,
                                                    kept_by, kept)
-        return outcome
+        return unless_unkept(outcome, bool(raises))
 
     def _keeping(self, request: c.Request, keep_lease: bool, work_max: Duration) -> Kept:
         """What is renewed, if anything is: looked at before a claim is made."""

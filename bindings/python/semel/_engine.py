@@ -167,8 +167,8 @@ class Engine:
                ahead_ms: Optional[int] = None, retry_after_max_ms: Optional[int] = None,
                attempts_max: Optional[int] = None, on_lease_end: Optional[int] = None,
                on_failure: Optional[int] = None, on_exception: Optional[int] = None,
-               strict: Optional[int] = None, fail_open: Optional[int] = None,
-               issued: Optional[int] = None, fair: Optional[int] = None,
+               strict: Optional[bool] = None, fail_open: Optional[bool] = None,
+               issued: Optional[bool] = None, fair: Optional[bool] = None,
                db: Optional[int] = None) -> 'Claims':
         """A namespace of claims: with a policy's name and what is different from its figures, or as
         it was declared before. Durations are timedeltas or seconds, their _ms twins whole numbers;
@@ -196,8 +196,8 @@ class Engine:
                       ahead_ms: Optional[int] = None, retry_after_max_ms: Optional[int] = None,
                       attempts_max: Optional[int] = None, on_lease_end: Optional[int] = None,
                       on_failure: Optional[int] = None, on_exception: Optional[int] = None,
-                      strict: Optional[int] = None, fail_open: Optional[int] = None,
-                      issued: Optional[int] = None, fair: Optional[int] = None,
+                      strict: Optional[bool] = None, fail_open: Optional[bool] = None,
+                      issued: Optional[bool] = None, fair: Optional[bool] = None,
                       db: Optional[int] = None) -> str:
         """Gives a namespace another policy, for all who hold it; says what that changed, as
         'lease 60000 -> 5000'. What would forget is refused with NAMESPACE_DIFFERS."""

@@ -31,9 +31,8 @@ RANGES: Dict[str, Tuple[int, int]] = {
         'ms', 'wait_ms', 'lease_ms', 'sync_every_ms', 'result_ttl_ms', 'unique_ttl_ms',
         'failure_ttl_ms', 'attempts_ttl_ms', 'window_ms', 'ahead_ms', 'retry_after_max_ms')},
     **{name: _INT for name in ('on_lease_end', 'on_failure', 'on_exception', 'db')},
-    **{name: (0, 1) for name in ('strict', 'fail_open', 'issued', 'fair')},
 }
-FLAGS = ('strict', 'fail_open', 'issued', 'fair')  # True and False are as good as 1 and 0
+FLAGS = ('strict', 'fail_open', 'issued', 'fair')  # of a policy: True or False, see flag()
 
 
 class OutOfRange(SemelError, OverflowError):
@@ -45,7 +44,7 @@ def number(name: str, value: Any) -> int:
     is not a number of milliseconds), OutOfRange (with name, value and limits) if it does not
     fit."""
     said = name.rpartition('.')[2]
-    if isinstance(value, bool) and name not in FLAGS:
+    if isinstance(value, bool):
         raise InvalidType(Code.BAD_OPTION, f'{said}: an int, not bool')
     try:
         whole = operator.index(value)

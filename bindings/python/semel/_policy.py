@@ -8,7 +8,7 @@ from typing import Optional
 from . import _library as c
 from ._errors import Code, last_error
 from ._library import library
-from ._numbers import Duration, OutOfRange, milliseconds, number
+from ._numbers import FLAGS, Duration, OutOfRange, flag, milliseconds, number
 
 RELEASE, KEEP, IN_DOUBT = 0, 1, 2  # what a failure or an exception means
 RETRY = 0  # what the end of a lease means, or IN_DOUBT_AT_LEASE_END
@@ -42,10 +42,10 @@ class Policy:
     on_lease_end: Optional[int] = None
     on_failure: Optional[int] = None
     on_exception: Optional[int] = None
-    strict: Optional[int] = None
-    fail_open: Optional[int] = None
-    issued: Optional[int] = None
-    fair: Optional[int] = None
+    strict: Optional[bool] = None
+    fail_open: Optional[bool] = None
+    issued: Optional[bool] = None
+    fair: Optional[bool] = None
     db: Optional[int] = None
 
     def _is_plain(self) -> bool:
@@ -69,7 +69,8 @@ class Policy:
             if value is None or field.name == 'name':
                 continue
             if field.name in figures:
-                setattr(wanted, field.name, _figure(field.name, number(field.name, value)))
+                whole = (flag if field.name in FLAGS else number)(field.name, value)
+                setattr(wanted, field.name, _figure(field.name, whole))
                 continue
             if getattr(self, field.name + '_ms') is not None:
                 raise TypeError(f'{field.name} or {field.name}_ms, not both')

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
 from . import _library as c
 from ._codecs import Codec
 from ._engine import Engine
-from ._errors import Code, Failed, InvalidType, OutcomeUnknown, Rejected, SemelError, last_error
+from ._errors import (Code, Failed, InvalidType, NoResult, OutcomeUnknown, Rejected, SemelError,
+                      last_error)
 from ._keeping import Keeper
 from ._lazy import finished
 from ._library import Text, library, raw, take
@@ -235,6 +236,17 @@ def once_of(key: Any, ending: Ending, outcome: c.OnceOutcome,
     return Once(OnceAnswer(outcome.answer), read, value is not None, text_of(failure), error,
                 bool(outcome.takeover), bool(outcome.late), outcome.attempt, outcome.epoch,
                 outcome.retry_after_ms)
+
+
+ON_UNKEPT = {'raise': True, 'return': False}
+
+
+def unless_unkept(made: 'Once[Any]', raises: bool) -> 'Once[Any]':
+    """The outcome. Raises ResultNotKept if the work is done and repeats will not get its result."""
+    is_unkept = made.error is not None and made.error.code == Code.RESULT_NOT_KEPT
+    if raises and is_unkept and made.answer is OnceAnswer.RAN:
+        raise NoResult(made)
+    return made
 
 
 def consumed_of(ending: Ending, consumed: c.Consumed, error: Optional[SemelError]) -> Consumed:

@@ -38,7 +38,8 @@ class Tokens:
               lease: Optional[Duration] = None, wait: Optional[Duration] = None,
               first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
               first_sent_unix_ms: Ms = None, remote_owner: bool = False,
-              keep_lease: bool = True, work_max: Duration = WORK_MAX) -> 'Once[Any]':
+              keep_lease: bool = True, work_max: Duration = WORK_MAX,
+              on_unkept: str = 'raise') -> 'Once[Any]':
         """Runs `function` once for the token, as Claims.once(). If it fails the token is given
         back, for its time."""
         return self.claims.once(
@@ -46,7 +47,8 @@ class Tokens:
             work_max=work_max, owner=owner, claim_id=claim_id, payload=payload,
             fingerprint=fingerprint, lease=lease,
             wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
-            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner)
+            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner,
+            on_unkept=on_unkept)
 
     def state(self, token: str) -> TokenState:
         return {State.ABSENT: TokenState.UNKNOWN, State.VACANT: TokenState.ISSUED,

@@ -37,11 +37,11 @@ from ._keys import KeyOf
 from ._lazy import finished, refuse_lazy
 from ._library import Text, raw
 from ._locks import Acquisition, LockOf
-from ._numbers import Deadline, Duration, Ms, flag, number, span
+from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
 from ._replay import Parameters, ReplayGuard, Replayed
 from ._requests import Fingerprint, _request, in_flight
-from ._runs import (NOTHING, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
-                    verdict_of)
+from ._runs import (NOTHING, ON_UNKEPT, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
+                    unless_unkept, verdict_of)
 from ._steps import Steps
 from ._types import Claim, Consumed, Once, Work
 from ._waits import Held, Wait
@@ -207,7 +207,7 @@ async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
                first_sent: Optional[datetime] = None, lease_ms: Ms = None, wait_ms: Ms = None,
                first_sent_unix_ms: Ms = None, remote_owner: bool = False,
                keep_lease: bool = True, work_max: Duration = WORK_MAX,
-               without_key: bool = False) -> 'Once[Any]':
+               without_key: bool = False, on_unkept: str = 'raise') -> 'Once[Any]':
     """As Claims.once(), of a function whose result may be awaited. `thread`: of a function that
     blocks; it runs on the loop's default executor. A task that is cancelled then waits for the
     thread, since its work cannot be stopped: it is written down as done, and CancelledError goes on
@@ -220,12 +220,13 @@ async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
     refuse_lazy(function, 'once', may_await=not flag('thread', thread))
     with_work = wants_work(function, 'once')
     kept_by = codec_with(codec, encode, decode)
+    raises = one_of('on_unkept', on_unkept, ON_UNKEPT)
     held = await _begin(claims, request, claims._keeping(request, keep_lease, work_max))
     try:
         ending, outcome = Ending(kept_by), c.OnceOutcome()
         await _work(held, ending, function, with_work, thread)
         error = await _finish(claims.engine, held, ending, outcome)
-        return once_of(key, ending, outcome, error)
+        return unless_unkept(once_of(key, ending, outcome, error), bool(raises))
     finally:
         held.abandon()
 

@@ -277,7 +277,7 @@ ORDER = Order(uuid.UUID(int=5), [Line('a', Decimal('1.50'), ('x',))], Color.RED,
 
 class AnswerTest(Case):
     def twice(self, result, **options):
-        first = self.calls.once('k', lambda: result, **options)
+        first = self.calls.once('k', lambda: result, on_unkept='return', **options)
         second = self.calls.once('k', lambda: self.fail('ran'), **options)
         self.calls.forget('k')
         return first, second
@@ -312,6 +312,49 @@ class AnswerTest(Case):
                 with self.assertRaises(semel.ResultNotKept) as told:
                     first.require()
                 self.assertIs(told.exception.value, result)
+
+    def test_a_result_that_is_not_kept_is_raised_unless_the_call_says_otherwise(self):
+        async def later():
+            return object()
+
+        def ran():
+            self.fail('ran')
+
+        calls = (lambda key, **options: self.calls.once(key, object, codec=semel.JSON, **options),
+                 lambda key, **options: self.run_it(aio.once(self.calls, key, later,
+                                                             codec=semel.JSON, **options)))
+        for i, call in enumerate(calls):
+            for options in ({}, {'on_unkept': 'raise'}):
+                key = f'{i}{options}'
+                with self.subTest(key=key), self.assertRaises(semel.ResultNotKept) as told:
+                    call(key, **options)
+                self.assertIs(type(told.exception.value), object)
+                self.assertIs(told.exception.outcome.answer, OnceAnswer.RAN)
+                self.assertIs(self.calls.once(key, ran).answer, OnceAnswer.EXPIRED)
+            self.assertIs(call(f'{i}r', on_unkept='return').answer, OnceAnswer.RAN)
+            for wrong in ('Raise', '', True, None):
+                with self.assertRaisesRegex(semel.SemelError, "allowed 'raise', 'return'"):
+                    call(f'{i}w', on_unkept=wrong)
+            self.assertIs(self.calls.get(f'{i}w').state, semel.State.ABSENT)
+        tokens = semel.Tokens(self.engine)
+        with self.assertRaises(semel.ResultNotKept):
+            tokens.spend(tokens.issue(), object, codec=semel.JSON)
+
+    def test_flags_of_a_policy_are_true_or_false(self):
+        for name in ('strict', 'fail_open', 'issued', 'fair'):
+            self.engine.claims(f'no-{name}', 'call', **{name: False})
+            self.engine.claims(f'is-{name}', 'call', **{name: True})
+            for wrong in (0, 1, 2, 'yes', 1.0):
+                with self.subTest(name=name, wrong=wrong), self.assertRaisesRegex(
+                        semel.InvalidType, f'{name}: True or False'):
+                    self.engine.claims(f'not-{name}', 'call', **{name: wrong})
+
+    def test_an_unknown_policy_lists_those_that_there_are(self):
+        for name in ('calls', '', 'x' * 10_000):
+            with self.assertRaises(semel.SemelError) as wrong:
+                self.engine.claims('n', name)
+            self.assertIn('call, message, payment, token, lock', str(wrong.exception))
+            self.assertLess(len(str(wrong.exception)), 300)
 
     def test_once_again_8_a_codec_for_a_type_gives_it_back(self):
         for kind, result in ((Order, ORDER), (typing.List[Order], [ORDER]),

@@ -444,7 +444,7 @@ class RestTest(Case):
                 once = self.calls.once(f'k{i}', lambda v=value: v, codec=codec)
                 self.assertEqual(once.require(), value)
             self.assertIs(once.answer, OnceAnswer.REPLAYED)
-        broken = self.calls.once('b', lambda: object(), codec=semel.JSON)
+        broken = self.calls.once('b', lambda: object(), codec=semel.JSON, on_unkept='return')
         self.assertEqual(broken.error.code, Code.RESULT_NOT_KEPT)
         with self.assertRaises(semel.Expired):
             self.calls.once('b', self.fail, codec=semel.JSON).require()

@@ -53,7 +53,7 @@ class OnceTest(Case):
 
     def test_work_whose_result_is_no_bytes_is_done_without_it(self):
         calls = self.space()
-        self.assertEqual(calls.once('k', lambda: 5).answer, OnceAnswer.RAN)
+        self.assertEqual(calls.once('k', lambda: 5, on_unkept='return').answer, OnceAnswer.RAN)
         self.assertEqual(calls.once('k', self.pay).answer, OnceAnswer.EXPIRED)
 
     def interrupt(self):

@@ -318,7 +318,8 @@ class AnswerTest(unittest.TestCase):
         self.calls = self.engine.claims('calls', 'call')
 
     def twice(self, result, codec):
-        first, second = [self.calls.once('k', lambda: result, codec=codec) for _ in range(2)]
+        first, second = [self.calls.once('k', lambda: result, codec=codec, on_unkept='return')
+                         for _ in range(2)]
         self.calls.forget('k')
         return first, second
 

@@ -11,7 +11,9 @@ import java.util.Set;
 
 /** What a method answered, with its status and headers, to be stored and to be given again. */
 final class Replies {
-  static final String REPLAYED = "Idempotent-Replayed";
+  static final String REPLAYED = "Idempotency-Replayed";
+  /** Its name before 0.2, for clients that look for it; 0.3 does not send it. */
+  static final String REPLAYED_BEFORE = "Idempotent-Replayed";
   static final String RECORDED = "Semel-Recorded";
   private final Semel semel;
 
@@ -68,6 +70,7 @@ final class Replies {
         for (String value : each.getValue()) web.addHeader(each.getKey(), value);
       }
       web.addHeader(REPLAYED, "true");
+      web.addHeader(REPLAYED_BEFORE, "true");
     }
     return body;
   }

@@ -172,7 +172,7 @@ final class BeanSuite {
       java.net.http.HttpResponse<String> own =
           new Http(jedis.getEnvironment().getProperty("local.server.port")).post("/orders",
               "{\"id\":\"o-1\",\"amount\":7}");
-      Report.same(own.statusCode() + Http.header(own, "Idempotent-Replayed"), "201");
+      Report.same(own.statusCode() + Http.header(own, "Idempotency-Replayed"), "201");
     }
   }
 

@@ -43,12 +43,12 @@ public final class GroupWebSuite {
       Runner.need("kill-leader");
       WebApp.end.countDown();
       HttpResponse<String> first = slow.get(40, TimeUnit.SECONDS);
-      Report.same(first.statusCode() + Http.header(first, "Idempotent-Replayed"), "200");
+      Report.same(first.statusCode() + Http.header(first, "Idempotency-Replayed"), "200");
       for (int i = 0; i < 2; ++i) {
         HttpResponse<String> repeat = http.post("/slow", BODY);
-        Report.same(repeat.body() + Http.header(repeat, "Idempotent-Replayed"),
+        Report.same(repeat.body() + Http.header(repeat, "Idempotency-Replayed"),
             first.body() + "true");
-        Report.same(Http.header(http.post("/orders", BODY), "Idempotent-Replayed"), "true");
+        Report.same(Http.header(http.post("/orders", BODY), "Idempotency-Replayed"), "true");
         if (i == 0) Runner.need("restart");
       }
     }
