@@ -5,6 +5,9 @@ Limits of files and functions do not show a class that owns too much. Counted fo
 functions with a body, wherever they stand, constructors included; the lines of these; its data
 members, unless it is a record with hardly a function. Prints the classes over a limit, with --all
 the 40 largest, with --ratchet the list that tidy.py allows; the last line is the figure.
+
+The list says of each class why it is larger: {"PATH:CLASS": {"counts": [methods, lines, members],
+"reason": "one sentence"}}. --ratchet renews the counts and leaves new reasons to be written.
 """
 
 import argparse
@@ -23,6 +26,7 @@ METHODS_MAX = 25
 BODY_LINES_MAX = 500
 MEMBERS_MAX = 20
 RECORD_LINES_MAX = 50  # of bodies: a record of settings or figures is no owner
+REASON_CHARS_MIN = 20  # less says nothing
 RATCHET = 'tools/class_ratchet.json'
 ROOMS = ('base', 'bindings', 'engine', 'gateway', 'include', 'lua_compat', 'net', 'replication',
          'storage', 'tools')
@@ -185,13 +189,28 @@ def texts_of(root):
             if (root / path).is_file()]
 
 
+def reason_of(entry):
+    """The reason of an entry of the list; empty: it has none."""
+    reason = entry.get('reason', '') if isinstance(entry, dict) else ''
+    return reason.strip() if isinstance(reason, str) else ''
+
+
+def counts_of(entry):
+    """The counts of an entry of the list; none: it is not of the form above."""
+    counts = entry.get('counts') if isinstance(entry, dict) else None
+    is_sound = (isinstance(counts, list) and len(counts) == 3 and
+                all(isinstance(count, int) for count in counts))
+    return tuple(counts) if is_sound else None
+
+
 def findings(texts, ratchet):
     """Yields (path, message) for each class that is larger than `ratchet` allows, and for each of
-    its entries that is no longer needed."""
+    its entries that is no longer needed, or does not say why its class is larger."""
+    limits = (METHODS_MAX, BODY_LINES_MAX, MEMBERS_MAX)
+    known = {key: counts_of(entry) for key, entry in ratchet.items()}
     over = {}
     for owner in owners(texts):
-        limits = (METHODS_MAX, BODY_LINES_MAX, MEMBERS_MAX)
-        allowed = tuple(map(max, zip(limits, ratchet.get(owner.key(), limits))))
+        allowed = tuple(map(max, zip(limits, known.get(owner.key()) or limits)))
         if owner.is_over():
             over[owner.key()] = owner
         if owner.is_over(allowed):
@@ -200,9 +219,23 @@ def findings(texts, ratchet):
     for key, entry in ratchet.items():
         if key not in over:
             yield RATCHET, f'{key} no longer needs its entry: remove it'
+        elif known[key] is None:
+            yield RATCHET, f'{key} needs "counts": [methods, lines, members] and a "reason"'
+        elif len(reason_of(entry)) < REASON_CHARS_MIN:
+            yield RATCHET, f'{key} needs a "reason": why is this class larger than the limits?'
         elif any(count < had and had > limit for count, had, limit in
-                 zip(over[key].counts(), entry, (METHODS_MAX, BODY_LINES_MAX, MEMBERS_MAX))):
+                 zip(over[key].counts(), known[key], limits)):
             yield RATCHET, f'{key} has shrunk: lower its entry to {list(over[key].counts())}'
+
+
+def ratchet_text(over, ratchet):
+    """The list for the classes `over` the limits, with the reasons that `ratchet` has."""
+    rows = {each.key(): {'counts': list(each.counts()),
+                         'reason': reason_of(ratchet.get(each.key(), {}))}
+            for each in sorted(over, key=Owner.key)}
+    entries = [f'  {json.dumps(key)}: {{\n    "counts": {json.dumps(row["counts"])},\n'
+               f'    "reason": {json.dumps(row["reason"])}\n  }}' for key, row in rows.items()]
+    return '{\n' + ',\n'.join(entries) + '\n}'
 
 
 def main():
@@ -214,9 +247,9 @@ def main():
     every = owners(texts_of(options.root))
     over = [owner for owner in every if owner.is_over()]
     if options.ratchet:
-        entries = [f'  {json.dumps(each.key())}: {json.dumps(each.counts())}'
-                   for each in sorted(over, key=Owner.key)]
-        print('{\n' + ',\n'.join(entries) + '\n}')
+        known = options.root / RATCHET
+        ratchet = json.loads(known.read_text(encoding='utf-8')) if known.is_file() else {}
+        print(ratchet_text(over, ratchet))
         return
     for owner in every[:40] if options.all else over:
         print(f'{owner.path}: {owner}')

@@ -334,15 +334,42 @@ class TidyTest(unittest.TestCase):
     def test_a_record_is_no_owner(self):
         self.sound('engine/core/a.hpp', self.class_of(methods=3, members=40))
 
+    REASON = 'A public face: one method for each operation.'
+
+    def with_class_entry(self, methods, entry):
+        ratchet = json.dumps({'engine/core/a.hpp:A': entry}) + '\n'
+        return findings({'engine/core/a.hpp': self.class_of(methods=methods),
+                         tidy_classes.RATCHET: ratchet})
+
     def test_the_list_of_large_classes_may_only_shrink(self):
-        def with_entry(methods, *entry):
-            ratchet = json.dumps({'engine/core/a.hpp:A': entry}) + '\n'
-            return findings({'engine/core/a.hpp': self.class_of(methods=methods),
-                             tidy_classes.RATCHET: ratchet})
+        def with_entry(methods, *counts):
+            return self.with_class_entry(methods, {'counts': counts, 'reason': self.REASON})
         self.assertEqual(with_entry(30, 30, 90, 0), [])
         self.assertIn('A has 31 methods', with_entry(31, 30, 90, 0)[0])
         self.assertIn('lower its entry to [29, 90, 0]', with_entry(29, 30, 90, 0)[0])
         self.assertIn('remove it', with_entry(25, 30, 90, 0)[0])
+
+    def test_a_class_of_the_list_has_a_reason(self):
+        counts = [30, 90, 0]
+        for entry in ({'counts': counts}, {'counts': counts, 'reason': ''},
+                      {'counts': counts, 'reason': ' ' * 30}, {'counts': counts, 'reason': 'wide'},
+                      {'counts': counts, 'reason': 7}):
+            found = self.with_class_entry(30, entry)
+            self.assertEqual(len(found), 1, entry)
+            self.assertIn('A needs a "reason"', found[0])
+        for entry in (counts, {'reason': self.REASON}, {'counts': [30], 'reason': self.REASON},
+                      {'counts': ['30', 90, 0], 'reason': self.REASON}):
+            found = self.with_class_entry(30, entry)
+            self.assertIn('needs "counts"', found[-1])
+
+    def test_a_renewed_list_keeps_its_reasons(self):
+        owner = tidy_classes.Owner('A', 'engine/core/a.hpp')
+        owner.methods, owner.lines = 31, 91
+        kept = {'engine/core/a.hpp:A': {'counts': [30, 90, 0], 'reason': self.REASON}}
+        for known, reason in ((kept, self.REASON), ({}, '')):
+            renewed = json.loads(tidy_classes.ratchet_text([owner], known))
+            self.assertEqual(renewed, {'engine/core/a.hpp:A': {'counts': [31, 100, 0],
+                                                               'reason': reason}})
 
     # --- words ----------------------------------------------------------------------------------
 
