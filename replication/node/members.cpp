@@ -16,7 +16,7 @@ namespace semel::replication {
 void Members::connect() {
   if (!std::exchange(has_changed_, false)) return;
   std::map<NodeId, std::string> peers = met_;
-  for (const Member& each : parts_.core.members()) peers[each.id] = peer_part(each.address);
+  for (const Member& each : parts_.core.raft().members()) peers[each.id] = peer_part(each.address);
   parts_.transport.set_peers(peers);
   judge_logs();
 }
@@ -24,7 +24,7 @@ void Members::connect() {
 bool Members::meet(NodeId id, const std::string& address) {
   std::string peer = peer_part(address);
   if (!split_address(peer)) return false;
-  for (const Member& each : parts_.core.members()) {
+  for (const Member& each : parts_.core.raft().members()) {
     if (each.id == id) return false;
   }
   // A leader that this node does not know yet: it can be answered only over a connection to it.
@@ -36,9 +36,9 @@ bool Members::meet(NodeId id, const std::string& address) {
 }
 
 bool Members::knows(NodeId id) const {
-  const Configuration members = parts_.core.members();
-  const NodeId leader = parts_.core.leader();
-  const bool may_lead = !parts_.core.is_leader() && (leader == 0 || leader == id);
+  const Configuration members = parts_.core.raft().members();
+  const NodeId leader = parts_.core.raft().leader();
+  const bool may_lead = !parts_.core.raft().is_leader() && (leader == 0 || leader == id);
   if (members.empty() || may_lead) return true;
   return std::any_of(members.begin(), members.end(),
                      [&](const Member& each) { return each.id == id; });
@@ -47,7 +47,7 @@ bool Members::knows(NodeId id) const {
 bool Members::is_joining() const {
   constexpr LogIndex far = 1'000;
   if (leader_commit_ < parts_.core.log().last() + far) return false;
-  const Configuration members = parts_.core.members();
+  const Configuration members = parts_.core.raft().members();
   return std::none_of(members.begin(), members.end(), [this](const Member& each) {
     return each.id == parts_.options.node_id && each.role == MemberRole::voter;
   });
@@ -56,38 +56,42 @@ bool Members::is_joining() const {
 // --- logs ---------------------------------------------------------------------------------------
 
 bool Members::has_lost_log(NodeId id) const {
-  return has_other_log(parts_.core.members(), id, parts_.transport.log_of(id));
+  return has_other_log(parts_.core.raft().members(), id, parts_.transport.log_of(id));
 }
 
 void Members::note_reply(NodeId from, Term term) {
   const ConsensusCore& core = parts_.core;
-  if (term != core.term() || !core.is_leader() || core.match(from) == 0) return;
+  if (term != core.raft().term() || !core.raft().is_leader() || core.raft().match(from) == 0)
+    return;
   logs_.replied(term, from, parts_.transport.log_of(from));
 }
 
 void Members::judge_logs() {
   const ConsensusCore& core = parts_.core;
-  parts_.transport.expect_logs(core.is_leader() ? logs_.expected(core.term(), core.members())
-                                                : std::map<NodeId, LogIdentity>{});
+  parts_.transport.expect_logs(core.raft().is_leader()
+                                   ? logs_.expected(core.raft().term(), core.raft().members())
+                                   : std::map<NodeId, LogIdentity>{});
 }
 
 void Members::learn_logs(std::uint64_t now) {
   ConsensusCore& core = parts_.core;
-  if (!core.is_leader() || parts_.options.level < feature_level_identities) return;
+  if (!core.raft().is_leader() || parts_.options.level < feature_level_identities) return;
   judge_logs();
-  if (parts_.state.level() < feature_level_identities || core.is_changing_members()) return;
-  const auto logs = logs_.to_learn(core.term(), core.members(), parts_.options.node_id, parts_.log);
+  if (parts_.state.level() < feature_level_identities || core.raft().is_changing_members()) return;
+  const auto logs =
+      logs_.to_learn(core.raft().term(), core.raft().members(), parts_.options.node_id, parts_.log);
   // Where it is too early, or leadership is handed over, a later tick does it.
-  if (!logs.empty()) static_cast<void>(core.learn(now, logs));
+  if (!logs.empty()) static_cast<void>(core.change(now, LearnLogs{logs}));
 }
 
 Status Members::check_promotion(NodeId id) const {
-  const Configuration members = parts_.core.members();
+  const Configuration members = parts_.core.raft().members();
   const bool is_unknown = std::any_of(members.begin(), members.end(), [&](const Member& each) {
     return each.id == id && each.role == MemberRole::standby && !each.log.is_known();
   });
   // The core asks for it as soon as any is known. In a new group none may be yet.
-  if (is_unknown && parts_.core.is_leader() && parts_.state.level() >= feature_level_identities) {
+  if (is_unknown && parts_.core.raft().is_leader() &&
+      parts_.state.level() >= feature_level_identities) {
     return Error{ErrorCode::refused, "the log of node " + std::to_string(id) + " is not known yet"};
   }
   return Done{};
@@ -96,10 +100,10 @@ Status Members::check_promotion(NodeId id) const {
 // --- the level of features ----------------------------------------------------------------------
 
 Result<FeatureLevel> Members::common_level() const {
-  if (!parts_.core.is_leader()) return Error{ErrorCode::not_leader, {}};
+  if (!parts_.core.raft().is_leader()) return Error{ErrorCode::not_leader, {}};
   const std::map<NodeId, PeerStats> peers = parts_.transport.stats();
   FeatureLevel common = parts_.options.level;
-  for (const Member& each : parts_.core.members()) {
+  for (const Member& each : parts_.core.raft().members()) {
     if (each.id == parts_.options.node_id) continue;
     const auto peer = peers.find(each.id);
     if (peer == peers.end() || !peer->second.is_connected || peer->second.level == 0) {
@@ -114,10 +118,11 @@ Result<FeatureLevel> Members::common_level() const {
 std::optional<FeatureLevel> Members::level_to_begin(std::uint64_t now) {
   constexpr std::uint64_t pause_ms = 1'000;  // for the entry to be decided
   const ConsensusCore& core = parts_.core;
-  if (parts_.state.level() != 0 || !core.is_leader() || core.is_handing_over()) return std::nullopt;
+  if (parts_.state.level() != 0 || !core.raft().is_leader() || core.raft().is_handing_over())
+    return std::nullopt;
   if (now < level_asked_ + pause_ms) return std::nullopt;
   // A leader that has begun anew has not applied yet which level the group has decided.
-  if (!core.knows_decided() || core.must_apply_more()) return std::nullopt;
+  if (!core.leadership().knows_decided() || core.must_apply_more()) return std::nullopt;
   const Result<FeatureLevel> common = common_level();
   if (!common.ok()) return std::nullopt;
   level_asked_ = now;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "replication/core/configuration_codec.hpp"
 #include "replication/core/consensus_core.hpp"
 #include "replication/log/entry_log.hpp"
 #include "replication/log/snapshot_file.hpp"
@@ -154,7 +155,7 @@ Status read_log(Old& old, const RecoveryOptions& options) {
     old.facts.term = std::max(old.facts.term, old.log->term_of(index));
     if (old.log->type_of(index) != static_cast<std::uint8_t>(EntryType::configuration)) continue;
     SEMEL_TRY(data, old.log->read(index));
-    SEMEL_TRY(members, ConsensusCore::decode(data));
+    SEMEL_TRY(members, decode_configuration(data));
     old.facts.members = std::move(members);
   }
   return Done{};
@@ -257,7 +258,7 @@ Status copy_log(const Old& old, const Configuration& alone, const RecoveryOption
                          .data = data};
     SEMEL_CHECK(log->append({&entry, 1}));
   }
-  SEMEL_TRY(data, ConsensusCore::encode(alone));
+  SEMEL_TRY(data, encode_configuration(alone));
   const LogEntry entry{.index = old.facts.last + 1,
                        .term = old.facts.term + 1,
                        .type = static_cast<std::uint8_t>(EntryType::configuration),

@@ -101,17 +101,20 @@ std::uint16_t Replica::port() const noexcept {
 
 Status Replica::add(NodeId id, const std::string& address) {
   SEMEL_CHECK(check_member_address(address));
-  return loop_->call(
-      [&](ConsensusCore& core, std::uint64_t now) { return core.add(now, id, address); });
+  return loop_->call([&](ConsensusCore& core, std::uint64_t now) {
+    return core.change(now, AddMember{id, address});
+  });
 }
 Status Replica::promote(NodeId id) {
   return loop_->promote(id);
 }
 Status Replica::demote(NodeId id) {
-  return loop_->call([&](ConsensusCore& core, std::uint64_t now) { return core.demote(now, id); });
+  return loop_->call(
+      [&](ConsensusCore& core, std::uint64_t now) { return core.change(now, DemoteMember{id}); });
 }
 Status Replica::remove(NodeId id) {
-  return loop_->call([&](ConsensusCore& core, std::uint64_t now) { return core.remove(now, id); });
+  return loop_->call(
+      [&](ConsensusCore& core, std::uint64_t now) { return core.change(now, RemoveMember{id}); });
 }
 Status Replica::transfer(NodeId id) {
   return loop_->call(

@@ -42,19 +42,19 @@ void ReplicaLoop::take_calls() {
 void ReplicaLoop::propose_waiting() {
   const Proposals::Figures proposals = proposals_.figures();
   if ((proposals.ready == 0 && proposals.held == 0) || is_ended_) return;
-  if (!core_->is_leader() || core_->is_handing_over()) {
+  if (!core_->raft().is_leader() || core_->raft().is_handing_over()) {
     forward_waiting();
     return proposals_.refuse_waiting(ErrorCode::not_leader, now());
   }
   // What former leaders have left is applied first: its time is not known before, and an entry with
   // an earlier one stops every replica, each time that it is opened.
-  if (proposals.entries == 0 && core_->applied() < core_->log().last()) return;
+  if (proposals.entries == 0 && core_->log().applied() < core_->log().last()) return;
   while (proposals_.figures().ready != 0 && !proposals_.is_full()) {
     const std::uint64_t here = now();
     const std::int64_t unix_ms = next_time();
     const LogIndex index = core_->log().last() + 1;
     auto bytes = std::make_shared<const std::string>(
-        proposals_.begin_entry(index, core_->term(), unix_ms, here));
+        proposals_.begin_entry(index, core_->raft().term(), unix_ms, here));
     const Result<LogIndex> taken = core_->propose(here, std::move(bytes));
     SEMEL_ASSERT(!taken.ok() || *taken == index);
     const Status status = taken.ok() ? Status{semel::Done{}} : Status{taken.error()};
@@ -66,7 +66,7 @@ void ReplicaLoop::propose_waiting() {
 void ReplicaLoop::propose_time() {
   constexpr std::uint64_t every_ms = 1'000;
   const Proposals::Figures proposals = proposals_.figures();
-  if (!core_->is_leader() || core_->is_handing_over() || proposals.entries != 0 ||
+  if (!core_->raft().is_leader() || core_->raft().is_handing_over() || proposals.entries != 0 ||
       proposals.ready != 0 || now() < proposals.entry_at + every_ms ||
       state_->engine().stats().records_with_ttl == 0) {
     return;

@@ -11,6 +11,7 @@
 
 #include "base/assert.hpp"
 #include "base/random.hpp"
+#include "replication/core/configuration_codec.hpp"
 #include "replication/log/identity_file.hpp"
 #include "replication/node/recovery.hpp"
 #include "semel/engine_host.hpp"
@@ -133,7 +134,7 @@ Status found_group(const ReplicaOptions& options, ReplicaDisk& found) {
     return Error{ErrorCode::bad_option, "node " + std::to_string(options.node_id) +
                                             " is not among the first members of its group"};
   }
-  SEMEL_TRY(data, ConsensusCore::encode(members));
+  SEMEL_TRY(data, encode_configuration(members));
   const LogEntry entry{.index = 1,
                        .term = 1,
                        .type = static_cast<std::uint8_t>(EntryType::configuration),

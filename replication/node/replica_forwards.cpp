@@ -9,7 +9,7 @@
 namespace semel::replication {
 
 void ReplicaLoop::forward_waiting() {
-  const NodeId leader = core_->leader();
+  const NodeId leader = core_->raft().leader();
   if (leader == 0 || leader == options_.node_id) return;
   proposals_.hand_over(options_.forwards, [&](Proposal& each) {
     if (forwards_.is_full()) return false;
@@ -48,7 +48,7 @@ Result<Proposal> ReplicaLoop::read_proposal(NodeId from, std::string bytes) cons
   if (!is_known(content.command)) return Error{ErrorCode::bad_encoding, {}};
   // Only who leads has looked whether all members know it.
   const bool raises = std::holds_alternative<FeatureLevelCommand>(content.command.what);
-  if (raises || !core_->is_leader()) return Error{ErrorCode::not_leader, {}};
+  if (raises || !core_->raft().is_leader()) return Error{ErrorCode::not_leader, {}};
   // Below it a node of an earlier release would stop at it. What this leader has not applied yet
   // may raise the level: it is asked again.
   if (const FeatureLevel needed = level_of(content.command);
@@ -81,7 +81,7 @@ void ReplicaLoop::take_forward(NodeId from, Forward forward) {
     static_cast<void>(transport_->send(from, ForwardReply{id, std::move(bytes)}));
   };
   if (forward.bytes.empty()) {
-    if (!core_->is_leader()) return reply(Error{ErrorCode::not_leader, {}});
+    if (!core_->raft().is_leader()) return reply(Error{ErrorCode::not_leader, {}});
     return read(reply, {});
   }
   Result<Proposal> proposal = read_proposal(from, std::move(forward.bytes));
@@ -144,24 +144,25 @@ void ReplicaLoop::show_when_applied(LogIndex index, AppliedWaits::Wait wait) {
 
 void ReplicaLoop::ask_waiting_reads() {
   if (!reads_.must_ask() || is_ended_) return;
-  if (!core_->is_leader() && forward_reads()) return;
+  if (!core_->raft().is_leader() && forward_reads()) return;
   const LogIndex time_index = renew_time();
   if (is_ended_) return;
   const std::uint64_t time_until = now() + static_cast<std::uint64_t>(options_.election.count());
   // No other node can have answered anything since: this commit index is the newest.
-  if (options_.reads_by_lease && core_->is_leader() && core_->lease_until(now()) > now()) {
-    reads_.begin({0, core_->commit(), time_index, time_until});
+  if (options_.reads_by_lease && core_->raft().is_leader() &&
+      core_->leadership().lease_until(now()) > now()) {
+    reads_.begin({0, core_->log().commit(), time_index, time_until});
     return finish_reads();
   }
   const Result<std::uint64_t> round = core_->read(now());
   if (!round.ok()) return reads_.refuse(reads_.take_waiting(), round.error().code, now());
-  reads_.begin({*round, core_->read_index(), time_index, time_until});
+  reads_.begin({*round, core_->leadership().read_index(), time_index, time_until});
   finish_reads();
 }
 
 /// True: they are under way, or wait for those that are.
 bool ReplicaLoop::forward_reads() {
-  const NodeId leader = core_->leader();
+  const NodeId leader = core_->raft().leader();
   if (!options_.forwards || leader == 0 || leader == options_.node_id) return false;
   if (forwards_.has_reads()) return true;
   if (!transport_->send(leader, Forward{forwards_.next_id(), {}})) return false;
@@ -173,7 +174,7 @@ bool ReplicaLoop::forward_reads() {
 /// be read. Without records that end, and right after an entry, nothing is written for a read. The
 /// entry that brings the log's time up for a read; 0: none is needed.
 LogIndex ReplicaLoop::renew_time() {
-  if (!core_->is_leader() || core_->is_handing_over()) return 0;
+  if (!core_->raft().is_leader() || core_->raft().is_handing_over()) return 0;
   const std::int64_t behind = clock_.at(static_cast<std::int64_t>(now())) - state_->unix_ms();
   if (behind <= options_.heartbeat.count() || state_->engine().stats().records_with_ttl == 0) {
     return 0;
@@ -187,7 +188,7 @@ LogIndex ReplicaLoop::renew_time() {
 }
 
 void ReplicaLoop::finish_reads() {
-  reads_.finish(core_->read_confirmed(), core_->applied(), now());
+  reads_.finish(core_->leadership().confirmed(), core_->log().applied(), now());
 }
 
 }  // namespace semel::replication

@@ -12,6 +12,7 @@
 #include "base/assert.hpp"
 #include "base/random.hpp"
 #include "engine/replica/decision_scope.hpp"
+#include "replication/core/configuration_codec.hpp"
 
 namespace semel::replication {
 
@@ -185,7 +186,7 @@ void ReplicaLoop::stop_with(const std::string& why) {
 // --- for the operator's log ---------------------------------------------------------------------
 
 void ReplicaLoop::report(ReplicaEvent::What what, const std::string& text) const noexcept {
-  reports_.say(what, core_ == nullptr ? vote_.term : core_->term(), text);
+  reports_.say(what, core_ == nullptr ? vote_.term : core_->raft().term(), text);
 }
 
 void ReplicaLoop::on_event(Event event, const std::string& what) {
@@ -195,24 +196,24 @@ void ReplicaLoop::on_event(Event event, const std::string& what) {
 }
 
 void ReplicaLoop::report_changes() {
-  const bool leads = core_->is_leader();
-  const bool has_leader = leads || core_->leader() != 0;
+  const bool leads = core_->raft().is_leader();
+  const bool has_leader = leads || core_->raft().leader() != 0;
   const Proposals::Figures proposals = proposals_.figures();
   // A forwarded read does not advance the applied index.
   const bool waits =
       proposals.entries + proposals.ready + proposals.held + forwards_.proposals() != 0;
   ReplicaReports::Facts facts;
   facts.now = now();
-  facts.term = core_->term();
+  facts.term = core_->raft().term();
   facts.is_disk_full = writer_->is_full();
   facts.is_disk_writing = writer_->is_writing();
   facts.syncs = writer_->syncs();
   // Without a leader everything waits, which `role` has said.
-  facts.has_work = (leads && core_->applied() < core_->log().last()) || (has_leader && waits);
-  facts.applied = core_->applied();
+  facts.has_work = (leads && core_->log().applied() < core_->log().last()) || (has_leader && waits);
+  facts.applied = core_->log().applied();
   facts.patience_ms = answer_patience();
   // Before its first entry the group's time is not known here.
-  if (core_->applied() != 0 && has_leader) {
+  if (core_->log().applied() != 0 && has_leader) {
     facts.clock_off_ms = clock_.off_by(static_cast<std::int64_t>(now()), unix_ms());
   }
   reports_.look(facts, [this] { return what_waits(); });
@@ -225,15 +226,15 @@ std::string ReplicaLoop::what_waits() const {
                      std::to_string(forwards_.proposals()) + " were forwarded, " +
                      std::to_string(proposals.ready) + " wait, " + std::to_string(proposals.held) +
                      " have no number; last entry " + std::to_string(core_->log().last()) +
-                     ", on the disk " + std::to_string(core_->stored()) + ", committed " +
-                     std::to_string(core_->commit()) + ", applied " +
-                     std::to_string(core_->applied());
+                     ", on the disk " + std::to_string(core_->raft().stored()) + ", committed " +
+                     std::to_string(core_->log().commit()) + ", applied " +
+                     std::to_string(core_->log().applied());
   if (!proposals.has_life) text += ", this node has no number of its own yet";
   const std::map<NodeId, PeerStats> peers = transport_->stats();
-  for (const Member& each : core_->members()) {
+  for (const Member& each : core_->raft().members()) {
     if (each.id == options_.node_id) continue;
     text += "; node " + std::to_string(each.id);
-    if (core_->is_leader()) text += " has " + std::to_string(core_->match(each.id));
+    if (core_->raft().is_leader()) text += " has " + std::to_string(core_->raft().match(each.id));
     const auto found = peers.find(each.id);
     const bool is_connected = found != peers.end() && found->second.is_connected;
     text += is_connected ? ", connected" : ", not connected";
@@ -289,7 +290,7 @@ void ReplicaLoop::apply_soon() {
 }
 
 std::uint64_t ReplicaLoop::tick_after() const {
-  const std::uint64_t at = core_->next_timeout();
+  const std::uint64_t at = core_->raft().next_timeout();
   const std::uint64_t here = now();
   const auto most = static_cast<std::uint64_t>(options_.heartbeat.count());
   return at <= here ? 1 : std::clamp<std::uint64_t>(at - here, 1, std::max<std::uint64_t>(most, 1));
@@ -301,12 +302,12 @@ void ReplicaLoop::tick() {
   if (writer_->bytes_waiting() > unwritten_max) {
     return stop_with("the disk has not taken " + std::to_string(unwritten_max) + " bytes");
   }
-  if (core_->next_timeout() <= now()) core_->tick(now());
+  if (core_->raft().next_timeout() <= now()) core_->tick(now());
   proposals_.begin_life(now());
   propose_time();
   begin_level();
   members_->learn_logs(now());
-  freshness_.leads(core_->heard_at(now()), core_->commit());
+  freshness_.leads(core_->leadership().heard_at(now()), core_->log().commit());
   show_fresh();
   static_cast<void>(engine::poll_waits(state_->engine(), group_time_.now()));
   keep_time();
@@ -319,18 +320,18 @@ void ReplicaLoop::tick() {
 
 void ReplicaLoop::show() {
   ReplicaStatus is;
-  is.role = core_->role();
-  is.term = core_->term();
-  is.leader = core_->is_leader() ? options_.node_id : core_->leader();
-  is.commit = core_->commit();
-  is.applied = core_->applied();
+  is.role = core_->raft().role();
+  is.term = core_->raft().term();
+  is.leader = core_->raft().is_leader() ? options_.node_id : core_->raft().leader();
+  is.commit = core_->log().commit();
+  is.applied = core_->log().applied();
   is.first = core_->log().first();
   is.last = core_->log().last();
   is.snapshot = snapshots_->newest();
-  is.members = core_->members();
+  is.members = core_->raft().members();
   for (const Member& each : is.members) {
     if (each.id == is.leader) is.leader_address = each.address;
-    if (core_->is_leader()) is.matches[each.id] = core_->match(each.id);
+    if (core_->raft().is_leader()) is.matches[each.id] = core_->raft().match(each.id);
   }
   is.peers = transport_->stats();
   is.elections = elections_;
@@ -338,7 +339,7 @@ void ReplicaLoop::show() {
   is.leader_commit = std::max(members_->leader_commit(), is.commit);
   is.level = state_->level();
   is.level_newest = options_.level;
-  is.is_changing_members = core_->is_changing_members();
+  is.is_changing_members = core_->raft().is_changing_members();
   is.is_fetching = snapshots_->is_fetching();
   is.log_bytes = writer_->disk_bytes();
   is.totals = transport_->totals();
@@ -366,12 +367,13 @@ void ReplicaLoop::append(LogIndex first, std::vector<RaftEntry> entries) {
 }
 
 void ReplicaLoop::send(RaftMessage message) {
-  clock_.tell(message, core_->is_leader(), static_cast<std::int64_t>(now()));
+  clock_.tell(message, core_->raft().is_leader(), static_cast<std::int64_t>(now()));
   if (auto* const reply = std::get_if<AppendReply>(&message.what)) {
     reply->mark = freshness_.mark(now());
   }
   if (auto* const append = std::get_if<AppendRequest>(&message.what)) {
-    append->mark = freshness_.mark_of(message.to, message.term, core_->heard_at(now()));
+    append->mark =
+        freshness_.mark_of(message.to, message.term, core_->leadership().heard_at(now()));
   }
   transport_->send(message);
 }
@@ -382,7 +384,7 @@ namespace {
 std::vector<NodeId> members_of(const RaftEntry& entry) {
   std::vector<NodeId> ids;
   if (entry.type != EntryType::configuration) return ids;
-  const auto members = ConsensusCore::decode(*entry.data);
+  const auto members = decode_configuration(*entry.data);
   if (!members.ok()) return ids;
   for (const Member& each : *members) ids.push_back(each.id);
   return ids;
@@ -400,13 +402,13 @@ void ReplicaLoop::apply(LogIndex index, const RaftEntry& entry) {
     clock_.saw(state_->unix_ms(), here, entry.term);
     // A leader before level 4 says the time by its entries alone. Of many that come together only
     // the newest says what time it is for it.
-    const bool is_followed =
-        entry.term == core_->term() && !core_->is_leader() && index == core_->commit();
+    const bool is_followed = entry.term == core_->raft().term() && !core_->raft().is_leader() &&
+                             index == core_->log().commit();
     if (is_followed) clock_.follow(state_->unix_ms(), here, entry.term);
   } else if (const Status skipped = state_->skip(index, members_of(entry)); !skipped) {
     answers = skipped.error();
   } else if (entry.type == EntryType::configuration) {
-    reports_.say_members(core_->term(), *entry.data);
+    reports_.say_members(core_->raft().term(), *entry.data);
   }
   show_time();
   if (state_->level() != level) status_.set_level(state_->level());
@@ -423,19 +425,19 @@ void ReplicaLoop::install(const SnapshotOffer&) {
 }
 
 void ReplicaLoop::changed() {
-  const bool leads = core_->is_leader();
+  const bool leads = core_->raft().is_leader();
   if (leads && !status_.leads()) ++elections_;
   status_.set_leads(leads);
   report(ReplicaEvent::What::role, leads ? "this node leads"
-                                   : core_->leader() != 0
-                                       ? "node " + std::to_string(core_->leader()) + " leads"
+                                   : core_->raft().leader() != 0
+                                       ? "node " + std::to_string(core_->raft().leader()) + " leads"
                                        : "no leader is known");
   if (!leads) {
     proposals_.lose_entries(now());
     reads_.lose(now());
   }
   members_->note_change();  // the leader judges their logs
-  lose_forwards(forwards_.take_of_others(core_->leader()));
+  lose_forwards(forwards_.take_of_others(core_->raft().leader()));
   show();
 }
 
@@ -454,11 +456,11 @@ void ReplicaLoop::take_message(RaftMessage message) {
   if (std::holds_alternative<VoteReply>(message.what) && members_->has_lost_log(message.from))
     return;
   const auto* const append = std::get_if<AppendRequest>(&message.what);
-  if (append != nullptr && message.term >= core_->term()) {
+  if (append != nullptr && message.term >= core_->raft().term()) {
     members_->note_commit(append->commit);
   }
   // The winner of an election has heard a majority.
-  clock_.hear(message, core_->term(), static_cast<std::int64_t>(now()));
+  clock_.hear(message, core_->raft().term(), static_cast<std::int64_t>(now()));
   if (append != nullptr) {
     keep_time();
     show_time();
@@ -513,7 +515,7 @@ Result<FeatureLevel> ReplicaLoop::common_level() {
 Status ReplicaLoop::promote(NodeId id) {
   return call([&](ConsensusCore& core, std::uint64_t now) -> Status {
     SEMEL_CHECK(members_->check_promotion(id));
-    return core.promote(now, id);
+    return core.change(now, PromoteMember{id});
   });
 }
 

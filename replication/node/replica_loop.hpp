@@ -55,7 +55,7 @@ class ReplicaLoop final : private ConsensusEffects, private PeerHandler {
   [[nodiscard]] Result<FeatureLevel> common_level();
   /// Runs `what` on the loop and waits. Errors: closing, what it returns.
   [[nodiscard]] Status call(const std::function<Status(ConsensusCore&, std::uint64_t now)>& what);
-  /// Errors: closing, those of ConsensusCore::promote().
+  /// Errors: closing, those of ConsensusCore::change().
   [[nodiscard]] Status promote(NodeId id);
   [[nodiscard]] Status reload_tls(const PeerTls& files);
 

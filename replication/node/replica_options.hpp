@@ -50,7 +50,7 @@ struct ReplicaOptions {
   std::string listen;            ///< host:port for the other nodes
   std::string address{};         ///< by which they reach it; empty: `listen`
   bool forwards = false;         ///< a follower forwards proposals to the leader
-  /// The leader answers reads while it holds its lease (ConsensusCore::lease_until), without a
+  /// The leader answers reads while it holds its lease (Leadership::lease_until), without a
   /// round.
   bool reads_by_lease = false;
   /// First members of the group, this node among them, the same on each. Looked at only when the

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "replication/core/configuration_codec.hpp"
+
 namespace semel::replication {
 
 using What = ReplicaEvent::What;
@@ -80,7 +82,7 @@ void ReplicaReports::look_at_clock(const Facts& facts) {
 }
 
 void ReplicaReports::say_members(Term term, Bytes configuration) {
-  const auto members = ConsensusCore::decode(configuration);
+  const auto members = decode_configuration(configuration);
   if (!members.ok()) return;
   std::string text;
   for (const Member& each : *members) {

@@ -20,11 +20,12 @@ void ReplicaLoop::keep_time() {
 
 /// What former leaders have left is applied first: until then its time is not known.
 void ReplicaLoop::lead_time() {
-  if (!core_->is_leader() || !clock_.has_to_lead(core_->term())) return;
-  if (proposals_.figures().newest_entry != 0 || core_->applied() < core_->log().last()) return;
-  const Configuration members = core_->members();
+  if (!core_->raft().is_leader() || !clock_.has_to_lead(core_->raft().term())) return;
+  if (proposals_.figures().newest_entry != 0 || core_->log().applied() < core_->log().last())
+    return;
+  const Configuration members = core_->raft().members();
   const auto is_voter = [](const Member& each) { return each.role == MemberRole::voter; };
-  clock_.lead(core_->term(),
+  clock_.lead(core_->raft().term(),
               static_cast<std::size_t>(std::count_if(members.begin(), members.end(), is_voter)));
   show_time();
 }
@@ -50,11 +51,11 @@ ReplicaLoop::MarkNote ReplicaLoop::mark_in(const RaftMessage& message) noexcept 
 
 void ReplicaLoop::take_mark(const MarkNote& note) {
   if (note.is_reply) members_->note_reply(note.from, note.term);
-  if (note.mark != 0 && note.term == core_->term()) {
-    if (note.is_reply && core_->is_leader()) {
+  if (note.mark != 0 && note.term == core_->raft().term()) {
+    if (note.is_reply && core_->raft().is_leader()) {
       freshness_.replied(note.from, note.term, note.mark, now());
     }
-    if (!note.is_reply && core_->leader() == note.from) {
+    if (!note.is_reply && core_->raft().leader() == note.from) {
       const auto asked_at = freshness_.came(note.mark, note.commit);
       if (asked_at && note.unix_ms != 0) {
         clock_.bound(note.unix_ms, static_cast<std::int64_t>(*asked_at), note.term);
@@ -65,7 +66,7 @@ void ReplicaLoop::take_mark(const MarkNote& note) {
 }
 
 void ReplicaLoop::show_fresh() noexcept {
-  const std::uint64_t at = freshness_.fresh_at(core_->applied());
+  const std::uint64_t at = freshness_.fresh_at(core_->log().applied());
   const bool is_current = at != 0 && clock_.is_close();
   group_time_.set_current_until(is_current ? static_cast<std::int64_t>(at + answer_patience()) : 0);
 }
@@ -73,10 +74,10 @@ void ReplicaLoop::show_fresh() noexcept {
 /// While entries are under way, the next append has the commit index. Otherwise waiters and readers
 /// at a follower would see decided entries up to a heartbeat later.
 void ReplicaLoop::tell_idle() {
-  if (is_ended_ || !core_->is_leader() || proposals_.figures().newest_entry != 0) return;
-  if (told_ == core_->commit()) return;
-  told_ = core_->commit();
-  for (const Member& each : core_->members()) {
+  if (is_ended_ || !core_->raft().is_leader() || proposals_.figures().newest_entry != 0) return;
+  if (told_ == core_->log().commit()) return;
+  told_ = core_->log().commit();
+  for (const Member& each : core_->raft().members()) {
     if (each.id != options_.node_id) core_->tell_commit(each.id);
   }
 }

@@ -15,7 +15,8 @@ Snapshots::Snapshots(const Parts& parts, Hooks hooks, LogIndex newest, std::uint
 /// What an entry that is applied now is, for a snapshot that is cut behind it.
 SnapshotId Snapshots::mark_of(LogIndex index) const {
   const ConsensusCore& core = parts_.core;
-  return {index, core.log().term_of(index), core.applied_members_index(), core.applied_members()};
+  return {index, core.log().term_of(index), core.applied_members().index,
+          core.applied_members().members};
 }
 
 void Snapshots::applies(LogIndex index, std::uint64_t entry_bytes) {
@@ -25,7 +26,7 @@ void Snapshots::applies(LogIndex index, std::uint64_t entry_bytes) {
 
 void Snapshots::consider() {
   if (worker_.is_busy() || fetching_) return;
-  const LogIndex applied = parts_.core.applied();
+  const LogIndex applied = parts_.core.log().applied();
   if (!schedule_.is_due(applied, parts_.core.must_apply_more())) return;
   schedule_.begin();
   if (!worker_.take(mark_of(applied))) schedule_.no_thread();
@@ -75,7 +76,8 @@ std::optional<std::string> Snapshots::path_of(LogIndex index, Term term) const {
 
 bool Snapshots::fetch(const RaftMessage& offer) {
   const SnapshotId id = std::get<SnapshotOffer>(offer.what).snapshot;
-  if (offer.term < parts_.core.term() || id.index <= parts_.core.commit()) return false;
+  if (offer.term < parts_.core.raft().term() || id.index <= parts_.core.log().commit())
+    return false;
   if (fetching_ && fetching_->index == id.index && fetching_->term == id.term) return true;
   fetching_ = id;
   const std::string path = parts_.options.directory + "/" + snapshot_name(id) + ".part";

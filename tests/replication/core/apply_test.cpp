@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "replication/core/configuration_codec.hpp"
 #include "replication/core/consensus_core.hpp"
 #include "tests/support/catch.hpp"
 
@@ -27,7 +28,7 @@ Configuration members_up_to(NodeId newest) {
 }
 
 RaftEntry configuration(Term term, NodeId newest) {
-  const auto encoded = ConsensusCore::encode(members_up_to(newest));
+  const auto encoded = encode_configuration(members_up_to(newest));
   REQUIRE(encoded.ok());
   return {term, EntryType::configuration, *encoded};
 }
@@ -112,7 +113,7 @@ TEST_CASE("consensus: what is committed is applied in parts, and the node answer
   node.hear(2, 2);
   CHECK(node.applied.size() == 257);
   CHECK(node.replies == 1);
-  CHECK(node.core->commit() == last);
+  CHECK(node.core->log().commit() == last);
   REQUIRE(node.core->must_apply_more());
   node.core->apply_more(++node.now);
   CHECK(node.applied.size() == 513);
@@ -146,17 +147,17 @@ TEST_CASE("consensus: a committed change of members holds before it is applied",
     options.guards.keeps_members = keeps;
     Behind node{16, options};
     node.hear(2, 2, {configuration(2, 5)});  // of a leader that ends before it is committed
-    CHECK(node.core->members().size() == 5);
+    CHECK(node.core->raft().members().size() == 5);
     node.hear(3, 3, {command(3, 16)});  // in its place
     REQUIRE(node.applied.size() < change);
     // Without the guard node 4 is lost, which all others know.
-    CHECK(node.core->members().size() == (keeps ? 4 : 3));
-    CHECK(node.core->applied_members().size() == 3);
+    CHECK(node.core->raft().members().size() == (keeps ? 4 : 3));
+    CHECK(node.core->applied_members().members.size() == 3);
     while (node.core->must_apply_more()) node.core->apply_more(++node.now);
     CHECK(node.is_in_order());
-    if (keeps) CHECK(node.core->members().size() == 4);
-    CHECK(node.core->applied_members().size() == 4);
-    CHECK(node.core->applied_members_index() == change);
+    if (keeps) CHECK(node.core->raft().members().size() == 4);
+    CHECK(node.core->applied_members().members.size() == 4);
+    CHECK(node.core->applied_members().index == change);
   }
 }
 
@@ -165,25 +166,25 @@ TEST_CASE("consensus: a second change of members says that the first is committe
   // Nobody has told it yet what is committed.
   Behind node{16};
   node.hear(2, 2, {configuration(2, 5)}, {.commit = 1});
-  CHECK(node.core->members().size() == 5);
+  CHECK(node.core->raft().members().size() == 5);
   node.hear(3, 3, {command(3, 16)}, {.commit = 1});
-  CHECK(node.core->members().size() == 4);
+  CHECK(node.core->raft().members().size() == 4);
   CHECK(node.applied.size() == 1);
 }
 
 TEST_CASE("consensus: a change of members that its leader did not commit is dropped",
           "[consensus_apply]") {
   Behind node{16};
-  CHECK(node.core->members().size() == 4);
+  CHECK(node.core->raft().members().size() == 4);
   // Appends that do not fit the log are refused, and change no members.
   node.hear(2, 2, {configuration(2, 6)}, {.previous = last - 1, .previous_term = 2, .commit = 1});
   node.hear(2, 2, {configuration(2, 6)}, {.previous = last + 1, .previous_term = 2, .commit = 1});
-  CHECK(node.core->members().size() == 4);
+  CHECK(node.core->raft().members().size() == 4);
   // In its place another one, which is dropped as well.
   node.hear(2, 2, {configuration(2, 6)}, {.previous = change - 1, .commit = 1});
-  CHECK(node.core->members().size() == 6);
+  CHECK(node.core->raft().members().size() == 6);
   node.hear(3, 3, {command(3, 16)}, {.previous = change - 1, .commit = 1});
-  CHECK(node.core->members().size() == 3);
+  CHECK(node.core->raft().members().size() == 3);
 }
 
 }  // namespace semel::tests

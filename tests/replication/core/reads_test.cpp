@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "replication/core/configuration_codec.hpp"
 #include "replication/core/consensus_core.hpp"
 #include "tests/support/catch.hpp"
 
@@ -58,7 +59,7 @@ class Three {
     for (NodeId id = 1; id <= 3; ++id) {
       members.push_back({id, "node-" + std::to_string(id), MemberRole::voter});
     }
-    const auto configuration = ConsensusCore::encode(members);
+    const auto configuration = encode_configuration(members);
     REQUIRE(configuration.ok());
     for (NodeId id = 1; id <= 3; ++id) all.push_back(std::make_unique<Member>(id, *configuration));
   }
@@ -67,7 +68,7 @@ class Three {
   void pass(std::uint64_t ms, const Loses& loses = {}) {
     for (const std::uint64_t end = now + ms; now < end; ++now) {
       for (const auto& each : all) {
-        if (each->core->next_timeout() <= now) each->core->tick(now);
+        if (each->core->raft().next_timeout() <= now) each->core->tick(now);
         each->write(now);
         while (!each->sent.empty()) {
           RaftMessage message = std::move(each->sent.front());
@@ -83,7 +84,9 @@ class Three {
       pass(100);
       for (const auto& each : all) {
         const ConsensusCore& core = *each->core;
-        if (core.is_leader() && core.log().term_of(core.commit()) == core.term()) return *each;
+        if (core.raft().is_leader() &&
+            core.log().term_of(core.log().commit()) == core.raft().term())
+          return *each;
       }
     }
     FAIL("no leader");
@@ -107,10 +110,10 @@ TEST_CASE("reads: a probe that is lost is sent again", "[consensus][reads]") {
     lost += std::holds_alternative<ReadProbe>(each.what) ? 1 : 0;
   }
   CHECK(lost == 2);
-  CHECK(leader.core->read_confirmed() < *round);
+  CHECK(leader.core->leadership().confirmed() < *round);
   group.pass(200);  // some heartbeats
-  CHECK(leader.core->is_leader());
-  CHECK(leader.core->read_confirmed() == *round);
+  CHECK(leader.core->raft().is_leader());
+  CHECK(leader.core->leadership().confirmed() == *round);
 }
 
 TEST_CASE("reads: without a majority that answers none is confirmed", "[consensus][reads]") {
@@ -120,11 +123,11 @@ TEST_CASE("reads: without a majority that answers none is confirmed", "[consensu
   REQUIRE(round.ok());
   group.pass(400,
              [](const RaftMessage& each) { return std::holds_alternative<ReadReply>(each.what); });
-  CHECK(leader.core->is_leader());  // all the rest arrives
-  CHECK(leader.core->read_confirmed() < *round);
+  CHECK(leader.core->raft().is_leader());  // all the rest arrives
+  CHECK(leader.core->leadership().confirmed() < *round);
   // Who has confirmed is not asked again.
   group.pass(200);
-  CHECK(leader.core->read_confirmed() == *round);
+  CHECK(leader.core->leadership().confirmed() == *round);
   unsigned probes = 0;
   group.pass(200, [&](const RaftMessage& each) {
     probes += std::holds_alternative<ReadProbe>(each.what) ? 1 : 0;

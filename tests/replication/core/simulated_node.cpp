@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "replication/core/configuration_codec.hpp"
 
 namespace semel::tests {
 
@@ -137,23 +138,24 @@ void SimulatedNode::lose_segment() {
 
 Configuration SimulatedNode::members_on_disk() const {
   for (std::size_t i = log_.size(); i-- > 0;) {
-    if (log_[i].type == EntryType::configuration) return *ConsensusCore::decode(*log_[i].data);
+    if (log_[i].type == EntryType::configuration) return *decode_configuration(*log_[i].data);
   }
   return snapshot_ ? snapshot_->id.configuration : Configuration{};
 }
 
 bool SimulatedNode::accepts(NodeId id, const LogIdentity& log) {
-  if (!is_up() || !core_->is_leader() || world_.without_.contains("identities")) return true;
-  const auto expected = member_logs_.expected(core_->term(), core_->members());
+  if (!is_up() || !core_->raft().is_leader() || world_.without_.contains("identities")) return true;
+  const auto expected = member_logs_.expected(core_->raft().term(), core_->raft().members());
   const auto found = expected.find(id);
   return found == expected.end() || found->second == log;
 }
 
 /// As a replica does whose group has this level of features.
 void SimulatedNode::learn_logs() {
-  if (!core_->is_leader() || core_->is_changing_members()) return;
-  const auto logs = member_logs_.to_learn(core_->term(), core_->members(), id_, identity_);
-  if (!logs.empty()) static_cast<void>(core_->learn(clock(), logs));
+  if (!core_->raft().is_leader() || core_->raft().is_changing_members()) return;
+  const auto logs =
+      member_logs_.to_learn(core_->raft().term(), core_->raft().members(), id_, identity_);
+  if (!logs.empty()) static_cast<void>(core_->change(clock(), LearnLogs{logs}));
 }
 
 void SimulatedNode::crash() {
@@ -170,7 +172,7 @@ void SimulatedNode::tick_soon() {
   world_.after(5 + world_.random_.below(6), [this, life = life_] {
     if (!is_up() || life != life_) return;
     if (world_.now_ < paused_until_) return tick_soon();
-    if (core_->next_timeout() <= clock()) core_->tick(clock());
+    if (core_->raft().next_timeout() <= clock()) core_->tick(clock());
     if (!is_up() || life != life_) return;
     if (core_->must_apply_more()) core_->apply_more(clock());
     if (!is_up() || life != life_) return;
@@ -185,14 +187,14 @@ void SimulatedNode::tick_soon() {
 
 /// The members are those of the newest configuration in the log, committed or not.
 void SimulatedNode::check_members() {
-  if (core_->is_installing()) return;
+  if (core_->log().is_installing()) return;
   std::optional<Configuration> newest;
   for (LogIndex index = core_->log().last(); index >= core_->log().first() && !newest; --index) {
     const RaftEntry* const entry = core_->log().entry(index);
-    if (entry->type == EntryType::configuration) newest = *ConsensusCore::decode(*entry->data);
+    if (entry->type == EntryType::configuration) newest = *decode_configuration(*entry->data);
   }
   if (!newest && snapshot_) newest = snapshot_->id.configuration;
-  if (newest && core_->members() != *newest) {
+  if (newest && core_->raft().members() != *newest) {
     world_.find("node " + std::to_string(id_) + " has other members than its log");
   }
 }
@@ -200,20 +202,20 @@ void SimulatedNode::check_members() {
 void SimulatedNode::receive(const RaftMessage& message, const LogIdentity& log) {
   if (!is_up()) return;
   if (std::holds_alternative<VoteReply>(message.what) && !world_.without_.contains("identities") &&
-      has_other_log(core_->members(), message.from, log)) {
+      has_other_log(core_->raft().members(), message.from, log)) {
     return;
   }
   const auto boot_ms = static_cast<std::int64_t>(clock());
-  time_.hear(message, core_->term(), boot_ms);
+  time_.hear(message, core_->raft().term(), boot_ms);
   keep_time();
   core_->receive(clock(), message);
   if (!is_up()) return;
-  if (std::holds_alternative<AppendReply>(message.what) && core_->is_leader() &&
-      message.term == core_->term() && core_->match(message.from) != 0) {
+  if (std::holds_alternative<AppendReply>(message.what) && core_->raft().is_leader() &&
+      message.term == core_->raft().term() && core_->raft().match(message.from) != 0) {
     member_logs_.replied(message.term, message.from, log);
   }
   finish_reads();
-  if (core_->is_leader() && world_.random_.chance(1, 4)) core_->tell_commit(message.from);
+  if (core_->raft().is_leader() && world_.random_.chance(1, 4)) core_->tell_commit(message.from);
 }
 
 void SimulatedNode::keep_time() {
@@ -225,18 +227,18 @@ void SimulatedNode::keep_time() {
 
 /// As a replica does: once all entries of former leaders are applied.
 void SimulatedNode::lead_time() {
-  if (!core_->is_leader() || !time_.has_to_lead(core_->term())) return;
-  if (core_->applied() < core_->log().last()) return;
-  const Configuration members = core_->members();
-  time_.lead(core_->term(), static_cast<std::size_t>(std::count_if(
-                                members.begin(), members.end(), [](const Member& each) {
-                                  return each.role == MemberRole::voter;
-                                })));
+  if (!core_->raft().is_leader() || !time_.has_to_lead(core_->raft().term())) return;
+  if (core_->log().applied() < core_->log().last()) return;
+  const Configuration members = core_->raft().members();
+  time_.lead(core_->raft().term(), static_cast<std::size_t>(std::count_if(
+                                       members.begin(), members.end(), [](const Member& each) {
+                                         return each.role == MemberRole::voter;
+                                       })));
 }
 
 void SimulatedNode::claim(std::uint64_t key, std::uint64_t client, std::int64_t lease_ms) {
   lead_time();
-  if (time_.has_to_lead(core_->term())) return;
+  if (time_.has_to_lead(core_->raft().term())) return;
   const SimulatedCommand command{
       .key = key,
       .client = client,
@@ -256,13 +258,15 @@ void SimulatedNode::begin_read() {
 
 void SimulatedNode::finish_reads() {
   if (!is_up() || reads_.empty()) return;
-  if (!core_->is_leader()) return reads_.clear();
+  if (!core_->raft().is_leader()) return reads_.clear();
   std::erase_if(reads_, [&](const Read& read) {
-    if (core_->read_confirmed() < read.round || core_->applied() < core_->read_index()) {
+    if (core_->leadership().confirmed() < read.round ||
+        core_->log().applied() < core_->leadership().read_index()) {
       return false;
     }
     ++world_.counts_.reads;
-    if (core_->applied() < read.least) world_.find("a read did not see what was acknowledged");
+    if (core_->log().applied() < read.least)
+      world_.find("a read did not see what was acknowledged");
     return true;
   });
 }
@@ -319,7 +323,7 @@ void SimulatedNode::put(const Write& write) {
 }
 
 void SimulatedNode::send(RaftMessage message) {
-  time_.tell(message, core_->is_leader(), static_cast<std::int64_t>(clock()));
+  time_.tell(message, core_->raft().is_leader(), static_cast<std::int64_t>(clock()));
   if (world_.without_.contains("time")) {  // as before level 4
     if (auto* const append = std::get_if<AppendRequest>(&message.what)) append->unix_ms = 0;
     if (auto* const vote = std::get_if<VoteReply>(&message.what)) vote->time_term = 0;
@@ -343,8 +347,8 @@ void SimulatedNode::apply(LogIndex index, const RaftEntry& entry) {
     const std::uint64_t owner = state_.apply(index, command);
     const auto boot_ms = static_cast<std::int64_t>(clock());
     time_.saw(command.group_ms, boot_ms, entry.term);
-    const bool is_followed =
-        entry.term == core_->term() && !core_->is_leader() && index == core_->commit();
+    const bool is_followed = entry.term == core_->raft().term() && !core_->raft().is_leader() &&
+                             index == core_->log().commit();
     if (is_followed) time_.follow(command.group_ms, boot_ms, entry.term);
     if (command.lease_ms != 0) {
       if (owner == command.client) world_.leased(index, command);
@@ -352,7 +356,7 @@ void SimulatedNode::apply(LogIndex index, const RaftEntry& entry) {
     }
     const std::uint64_t key = command.key;
     // The client waits for the leader that proposed it, which is of the entry's term.
-    if (core_->is_leader() && entry.term == core_->term()) {
+    if (core_->raft().is_leader() && entry.term == core_->raft().term()) {
       ++world_.counts_.acknowledged;
       world_.answered_ = std::max(world_.answered_, index);
       const auto [told, is_new] = world_.owners_.emplace(key, owner);
@@ -363,17 +367,17 @@ void SimulatedNode::apply(LogIndex index, const RaftEntry& entry) {
 }
 
 void SimulatedNode::consider_snapshot() {
-  const LogIndex index = core_->applied();
+  const LogIndex index = core_->log().applied();
   const LogIndex before = snapshot_ ? snapshot_->id.index : 0;
   if (is_taking_ || index < before + snapshot_every) return;
   is_taking_ = true;
-  Snapshot made{{index, core_->log().term_of(index), core_->applied_members_index(),
-                 core_->applied_members()},
+  Snapshot made{{index, core_->log().term_of(index), core_->applied_members().index,
+                 core_->applied_members().members},
                 state_};
   world_.after(5 + world_.random_.below(40), [this, life = life_, made = std::move(made)] {
     if (!is_up() || life != life_) return;
     is_taking_ = false;
-    if (core_->is_installing() || (snapshot_ && snapshot_->id.index >= made.id.index)) return;
+    if (core_->log().is_installing() || (snapshot_ && snapshot_->id.index >= made.id.index)) return;
     ++world_.counts_.snapshots;
     snapshot_ = made;
     const LogIndex keep = made.id.index - std::min<LogIndex>(trailing, made.id.index);
@@ -409,8 +413,8 @@ void SimulatedNode::install(const SnapshotOffer& offer) {
 }
 
 void SimulatedNode::changed() {
-  if (!core_->is_leader()) return;
-  const auto [known, is_new] = world_.leaders_.emplace(core_->term(), id_);
+  if (!core_->raft().is_leader()) return;
+  const auto [known, is_new] = world_.leaders_.emplace(core_->raft().term(), id_);
   if (is_new) ++world_.counts_.elections;
   if (known->second != id_) world_.find("two leaders of one term");
 }

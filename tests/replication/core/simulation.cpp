@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "replication/core/configuration_codec.hpp"
 #include "tests/replication/core/simulated_node.hpp"
 
 namespace semel::tests {
@@ -51,7 +52,7 @@ Simulation::Simulation(std::uint64_t seed, const Guards& guards, std::set<std::s
   for (NodeId id = 1; id <= voters; ++id) {
     first.push_back({id, "node-" + std::to_string(id), MemberRole::voter});
   }
-  const SharedData configuration = *ConsensusCore::encode(first);
+  const SharedData configuration = *encode_configuration(first);
   // One more waits to be a member.
   for (NodeId id = 1; id <= voters + 1; ++id) {
     nodes_[id] = std::make_unique<SimulatedNode>(*this, id);
@@ -71,8 +72,9 @@ void Simulation::find(const std::string& what) {
 SimulatedNode* Simulation::leader() {
   SimulatedNode* found = nullptr;
   for (const auto& [id, node] : nodes_) {
-    if (!node->is_up() || !node->core().is_leader()) continue;
-    if (found == nullptr || node->core().term() > found->core().term()) found = node.get();
+    if (!node->is_up() || !node->core().raft().is_leader()) continue;
+    if (found == nullptr || node->core().raft().term() > found->core().raft().term())
+      found = node.get();
   }
   return found;
 }
@@ -106,18 +108,18 @@ void Simulation::heal() {
 /// Clients claim keys at every node that takes itself for the leader, and read.
 void Simulation::load() {
   for (const auto& [id, node] : nodes_) {
-    if (!node->is_up() || !node->core().is_leader()) continue;
+    if (!node->is_up() || !node->core().raft().is_leader()) continue;
     if (now_ < quiet_until_) continue;
     const std::uint64_t count = 1 + random_.below(4);
     for (std::uint64_t i = 0; i < count; ++i) node->claim(random_.below(keys), ++clients_, 0);
     claim_lease(*node);
     if (random_.chance(1, 8)) node->begin_read();
     ConsensusCore& core = node->core();
-    if (core.lease_until(node->clock()) <= node->clock()) continue;
+    if (core.leadership().lease_until(node->clock()) <= node->clock()) continue;
     ++counts_.leases;
     for (const auto& [other_id, other] : nodes_) {
-      if (other_id != id && other->is_up() && other->core().is_leader() &&
-          other->core().term() > core.term()) {
+      if (other_id != id && other->is_up() && other->core().raft().is_leader() &&
+          other->core().raft().term() > core.raft().term()) {
         find("a lease is held while there is a newer leader");
       }
     }
@@ -196,7 +198,8 @@ bool Simulation::may_wipe(SimulatedNode& node) {
   for (const auto& [id, each] : nodes_) {
     std::size_t voters = 0;
     std::size_t wiped = 0;
-    for (const Member& member : each->is_up() ? each->core().members() : each->members_on_disk()) {
+    for (const Member& member :
+         each->is_up() ? each->core().raft().members() : each->members_on_disk()) {
       if (member.role != MemberRole::voter) continue;
       ++voters;
       wiped += is_wiped(member) ? 1 : 0;
@@ -213,10 +216,10 @@ void Simulation::replace_wiped() {
   after(300, [this] { replace_wiped(); });
   SimulatedNode* const by = leader();
   if (by == nullptr) return;
-  const Configuration members = by->core().members();
+  const Configuration members = by->core().raft().members();
   for (const Member& each : members) {
     if (!is_wiped(each)) continue;
-    if (by->core().remove(by->clock(), each.id)) ++counts_.changes;
+    if (by->core().change(by->clock(), RemoveMember{each.id})) ++counts_.changes;
     return;
   }
 }
@@ -234,7 +237,7 @@ void Simulation::change_members() {
   SimulatedNode* const by = leader();
   if (by == nullptr) return;
   ConsensusCore& core = by->core();
-  const Configuration members = core.members();
+  const Configuration members = core.raft().members();
   const NodeId id = 1 + random_.below(nodes_.size());
   const auto found = std::find_if(members.begin(), members.end(),
                                   [&](const Member& each) { return each.id == id; });
@@ -243,12 +246,13 @@ void Simulation::change_members() {
   });
   Status done{Done{}};
   if (found == members.end()) {
-    done = core.add(by->clock(), id, "node-" + std::to_string(id));
+    done = core.change(by->clock(), AddMember{id, "node-" + std::to_string(id)});
   } else if (found->role == MemberRole::standby) {
-    done = random_.chance(1, 6) ? core.remove(by->clock(), id) : core.promote(by->clock(), id);
+    done = random_.chance(1, 6) ? core.change(by->clock(), RemoveMember{id})
+                                : core.change(by->clock(), PromoteMember{id});
   } else if (voters > 2 && std::none_of(members.begin(), members.end(),
                                         [this](const Member& each) { return is_wiped(each); })) {
-    done = core.demote(by->clock(), id);
+    done = core.change(by->clock(), DemoteMember{id});
   }
   if (!done) return;
   ++counts_.changes;
@@ -319,23 +323,23 @@ void Simulation::judge() {
   SimulatedNode* const first = leader();
   if (first == nullptr) return find("stuck: there is no leader");
   const LogIndex all = log_.empty() ? 0 : log_.rbegin()->first;
-  const Configuration members = first->core().members();
+  const Configuration members = first->core().raft().members();
   for (const Member& each : members) {
     SimulatedNode& node = *nodes_.at(each.id);
-    if (node.core().applied() + 20 < all) {
+    if (node.core().log().applied() + 20 < all) {
       return find("stuck: node " + std::to_string(each.id) + " has applied " +
-                  std::to_string(node.core().applied()) + " of " + std::to_string(all));
+                  std::to_string(node.core().log().applied()) + " of " + std::to_string(all));
     }
-    if (node.core().is_changing_members()) {
+    if (node.core().raft().is_changing_members()) {
       return find("stuck: for node " + std::to_string(each.id) +
                   " a change of members does not end");
     }
-    if (node.core().applied() == first->core().applied() &&
+    if (node.core().log().applied() == first->core().log().applied() &&
         node.state().digest != first->state().digest) {
       return find("states differ");
     }
   }
-  if (first->core().commit() < answered_) return find("acknowledged entries are gone");
+  if (first->core().log().commit() < answered_) return find("acknowledged entries are gone");
   for (const auto& [key, owner] : owners_) {
     const auto found = first->state().owners.find(key);
     if (found == first->state().owners.end() || found->second != owner) {

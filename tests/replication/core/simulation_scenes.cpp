@@ -17,7 +17,7 @@ constexpr std::uint64_t late_ms = 230;
 constexpr std::uint64_t look_every_ms = 10;
 
 bool has_all(SimulatedNode& node, SimulatedNode& of) {
-  return node.is_up() && node.core().applied() >= of.core().commit();
+  return node.is_up() && node.core().log().applied() >= of.core().log().commit();
 }
 
 }  // namespace
@@ -31,13 +31,14 @@ std::vector<NodeId> Simulation::gather() {
   if (by == nullptr) return {};
   ConsensusCore& core = by->core();
   std::vector<NodeId> voters;
-  for (const Member& each : core.members()) {
+  for (const Member& each : core.raft().members()) {
     if (each.role == MemberRole::voter) voters.push_back(each.id);
   }
   if (voters.size() >= 3) return voters;
   for (const auto& [id, node] : nodes_) {
     if (std::find(voters.begin(), voters.end(), id) != voters.end()) continue;
-    if (core.promote(by->clock(), id) || core.add(by->clock(), id, "node-" + std::to_string(id))) {
+    if (core.change(by->clock(), PromoteMember{id}) ||
+        core.change(by->clock(), AddMember{id, "node-" + std::to_string(id)})) {
       ++counts_.changes;
       break;
     }
@@ -120,7 +121,7 @@ void Simulation::boot_all() {
 void Simulation::lead_who_missed(unsigned tries) {
   SimulatedNode* const last = leader();
   if (last != nullptr && turns_.who.contains(last->id())) {
-    for (const Member& each : last->core().members()) {
+    for (const Member& each : last->core().raft().members()) {
       if (turns_.who.contains(each.id) || each.role != MemberRole::voter) continue;
       if (last->core().transfer(last->clock(), each.id)) ++counts_.transfers;
     }
@@ -132,7 +133,7 @@ void Simulation::lead_who_missed(unsigned tries) {
 bool Simulation::is_leading(NodeId id) {
   SimulatedNode* const found = leader();
   return found != nullptr && found->id() == id &&
-         found->core().applied() == found->core().log().last();
+         found->core().log().applied() == found->core().log().last();
 }
 
 void Simulation::await(std::function<bool()> what, std::uint64_t most, std::function<void()> then) {
@@ -198,7 +199,7 @@ void Simulation::lose_segment(SimulatedNode& node) {
 void Simulation::end_when_begun(NodeId leads, NodeId forgets, unsigned tries) {
   SimulatedNode& node = *nodes_.at(leads);
   SimulatedNode& other = *nodes_.at(forgets);
-  const bool has_begun = other.is_up() && !other.core().members().empty();
+  const bool has_begun = other.is_up() && !other.core().raft().members().empty();
   if (!has_begun && tries > 0) {
     return after(1, [this, leads, forgets, tries] { end_when_begun(leads, forgets, tries - 1); });
   }
