@@ -2,7 +2,7 @@
 #pragma once
 
 #include "net/settings/settings.hpp"
-#include "replication/node/replica_options.hpp"
+#include "replication/parts/replica_options.hpp"
 #include "semel/result.hpp"
 
 namespace semel::net {

@@ -33,7 +33,8 @@ class ReplicatedGroup final : public Group {
   [[nodiscard]] Timestamp now() const noexcept override { return replica_.clock().now(); }
   [[nodiscard]] bool wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
                                      WaitTicket& ticket, ClaimOutcome& outcome) override {
-    return replica_.wait_for_change(name, key, deadline, std::move(done), ticket, outcome);
+    return engine::wait_for_change(replica_.engine(), name, key, deadline, std::move(done), ticket,
+                                   outcome);
   }
   [[nodiscard]] ErrorCode wait_for_object(const ObjectWait& wait, Function<void(ErrorCode)> done,
                                           WaitTicket& ticket) override {
@@ -42,13 +43,15 @@ class ReplicatedGroup final : public Group {
         {wait.keys, wait.kind, wait.deadline, wait.arrival, wait.behind, wait.group_name},
         std::move(done), ticket);
   }
-  void stop_waiting(WaitTicket ticket) noexcept override { replica_.stop_waiting(ticket); }
+  void stop_waiting(WaitTicket ticket) noexcept override {
+    engine::stop_waiting(replica_.engine(), ticket);
+  }
   [[nodiscard]] std::optional<engine::StreamId> last_id_of(const KeyRef& key) override {
     return engine::last_id_of(replica_.engine(), key);
   }
   [[nodiscard]] bool repeat_claim(const Claims& claims, const ClaimRequest& request,
                                   ClaimOutcome& outcome) override {
-    return replica_.repeat_claim(claims, request, outcome);
+    return engine::repeat_claim(replica_.engine(), claims, request, outcome);
   }
   [[nodiscard]] Status change(Change what, std::uint64_t id, const std::string& address) override;
 

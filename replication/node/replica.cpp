@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "engine/replica/decision_scope.hpp"
+#include "replication/core/consensus_core.hpp"
 #include "replication/node/replica_loop.hpp"
+#include "replication/parts/members.hpp"
+#include "replication/transport/peer_transport.hpp"
 
 namespace semel::replication {
 
@@ -28,7 +30,7 @@ Result<std::unique_ptr<Replica>> Replica::open(const ReplicaOptions& options) {
 }
 
 Engine& Replica::engine() noexcept {
-  return loop_->engine();
+  return loop_->state().engine();
 }
 Status Replica::start(RequestRunner* runner) {
   return loop_->start(runner);
@@ -37,24 +39,13 @@ void Replica::stop() {
   loop_->stop();
 }
 void Replica::propose(PreparedCommand command, ProposalDone done, ProposalTerms terms) {
-  loop_->propose(std::move(command), std::move(done), terms);
+  loop_->calls().propose(std::move(command), std::move(done), terms);
 }
 void Replica::read(ProposalDone done, ProposalTerms terms) {
-  loop_->read(std::move(done), terms);
+  loop_->calls().read(std::move(done), terms);
 }
 const engine::GroupTime& Replica::clock() const noexcept {
   return loop_->group_time();
-}
-bool Replica::wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
-                              WaitTicket& ticket, ClaimOutcome& outcome) {
-  return engine::wait_for_change(engine(), name, key, deadline, std::move(done), ticket, outcome);
-}
-void Replica::stop_waiting(WaitTicket ticket) noexcept {
-  engine::stop_waiting(engine(), ticket);
-}
-bool Replica::repeat_claim(const Claims& claims, const ClaimRequest& request,
-                           ClaimOutcome& outcome) {
-  return engine::repeat_claim(engine(), claims, request, outcome);
 }
 bool Replica::is_own_thread() const noexcept {
   return loop_->is_own_thread();
@@ -93,42 +84,50 @@ const engine::SessionOwner& Replica::session_owner() const noexcept {
   return loop_->session_owner();
 }
 std::size_t Replica::bytes_besides() const noexcept {
-  return loop_->bytes_besides();
+  return loop_->state().bytes_besides();
 }
 std::uint16_t Replica::port() const noexcept {
   return loop_->port();
 }
 
+Status Replica::change(const MemberChange& change) {
+  return loop_->call(
+      [&](ReplicaParts& parts, std::uint64_t now) { return parts.core->change(now, change); });
+}
 Status Replica::add(NodeId id, const std::string& address) {
   SEMEL_CHECK(check_member_address(address));
-  return loop_->call([&](ConsensusCore& core, std::uint64_t now) {
-    return core.change(now, AddMember{id, address});
-  });
+  return change(AddMember{id, address});
 }
 Status Replica::promote(NodeId id) {
-  return loop_->promote(id);
+  return loop_->call([&](ReplicaParts& parts, std::uint64_t now) -> Status {
+    SEMEL_CHECK(parts.members->check_promotion(id));
+    return parts.core->change(now, PromoteMember{id});
+  });
 }
 Status Replica::demote(NodeId id) {
-  return loop_->call(
-      [&](ConsensusCore& core, std::uint64_t now) { return core.change(now, DemoteMember{id}); });
+  return change(DemoteMember{id});
 }
 Status Replica::remove(NodeId id) {
-  return loop_->call(
-      [&](ConsensusCore& core, std::uint64_t now) { return core.change(now, RemoveMember{id}); });
+  return change(RemoveMember{id});
 }
 Status Replica::transfer(NodeId id) {
   return loop_->call(
-      [&](ConsensusCore& core, std::uint64_t now) { return core.transfer(now, id); });
+      [&](ReplicaParts& parts, std::uint64_t now) { return parts.core->transfer(now, id); });
 }
 Status Replica::upgrade() {
-  SEMEL_TRY(level, loop_->common_level());
-  if (level <= loop_->status().get().level) return Done{};
+  Result<FeatureLevel> level = Error{ErrorCode::closing, {}};
+  SEMEL_CHECK(loop_->call([&](ReplicaParts& parts, std::uint64_t) {
+    level = parts.members->common_level();
+    return level.ok() ? Status{Done{}} : Status{level.error()};
+  }));
+  if (*level <= loop_->status().get().level) return Done{};
   const Result<Answer> answer =
-      propose({FeatureLevelCommand{level}}, {.repeats = true, .is_numbered = false});
+      propose({FeatureLevelCommand{*level}}, {.repeats = true, .is_numbered = false});
   return answer.ok() ? Status{Done{}} : Status{answer.error()};
 }
 Status Replica::reload_tls(const PeerTls& files) {
-  return loop_->reload_tls(files);
+  return loop_->call(
+      [&](ReplicaParts& parts, std::uint64_t) { return parts.transport->reload_tls(files); });
 }
 
 }  // namespace semel::replication

@@ -13,8 +13,9 @@
 
 #include "engine/api/sessions.hpp"
 #include "engine/logged/group_time.hpp"
+#include "engine/replica/decision_scope.hpp"
 #include "engine/replica/object_look.hpp"
-#include "replication/node/replica_options.hpp"
+#include "replication/parts/replica_options.hpp"
 #include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"
 #include "semel/engine.hpp"
@@ -33,8 +34,8 @@ class Replica {
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  /// To be read by any thread. Changes are refused but by the replicated log.
-  /// For the calls of engine/replica as well.
+  /// To be read by any thread. Changes are refused but by the replicated log. Waits and repeats of
+  /// claims go to it: engine/replica.
   [[nodiscard]] Engine& engine() noexcept;
   /// Listens, and takes part in the group. `runner`: of RequestCommand, or null; must outlive this.
   /// Once. Errors: bad_option, storage_in_use (the address), no_thread.
@@ -55,12 +56,6 @@ class Replica {
   [[nodiscard]] Status read(ProposalTerms terms = {});
   /// The group's time, as far as this node knows it: it goes on between entries.
   [[nodiscard]] const engine::GroupTime& clock() const noexcept;
-  /// engine::wait_for_change(), stop_waiting() and repeat_claim() of its engine.
-  [[nodiscard]] bool wait_for_change(Bytes name, Bytes key, Timestamp deadline, ClaimCallback done,
-                                     WaitTicket& ticket, ClaimOutcome& outcome);
-  void stop_waiting(WaitTicket ticket) noexcept;
-  [[nodiscard]] bool repeat_claim(const Claims& claims, const ClaimRequest& request,
-                                  ClaimOutcome& outcome);
   /// Whether this is the thread that applies entries. It must not wait for itself.
   [[nodiscard]] bool is_own_thread() const noexcept;
   [[nodiscard]] ReplicaStatus status() const;
@@ -88,6 +83,7 @@ class Replica {
 
  private:
   explicit Replica(std::unique_ptr<ReplicaLoop> loop);
+  [[nodiscard]] Status change(const MemberChange& change);
   const std::unique_ptr<ReplicaLoop> loop_;
 };
 

@@ -15,7 +15,7 @@
 #include "replication/log/kept_time.hpp"
 #include "replication/log/snapshot_file.hpp"
 #include "replication/log/vote_file.hpp"
-#include "replication/node/replica_options.hpp"
+#include "replication/parts/replica_options.hpp"
 #include "replication/state/state_machine.hpp"
 
 namespace semel::replication {

@@ -64,7 +64,7 @@ void table(Bytes bytes) {
   check(once == twice, "another table when it is written again");
 }
 
-/// The leader refuses the others (ReplicaLoop::read_forward).
+/// The leader refuses the others (PeerInput::read_proposal).
 bool is_handed_over(const Command& command) {
   if (const auto* const section = std::get_if<SectionCommand>(&command.what)) {
     return std::all_of(section->commands.begin(), section->commands.end(), is_handed_over);

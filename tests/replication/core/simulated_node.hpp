@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "replication/core/log_identity.hpp"
-#include "replication/node/group_clock.hpp"
+#include "replication/parts/group_clock.hpp"
 #include "tests/replication/core/simulation.hpp"
 
 namespace semel::tests {

@@ -1,5 +1,5 @@
 // The time of a group: it never goes back, and nobody's wall clock makes it jump.
-#include "replication/node/group_clock.hpp"
+#include "replication/parts/group_clock.hpp"
 
 #include <array>
 #include <limits>

@@ -1,8 +1,8 @@
 // Nodes that begin again with a wall clock that is behind, or ahead of, the time of their group.
 #include <poll.h>
 
-#include "replication/node/group_clock.hpp"
 #include "replication/node/replica.hpp"
+#include "replication/parts/group_clock.hpp"
 #include "semel/claims.hpp"
 #include "tests/replication/node/group.hpp"
 #include "tests/support/catch.hpp"

@@ -1,5 +1,5 @@
 // StallWatch reports a stall once when it begins and once when it ends.
-#include "replication/node/stall_watch.hpp"
+#include "replication/parts/stall_watch.hpp"
 
 #include "tests/support/catch.hpp"
 

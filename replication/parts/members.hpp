@@ -10,7 +10,7 @@
 
 #include "replication/core/consensus_core.hpp"
 #include "replication/core/log_identity.hpp"
-#include "replication/node/replica_options.hpp"
+#include "replication/parts/replica_options.hpp"
 #include "replication/state/state_machine.hpp"
 #include "replication/transport/peer_transport.hpp"
 

@@ -5,7 +5,7 @@
 // An operator raises the level of features when the last node has been upgraded: until then each of
 // them may go back to the release before. A group that is new has nothing to go back to: its first
 // entries say what all of its members know.
-#include "replication/node/members.hpp"
+#include "replication/parts/members.hpp"
 
 #include <utility>
 

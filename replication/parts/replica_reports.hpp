@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "replication/node/replica_options.hpp"
-#include "replication/node/stall_watch.hpp"
+#include "replication/parts/replica_options.hpp"
+#include "replication/parts/stall_watch.hpp"
 
 namespace semel::replication {
 

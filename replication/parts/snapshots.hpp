@@ -12,8 +12,8 @@
 #include "base/assert.hpp"
 #include "replication/core/consensus_core.hpp"
 #include "replication/log/log_writer.hpp"
-#include "replication/node/replica_options.hpp"
-#include "replication/node/snapshot_worker.hpp"
+#include "replication/parts/replica_options.hpp"
+#include "replication/parts/snapshot_worker.hpp"
 #include "replication/transport/peer_transport.hpp"
 
 namespace semel::replication {

@@ -46,6 +46,8 @@ class LoopThread {
   /// Call after join(): destroys posted tasks that have not run.
   void drain();
 
+  /// Memory has ended outside of a part. On the thread.
+  void starve() const { hooks_.starved(); }
   /// Runs a part of this thread's work, on it.
   template <class Part>
   void run_part(Part&& part) noexcept {

@@ -1,4 +1,4 @@
-#include "replication/node/loop_thread.hpp"
+#include "replication/parts/loop_thread.hpp"
 
 #include <poll.h>
 

@@ -1,4 +1,4 @@
-#include "replication/node/replica_reports.hpp"
+#include "replication/parts/replica_reports.hpp"
 
 #include <cstdlib>
 #include <new>

@@ -1,4 +1,4 @@
-#include "replication/node/group_clock.hpp"
+#include "replication/parts/group_clock.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -11,7 +11,7 @@
 
 #include "base/mutex.hpp"
 #include "replication/log/snapshot_file.hpp"
-#include "replication/node/replica_options.hpp"
+#include "replication/parts/replica_options.hpp"
 #include "replication/state/state_machine.hpp"
 
 namespace semel::replication {

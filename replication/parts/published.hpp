@@ -14,7 +14,7 @@
 
 #include "base/mutex.hpp"
 #include "engine/logged/group_time.hpp"
-#include "replication/node/replica_options.hpp"
+#include "replication/parts/replica_options.hpp"
 #include "replication/state/state_machine.hpp"
 #include "semel/clock.hpp"
 

@@ -1,4 +1,4 @@
-#include "replication/node/snapshots.hpp"
+#include "replication/parts/snapshots.hpp"
 
 #include <unistd.h>
 

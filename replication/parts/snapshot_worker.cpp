@@ -1,4 +1,4 @@
-#include "replication/node/snapshot_worker.hpp"
+#include "replication/parts/snapshot_worker.hpp"
 
 #include <unistd.h>
 
