@@ -149,7 +149,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTIL
 # rooms. Which part may see which at all is the table above.
 ROOMS = (
     'base', 'include', 'include/semel', 'include/semel/patterns',
-    'engine/rules', 'engine/hashes', 'engine/kinds', 'engine/table', 'engine/objects',
+    'engine/rules', 'engine/kinds', 'engine/table', 'engine/objects', 'engine/hashes',
     'engine/types',
     'engine/memory', 'engine/time', 'engine/logged',
     'engine/decisions', 'engine/keys', 'engine/core', 'engine/upkeep',

@@ -17,7 +17,7 @@
 #include "engine/api/databases.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
-#include "engine/hashes/hash_ground.hpp"
+#include "engine/hashes/hash_trim.hpp"
 #include "engine/rules/claim_rules.hpp"
 #include "semel/engine_host.hpp"
 

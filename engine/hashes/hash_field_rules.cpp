@@ -45,7 +45,7 @@ class FieldPlan {
     due > hash_.now() ? retime(field, state, due) : remove(field);
   }
 
-  Decision write(const HashFacts& facts, std::string& scratch) {
+  Decision write(const HashFacts& facts, HashScratch& scratch) {
     if (changes_.empty()) return {};
     const Decision decision = hash_.write(changes_, facts, outcome_, scratch);
     outcome_.is_changed = decision.action != Action::keep;
@@ -65,11 +65,7 @@ class FieldPlan {
 };
 
 Decision decide_ends(const HashGround& hash, const HashOp& op, HashOutcome& outcome) {
-  if (hash.all().has_ends()) {
-    hash.each([&](const HashView::Found& pair) {
-      outcome.found_field = outcome.found_field || pair.due != no_end;
-    });
-  }
+  outcome.found_field = hash.has_live_ends();
   outcome.dues.reserve(op.fields.size());
   for (const Bytes field : op.fields) {
     const auto found = hash.find(field);
@@ -141,7 +137,7 @@ void plan_set(const HashOp& op, Timestamp due, const HashGround& hash, FieldPlan
 }  // namespace
 
 Decision decide_hash_fields(const HashGround& hash, const HashOp& op, const HashFacts& facts,
-                            HashOutcome& outcome, std::string& scratch) {
+                            HashOutcome& outcome, HashScratch& scratch) {
   if (op.verb == HashVerb::ends) return decide_ends(hash, op, outcome);
   if (!in_range(op.expiry)) {
     outcome.error = ErrorCode::invalid_expire;

@@ -2,8 +2,6 @@
 // twice, one after the other.
 #pragma once
 
-#include <string>
-
 #include "engine/hashes/hash_ground.hpp"
 
 namespace semel::engine {
@@ -11,6 +9,6 @@ namespace semel::engine {
 /// The verbs `ends`, and those from `expire` on. As decide_hash().
 [[nodiscard]] Decision decide_hash_fields(const HashGround& hash, const HashOp& op,
                                           const HashFacts& facts, HashOutcome& outcome,
-                                          std::string& scratch);
+                                          HashScratch& scratch);
 
 }  // namespace semel::engine

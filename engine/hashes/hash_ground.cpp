@@ -3,52 +3,110 @@
 #include <algorithm>
 #include <vector>
 
-#include "semel/limits.hpp"
+#include "engine/hashes/hash_tree_edit.hpp"
+#include "engine/hashes/hash_trim.hpp"
 
 namespace semel::engine {
 
 namespace {
 
-/// Of a hash that has been written with ends: it keeps them only if a field has one. Returns when
-/// the record ends.
-Timestamp end_of_written(std::uint64_t seed, std::string& bytes) {
-  const HashEnds ends = HashView{bytes}.ends();
-  if (ends.first == no_end) bytes = without_ends(HashView{bytes}, seed);
-  return ends.due();
+void note(std::span<const HashChange> changes, EditTrail& trail) {
+  std::string value;
+  for (const HashChange& change : changes) {
+    if (!trail.is_open()) return;
+    if (!change.value) {
+      trail.erase(change.field);
+      continue;
+    }
+    value.clear();
+    base::put_varint(value, number_of_end(change.due));
+    trail.put(change.field, value.append(*change.value));
+  }
+}
+
+std::size_t large_bytes_max(const HashFacts& facts) noexcept {
+  return std::max(facts.value_bytes_max, facts.large_bytes_max);
+}
+
+/// Whether a hash of these fields and bytes is too long for a record. One that is too long already,
+/// stored under a larger limit, may become shorter.
+bool is_too_long(std::size_t fields, std::size_t bytes, std::size_t bytes_before,
+                 std::size_t bytes_max, HashOutcome& outcome) {
+  if (bytes <= bytes_before || bytes <= bytes_max) return false;
+  outcome.fields = fields;
+  outcome.bytes = bytes;
+  outcome.bytes_max = bytes_max;
+  outcome.error = ErrorCode::value_too_long;
+  return true;
 }
 
 }  // namespace
 
+bool HashGround::some_ended() const noexcept {
+  if (object_ == nullptr) return view_.has_ends() && view_.ends().first <= now_;
+  return ended_by(object_->index_tree(), now_) != 0;
+}
+
+bool HashGround::has_live_ends() const noexcept {
+  if (object_ != nullptr) {
+    const Tree ends = object_->index_tree();
+    return ended_by(ends, now_) != ends.size().elements;
+  }
+  bool has_one = false;
+  if (view_.has_ends()) {
+    each([&has_one](const HashView::Found& pair) { has_one = has_one || pair.due != no_end; });
+  }
+  return has_one;
+}
+
 std::size_t HashGround::size() const noexcept {
+  if (object_ != nullptr) return all_size() - ended_by(object_->index_tree(), now_);
   if (!some_ended()) return view_.size();
   std::size_t size = 0;
   each([&size](const HashView::Found&) { ++size; });
   return size;
 }
 
-Timestamp HashGround::key_end() const noexcept {
-  if (live_ == nullptr) return no_end;
-  return view_.has_ends() ? view_.ends().key : live_->due;
+std::optional<HashView::Found> HashGround::find_in_tree(Bytes field) const {
+  const FieldKey key{field, object_->seed};
+  const std::optional<Bytes> value = object_->tree().find(key.bytes());
+  if (!value) return std::nullopt;
+  HashView::Found found = field_at({key.bytes(), *value});
+  found.field = field;
+  return found;
 }
 
-bool HashGround::write_live(std::uint64_t seed, std::string& to) const {
-  std::vector<HashChange> ended;
-  view_.each([&](const HashView::Found& pair) {
-    if (!is_live(pair)) ended.push_back({pair.field, std::nullopt});
-  });
-  const HashWriter writer{view_, ended, seed};
-  if (writer.fields() == 0) return false;
-  writer.write(to);
-  return true;
+std::optional<HashView::Found> HashGround::at_rank(std::size_t rank) const noexcept {
+  if (object_ != nullptr) return field_at(object_->tree().at(rank).element());
+  return view_.pair_at(static_cast<std::uint32_t>(view_.index_word(rank)));
+}
+
+Timestamp HashGround::key_end() const noexcept {
+  return live_ == nullptr ? no_end : key_end_of_hash(live_->value, live_->due);
+}
+
+Decision HashGround::with_trail(Decision decision, const HashScratch& scratch) const noexcept {
+  if (live_ != nullptr && decision.due == live_->due) decision.trail = scratch.trail->bytes();
+  return decision;
 }
 
 Decision HashGround::write(std::span<const HashChange> changes, const HashFacts& facts,
-                           HashOutcome& outcome, std::string& scratch) const {
+                           HashOutcome& outcome, HashScratch& scratch) const {
+  if (object_ != nullptr) return write_large(changes, facts, outcome, scratch);
   HashView ground = view_;
   std::string made;  // the bytes of ground, if they are not the record's
+  EditTrail& trail = scratch.trail.emplace(live_ != nullptr ? live_->value.size() : 0);
   const HashView none_with_ends{HashEnds{.key = key_end()}};
-  if (some_ended()) [[unlikely]]
-    ground = write_live(facts.seed, made) ? HashView{made} : none_with_ends;
+  if (some_ended()) [[unlikely]] {
+    const std::vector<HashChange> ended = ended_fields(view_, now_);
+    note(ended, trail);
+    const HashWriter writer{view_, ended, facts.seed};
+    ground = none_with_ends;
+    if (writer.fields() != 0) {
+      writer.write(made);
+      ground = HashView{made};
+    }
+  }
   const bool brings_ends = std::any_of(changes.begin(), changes.end(),
                                        [](const HashChange& each) { return each.due != no_end; });
   if (brings_ends && !ground.has_ends()) {
@@ -66,38 +124,84 @@ Decision HashGround::write(std::span<const HashChange> changes, const HashFacts&
     outcome.is_gone = true;
     return {.action = Action::erase, .kind = Kind::hash, .due = no_end, .value = {}};
   }
-  // A value that is too long already, stored under a larger limit, may become shorter. Ended fields
-  // do not count: replicas take them out at different times.
+  // Ended fields do not count: replicas take them out at different times.
   const std::size_t before = made.empty() && live_ != nullptr ? live_->value.size() : made.size();
-  const bool grows = live_ == nullptr || writer.bytes() > before;
-  if ((writer.added() != 0 && writer.fields() > limits::hash_fields_max) ||
-      (grows && writer.bytes() > facts.value_bytes_max)) {
-    outcome.fields = writer.fields();
-    outcome.bytes = writer.bytes();
-    outcome.error = ErrorCode::value_too_long;
+  const bool is_large =
+      scratch.nodes != nullptr && (writer.fields() > HashTreeEdit::packed_fields_max ||
+                                   writer.bytes() > HashTreeEdit::packed_bytes_max);
+  const std::size_t most = is_large ? large_bytes_max(facts) : facts.value_bytes_max;
+  if (is_too_long(writer.fields(), writer.bytes(), before, most, outcome)) return {};
+  note(changes, trail);
+  const bool gives_up = writer.removed() != 0 && writer.added() == 0;
+  Decision decision{.action = Action::store, .kind = Kind::hash, .value = {}};
+  if (is_large) [[unlikely]] {
+    decision = make_large(ground, changes, facts, scratch);
+  } else {
+    writer.write(scratch.bytes);
+    decision.due = ground.has_ends() ? end_of_written(facts.seed, scratch.bytes) : key_end();
+    decision.value = scratch.bytes;
+  }
+  decision.gives_up = gives_up;
+  return with_trail(decision, scratch);
+}
+
+Decision HashGround::make_large(const HashView& ground, std::span<const HashChange> changes,
+                                const HashFacts& facts, HashScratch& scratch) const {
+  auto edit = std::make_unique<HashTreeEdit>(ground, facts.seed, *scratch.nodes);
+  for (const HashChange& change : changes) {
+    if (change.value) {
+      edit->put(change.field, *change.value, change.due);
+    } else {
+      edit->erase(change.field);
+    }
+  }
+  const Decision decision = edit->write(key_end(), facts.value_bytes_max, scratch.bytes);
+  scratch.held = std::move(edit);
+  return decision;
+}
+
+Decision HashGround::write_large(std::span<const HashChange> changes, const HashFacts& facts,
+                                 HashOutcome& outcome, HashScratch& scratch) const {
+  SEMEL_ASSERT(scratch.nodes != nullptr);
+  const std::size_t bytes_of_all = HashTrees{*object_}.packed_bytes().whole();
+  EditTrail& trail = scratch.trail.emplace(bytes_of_all);
+  auto edit = std::make_unique<HashTreeEdit>(live_->value, *scratch.nodes);
+  edit->erase_ended(now_, trail);
+  const std::size_t before = edit->bytes();
+  std::size_t added = 0;
+  std::size_t removed = 0;
+  std::size_t puts = 0;
+  for (const HashChange& change : changes) {
+    if (change.value) {
+      added += edit->put(change.field, *change.value, change.due) ? 1 : 0;
+      ++puts;
+    } else {
+      removed += edit->erase(change.field) ? 1 : 0;
+    }
+  }
+  outcome.number = static_cast<std::int64_t>(added + removed);
+  if (puts == 0 && removed == 0) return {};
+  Decision decision{.action = Action::store, .kind = Kind::hash, .due = live_->due, .value = {}};
+  if (edit->has_failed()) {
+    decision.no_memory = true;
+    return decision;
+  }
+  if (edit->fields() == 0) {
+    outcome.is_gone = true;
+    return {.action = Action::erase, .kind = Kind::hash, .due = no_end, .value = {}};
+  }
+  if (is_too_long(edit->fields(), edit->bytes(), before, large_bytes_max(facts), outcome)) {
     return {};
   }
-  writer.write(scratch);
-  const Timestamp due = ground.has_ends() ? end_of_written(facts.seed, scratch) : key_end();
-  return {.action = Action::store,
-          .kind = Kind::hash,
-          .due = due,
-          .value = scratch,
-          .gives_up = writer.removed() != 0 && writer.added() == 0};
-}
-
-Decision HashGround::trim(std::string& scratch) const {
-  constexpr std::uint64_t no_index_is_made = 0;
-  if (!write_live(no_index_is_made, scratch)) return {};  // the record has ended as well
-  const Timestamp due = end_of_written(no_index_is_made, scratch);
-  return {
-      .action = Action::store, .kind = Kind::hash, .due = due, .value = scratch, .gives_up = true};
-}
-
-Decision trim_hash(const RecordView& live, Timestamp now, std::string& scratch) {
-  const HashView view{live.value};
-  const HashGround hash{&live, view, now};
-  return hash.some_ended() ? hash.trim(scratch) : Decision{};
+  note(changes, trail);
+  if (edit->is_changed()) {
+    decision = edit->write(key_end(), facts.value_bytes_max, scratch.bytes);
+    scratch.held = std::move(edit);
+  } else {
+    decision.value = live_->value;  // fields were set to what they are
+  }
+  decision.gives_up = removed != 0 && added == 0;
+  return with_trail(decision, scratch);
 }
 
 }  // namespace semel::engine

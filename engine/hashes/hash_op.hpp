@@ -32,9 +32,10 @@ struct HashOp {
 
 /// What a decision may know besides the record and the operation.
 struct HashFacts {
-  std::size_t value_bytes_max;
-  std::uint64_t seed;  ///< of an index that is made, see hash_value.hpp; must stay secret
-  Timestamp now{};     ///< fields that end by then have ended
+  std::size_t value_bytes_max;  ///< of a packed hash
+  std::uint64_t seed;           ///< of an index that is made, see hash_value.hpp; must stay secret
+  Timestamp now{};              ///< fields that end by then have ended
+  std::size_t large_bytes_max = 0;  ///< of a large hash, packed; if it is more
 };
 
 /// Answers of HEXPIRE and its like to one field.
@@ -48,9 +49,10 @@ struct HashOutcome {
   bool found = false;        ///< a live hash was there
   bool found_field = false;  ///< get, strlen, set_if_absent: and the field in it; see HashVerb
   std::int64_t number = 0;
-  std::uint64_t next = 0;    ///< scan: the cursor to go on from
-  std::uint64_t fields = 0;  ///< value_too_long: that there would be
-  std::uint64_t bytes = 0;   ///< the same
+  std::uint64_t next = 0;       ///< scan: the cursor to go on from
+  std::uint64_t fields = 0;     ///< value_too_long: that there would be
+  std::uint64_t bytes = 0;      ///< the same
+  std::uint64_t bytes_max = 0;  ///< the same: the limit
   std::string value{};
   std::vector<std::optional<std::string>> values{};
   FieldValues list{};

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "base/checked.hpp"
 #include "base/random.hpp"
@@ -90,37 +91,59 @@ class Sequence {
   std::uint64_t state_;
 };
 
+/// Picks `wanted` fields, none twice, of a hash of which they are a small part.
+void pick_ranks(const HashGround& hash, std::size_t size, std::uint64_t wanted, Sequence& sequence,
+                ListBuilder& list) {
+  std::unordered_set<std::size_t> taken;
+  while (taken.size() < wanted) {
+    const std::size_t rank = sequence.below(size);
+    if (!taken.insert(rank).second) continue;
+    if (const auto pair = hash.at_rank(rank)) list.add(pair->field, pair->value);
+  }
+}
+
+/// Fields that may repeat. False: they would be too long together.
+bool pick_again(const HashGround& hash, std::size_t size, std::uint64_t wanted, Sequence& sequence,
+                ListBuilder& list) {
+  std::vector<HashView::Found> pairs;
+  if (!hash.has_ranks()) {
+    pairs.reserve(size);
+    hash.each([&](const HashView::Found& pair) { pairs.push_back(pair); });
+    size = pairs.size();
+  }
+  for (std::uint64_t i = 0; i < wanted && size != 0; ++i) {
+    const std::size_t rank = sequence.below(size);
+    const auto pair = pairs.empty() ? hash.at_rank(rank) : std::optional{pairs[rank]};
+    if (pair) list.add(pair->field, pair->value);
+    if (list.bytes() > limits::hash_picks_bytes_max) return false;
+  }
+  return true;
+}
+
 Decision decide_random(const HashGround& hash, const HashOp& op, HashOutcome& outcome) {
   const std::size_t size = hash.size();
   if (size == 0 || op.amount == 0) return keep;
   Sequence sequence{op.random};
   ListBuilder list;
-  const HashView& all = hash.all();
-  if (all.is_indexed() && !hash.some_ended() && (op.amount == 1 || op.amount == -1)) {
-    const std::uint64_t word = all.index_word(sequence.below(size));
-    if (const auto pair = all.pair_at(static_cast<std::uint32_t>(word))) {
-      list.add(pair->field, pair->value);
-    }
-  } else if (op.amount > 0) {
-    // One after the other, each taken with the chance that makes every choice as likely.
+  if (op.amount > 0) {
     auto wanted = std::min<std::uint64_t>(static_cast<std::uint64_t>(op.amount), size);
-    std::size_t left = size;
-    hash.each([&](const HashView::Found& pair) {
-      if (sequence.below(left--) >= wanted) return;
-      --wanted;
-      list.add(pair.field, pair.value);
-    });
+    constexpr std::uint64_t few_of = 8;
+    if (hash.has_ranks() && (wanted == 1 || wanted <= size / few_of)) {
+      pick_ranks(hash, size, wanted, sequence, list);
+    } else {
+      // One after the other, each taken with the chance that makes every choice as likely.
+      std::size_t left = size;
+      hash.each([&](const HashView::Found& pair) {
+        if (sequence.below(left--) >= wanted) return;
+        --wanted;
+        list.add(pair.field, pair.value);
+      });
+    }
   } else {
     const std::uint64_t wanted = -static_cast<std::uint64_t>(op.amount);
     if (wanted > limits::hash_picks_max) return fail(outcome, ErrorCode::bad_option);
-    std::vector<HashView::Found> pairs;
-    pairs.reserve(size);
-    hash.each([&](const HashView::Found& pair) { pairs.push_back(pair); });
-    if (pairs.empty()) return keep;
-    for (std::uint64_t i = 0; i < wanted; ++i) {
-      const HashView::Found& pair = pairs[sequence.below(pairs.size())];
-      list.add(pair.field, pair.value);
-      if (list.bytes() > limits::hash_picks_bytes_max) return fail(outcome, ErrorCode::bad_option);
+    if (!pick_again(hash, size, wanted, sequence, list)) {
+      return fail(outcome, ErrorCode::bad_option);
     }
   }
   outcome.list = list.take();
@@ -131,27 +154,29 @@ static_assert(limits::hash_scan_whole_max >= plain_fields_max, "larger ones have
 
 /// In the order of the index, which is that of the hashes: a cursor is the hash to go on from, so
 /// those of one hash are returned together.
-Decision decide_scan(const HashGround& ground, const HashOp& op, HashOutcome& outcome) {
+Decision decide_scan(const HashGround& hash, const HashOp& op, HashOutcome& outcome) {
   if (op.count == 0) return fail(outcome, ErrorCode::bad_option);
-  const HashView& hash = ground.all();
   ListBuilder list;
   const auto take = [&](const HashView::Found& pair) {
-    if (!ground.is_live(pair)) return;
     if (!op.pattern.empty() && !glob_match(op.pattern, pair.field)) return;
     list.add(pair.field, pair.value);
   };
-  if (hash.size() <= limits::hash_scan_whole_max) {
+  if (hash.all_size() <= limits::hash_scan_whole_max) {
     hash.each(take);
   } else if (op.cursor <= std::numeric_limits<std::uint32_t>::max()) {
-    std::size_t position = hash.lower_bound(static_cast<std::uint32_t>(op.cursor));
-    std::uint64_t last = 0;
-    for (std::size_t looked = 0; position < hash.size(); ++position, ++looked) {
-      const std::uint64_t word = hash.index_word(position);
-      if (looked >= op.count && word >> 32 != last) break;
-      last = word >> 32;
-      if (const auto pair = hash.pair_at(static_cast<std::uint32_t>(word))) take(*pair);
-    }
-    if (position < hash.size()) outcome.next = hash.index_word(position) >> 32;
+    std::size_t looked = 0;
+    std::uint32_t last = 0;
+    hash.each_from(static_cast<std::uint32_t>(op.cursor),
+                   [&](std::uint32_t place, const HashView::Found& pair) {
+                     if (looked >= op.count && place != last) {
+                       outcome.next = place;
+                       return false;
+                     }
+                     ++looked;
+                     last = place;
+                     if (pair.due > hash.now()) take(pair);
+                     return true;
+                   });
   }
   outcome.list = list.take();
   return keep;
@@ -160,7 +185,7 @@ Decision decide_scan(const HashGround& ground, const HashOp& op, HashOutcome& ou
 // --- writes ---------------------------------------------------------------------------------
 
 Decision decide_set(const HashGround& hash, const HashOp& op, const HashFacts& facts,
-                    HashOutcome& outcome, std::string& scratch) {
+                    HashOutcome& outcome, HashScratch& scratch) {
   std::vector<HashChange> changes;
   changes.reserve(op.pairs.size());
   for (const FieldValue& pair : op.pairs) changes.push_back({pair.field, pair.value});
@@ -168,8 +193,8 @@ Decision decide_set(const HashGround& hash, const HashOp& op, const HashFacts& f
 }
 
 Decision decide_del(const HashGround& hash, const HashOp& op, const HashFacts& facts,
-                    HashOutcome& outcome, std::string& scratch) {
-  if (hash.all().size() == 0) return keep;
+                    HashOutcome& outcome, HashScratch& scratch) {
+  if (hash.is_empty()) return keep;
   std::vector<HashChange> changes;
   changes.reserve(op.fields.size());
   for (const Bytes field : op.fields) changes.push_back({field, std::nullopt});
@@ -177,7 +202,7 @@ Decision decide_del(const HashGround& hash, const HashOp& op, const HashFacts& f
 }
 
 Decision decide_incr_by(const HashGround& hash, const HashOp& op, const HashFacts& facts,
-                        HashOutcome& outcome, std::string& scratch) {
+                        HashOutcome& outcome, HashScratch& scratch) {
   std::int64_t number = 0;
   const auto found = hash.find(op.field);
   if (found && !parse_integer(found->value, number)) {
@@ -193,7 +218,7 @@ Decision decide_incr_by(const HashGround& hash, const HashOp& op, const HashFact
 }
 
 Decision decide_incr_by_float(const HashGround& hash, const HashOp& op, const HashFacts& facts,
-                              HashOutcome& outcome, std::string& scratch) {
+                              HashOutcome& outcome, HashScratch& scratch) {
   long double number = 0;
   const auto found = hash.find(op.field);
   if (found && !parse_float(found->value, number)) return fail(outcome, ErrorCode::not_a_float);
@@ -207,13 +232,12 @@ Decision decide_incr_by_float(const HashGround& hash, const HashOp& op, const Ha
 }  // namespace
 
 Decision decide_hash(const RecordView* live, const HashOp& op, const HashFacts& facts,
-                     HashOutcome& outcome, std::string& scratch) {
+                     HashOutcome& outcome, HashScratch& scratch) {
   outcome = {};
   if (live != nullptr && live->kind != Kind::hash) return fail(outcome, ErrorCode::wrong_type);
   outcome.found = live != nullptr;
-  const HashView view = live != nullptr ? HashView{live->value} : HashView{};
-  if (!view.good()) return fail(outcome, ErrorCode::storage_damaged);
-  const HashGround hash{live, view, facts.now};
+  const HashGround hash{live, facts.now};
+  if (!hash.is_good()) return fail(outcome, ErrorCode::storage_damaged);
   switch (op.verb) {
     case HashVerb::get:
     case HashVerb::strlen:

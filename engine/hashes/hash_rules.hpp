@@ -11,9 +11,8 @@
 //   all have ended      there is no record
 #pragma once
 
-#include <string>
-
 #include "engine/hashes/hash_op.hpp"
+#include "engine/hashes/hash_scratch.hpp"
 #include "engine/rules/record.hpp"
 
 namespace semel::engine {
@@ -22,6 +21,6 @@ namespace semel::engine {
 /// `scratch`. Errors, with which the record is kept: wrong_type, value_too_long, not_an_integer,
 /// increment_overflow, not_a_float, nan_or_infinity, bad_option, invalid_expire, storage_damaged.
 [[nodiscard]] Decision decide_hash(const RecordView* live, const HashOp& op, const HashFacts& facts,
-                                   HashOutcome& outcome, std::string& scratch);
+                                   HashOutcome& outcome, HashScratch& scratch);
 
 }  // namespace semel::engine

@@ -1,7 +1,9 @@
 #include "engine/object_api/hash_step.hpp"
 
+#include <optional>
 #include <string>
 
+#include "engine/core/thread_nodes.hpp"
 #include "engine/kinds/kinds.hpp"
 #include "engine/logged/call_log.hpp"
 #include "engine/object_api/record_call.hpp"
@@ -23,8 +25,8 @@ Error explain(Core& core, Bytes key, std::uint8_t db, const HashOp& op, const Ha
     case ErrorCode::db_out_of_range:
       return {out.error, "db = " + limit(unsigned{db}, limits::db_count - 1)};
     case ErrorCode::value_too_long:
-      return {out.error, "fields of the hash = " + limit(out.fields, limits::hash_fields_max) +
-                             ", bytes = " + limit(out.bytes, options.value_bytes_max)};
+      return {out.error, "fields of the hash = " + std::to_string(out.fields) +
+                             ", bytes = " + limit(out.bytes, out.bytes_max)};
     case ErrorCode::increment_overflow:
       return {out.error, "by = " + std::to_string(op.amount)};
     case ErrorCode::bad_option:
@@ -84,14 +86,21 @@ Status run_hash(Engine& engine, KeyRef key, const HashOp& op, HashOutcome& out) 
     if (out.error != ErrorCode::ok) return explain(core, key.key, key.db, op, out);
     SEMEL_CHECK(log->read());
   }
-  std::string scratch;
+  std::optional<ThreadNodes> nodes;
+  HashScratch scratch;  // ends before the nodes
   RecordCall call;
-  const auto decide = [&](const Core&, const RecordView* live, Timestamp now) {
+  const auto decide = [&](Core&, const RecordView* live, Timestamp now) {
     // A claim that was given back and only remembers its attempts is absent to all other calls.
     if (live != nullptr && !is_visible(live->kind, live->value)) live = nullptr;
     const HashFacts facts{core.options().value_bytes_max,
                           op.verb >= HashVerb::set ? hash_seed_of(core, core.context(), key) : 0,
-                          now};
+                          now, object_bytes_max(core.options())};
+    if (op.verb >= HashVerb::set) {
+      scratch.held.reset();
+      ThreadContext& own = core.context();
+      // What a section changes may use the reserve, as its records may.
+      scratch.nodes = &nodes.emplace(core.arena(), own, own.section != nullptr);
+    }
     const Decision decision = decide_hash(live, op, facts, out, scratch);
     call = {out.error, out.found, decision.action != Action::keep};
     return decision;

@@ -15,13 +15,6 @@ namespace semel::engine {
 
 namespace {
 
-/// Of an object of elements, packed. A whole one leaves the engine as one record, if at all.
-std::size_t object_bytes_max(const Options& options) noexcept {
-  const bool leaves = options.journal != nullptr || options.cold != nullptr || options.replicated;
-  return leaves ? options.value_bytes_max
-                : std::max(options.value_bytes_max, limits::object_bytes_max);
-}
-
 /// The error names the value and the limit.
 Error explain(const Core& core, KeyRef key, ErrorCode code) {
   const Options& options = core.options();

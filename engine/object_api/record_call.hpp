@@ -1,11 +1,22 @@
 // One call on one record: what reads and changes of objects, of hashes and of whole records share.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
+#include "semel/limits.hpp"
 #include "semel/result.hpp"
 
 namespace semel::engine {
+
+/// Of an object of elements, packed. A whole one leaves the engine as one record, if at all.
+[[nodiscard]] inline std::size_t object_bytes_max(const Options& options) noexcept {
+  const bool leaves = options.journal != nullptr || options.cold != nullptr || options.replicated;
+  return leaves ? options.value_bytes_max
+                : std::max(options.value_bytes_max, limits::object_bytes_max);
+}
 
 /// What `decide` of call_on_record() has found; it sets all of it each time it runs.
 struct RecordCall {

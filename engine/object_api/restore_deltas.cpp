@@ -23,7 +23,8 @@ const Entry* Restorer::make_successor(const Entry& old, std::span<const Mutation
   error = ErrorCode::storage_damaged;
   std::string whole;  // of a large object
   const Bytes before = whole_bytes(last.kind, old.value(), whole);
-  if (!apply_trails(last.kind, before, trails, value)) return nullptr;
+  const HashTrailFacts of_hash{.due = last.due, .seed = core_.keys().hash64_of(last.db, last.key)};
+  if (!apply_trails(last.kind, before, trails, value, of_hash)) return nullptr;
   if (!is_sound(last.kind, value)) return nullptr;
   error = ErrorCode::value_too_long;
   if (value.size() > core_.options().value_bytes_max + value_overhead_max) return nullptr;

@@ -7,6 +7,7 @@
 
 #include "base/coding.hpp"
 #include "engine/objects/object_reader.hpp"
+#include "engine/rules/hash_value.hpp"
 
 namespace semel::engine {
 
@@ -65,6 +66,64 @@ std::vector<Element> merge(const ObjectReader& record, const ChangedKeys& change
   });
   add_up_to(nullptr);
   return all;
+}
+
+/// A field's end and its value.
+bool read_field(const std::optional<Bytes>& bytes, HashChange& change) {
+  if (!bytes) return true;
+  base::ByteReader reader{*bytes};
+  const std::uint64_t end = reader.varint();
+  if (!reader.is_good() || end > std::uint64_t{INT64_MAX}) return false;
+  if (end != 0) change.due = Timestamp{Millis{static_cast<std::int64_t>(end)}};
+  change.value = reader.rest();
+  return true;
+}
+
+/// Applies trails to a hash in one pass: fields that are new come in the order of their bytes.
+bool apply_to_hash(Bytes record, std::span<const Bytes> trails, const HashTrailFacts& facts,
+                   std::string& to) {
+  ChangedKeys changed;
+  for (const Bytes trail : trails) {
+    if (!read_keys(trail, ElementParts::both, changed)) return false;
+  }
+  std::vector<HashChange> changes;
+  changes.reserve(changed.size());
+  bool brings_ends = false;
+  for (const auto& [field, bytes] : changed) {
+    HashChange& change = changes.emplace_back(HashChange{.field = field, .value = std::nullopt});
+    if (!read_field(bytes, change)) return false;
+    brings_ends = brings_ends || change.due != no_end;
+  }
+  HashView before{record};
+  std::string made;
+  if (brings_ends && !before.has_ends()) {
+    made = with_ends(before, facts.due, facts.seed);
+    before = HashView{made};
+  }
+  const HashWriter writer{before, changes, facts.seed};
+  if (writer.fields() == 0) return false;
+  writer.write(to);
+  const HashView after{to};
+  if (after.has_ends() && after.ends().first == no_end) to = without_ends(after, facts.seed);
+  return true;
+}
+
+/// The same, trail after trail where the fields of the hash are in the order in which they came. A
+/// long hash is kept in trees, and has another order.
+bool apply_in_order(Bytes record, std::span<const Bytes> trails, const HashTrailFacts& facts,
+                    std::string& to) {
+  if (!HashView{record}.good()) return false;
+  constexpr std::size_t ordered_bytes_max = std::size_t{32} << 10;
+  if (record.size() > ordered_bytes_max || trails.empty()) {
+    return apply_to_hash(record, trails, facts, to);
+  }
+  std::string before{record};
+  for (const Bytes& trail : trails) {
+    if (!apply_to_hash(before, {&trail, 1}, facts, to)) return false;
+    before.swap(to);
+  }
+  to.swap(before);
+  return true;
 }
 
 bool apply_to_list(Bytes trail, std::deque<Bytes>& list) {
@@ -143,7 +202,9 @@ void EditTrail::erase_range(std::size_t from, std::size_t elements) {
   base::put_varint(steps_, elements);
 }
 
-bool apply_trails(Kind kind, Bytes record, std::span<const Bytes> trails, std::string& to) {
+bool apply_trails(Kind kind, Bytes record, std::span<const Bytes> trails, std::string& to,
+                  const HashTrailFacts& of_hash) {
+  if (kind == Kind::hash) return apply_in_order(record, trails, of_hash, to);
   const ElementParts parts = parts_of(kind);
   const ObjectReader before{record, kind};
   if (!before.is_good()) return false;

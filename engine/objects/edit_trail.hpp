@@ -8,7 +8,8 @@
 //              u8 5 | varint first rank | varint elements                     removed
 //
 // Steps are in the order in which they were made. Steps of keys name the key and not its rank, so
-// of each key the last one counts, and many trails are applied in one pass over the record.
+// of each key the last one counts, and many trails are applied in one pass over the record. Of a
+// hash the key is the field, and the value has the field's end in front, a varint, 0 for none.
 #pragma once
 
 #include <cstddef>
@@ -53,10 +54,16 @@ class EditTrail {
   std::string steps_;
 };
 
+/// What the bytes of a hash do not say.
+struct HashTrailFacts {
+  Timestamp due = no_end;  ///< of the record, before and after
+  std::uint64_t seed = 0;  ///< of an index that is made; must stay secret
+};
+
 /// Applies trails, the oldest first, to a sound record of the kind and makes `to` the record after
 /// them. False: a trail is damaged, or not of this record, or nothing is left; `to` is anything
 /// then. std::bad_alloc.
 [[nodiscard]] bool apply_trails(Kind kind, Bytes record, std::span<const Bytes> trails,
-                                std::string& to);
+                                std::string& to, const HashTrailFacts& of_hash = {});
 
 }  // namespace semel::engine

@@ -21,6 +21,7 @@ LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists
 
 LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists, LargeObject& from)
     : LargeEdit(pool, kind, lists) {
+  seed_ = from.seed;
   bool is_newest = false;
   {
     const LargeChainLock lock{*from.chain};
@@ -37,6 +38,7 @@ LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists
   }
   from_ = &from;
   element_bytes_ = from.element_bytes;
+  field_bytes_ = {from.element_bytes, from.bare_bytes};
   trees_->open(from.number + 1, from.root, from.index, lists_);
 }
 
@@ -47,7 +49,12 @@ LargeEdit::~LargeEdit() {
   pool_.free(reinterpret_cast<std::uintptr_t>(made_) / 8);
 }
 
-bool LargeEdit::build_index(TreeBuilder& builder, std::vector<Bytes>& keys) {
+bool LargeEdit::build_index(TreeBuilder& builder, std::vector<Bytes>& keys,
+                            std::vector<std::string>& ends) {
+  std::sort(ends.begin(), ends.end());
+  for (const std::string& key : ends) {
+    if (!builder.add(key, {})) return false;
+  }
   std::sort(keys.begin(), keys.end(), [](Bytes one, Bytes other) {
     return one.substr(index_skip) < other.substr(index_skip);
   });
@@ -56,8 +63,44 @@ bool LargeEdit::build_index(TreeBuilder& builder, std::vector<Bytes>& keys) {
   });
 }
 
+bool LargeEdit::move_end(Bytes key, std::uint64_t from, std::uint64_t to) {
+  if (from == to) return true;
+  if (from != 0 && !note(trees_->index->erase(end_key(from, key)))) return false;
+  return to == 0 || note(trees_->index->put(end_key(to, key), {}));
+}
+
+TreeChange LargeEdit::put_field(Bytes key, Bytes value) {
+  const std::uint64_t end = end_in(value);
+  std::uint64_t end_before = 0;
+  if (trees_->index->root() != 0) [[unlikely]] {
+    if (const std::optional<Bytes> before = tree().find(key)) end_before = end_in(*before);
+  }
+  if (!move_end(key, end_before, end)) return TreeChange::no_memory;
+  const std::uint64_t payload = trees_->main->tree().size().payload;
+  const TreeChange change = trees_->main->put(key, value);
+  static_cast<void>(note(change));
+  const std::size_t field = key.size() - field_skip;
+  const FieldBytes fresh = field_bytes(field, value.size(), end);
+  if (change == TreeChange::added || change == TreeChange::replaced) field_bytes_ += fresh;
+  if (change == TreeChange::replaced) {
+    const std::uint64_t now = trees_->main->tree().size().payload;
+    field_bytes_ -= field_bytes(field, value.size() + payload - now, end_before);
+  }
+  return change;
+}
+
+TreeChange LargeEdit::erase_field(Bytes key, Bytes value) {
+  const std::uint64_t end = end_in(value);
+  const FieldBytes gone = field_bytes(key.size() - field_skip, value.size(), end);
+  if (!move_end(key, end, 0)) return TreeChange::no_memory;
+  const TreeChange change = trees_->main->erase(key);
+  if (note(change)) field_bytes_ -= gone;
+  return change;
+}
+
 TreeChange LargeEdit::put(Bytes key, Bytes value) {
   pool_.set_growing(true);
+  if (kind_ == Kind::hash) return put_field(key, value);
   const std::uint64_t before = trees_->main->tree().size().payload;
   if (has_index() && key.size() >= index_skip) {
     if (!note(trees_->index->put(key.substr(index_skip), key.substr(0, index_skip)))) {
@@ -78,6 +121,7 @@ TreeChange LargeEdit::erase(Bytes key) {
   pool_.set_growing(false);
   const std::optional<Bytes> value = tree().find(key);
   if (!value) return TreeChange::nothing;
+  if (kind_ == Kind::hash) return erase_field(key, *value);
   const std::uint64_t bytes = packed_bytes({key, *value}, parts_of(kind_));
   // The index first: the key may lie in a node of the other tree.
   if (has_index() && key.size() >= index_skip) {
@@ -114,6 +158,7 @@ void LargeEdit::set_at(std::uint64_t rank, Bytes value) {
 }
 
 void LargeEdit::erase_at(std::uint64_t rank) {
+  SEMEL_ASSERT(kind_ != Kind::hash);
   pool_.set_growing(false);
   const TreeElement element = tree().at(rank).element();
   const std::uint64_t bytes = packed_bytes({element.key, element.value}, parts_of(kind_));
@@ -145,16 +190,18 @@ bool LargeEdit::finish(std::string& record) {
     if (from_ == nullptr) pool_.free(reinterpret_cast<std::uintptr_t>(chain) / 8);
     return false;
   }
-  made_ =
-      new (pool_.writable(handle)) LargeObject{.chain = chain,
-                                               .number = from_ != nullptr ? from_->number + 1 : 1,
-                                               .element_bytes = element_bytes_,
-                                               .root = trees_->main->root(),
-                                               .index = trees_->index->root(),
-                                               .before = from_,
-                                               .after = nullptr,
-                                               .records = 1,
-                                               .dead = 0};
+  made_ = new (pool_.writable(handle))
+      LargeObject{.chain = chain,
+                  .number = from_ != nullptr ? from_->number + 1 : 1,
+                  .element_bytes = kind_ == Kind::hash ? field_bytes_.with_end : element_bytes_,
+                  .root = trees_->main->root(),
+                  .index = trees_->index->root(),
+                  .seed = seed_,
+                  .bare_bytes = field_bytes_.bare,
+                  .before = from_,
+                  .after = nullptr,
+                  .records = 1,
+                  .dead = 0};
   name_large_object(*made_, record);
   return true;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/objects/draft_nodes.hpp"
+#include "engine/objects/hash_tree.hpp"
 #include "engine/objects/tree_builder.hpp"
 #include "engine/objects/tree_edit.hpp"
 #include "engine/rules/record.hpp"
@@ -30,6 +31,8 @@ class LargeEdit final : public Publication {
   LargeEdit(const LargeEdit&) = delete;
   LargeEdit& operator=(const LargeEdit&) = delete;
 
+  /// Of a hash that is to be built.
+  void set_seed(std::uint64_t seed) noexcept { seed_ = seed; }
   /// Makes it a new object with a chain of its own: `walk(add)` calls `add(Element)` for its
   /// elements in order. Their bytes live until the walk has ended, and may be this edit's own.
   template <class Walk>
@@ -49,6 +52,7 @@ class LargeEdit final : public Publication {
   [[nodiscard]] Tree tree() const noexcept { return {nodes_of_process(), trees_->main->root()}; }
   [[nodiscard]] Tree index() const noexcept { return {nodes_of_process(), trees_->index->root()}; }
   [[nodiscard]] std::uint64_t element_bytes() const noexcept { return element_bytes_; }
+  [[nodiscard]] HashTrees hash() const noexcept { return {tree(), index(), seed_, field_bytes_}; }
   /// There was no memory for all of it.
   [[nodiscard]] bool has_failed() const noexcept {
     return has_failed_ || trees_->nodes.has_failed();
@@ -85,13 +89,21 @@ class LargeEdit final : public Publication {
     has_failed_ = has_failed_ || change == TreeChange::no_memory;
     return change != TreeChange::no_memory;
   }
-  [[nodiscard]] static bool build_index(TreeBuilder& builder, std::vector<Bytes>& keys);
+  /// Of a sorted set by its keys, or of a hash by its ends.
+  [[nodiscard]] static bool build_index(TreeBuilder& builder, std::vector<Bytes>& keys,
+                                        std::vector<std::string>& ends);
+  [[nodiscard]] TreeChange put_field(Bytes key, Bytes value);
+  [[nodiscard]] TreeChange erase_field(Bytes key, Bytes value);
+  /// Of a field, in the index tree; 0: it has none.
+  [[nodiscard]] bool move_end(Bytes key, std::uint64_t from, std::uint64_t to);
 
   NodePool& pool_;
   const Kind kind_;
   std::pmr::memory_resource& lists_;
-  LargeObject* from_ = nullptr;  // null: it begins a chain
-  std::uint64_t element_bytes_ = 0;
+  LargeObject* from_ = nullptr;      // null: it begins a chain
+  std::uint64_t element_bytes_ = 0;  // not of a hash
+  FieldBytes field_bytes_;           // of a hash
+  std::uint64_t seed_ = 0;           // the same
   bool has_failed_ = false;
   std::uint32_t changes_ = 0;
   // The second is for build(), which reads those that it replaces.
@@ -106,7 +118,9 @@ template <class Walk>
 void LargeEdit::build(Walk&& walk) {
   const ElementParts parts = parts_of(kind_);
   std::uint64_t bytes = 0;
-  std::vector<Bytes> keys;  // of a sorted set
+  field_bytes_ = {};
+  std::vector<Bytes> keys;        // of a sorted set
+  std::vector<std::string> ends;  // of a hash, as the index tree has them
   const unsigned place = 1 - place_;
   Trees* const trees = &places_[place].emplace(pool_, lists_);
   Handle root = 0;
@@ -116,11 +130,17 @@ void LargeEdit::build(Walk&& walk) {
     TreeBuilder builder{trees->nodes, 1};
     walk([&](const Element& element) {
       done = done && builder.add(element.key, element.value);
+      if (kind_ == Kind::hash) {
+        const std::uint64_t end = end_in(element.value);
+        field_bytes_ += field_bytes(element.key.size() - field_skip, element.value.size(), end);
+        if (end != 0) ends.push_back(end_key(end, element.key));
+        return;
+      }
       bytes += packed_bytes(element, parts);
       if (has_index() && element.key.size() >= index_skip) keys.push_back(element.key);
     });
     TreeBuilder index_builder{trees->nodes, 1};
-    done = done && builder.finish(root) && build_index(index_builder, keys) &&
+    done = done && builder.finish(root) && build_index(index_builder, keys, ends) &&
            index_builder.finish(index_root);
   }
   has_failed_ = has_failed_ || !done;

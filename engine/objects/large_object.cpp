@@ -77,9 +77,21 @@ void pack(const Tree& tree, std::uint64_t element_bytes, ElementParts parts, std
   writer.end();
 }
 
+namespace {
+
+const LargeHashRules* hash_rules(Kind kind, Bytes record) noexcept {
+  return kind == Kind::hash ? large_hash_rules(record) : nullptr;
+}
+
+}  // namespace
+
 Bytes whole_bytes(Kind kind, Bytes record, std::string& scratch) {
   const LargeObject* const object = large_object_of(kind, record);
   if (object == nullptr) return record;
+  if (const LargeHashRules* const hash = hash_rules(kind, record)) {
+    hash->pack(record, scratch);
+    return scratch;
+  }
   pack(object->tree(), object->element_bytes, parts_of(kind), scratch);
   return scratch;
 }
@@ -87,6 +99,7 @@ Bytes whole_bytes(Kind kind, Bytes record, std::string& scratch) {
 std::size_t whole_size(Kind kind, Bytes record) noexcept {
   const LargeObject* const object = large_object_of(kind, record);
   if (object == nullptr) return record.size();
+  if (const LargeHashRules* const hash = hash_rules(kind, record)) return hash->whole_size(record);
   return packed_head_bytes(object->tree().size().elements) + object->element_bytes;
 }
 

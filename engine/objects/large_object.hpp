@@ -1,6 +1,7 @@
 // A version of a large object: the roots of its trees, and what frees its nodes.
 //
-// The record of a large object has 16 bytes, which name its newest version. Nodes lie beside the
+// The record of a large object has 16 bytes, which name its newest version; that of a hash has more
+// (engine/rules/large_hash.hpp). Nodes lie beside the
 // records, and versions share them. A change makes the version after the newest; the versions of
 // one object that something still names are a chain, from old to new:
 //
@@ -31,6 +32,7 @@
 #include "base/mutex.hpp"
 #include "engine/objects/object_parts.hpp"
 #include "engine/objects/tree.hpp"
+#include "engine/rules/large_hash.hpp"
 
 namespace semel::engine {
 
@@ -42,7 +44,9 @@ struct LargeObject {
   std::uint64_t number;         ///< the stamp of its nodes
   std::uint64_t element_bytes;  ///< of the elements, packed
   Handle root;
-  Handle index;  ///< of a sorted set: member -> score; else 0
+  Handle index;              ///< of a sorted set: member -> score; of a hash: ends; else 0
+  std::uint64_t seed;        ///< of a hash: what its order is made with
+  std::uint64_t bare_bytes;  ///< of a hash: of its elements without ends, packed
   // These are the chain's.
   LargeObject* before;
   LargeObject* after;
@@ -78,9 +82,6 @@ class LargeChainLock {
 /// The version that a record names; null: the record has its elements itself. Bytes that come from
 /// outside the process never name one: they do not pass is_sound().
 [[nodiscard]] inline LargeObject* large_object_of(Kind kind, Bytes record) noexcept;
-inline constexpr std::size_t large_record_bytes = 16;
-/// The first byte of such a record. No packed object begins with it.
-inline constexpr char large_form = 0x20;
 /// Makes `to` the bytes of a record that names `object`.
 void name_large_object(const LargeObject& object, std::string& to);
 
@@ -96,9 +97,11 @@ void share(LargeObject& object) noexcept;
 void pack(const Tree& tree, std::uint64_t element_bytes, ElementParts parts, std::string& to);
 
 inline LargeObject* large_object_of(Kind kind, Bytes record) noexcept {
-  if (!may_be_large(kind) || record.size() != large_record_bytes || record[0] != large_form) {
-    return nullptr;
-  }
+  const bool names_one =
+      kind == Kind::hash
+          ? is_large_hash(record)
+          : may_be_large(kind) && record.size() == large_record_bytes && record[0] == large_form;
+  if (!names_one) return nullptr;
   LargeObject* object = nullptr;
   std::memcpy(&object, record.data() + 8, sizeof object);
   return object;

@@ -20,7 +20,7 @@ namespace semel::engine {
 }
 
 [[nodiscard]] constexpr bool may_be_large(Kind kind) noexcept {
-  return kind >= Kind::list && kind <= Kind::stream;
+  return kind >= Kind::hash && kind <= Kind::stream;
 }
 
 }  // namespace semel::engine

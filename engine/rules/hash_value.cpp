@@ -5,6 +5,7 @@
 
 #include <xxhash.h>
 
+#include "base/assert.hpp"
 #include "base/coding.hpp"
 #include "engine/rules/bytes.hpp"
 
@@ -20,11 +21,6 @@ constexpr char with_ends_more = 2;  ///< of a form, when fields may have ends
 constexpr std::size_t ends_bytes = 3 * sizeof(std::int64_t);
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
-/// A field's end as it stands before the value; 0: none.
-std::uint64_t number_of(Timestamp due) noexcept {
-  return due == no_end ? 0 : static_cast<std::uint64_t>(due.time_since_epoch().count());
-}
-
 HashEnds read_ends(base::ByteReader& head) noexcept {
   const auto time = [&head] { return Timestamp{Millis{head.fixed<std::int64_t>()}}; };
   HashEnds ends;
@@ -36,10 +32,6 @@ HashEnds read_ends(base::ByteReader& head) noexcept {
 void put_end(char* to, Timestamp end) noexcept {
   const std::int64_t number = end.time_since_epoch().count();
   std::memcpy(to, &number, sizeof number);
-}
-
-std::uint32_t hash_of(Bytes field, std::uint64_t seed) noexcept {
-  return static_cast<std::uint32_t>(XXH3_64bits_withSeed(field.data(), field.size(), seed));
 }
 
 std::uint64_t word_of(std::uint32_t hash, std::size_t at) noexcept {
@@ -61,13 +53,23 @@ std::vector<std::uint64_t> index_of(const HashView& hash, std::uint64_t seed) {
   std::vector<std::uint64_t> words;
   words.reserve(hash.size());
   hash.each([&](const HashView::Found& pair) {
-    words.push_back(word_of(hash_of(pair.field, seed), pair.at));
+    words.push_back(word_of(hash_of_field(pair.field, seed), pair.at));
   });
   std::sort(words.begin(), words.end());
   return words;
 }
 
 }  // namespace
+
+std::uint32_t hash_of_field(Bytes field, std::uint64_t seed) noexcept {
+  return static_cast<std::uint32_t>(XXH3_64bits_withSeed(field.data(), field.size(), seed));
+}
+
+void put_ends(std::string& to, const HashEnds& ends) {
+  for (const Timestamp end : {ends.key, ends.first, ends.last}) {
+    base::put_fixed(to, static_cast<std::int64_t>(end.time_since_epoch().count()));
+  }
+}
 
 // --- reading ----------------------------------------------------------------------------------
 
@@ -156,7 +158,7 @@ std::optional<HashView::Found> HashView::find(Bytes field) const noexcept {
     }
     return std::nullopt;
   }
-  const std::uint32_t hash = hash_of(field, seed_);
+  const std::uint32_t hash = hash_of_field(field, seed_);
   for (std::size_t i = lower_bound(hash); i < fields_; ++i) {
     const std::uint64_t word = index_word(i);
     if (hash_in(word) != hash) break;
@@ -196,16 +198,27 @@ bool is_sound(Bytes value) {
   return true;
 }
 
-Timestamp hash_wake_of(Bytes value, Timestamp due) noexcept {
+std::optional<HashEnds> ends_of_hash(Bytes value) noexcept {
+  if (is_large_hash(value)) {
+    if (value.size() == large_hash_bytes) return std::nullopt;
+    base::ByteReader reader{value.substr(large_hash_bytes)};
+    return read_ends(reader);
+  }
   const HashView hash{value};
-  return std::min(due, hash.ends().first);
+  return hash.has_ends() ? std::optional{hash.ends()} : std::nullopt;
+}
+
+Timestamp hash_wake_of(Bytes value, Timestamp due) noexcept {
+  const std::optional<HashEnds> ends = ends_of_hash(value);
+  return ends ? std::min(due, ends->first) : due;
 }
 
 bool with_key_end(Bytes value, Timestamp key_end, std::string& to) {
-  const HashView hash{value};
-  if (!hash.has_ends()) return false;
+  if (!ends_of_hash(value)) return false;
+  std::size_t place = large_hash_bytes;
+  if (!is_large_hash(value)) place = HashView{value}.is_indexed() ? indexed_head : plain_head;
   to.assign(value);
-  put_end(to.data() + (hash.is_indexed() ? indexed_head : plain_head), key_end);
+  put_end(to.data() + place, key_end);
   return true;
 }
 
@@ -237,7 +250,7 @@ HashWriter::HashWriter(const HashView& before, std::span<const HashChange> chang
 void HashWriter::take_all(std::span<const HashChange> changes, std::uint64_t seed) {
   std::vector<std::uint64_t> words(changes.size());
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    words[i] = word_of(hash_of(changes[i].field, seed), i);
+    words[i] = word_of(hash_of_field(changes[i].field, seed), i);
   }
   std::sort(words.begin(), words.end());
   for (std::size_t begin = 0, end = 0; begin < words.size(); begin = end) {
@@ -286,7 +299,7 @@ void HashWriter::take(const HashChange& first, const HashChange& last, std::size
 
 std::size_t HashWriter::pair_bytes(Bytes field, Bytes value, Timestamp due) const noexcept {
   const std::size_t bytes =
-      value.size() + (before_.has_ends() ? base::varint_bytes(number_of(due)) : 0);
+      value.size() + (before_.has_ends() ? base::varint_bytes(number_of_end(due)) : 0);
   return base::varint_bytes(field.size()) + base::varint_bytes(bytes) + field.size() + bytes;
 }
 
@@ -297,7 +310,7 @@ void HashWriter::put_pair(Bytes field, Bytes value, Timestamp due, std::string& 
     to.append(field).append(value);
     return;
   }
-  const std::uint64_t end = number_of(due);
+  const std::uint64_t end = number_of_end(due);
   base::put_varint(to, base::varint_bytes(end) + value.size());
   to.append(field);
   base::put_varint(to, end);
@@ -371,7 +384,7 @@ void HashWriter::make_index(std::string& to) const {
   const Bytes pairs = Bytes{to}.substr(head_bytes());
   for (std::size_t at = 0; at < pairs.size();) {
     const HashView::Found pair = *HashView::pair_in(pairs, at);
-    words.push_back(word_of(hash_of(pair.field, seed_), at));
+    words.push_back(word_of(hash_of_field(pair.field, seed_), at));
     at = pair.end;
   }
   std::sort(words.begin(), words.end());
@@ -408,7 +421,7 @@ void HashWriter::patch_index(std::string& to) const {
   fresh.reserve(fresh_.size());
   std::size_t at = kept_bytes_;
   for (const Fresh& each : fresh_) {
-    fresh.push_back(word_of(hash_of(each.field, seed_), at));
+    fresh.push_back(word_of(hash_of_field(each.field, seed_), at));
     at += pair_bytes(each.field, each.value, each.due);
   }
   std::sort(fresh.begin(), fresh.end());
@@ -429,6 +442,54 @@ void HashWriter::patch_index(std::string& to) const {
     put(word + static_cast<std::uint64_t>(*shift));
   }
   for (; next != fresh.end(); ++next) put(*next);
+}
+
+// --- packing ----------------------------------------------------------------------------------
+
+std::size_t HashBytes::whole() const noexcept {
+  const bool is_indexed = fields > plain_fields_max;
+  return (is_indexed ? indexed_head + fields * word_bytes : plain_head) +
+         (has_ends ? ends_bytes : 0) + pairs;
+}
+
+HashPacker::HashPacker(const HashBytes& bytes, std::uint64_t seed, const HashEnds* ends,
+                       std::string& to)
+    : to_(to) {
+  const bool is_indexed = bytes.fields > plain_fields_max;
+  to.clear();
+  to.reserve(bytes.whole());
+  const char more = bytes.has_ends ? with_ends_more : 0;
+  to.push_back(static_cast<char>((is_indexed ? form_indexed : form_plain) + more));
+  if (is_indexed) {
+    base::put_fixed(to, static_cast<std::uint32_t>(bytes.fields));
+    base::put_fixed(to, seed);
+  } else {
+    to.push_back(static_cast<char>(bytes.fields));
+  }
+  if (bytes.has_ends) put_ends(to, *ends);
+  const std::size_t head = to.size();
+  to.resize(bytes.whole());
+  next_ = first_ = to.data() + head;
+  index_ = is_indexed ? to.data() + to.size() - bytes.fields * word_bytes : nullptr;
+}
+
+void HashPacker::add(std::uint32_t hash, Bytes field, Bytes value) noexcept {
+  if (index_ != nullptr) {
+    const std::uint64_t word = word_of(hash, static_cast<std::size_t>(next_ - first_));
+    std::memcpy(index_, &word, word_bytes);
+    index_ += word_bytes;
+  }
+  base::ByteWriter writer{next_};
+  writer.varint(field.size());
+  writer.varint(value.size());
+  writer.bytes(field);
+  writer.bytes(value);
+  next_ = writer.end();
+}
+
+void HashPacker::end() noexcept {
+  const char* const end = to_.data() + to_.size();
+  SEMEL_ASSERT(index_ == nullptr ? next_ == end : index_ == end);
 }
 
 namespace {

@@ -25,7 +25,9 @@
 // it lies in the index, in every process that ever reads it.
 //
 // A change writes the value anew: the pairs are copied in stretches and the index in one pass, so
-// it costs what the record is long (docs/decisions/0010-objects-behind-the-slot.md has figures).
+// it costs what the record is long (docs/decisions/0010-objects-behind-the-slot.md has figures). A
+// long hash is kept in trees instead (engine/objects/hash_tree.hpp), and has these bytes wherever
+// it leaves the process's memory; its pairs are in the order of the index then.
 //
 // The bytes may come from a disk. Reading never leaves them, whatever they are; is_sound() looks at
 // all of them, once, where they come in.
@@ -38,6 +40,8 @@
 #include <string>
 #include <vector>
 
+#include "base/coding.hpp"
+#include "engine/rules/large_hash.hpp"
 #include "semel/op.hpp"
 #include "semel/types.hpp"
 
@@ -122,10 +126,12 @@ class HashView {
   bool good_ = true;
 };
 
+/// Of a hash whose fields may have ends, packed or large; none: no field has one.
+[[nodiscard]] std::optional<HashEnds> ends_of_hash(Bytes value) noexcept;
 /// The end of a hash's key: `due` of its record, but for a hash with ends.
 [[nodiscard, gnu::noinline]] inline Timestamp key_end_of_hash(Bytes value, Timestamp due) noexcept {
-  const HashView hash{value};
-  return hash.has_ends() ? hash.ends().key : due;
+  const std::optional<HashEnds> ends = ends_of_hash(value);
+  return ends ? ends->key : due;
 }
 /// The end of a key of any kind, by its record.
 [[nodiscard]] inline Timestamp key_end_of(Kind kind, Bytes value, Timestamp due) noexcept {
@@ -137,6 +143,15 @@ class HashView {
 [[nodiscard]] Timestamp hash_wake_of(Bytes value, Timestamp due) noexcept;
 /// The same hash, whose key ends at `key_end`. False: it has no ends of fields; `to` was left.
 [[nodiscard]] bool with_key_end(Bytes value, Timestamp key_end, std::string& to);
+
+/// Of the index. `seed`: of the hash.
+[[nodiscard]] std::uint32_t hash_of_field(Bytes field, std::uint64_t seed) noexcept;
+/// A field's end as it stands before its value; 0: none.
+[[nodiscard]] inline std::uint64_t number_of_end(Timestamp due) noexcept {
+  return due == no_end ? 0 : static_cast<std::uint64_t>(due.time_since_epoch().count());
+}
+/// The three times of a hash with ends, as they stand behind its head. std::bad_alloc.
+void put_ends(std::string& to, const HashEnds& ends);
 
 /// Whether these are bytes as HashWriter leaves them: sizes, no field twice, and the index.
 [[nodiscard]] bool is_sound(Bytes value);
@@ -201,6 +216,36 @@ class HashWriter {
   std::size_t kept_bytes_;    // of the pairs that were there, afterwards
   std::size_t added_ = 0;
   std::size_t removed_ = 0;
+};
+
+/// What the pairs of a hash take, and the hash with them.
+struct HashBytes {
+  std::size_t fields = 0;
+  std::size_t pairs = 0;  ///< with the lengths of fields and values, and with ends if there are any
+  bool has_ends = false;
+
+  [[nodiscard]] std::size_t whole() const noexcept;
+};
+/// One pair, whose value, with the field's end if that counts, has `value` bytes.
+[[nodiscard]] inline std::size_t pair_bytes_of(std::size_t field, std::size_t value) noexcept {
+  return base::varint_bytes(field) + base::varint_bytes(value) + field + value;
+}
+
+/// Writes a hash whose fields come in the order of an index.
+class HashPacker {
+ public:
+  /// `ends`: null if no field has one. std::bad_alloc, here only.
+  HashPacker(const HashBytes& bytes, std::uint64_t seed, const HashEnds* ends, std::string& to);
+  /// `hash`: not below that of the field before. `value`: behind the field's end, if there are any.
+  void add(std::uint32_t hash, Bytes field, Bytes value) noexcept;
+  /// All fields have been added.
+  void end() noexcept;
+
+ private:
+  std::string& to_;
+  char* next_;
+  char* first_;  // the first pair
+  char* index_;  // null: it has none
 };
 
 /// The same fields in a hash whose fields may have ends, or in one whose fields have none. `seed`:

@@ -187,19 +187,22 @@ Decision retime(const RecordView& live, Timestamp due, std::string& scratch) {
                     .raw = live.raw};
   if (live.kind == Kind::hash && with_key_end(live.value, due, scratch)) {
     decision.value = scratch;
-    decision.due = HashView{scratch}.ends().due();
+    decision.due = ends_of_hash(scratch)->due();
   }
   return decision;
 }
 
 /// When the next field of a hash ends; 0: none does.
 std::int64_t next_end_of(const RecordView& live, Timestamp now) {
-  const HashView hash{live.value};
-  if (!hash.has_ends()) return 0;
-  Timestamp next = hash.ends().first;
+  const std::optional<HashEnds> ends = ends_of_hash(live.value);
+  if (!ends) return 0;
+  Timestamp next = ends->first;
   if (next <= now) {
     next = no_end;
-    hash.each([&](const HashView::Found& pair) {
+    if (const LargeHashRules* const large = large_hash_rules(live.value)) {
+      next = large->next_end(live.value, now);
+    }
+    HashView{live.value}.each([&](const HashView::Found& pair) {
       if (pair.due > now) next = std::min(next, pair.due);
     });
   }

@@ -1,11 +1,14 @@
 #include "engine/upkeep/expiry.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/core/core_update.hpp"
-#include "engine/hashes/hash_ground.hpp"
+#include "engine/core/thread_nodes.hpp"
+#include "engine/hashes/hash_trim.hpp"
 #include "engine/kinds/kinds.hpp"
 #include "engine/rules/claim_rules.hpp"
 
@@ -48,9 +51,22 @@ void put_off(Core& core, ThreadContext& context, HashBits hash, Timestamp now) {
   return true;
 }
 
+/// What a trimmed record lies in until it is published.
+struct Trimmed {
+  Scratch claim;
+  std::string hash;
+  std::optional<ThreadNodes> nodes;
+  std::unique_ptr<HeldChange> held;
+};
+
 /// Takes out the parts of a live record that have ended.
-Decision trim_any(const RecordView& live, Timestamp now, Scratch& scratch, std::string& text) {
-  return live.kind == Kind::hash ? trim_hash(live, now, text) : trim(live, now, scratch);
+Decision trim_any(Core& core, const RecordView& live, Timestamp now, Trimmed& to) {
+  if (live.kind != Kind::hash) return trim(live, now, to.claim);
+  const LargeHashRules* const large = large_hash_rules(live.value);
+  if (large == nullptr) return trim_hash(live, now, to.hash);
+  to.held.reset();
+  ThreadNodes& nodes = to.nodes.emplace(core.arena(), core.context(), true);
+  return large->trim(live, now, nodes, to.hash, to.held);
 }
 
 /// When to look at a record again that could not be trimmed.
@@ -59,8 +75,7 @@ Timestamp retry_of(const RecordView& live, Timestamp now) noexcept {
 }
 
 void trim_record(Core& core, std::uint8_t stored_db, Bytes key, Timestamp now) {
-  Scratch scratch;
-  std::string text;
+  Trimmed trimmed;
   bool has_lost_fields = false;
   Version version = 0;
   Timestamp due = no_end;
@@ -68,7 +83,7 @@ void trim_record(Core& core, std::uint8_t stored_db, Bytes key, Timestamp now) {
       core, {core.keys().databases().shown(stored_db), key}, now,
       [&](const RecordView* live, const NextVersion&) {
         due = live != nullptr ? retry_of(*live, now) : no_end;
-        Decision decision = live != nullptr ? trim_any(*live, now, scratch, text) : Decision{};
+        Decision decision = live != nullptr ? trim_any(core, *live, now, trimmed) : Decision{};
         has_lost_fields = decision.action == Action::store && decision.kind == Kind::hash;
         // When a replica gets to it is its own affair, so it may not show.
         decision.keeps_version = core.options().replicated;

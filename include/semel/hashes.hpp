@@ -1,7 +1,7 @@
 // Hashes: fields with values under one key, true to Redis 7.0. Each call is one atomic step; within
 // a section of the calling thread it is a part of it. A hash is one record, so ttl, rename, copy,
-// snapshots and durability are those of any other (docs/decisions/0010-objects-behind-the-slot.md);
-// a change writes that record anew and costs what it is long.
+// snapshots and durability are those of any other (docs/decisions/0010-objects-behind-the-slot.md).
+// A change copies it; of more than 512 fields or 32 KiB, a path of a tree (0089).
 // Source: docs/semantics.md#hashes
 #pragma once
 
@@ -57,9 +57,8 @@ class Hashes {
 
   // Errors of all: key_empty, key_too_long, db_out_of_range, wrong_type (the key holds something
   // else), storage_damaged (a copy on disk is unsound); of writes also value_too_long (of the whole
-  // record, by Options::value_bytes_max, or more fields than limits::hash_fields_max), memory_full,
-  // refused, outcome_unknown. On an error but the last nothing was changed.
-  // Progress: as EngineHost::apply.
+  // record, by Options::value_bytes_max), memory_full, refused, outcome_unknown. On an error but
+  // the last nothing was changed. Progress: as EngineHost::apply.
 
   /// Sets fields, of one that comes twice the last value; returns how many are new. No pairs: 0,
   /// and nothing is changed.

@@ -45,13 +45,13 @@ inline constexpr std::size_t waiters_total_max = 65'536;
 inline constexpr std::size_t callbacks_max = 1'048'576;  ///< that wait for one storage's disk
 inline constexpr std::size_t scan_count_max = 65'536;    ///< records examined by one scan call
 
-inline constexpr std::size_t hash_fields_max = 65'536;    ///< fields of one hash
 inline constexpr std::size_t hash_scan_whole_max = 512;   ///< fields that HSCAN returns at once
 inline constexpr std::size_t hash_picks_max = 1'048'576;  ///< of HRANDFIELD, if they may repeat
 inline constexpr std::size_t hash_picks_bytes_max = std::size_t{64} << 20;  ///< the same, together
 
-/// Of a list, set, sorted set or stream in an engine that neither writes nor sends its records: no
-/// journal, cold store or group. Elsewhere Options::value_bytes_max holds, as for other records.
+/// Of a hash, list, set, sorted set or stream in an engine that neither writes nor sends its
+/// records: no journal, cold store or group. Elsewhere Options::value_bytes_max holds, as for other
+/// records.
 inline constexpr std::size_t object_bytes_max = std::size_t{4'000} << 20;
 /// Bytes of the shortest record of an object whose changes a journal is offered by themselves
 /// (Mutation::trail).

@@ -89,7 +89,6 @@ std::string limits_section() {
       Limit{"bytes of a value", limits::value_bytes_max, "`ERR`, with both numbers"},
       Limit{"years of 365 days to the end of a key", years, "`ERR invalid expire time`"},
       Limit{"numbered databases", limits::db_count, "`ERR DB index is out of range`"},
-      Limit{"fields of a hash", limits::hash_fields_max, "`ERR`"},
       Limit{"fields that HSCAN brings at once", limits::hash_scan_whole_max,
             "the next call goes on"},
       Limit{"fields that HRANDFIELD draws, if they may repeat", limits::hash_picks_max, "`ERR`"},

@@ -153,9 +153,6 @@ void restore(Call& call) {
   if (!value) return;
   const auto end = end_of(call, *ttl, words->is_absolute);
   if (!end) return;
-  if (value->kind == Kind::hash && value->items.size() / 2 > limits::hash_fields_max) {
-    return call.fail(ErrorCode::value_too_long);
-  }
   auto bytes = record_of(call.engine, {call.client.db, call.key()}, *value);
   if (!bytes) return call.fail("ERR Bad data format");
   put_restored(call, {.kind = value->kind, .due = *end, .value = *std::move(bytes)},

@@ -151,9 +151,6 @@ bool FullSync::put_key(const RdbItem& item) {
   DumpValue value;
   const DumpFault fault = read_value(item.type, item.value, limits::value_bytes_max, value);
   if (fault != DumpFault::none) return refused(why(fault));
-  if (value.kind == Kind::hash && value.items.size() / 2 > limits::hash_fields_max) {
-    return refused("is a hash with too many fields");
-  }
   const KeyRef key{static_cast<std::uint8_t>(item.db), item.key};
   // An ended key stays until the DEL of the master.
   const HeldClock::Hold nothing_ends;

@@ -17,9 +17,8 @@
 
 namespace semel::replication {
 
-/// Of a list: as many as an atomic section has keys, or a hash fields.
-inline constexpr std::size_t items_max =
-    std::max(limits::section_keys_max, limits::hash_fields_max);
+/// Of a list: as many as an atomic section has keys. Of fields of a hash no more are set at once.
+inline constexpr std::size_t items_max = limits::section_keys_max;
 
 /// Of a real number as text.
 inline constexpr std::size_t real_bytes_max = 64;

@@ -4,13 +4,17 @@
 // Input: a trail.
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/coding.hpp"
 #include "engine/objects/edit_trail.hpp"
 #include "engine/objects/object_edit.hpp"
+#include "engine/rules/hash_value.hpp"
 #include "tests/fuzz/check.hpp"
 
 namespace semel::tests {
@@ -85,6 +89,68 @@ std::optional<std::string> edited(Kind kind, const std::string& record, Bytes tr
   return after;
 }
 
+/// What a hash has: a value and an end by field.
+using Fields = std::map<std::string, std::pair<std::string, Timestamp>>;
+
+Fields fields_of(const std::string& record) {
+  Fields fields;
+  engine::HashView{record}.each([&](const engine::HashView::Found& pair) {
+    fields[std::string{pair.field}] = {std::string{pair.value}, pair.due};
+  });
+  return fields;
+}
+
+std::string hash_record() {
+  std::vector<engine::HashChange> changes;
+  constexpr Bytes letters = "abcdefghijklmnop";
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    changes.push_back({letters.substr(i, 1), letters.substr(i, 1)});
+  }
+  std::string record;
+  engine::HashWriter{engine::HashView{}, changes, 7}.write(record);
+  return record;
+}
+
+/// None: the trail is refused.
+std::optional<Fields> edited_hash(Fields fields, Bytes trail) {
+  base::ByteReader reader{trail};
+  while (!reader.is_at_end()) {
+    const int step = reader.fixed<std::uint8_t>();
+    const std::uint64_t field_bytes = reader.varint();
+    const std::uint64_t value_bytes = step == 1 ? reader.varint() : 0;
+    const std::string field{reader.take(field_bytes)};
+    base::ByteReader value{reader.take(value_bytes)};
+    if (!reader.is_good() || (step != 1 && step != 2)) return std::nullopt;
+    if (step == 2) {
+      fields.erase(field);
+      continue;
+    }
+    // Of each field the last step counts: a bad end before that is not looked at.
+    const std::uint64_t end = value.varint();
+    const bool is_good = value.is_good() && end <= std::uint64_t{INT64_MAX};
+    fields[field] = {is_good ? std::string{value.rest()} : std::string{},
+                     !is_good   ? Timestamp{Millis{-1}}
+                     : end == 0 ? no_end
+                                : Timestamp{Millis{static_cast<std::int64_t>(end)}}};
+  }
+  for (const auto& [field, state] : fields) {
+    if (state.second < Timestamp{}) return std::nullopt;
+  }
+  if (fields.empty()) return std::nullopt;
+  return fields;
+}
+
+void check_hash(Bytes trail) {
+  const std::string record = hash_record();
+  std::string found;
+  const bool is_applied = engine::apply_trails(Kind::hash, record, {&trail, 1}, found);
+  const std::optional<Fields> wanted = edited_hash(fields_of(record), trail);
+  check(is_applied == wanted.has_value(), "refused, or not, as a hash");
+  if (!is_applied) return;
+  check(engine::is_sound(found), "an unsound hash");
+  check(fields_of(found) == *wanted, "another hash");
+}
+
 }  // namespace
 }  // namespace semel::tests
 
@@ -99,5 +165,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(is_applied == wanted.has_value(), "refused, or not");
     check(!is_applied || found == *wanted, "another record");
   }
+  check_hash(trail);
   return 0;
 }

@@ -13,11 +13,15 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 #include "tests/support/catch.hpp"
 
 #include "engine/kinds/element_keys.hpp"
+#include "engine/object_api/hash_fields.hpp"
 #include "engine/object_api/object_calls.hpp"
+#include "engine/rules/hash_value.hpp"
 #include "semel/engine_host.hpp"
+#include "semel/hashes.hpp"
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
 #include "semel/storage_tools.hpp"
@@ -29,7 +33,8 @@ namespace semel::tests::delta_storage {
 using engine::ObjectEdit;
 using engine::ObjectReader;
 
-inline constexpr std::array object_kinds{Kind::list, Kind::set, Kind::sorted_set, Kind::stream};
+inline constexpr std::array object_kinds{Kind::list, Kind::set, Kind::sorted_set, Kind::stream,
+                                         Kind::hash};
 
 struct Process {
   Process(const std::string& directory, const Clock& clock, storage::Disk* disk = nullptr) {
@@ -85,8 +90,46 @@ inline void change_element(ObjectEdit& object, std::uint64_t number) {
   object.put(element_key(kind, number));
 }
 
+inline std::string field_of(std::uint64_t number) {
+  return "a field " + std::to_string(number % 1'500);
+}
+
+/// One field of a hash: set, removed, or given an end.
+inline void change_field(Engine& engine, const KeyRef& key, std::uint64_t number) {
+  const std::string field = field_of(number);
+  const Bytes fields[] = {field};
+  Hashes hashes = engine.hashes(key.db);
+  switch (number % 8) {
+    case 0:
+    case 1:
+      return static_cast<void>(hashes.hdel(key.key, fields).value());
+    case 2:
+      return static_cast<void>(
+          engine::expire_fields(engine, key, fields, Expiry::in(Millis{4'000}), {}).value());
+    case 3:
+      return static_cast<void>(engine::persist_fields(engine, key, fields).value());
+    default:
+      return static_cast<void>(hashes.hset(key.key, field, element_value(number)).value());
+  }
+}
+
+inline void fill_hash(Engine& engine, const KeyRef& key, unsigned fields) {
+  std::vector<std::string> texts;
+  for (unsigned i = 0; i < fields; ++i) {
+    texts.push_back(field_of(i * 7));
+    texts.push_back(element_value(i));
+  }
+  std::vector<FieldValue> pairs;
+  for (std::size_t i = 0; i < texts.size(); i += 2) pairs.push_back({texts[i], texts[i + 1]});
+  REQUIRE(engine.hashes(key.db).hset(key.key, pairs).ok());
+}
+
 inline void change(Engine& engine, const KeyRef& key, Kind kind, std::uint64_t number,
                    unsigned steps) {
+  if (kind == Kind::hash) {
+    for (unsigned i = 0; i < steps; ++i) change_field(engine, key, number * 31 + i);
+    return;
+  }
   const auto done = engine::change_object(engine, key, kind, [&](ObjectEdit& object) {
     for (unsigned i = 0; i < steps; ++i) change_element(object, number * 31 + i);
     return ErrorCode::ok;
@@ -96,6 +139,9 @@ inline void change(Engine& engine, const KeyRef& key, Kind kind, std::uint64_t n
 }
 
 inline void fill(Engine& engine, const KeyRef& key, Kind kind, unsigned elements) {
+  // Some of them are kept in trees, others are packed.
+  const unsigned times = key.key.size() % 2 == 0 ? 2 : 4;
+  if (kind == Kind::hash) return fill_hash(engine, key, elements * times);
   const auto done = engine::change_object(engine, key, kind, [&](ObjectEdit& object) {
     if (object.size() > 2'000) object.clear();
     for (unsigned i = 0; i < elements; ++i) add_element(object, i * 7);
@@ -103,6 +149,20 @@ inline void fill(Engine& engine, const KeyRef& key, Kind kind, unsigned elements
   });
   INFO((done.ok() ? std::string{} : done.error().message()));
   REQUIRE(done.ok());
+}
+
+/// The fields of a hash, in an order of their own: that of a large one is not kept.
+inline std::string text_of_hash(Bytes value, Timestamp now) {
+  std::vector<std::string> fields;
+  engine::HashView{value}.each([&](const engine::HashView::Found& pair) {
+    if (pair.due <= now) return;
+    const std::string end = std::to_string(pair.due.time_since_epoch().count());
+    fields.push_back(std::string{pair.field} + "=" + std::string{pair.value} + " ends " + end);
+  });
+  std::sort(fields.begin(), fields.end());
+  std::string text;
+  for (const std::string& field : fields) text.append(field).append("\n");
+  return text;
 }
 
 /// All records as bytes, with kind and end.
@@ -115,7 +175,8 @@ inline Picture picture_of(Engine& engine) {
     std::string text{name_of(mutation.kind)};
     text += " ends " + std::to_string(mutation.due.time_since_epoch().count()) + " ";
     all[std::to_string(mutation.db) + " " + std::string{mutation.key}] =
-        text.append(mutation.value);
+        mutation.kind == Kind::hash ? text + text_of_hash(mutation.value, engine.clock().now())
+                                    : text.append(mutation.value);
   }));
   return all;
 }

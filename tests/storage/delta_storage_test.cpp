@@ -122,6 +122,38 @@ TEST_CASE("deltas: a change of a large object takes at most three times its byte
   }
 }
 
+TEST_CASE("deltas: a change of a field takes at most three times its bytes in the journal",
+          "[storage][delta]") {
+  const Directory directory;
+  ManualClock clock;
+  Process process{directory.path(), clock};
+  Engine& engine = *process.engine;
+  const std::string payload(24, 'p');
+  const auto field = [](std::uint64_t i) { return "field " + std::to_string(100'000 + i % 2'000); };
+  const auto value = [&](std::uint64_t i) { return payload + std::to_string(10'000 + i); };
+  for (const std::uint64_t count : {std::uint64_t{100}, std::uint64_t{2'000}}) {
+    INFO(count << " fields");
+    const std::string key = "h" + std::to_string(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      REQUIRE(engine.hashes().hset(key, field(i), value(i)).value());
+    }
+    REQUIRE(process.storage->drain());
+    const std::uint64_t log_before = process.storage->stats().bytes;
+    const std::uint64_t files_before = process.storage->stats().bytes_files;
+    std::uint64_t changed = 0;
+    // As long as it takes for the chain to end: what a new whole record takes counts.
+    for (std::uint64_t i = 0; i < 4'000; ++i) {
+      const std::string name = field(i * 37 % count);
+      const std::string text = value(i + 1);
+      changed += name.size() + text.size();
+      REQUIRE(engine.hashes().hset(key, name, text).ok());
+    }
+    CHECK(process.storage->stats().bytes - log_before <= 3 * changed);
+    REQUIRE(process.storage->drain());
+    CHECK(process.storage->stats().bytes_files - files_before <= 3 * changed);
+  }
+}
+
 TEST_CASE("deltas: each start finds what the process before had, wherever that ended",
           "[storage][delta]") {
   const Directory directory;

@@ -393,7 +393,7 @@ TEST_CASE("replica: a command that no replica could read is refused before it is
   counts.op.key = "k";
   CHECK(builder.add({counts}).error().code == ErrorCode::bad_encoding);
   HashCommand hash{.key = "h", .pairs = {}};
-  hash.pairs.assign(limits::hash_fields_max + 1, {"f", "v"});
+  hash.pairs.assign(limits::section_keys_max + 1, {"f", "v"});
   CHECK(builder.add({hash}).error().code == ErrorCode::bad_encoding);
   SectionCommand inner;
   inner.commands.push_back({TimeCommand{}});
