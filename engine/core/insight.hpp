@@ -32,6 +32,11 @@ class Insight {
   /// Null: claims are not counted by namespace.
   [[nodiscard]] ClaimCounts* claim_counts() const noexcept { return claim_counts_.get(); }
 
+  /// Whether note_expired() does nothing but count records of this kind. Inside an operation that a
+  /// shard has admitted it stays so.
+  [[nodiscard]] bool only_counts_ends_of(Kind kind) const noexcept {
+    return sinks_.empty() && (kind != Kind::claim || decisions_ == nullptr);
+  }
   /// A record ended by its ttl and was taken out.
   void note_expired(ThreadContext& context, const Entry& old, KeySpace& keys) noexcept;
   /// Fields of a hash ended and were taken out. `db`: as shown. Inside an operation.

@@ -2,6 +2,7 @@
 // lead from a key to its record.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -107,6 +108,12 @@ class KeySpace final : public SegmentSink {
   /// that their misses are waited for together. `hash_at(i) -> HashBits`.
   template <class HashAt>
   void prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept;
+  /// The same of one record.
+  void prefetch_record(SlotWord word, std::size_t bytes) const noexcept {
+    const auto* const record = static_cast<const char*>(region_.at(slot::handle(word)));
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + bytes - 1);  // records are packed: most lie in two lines
+  }
   /// Helps the replacement of the segment that `stuck` lies in.
   void help_growth(Shard& shard, HashBits hash, Handle stuck);
   /// The same after a compare-and-set on `probe` was lost, if that segment is being replaced.
@@ -142,26 +149,29 @@ class KeySpace final : public SegmentSink {
 
 template <class HashAt>
 void KeySpace::prefetch(std::size_t count, HashAt&& hash_at, std::size_t bytes) noexcept {
-  const auto fetch_record = [&](HashBits hash, unsigned distance) {
-    const Handle handle = shard_of(hash).table.peek(hash, distance);
-    if (handle == 0) return false;
-    const auto* const record = static_cast<const char*>(region_.at(handle));
-    __builtin_prefetch(record);
-    __builtin_prefetch(record + bytes - 1);  // records are packed: most lie in two lines
+  constexpr std::size_t count_max = 64;
+  SEMEL_ASSERT(count <= count_max);
+  std::array<ShardTable::Word*, count_max> lines;
+  // Whether nothing is left to be looked at.
+  const auto look_at = [&](std::size_t i, unsigned distance) {
+    const auto candidate = ShardTable::candidate_in(lines[i], hash_at(i), distance);
+    if (candidate.slot == nullptr) return candidate.is_last;
+    prefetch_record(candidate.seen, bytes);
     return true;
   };
   for (std::size_t i = 0; i < count; ++i) {
-    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 0));
+    lines[i] = shard_of(hash_at(i)).table.line_at(hash_at(i), 0);
+    __builtin_prefetch(lines[i]);
   }
-  std::uint64_t elsewhere = 0;  // bit i: not in its home line
+  std::uint64_t elsewhere = 0;  // bit i: perhaps in the line behind its home line
   for (std::size_t i = 0; i < count; ++i) {
-    if (fetch_record(hash_at(i), 0)) continue;
+    if (look_at(i, 0)) continue;
     elsewhere |= std::uint64_t{1} << i;
-    __builtin_prefetch(shard_of(hash_at(i)).table.line_at(hash_at(i), 1));
+    lines[i] = shard_of(hash_at(i)).table.line_at(hash_at(i), 1);
+    __builtin_prefetch(lines[i]);
   }
   for (; elsewhere != 0; elsewhere &= elsewhere - 1) {
-    static_cast<void>(
-        fetch_record(hash_at(static_cast<std::size_t>(__builtin_ctzll(elsewhere))), 1));
+    static_cast<void>(look_at(static_cast<std::size_t>(__builtin_ctzll(elsewhere)), 1));
   }
 }
 

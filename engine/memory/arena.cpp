@@ -17,6 +17,24 @@ Arena::Arena(Region& region) : region_(region) {
   region_.when_full([this] { return purge_all(); });
 }
 
+namespace {
+
+/// 2^32 by the units of a record, rounded up: the product with a number of units, of which a span
+/// has few, has the record's number in its upper half.
+constexpr std::array<std::uint64_t, Arena::all_classes> unit_inverse = [] {
+  std::array<std::uint64_t, Arena::all_classes> inverse{};
+  for (unsigned each = 1; each < Arena::all_classes; ++each) {
+    if (each == Arena::class_count) continue;
+    const std::uint64_t units = Arena::class_bytes(each) / 8;
+    inverse[each] = ((std::uint64_t{1} << 32) + units - 1) / units;
+  }
+  return inverse;
+}();
+static_assert(Arena::large_bytes / 8 * Region::handles_per_span <= std::size_t{1} << 32,
+              "what the rounding adds stays below one record");
+
+}  // namespace
+
 std::uint32_t Arena::take_span(unsigned size_class, Region::Use use) {
   const auto span = region_.take(1, use);
   if (!span) return 0;
@@ -63,22 +81,28 @@ void Arena::push(unsigned size_class, const Handle* from, std::size_t count) {
 
 void Arena::push_part(unsigned size_class, std::span<const Handle> handles) {
   Pool& pool = pools_[size_class];
-  const auto units = static_cast<std::uint32_t>(class_bytes(size_class) / 8);
-  const auto record_of = [&](Handle handle) {
-    const Handle first = first_handle(Region::span_of(handle), size_class);
-    return static_cast<std::uint32_t>(handle - first) / units;
-  };
-  // Records end in no order, so each bit is a cache miss; they are waited for together.
-  for (const Handle handle : handles) {
-    __builtin_prefetch(bits_of(Region::span_of(handle), size_class) + record_of(handle) / 64, 1);
+  const std::uint64_t inverse = unit_inverse[size_class];
+  // Spans whose records end in no order are a cache miss each; they are waited for together.
+  for (std::uint32_t last = 0; const Handle handle : handles) {
+    const std::uint32_t index = Region::span_of(handle);
+    if (index == last) continue;
+    last = index;
+    const std::uint64_t record = (handle - first_handle(index, size_class)) * inverse >> 32;
+    __builtin_prefetch(bits_of(index, size_class) + record / 64, 1);
   }
   const base::MutexLock lock{pool.mutex};
-  for (const Handle handle : handles) {
-    const std::uint32_t index = Region::span_of(handle);
+  for (const Handle *at = handles.data(), *const end = at + handles.size(); at != end;) {
+    const std::uint32_t index = Region::span_of(*at);
+    const Handle first = first_handle(index, size_class);
+    std::uint64_t* const bits = bits_of(index, size_class);
+    const Handle* const begin = at;
+    do {
+      const std::uint64_t record = (*at - first) * inverse >> 32;
+      bits[record / 64] |= std::uint64_t{1} << (record % 64);
+    } while (++at != end && Region::span_of(*at) == index);
     SpanInfo& span = spans_[index];
-    const std::uint32_t record = record_of(handle);
-    bits_of(index, size_class)[record / 64] |= std::uint64_t{1} << (record % 64);
-    const bool is_full = ++span.pooled == capacity(size_class);
+    span.pooled = static_cast<std::uint16_t>(span.pooled + (at - begin));
+    const bool is_full = span.pooled == capacity(size_class);
     if (span.in == In::leaving_list) {
       if (!is_full) continue;
       unlink(pool, index);
@@ -343,6 +367,43 @@ void Arena::Cache::free(Handle handle) noexcept {
     arena_.push(span.size_class, own.items.get() + own.count, most - own.count);
   }
   own.items[own.count++] = handle;
+}
+
+std::size_t Arena::Cache::alike_in_front(std::span<const Handle> handles) const noexcept {
+  std::uint32_t last = Region::span_of(handles.front());
+  const unsigned size_class = arena_.spans_[last].size_class;
+  // mo: relaxed: see the head of arena.hpp.
+  const auto may_be_kept = [](const SpanInfo& span) {
+    return span.run == 0 && span.leaving.load(std::memory_order_relaxed) == 0;
+  };
+  if (!may_be_kept(arena_.spans_[last])) return 0;
+  std::size_t count = 1;
+  for (; count < handles.size(); ++count) {
+    const std::uint32_t index = Region::span_of(handles[count]);
+    if (index == last) continue;
+    const SpanInfo& span = arena_.spans_[index];
+    if (span.size_class != size_class || !may_be_kept(span)) break;
+    last = index;
+  }
+  return count;
+}
+
+void Arena::Cache::free(std::span<const Handle> handles) noexcept {
+  while (!handles.empty()) {
+    const std::size_t count = alike_in_front(handles);
+    const unsigned size_class = arena_.spans_[Region::span_of(handles.front())].size_class;
+    Stack* const own = count == 0 ? nullptr : stack(size_class);
+    if (own == nullptr) {
+      free(handles.front());
+      handles = handles.subspan(1);
+      continue;
+    }
+    const std::size_t kept = std::min(count, stack_max[size_class] - own->count);
+    std::copy_n(handles.data(), kept, own->items.get() + own->count);
+    own->count += kept;
+    if (kept != count) arena_.push(size_class, handles.data() + kept, count - kept);
+    handles = handles.subspan(count);
+  }
 }
 
 void Arena::Cache::flush() noexcept {

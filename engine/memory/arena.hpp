@@ -154,6 +154,7 @@ class Arena::Cache {
   /// The same for a node.
   [[nodiscard]] Handle allocate_node(std::size_t bytes, Region::Use use);
   void free(Handle handle) noexcept;
+  void free(std::span<const Handle> handles) noexcept;
   /// Gives all free handles to the pool.
   void flush() noexcept;
 
@@ -177,6 +178,8 @@ class Arena::Cache {
   /// there never make a whole span. For the replacement of a live record more waste is right.
   [[nodiscard]] Handle larger(unsigned size_class, Region::Use use);
   [[nodiscard, gnu::noinline]] Handle allocate_large(std::size_t bytes, Region::Use use);
+  /// How many in front are of one class and may be kept by this thread; 0: the first may not.
+  [[nodiscard]] std::size_t alike_in_front(std::span<const Handle> handles) const noexcept;
   /// Null: no memory for one.
   [[nodiscard]] Stack* stack(unsigned size_class) noexcept;
   [[nodiscard]] static std::size_t stack_bytes(unsigned size_class) noexcept;

@@ -2,10 +2,12 @@
 // in reserve, so that room can be made before a change and taking it out cannot fail after it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -79,13 +81,46 @@ class RetireList {
     last_->items[filled_++] = retired;
     return true;
   }
+  /// The same of several of one epoch. Those for which there is no memory are lost.
+  void push(std::span<const std::uint64_t> all, std::uint64_t epoch) noexcept {
+    while (!all.empty() && push({all.front(), epoch})) {
+      all = all.subspan(1);
+      const std::size_t count = std::min(all.size(), block_size - filled_);
+      Retired* to = last_->items.data() + filled_;
+      for (const std::uint64_t what : all.first(count)) *to++ = {what, epoch};
+      filled_ += count;
+      all = all.subspan(count);
+    }
+  }
   [[nodiscard]] bool empty() const noexcept {
     return first_ == nullptr || (first_ == last_ && read_ == filled_);
   }
-  [[nodiscard]] const Retired& front() const noexcept { return first_->items[read_]; }
-  void pop_front() noexcept {
-    SEMEL_ASSERT(!empty());
-    if (++read_ < block_size) return;
+  /// Moves the oldest to `to`, as many as it has room for and this epoch or an earlier one has
+  /// retired. Returns how many.
+  [[nodiscard]] std::size_t pop(std::uint64_t newest, std::span<std::uint64_t> to) noexcept {
+    std::size_t count = 0;
+    while (count < to.size() && !empty()) {
+      const std::size_t filled = first_ == last_ ? filled_ : block_size;
+      const Retired* at = &first_->items[read_];
+      const Retired* const end = at + std::min(filled - read_, to.size() - count);
+      std::uint64_t* out = to.data() + count;
+      for (; at != end && at->epoch <= newest; ++at) *out++ = at->what;
+      count = static_cast<std::size_t>(out - to.data());
+      read_ = static_cast<std::size_t>(at - first_->items.data());
+      const bool has_met_newer = at != end;
+      if (read_ == block_size) end_block();
+      if (has_met_newer) break;
+    }
+    return count;
+  }
+
+ private:
+  struct Block {
+    Block* next = nullptr;
+    std::array<Retired, block_size> items;
+  };
+  /// The first block has been read.
+  void end_block() noexcept {
     if (first_ == last_) {  // full, and read: begin again
       read_ = filled_ = 0;
       return;
@@ -96,12 +131,6 @@ class RetireList {
     first_ = first_->next;
     spare_->next = nullptr;
   }
-
- private:
-  struct Block {
-    Block* next = nullptr;
-    std::array<Retired, block_size> items;
-  };
   void delete_spare() noexcept { delete std::exchange(spare_, spare_->next); }
   void delete_first() noexcept {
     Block* const next = first_->next;

@@ -248,17 +248,28 @@ bool Threads::try_advance_epoch() noexcept {
 void Threads::free_old(ThreadContext& context) noexcept {
   // mo: acquire [threads.epoch]
   const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
-  while (!context.retired.empty() && context.retired.front().epoch + 2 <= epoch) {
-    const std::uint64_t what = context.retired.front().what;
-    context.retired.pop_front();
-    if ((what & RetireList::segment_bit) != 0) {
-      segments_.reuse_segment(reinterpret_cast<void*>(what & ~RetireList::segment_bit));
+  std::array<std::uint64_t, free_every> old;
+  std::size_t count = old.size();
+  while (count == old.size()) {
+    count = epoch < 2 ? 0 : context.retired.pop(epoch - 2, old);
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < count; ++i) bits |= old[i];
+    if ((bits & (RetireList::segment_bit | RetireList::large_bit)) == 0) [[likely]] {
+      context.cache.free(std::span{old}.first(count));
       continue;
     }
-    const Handle handle = what & ~RetireList::large_bit;
-    if (handle != what) [[unlikely]]
-      large_->release_large(context, handle);
-    context.cache.free(handle);
+    std::size_t records = 0;
+    for (const std::uint64_t what : std::span{old}.first(count)) {
+      if ((what & RetireList::segment_bit) != 0) [[unlikely]] {
+        segments_.reuse_segment(reinterpret_cast<void*>(what & ~RetireList::segment_bit));
+        continue;
+      }
+      const Handle handle = what & ~RetireList::large_bit;
+      if (handle != what) [[unlikely]]
+        large_->release_large(context, handle);
+      old[records++] = handle;
+    }
+    context.cache.free(std::span{old}.first(records));
   }
 }
 

@@ -34,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/mutex.hpp"
@@ -214,19 +215,25 @@ class Threads {
     context.announce.store(context.sequence << 33, std::memory_order_release);
   }
 
-  /// Gives memory back once no operation can be using it. Inside an operation only. `handle`: of a
-  /// record that names a large object with RetireList::large_bit.
+  /// Gives memory back once no operation can be using it. Inside an operation only. Lost if there
+  /// is no memory to remember it: see RetireList::reserve(). `handle`: of a record that names a
+  /// large object with RetireList::large_bit.
   void retire_record(ThreadContext& context, Handle handle, std::size_t bytes) noexcept {
-    retire(context, handle, bytes);
+    context.retired.push({handle, now_epoch()});
+    note_retired(context, 1, bytes, push_count);
+  }
+  /// The same of several that name no large object; `bytes`: all together.
+  void retire_records(ThreadContext& context, std::span<const Handle> handles,
+                      std::size_t bytes) noexcept {
+    context.retired.push(handles, now_epoch());
+    note_retired(context, handles.size(), bytes, push_count_many);
   }
   void retire_segment(ThreadContext& context, void* segment, std::size_t bytes) noexcept {
-    retire(context, RetireList::segment_bit | reinterpret_cast<std::uintptr_t>(segment), bytes);
+    context.retired.push(
+        {RetireList::segment_bit | reinterpret_cast<std::uintptr_t>(segment), now_epoch()});
+    note_retired(context, 1, bytes, push_count);
   }
 
-  /// Frees what this thread retired and no thread uses, moving the epoch if it can.
-  void collect(ThreadContext& context) noexcept {
-    if (try_advance_epoch()) free_old(context);
-  }
   /// Frees as much of it as it can without waiting, and gives it to the pool.
   void collect_now(ThreadContext& context) noexcept;
   /// The same for this thread and all contexts without a thread, until nothing is left. Must not
@@ -272,6 +279,7 @@ class Threads {
   static constexpr std::uint64_t epoch_mask = 0xffff'ffff;
   // Pushing the epoch costs a membarrier, so it waits for this much to be worth it.
   static constexpr std::size_t push_count = 512;
+  static constexpr std::size_t push_count_many = 2'048;  // for a thread that does nothing else
   static constexpr std::size_t push_bytes = 256 * 1024;
   static constexpr std::size_t free_every = 64;
 
@@ -281,15 +289,15 @@ class Threads {
     //     behind.
     return epoch_.load(std::memory_order_relaxed) + 1;
   }
-  void retire(ThreadContext& context, std::uint64_t what, std::size_t bytes) noexcept {
-    // Lost if there is no memory to remember it: see RetireList::reserve().
-    context.retired.push({what, now_epoch()});
+  void note_retired(ThreadContext& context, std::size_t count, std::size_t bytes,
+                    std::size_t push_at) noexcept {
+    const std::size_t before = context.retired_count;
     context.retired_bytes += bytes;
-    ++context.retired_count;
-    if (context.retired_count >= push_count || context.retired_bytes >= push_bytes) {
+    context.retired_count += count;
+    if (context.retired_count >= push_at || context.retired_bytes >= push_bytes) {
       context.retired_count = context.retired_bytes = 0;
-      collect(context);
-    } else if (context.retired_count % free_every == 0) {
+      if (try_advance_epoch()) free_old(context);
+    } else if (context.retired_count / free_every != before / free_every) {
       free_old(context);
     }
   }

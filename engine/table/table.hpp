@@ -226,14 +226,22 @@ class Table {
     if (distance != 0) line = next_line(line, slot::step(hash.tag()));
     return &locate(hash)->slots()[line * slots_per_line];
   }
-  /// Handle of a likely candidate in such a line, or 0, for prefetching.
-  [[nodiscard]] Handle peek(HashBits hash, unsigned distance) const noexcept {
-    Word* const slots = line_at(hash, distance);
-    const unsigned candidates = Line{slots, slot::make(hash.tag(), distance, 0)}.candidates();
-    if (candidates == 0) return 0;
-    // mo: acquire [table.publish]: only its address is used here.
-    return slot::handle(
-        slots[static_cast<unsigned>(__builtin_ctz(candidates))].load(std::memory_order_acquire));
+  /// What such a line says of a hash at a look.
+  struct Candidate {
+    Word* slot = nullptr;  ///< of the first record that the hash may be of; null: none
+    SlotWord seen = 0;     ///< the word read there
+    bool is_last = false;  ///< the lines behind have none either
+  };
+  [[nodiscard]] static Candidate candidate_in(Word* slots, HashBits hash,
+                                              unsigned distance) noexcept {
+    const Line line{slots, slot::make(hash.tag(), distance, 0)};
+    const unsigned candidates = line.candidates();
+    if (candidates == 0) return {.is_last = line.empties() != 0};
+    Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
+    // mo: acquire [table.publish]: the record may be read next.
+    const SlotWord seen = word.load(std::memory_order_acquire);
+    // It may have ended since the line was read.
+    return {slot::is_record(seen) ? &word : nullptr, seen, false};
   }
 
   /// Calls `visit(Word&, SlotWord)` for each slot that may hold a record with these hash bits,

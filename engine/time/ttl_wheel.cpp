@@ -102,11 +102,6 @@ TtlWheel::Chunk& TtlWheel::head_with_room(List& list, std::uint32_t words) noexc
   return chunk(list.head);
 }
 
-void TtlWheel::append(List& list, std::uint64_t item) noexcept {
-  Chunk& head = head_with_room(list, 1);
-  head.items[head.count++] = item;
-}
-
 void TtlWheel::append_far(TimerEntry timer) noexcept {
   Chunk& head = head_with_room(far_, 2);
   head.items[head.count++] = timer.hash_bits;
@@ -150,8 +145,19 @@ void TtlWheel::cascade(unsigned level) noexcept {
   level_size_[level] -= old.size;
   for (std::uint32_t at = old.head; at != no_chunk;) {
     Chunk& from = chunk(at);
-    for (std::uint32_t i = 0; i < from.count; ++i) {
-      insert(from.items[i] & HashBits::mask, now_ + static_cast<std::int64_t>(from.items[i] >> 38));
+    if (level == 1) {
+      // Its slots are as long as the whole of the level below: all go there.
+      for (std::uint32_t i = 0; i < from.count; ++i) {
+        const auto into = static_cast<std::int64_t>(from.items[i] >> 38);
+        append(lists_[static_cast<unsigned>((now_ + into) & (slots[0] - 1))],
+               from.items[i] & HashBits::mask);
+      }
+      level_size_[0] += from.count;
+    } else {
+      for (std::uint32_t i = 0; i < from.count; ++i) {
+        insert(from.items[i] & HashBits::mask,
+               now_ + static_cast<std::int64_t>(from.items[i] >> 38));
+      }
     }
     const std::uint32_t next = from.next;
     give_chunk(at);

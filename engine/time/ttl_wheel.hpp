@@ -142,6 +142,19 @@ class TtlWheel {
   unsigned compact_next_ = 0;
 };
 
+inline void TtlWheel::append(List& list, std::uint64_t item) noexcept {
+  if (list.head != no_chunk) [[likely]] {
+    Chunk& head = chunk(list.head);
+    if (head.count < Chunk::capacity) [[likely]] {
+      ++list.size;
+      head.items[head.count++] = item;
+      return;
+    }
+  }
+  Chunk& head = head_with_room(list, 1);
+  head.items[head.count++] = item;
+}
+
 template <class Each>
 void TtlWheel::take_far(Each&& each) {
   List old = far_;

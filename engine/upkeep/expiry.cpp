@@ -1,6 +1,7 @@
 #include "engine/upkeep/expiry.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "engine/hashes/hash_trim.hpp"
 #include "engine/kinds/kinds.hpp"
 #include "engine/rules/claim_rules.hpp"
+#include "engine/time/ttl_wheel.hpp"
 
 namespace semel::engine {
 
@@ -24,6 +26,136 @@ void put_off(Core& core, ThreadContext& context, HashBits hash, Timestamp now) {
     return true;
   });
 }
+
+/// The short way for strings and claims that have ended, which nearly all timers are of. A batch
+/// adds its figures once and retires its memory once. The operation around it does not wait before
+/// it is done: no section over everything comes in between, so the sinks, the floors of flushes and
+/// the cut of a snapshot stay what they are.
+class PlainSweep {
+ public:
+  static constexpr std::size_t timers_max = TtlWheel::fire_max;
+
+  PlainSweep(Core& core, Operation& operation, std::span<const std::uint64_t> batch,
+             Timestamp now) noexcept
+      : core_(core),
+        context_(operation.context()),
+        operation_(operation),
+        batch_(batch),
+        now_(now) {
+    SEMEL_ASSERT(batch.size() <= timers_max);
+  }
+
+  /// Takes out what it can. Bit i of what it returns: the timer i is left.
+  [[nodiscard]] std::uint64_t run() noexcept {
+    const std::uint64_t all = ~std::uint64_t{0} >> (64 - batch_.size());
+    const std::uint64_t held = find_lines();
+    find_records();
+    // Without a shard that has admitted the operation a section over everything may run.
+    if (held == all || !suits()) return all;
+    std::uint64_t left = held;
+    for (std::size_t i = 0; i < batch_.size(); ++i) {
+      const std::uint64_t bit = std::uint64_t{1} << i;
+      if (places_[i] == nullptr || (held & bit) != 0 || !take_out(*places_[i], seen_[i]))
+          [[unlikely]] {
+        left |= bit;
+      }
+    }
+    finish();
+    return left;
+  }
+
+ private:
+  /// The home line of each. Bit i of what it returns: a section holds the shard.
+  [[nodiscard]] std::uint64_t find_lines() noexcept {
+    std::uint64_t held = 0;
+    for (std::size_t i = 0; i < batch_.size(); ++i) {
+      const HashBits hash{batch_[i]};
+      Shard& shard = core_.keys().shard_of(hash);
+      places_[i] = shard.table.line_at(hash, 0);
+      __builtin_prefetch(places_[i]);
+      if (!operation_.admit_now(shard)) [[unlikely]]
+        held |= std::uint64_t{1} << i;
+    }
+    return held;
+  }
+  /// Whether an end concerns nothing but the table and the figures.
+  [[nodiscard]] bool suits() noexcept {
+    last_kind_ = core_.insight().only_counts_ends_of(Kind::claim) ? Kind::claim : Kind::string;
+    return core_.insight().only_counts_ends_of(last_kind_) && core_.cold() == nullptr &&
+           !core_.snapshot_cut().is_running() && context_.retired.reserve();
+  }
+  /// From the line of each to the slot; null: it is elsewhere, if it is there.
+  void find_records() noexcept {
+    std::uint64_t elsewhere = 0;
+    for (std::size_t i = 0; i < batch_.size(); ++i) {
+      if (look_at(i, 0)) [[likely]]
+        continue;
+      const HashBits hash{batch_[i]};
+      elsewhere |= std::uint64_t{1} << i;
+      places_[i] = core_.keys().shard_of(hash).table.line_at(hash, 1);
+      __builtin_prefetch(places_[i]);
+    }
+    for (; elsewhere != 0; elsewhere &= elsewhere - 1) {
+      const auto i = static_cast<std::size_t>(__builtin_ctzll(elsewhere));
+      if (!look_at(i, 1)) places_[i] = nullptr;
+    }
+  }
+  [[nodiscard]] bool look_at(std::size_t i, unsigned distance) noexcept {
+    const auto found = ShardTable::candidate_in(places_[i], HashBits{batch_[i]}, distance);
+    if (found.slot == nullptr) return false;
+    places_[i] = found.slot;
+    seen_[i] = found.seen;
+    core_.keys().prefetch_record(found.seen, sizeof(Entry));
+    return true;
+  }
+  /// False: it is not such a record, or it has changed or is frozen.
+  [[nodiscard]] bool take_out(ShardTable::Word& word, SlotWord seen) noexcept {
+    const Entry& old = core_.keys().entry(seen);
+    const Version version = old.version();
+    const std::uint8_t db = old.db();
+    if (old.lives_at(now_) || old.is_delete_marker() || old.kind() > last_kind_ ||
+        version < core_.databases().flushed_below(db)) [[unlikely]] {
+      return false;
+    }
+    const std::size_t bytes = Arena::rounded(old.bytes());
+    if (!ShardTable::bury(word, seen, version)) [[unlikely]]
+      return false;
+    if (db != db_) [[unlikely]] {
+      add_db_records();
+      db_ = db;
+    }
+    handles_[count_++] = slot::handle(seen);
+    bytes_ += bytes;
+    return true;
+  }
+  void add_db_records() noexcept {
+    ThreadContext::add(context_.db_records[db_], db_counted_ - count_);
+    db_counted_ = count_;
+  }
+  void finish() noexcept {
+    if (count_ == 0) return;
+    add_db_records();
+    context_.bump(Count::records, 0 - count_);
+    context_.bump(Count::records_with_ttl, 0 - count_);
+    context_.bump(Count::bytes_records, 0 - bytes_);
+    context_.bump(Count::expired, count_);
+    core_.threads().retire_records(context_, std::span{handles_}.first(count_), bytes_);
+  }
+
+  Core& core_;
+  ThreadContext& context_;
+  Operation& operation_;
+  const std::span<const std::uint64_t> batch_;
+  const Timestamp now_;
+  Kind last_kind_ = Kind::string;  // of those that it takes out
+  std::uint8_t db_ = 0;            // of the record before
+  std::uint64_t db_counted_ = 0;   // of count_, those in db_records
+  std::uint64_t count_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::array<ShardTable::Word*, timers_max> places_;  // a line, then a slot in it
+  std::array<SlotWord, timers_max> seen_;
+  std::array<Handle, timers_max> handles_;
+};
 
 /// Takes out an ended record or delete marker. False: it has changed or is frozen.
 [[nodiscard]] bool sweep(Core& core, ThreadContext& context, HashBits hash, ShardTable::Word& word,
@@ -134,10 +266,9 @@ void expire_batch(Core& core, ThreadContext& context, std::span<const std::uint6
   std::vector<Trim> trims;
   {
     Operation operation{core, context};
-    core.keys().prefetch(
-        batch.size(), [&](std::size_t i) { return HashBits{batch[i]}; }, sizeof(Entry));
-    for (const std::uint64_t bits : batch) {
-      const HashBits hash{bits};
+    for (std::uint64_t left = PlainSweep{core, operation, batch, now}.run(); left != 0;
+         left &= left - 1) {
+      const HashBits hash{batch[static_cast<std::size_t>(__builtin_ctzll(left))]};
       Shard& shard = core.keys().shard_of(hash);
       for (Handle stuck = 1; stuck != 0;) {
         stuck = 0;

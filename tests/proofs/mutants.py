@@ -75,6 +75,8 @@ MUTANTS = [
     Mutant(
         "early_sweep", "the wheel's sweep takes what ends in 2 ms",
         [("engine/upkeep/expiry.cpp", "old.due() > now", "old.due() > now + Millis{2}",
+          "expression"),
+         ("engine/upkeep/expiry.cpp", "old.lives_at(now_)", "old.lives_at(now_ + Millis{2})",
           "expression")],
         "model"),
     Mutant(

@@ -1,8 +1,11 @@
 // Region and arena. Vocabulary: take, give, cache.
 #include "engine/memory/arena.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 #include "tests/support/catch.hpp"
@@ -116,6 +119,48 @@ TEST_CASE("arena: live records never overlap and their bytes stay", "[engine][ar
       live.pop_back();
     }
   }
+}
+
+TEST_CASE("arena: records freed together serve again, each once, and their spans go back",
+          "[engine][arena]") {
+  const auto seed = Catch::rngSeed();
+  std::mt19937_64 random{seed};
+  INFO("seed " << seed);
+  Region region;
+  REQUIRE(region.reserve(64 * mib));
+  Arena arena{region};
+  Arena::Cache cache{arena};
+  std::set<Handle> live;
+  std::vector<Handle> order;
+  for (int round = 0; round < 60; ++round) {
+    const bool is_mixed = round % 3 != 0;
+    const std::size_t usual = 8 + random() % 400;
+    while (order.size() < 6'000) {
+      const bool is_large = is_mixed && random() % 500 == 0;
+      const std::size_t bytes = is_large ? 100'000 : is_mixed ? 8 + random() % 400 : usual;
+      const Handle handle = random() % 10 == 0 && is_mixed
+                                ? cache.allocate_node(bytes, Region::Use::record)
+                                : cache.allocate(bytes, Region::Use::record);
+      REQUIRE(handle != 0);
+      REQUIRE(live.insert(handle).second);
+      order.push_back(handle);
+    }
+    // Neighbours end together, or records from anywhere; some lie in spans that are to be left.
+    if (round % 2 == 0) std::shuffle(order.begin(), order.end(), random);
+    if (round % 5 == 0) static_cast<void>(arena.choose_leaving(16));
+    for (std::size_t left = 2'000 + random() % 3'000; left != 0;) {
+      const std::size_t count = std::min<std::size_t>(left, 1 + random() % 700);
+      cache.free(std::span<const Handle>{order}.last(count));
+      for (std::size_t i = 0; i < count; ++i, order.pop_back()) live.erase(order.back());
+      left -= count;
+    }
+    if (round % 5 == 0) arena.end_leaving();
+  }
+  cache.free(std::span<const Handle>{order});
+  cache.free(std::span<const Handle>{});
+  cache.flush();
+  static_cast<void>(arena.purge_all());
+  CHECK(region.used_bytes() == region.charged_bytes());
 }
 
 TEST_CASE("arena: memory of one size serves another once it is free", "[engine][arena]") {

@@ -1,5 +1,6 @@
 // Time in a whole engine: when a record is dead, when its memory is back, who is notified.
 // Words: dead = its end has come; swept = its memory is back; pass = the clock moves, advance runs.
+#include <array>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -93,6 +94,67 @@ TEST_CASE("expiry: advance gives back what has ended, to the millisecond and to 
   CHECK(f.engine->stats().expired == 20'000);
   CHECK(f.engine->stats().bytes_records == 24);  // of "stays"
   CHECK(broken_rules(*f.engine) == "");
+}
+
+TEST_CASE("expiry: records of all kinds that end together leave every figure exact",
+          "[engine][expiry]") {
+  const auto seed = Catch::rngSeed();
+  INFO("seed " << seed);
+  std::mt19937_64 random{seed};
+  EngineFixture f;
+  Policy policy;
+  policy.result_ttl = policy.unique_ttl = 40ms;
+  Claims ns = f.claims("ns", policy);
+  REQUIRE(f.put("stays", "v"));
+  constexpr std::array<std::size_t, 5> lengths{0, 9, 255, 256, 5'000};
+  std::uint64_t ended = 0;
+  for (int round = 0; round < 6; ++round) {
+    std::uint64_t made = 0;
+    for (int i = 0; i < 1'500; ++i) {
+      const std::string key = std::to_string(round) + ":" + std::to_string(i);
+      const auto db = static_cast<std::uint8_t>(random() % (round % 2 == 0 ? 2 : 16));
+      const Expiry expiry = Expiry::in(Millis{30 + random() % 11});
+      if (i % 10 == 0) {
+        const ClaimOutcome granted = ns.claim({.key = key});
+        REQUIRE(ns.complete({.key = key, .epoch = granted.epoch, .payload = "r"}).answer ==
+                OwnerAnswer::ok);
+      } else if (i % 10 == 1) {
+        REQUIRE(f.store(db).append(key, "raw").ok());
+        REQUIRE(f.store(db).expire(key, expiry).ok());
+      } else {
+        REQUIRE(f.put(key, std::string(lengths[random() % lengths.size()], 'v'), expiry, db));
+      }
+      ++made;
+      if (i % 10 != 3) continue;
+      REQUIRE(*f.store(db).del(key));
+      --made;
+    }
+    // Flushed records are no ends, and while a snapshot runs what it needs is kept.
+    std::uint64_t flushed = 0;
+    if (round == 3) {
+      flushed = f.engine->size(1);
+      REQUIRE(f.engine->flush(1).has_value());
+    }
+    CHECK(f.engine->stats().records == made - flushed + 1);
+    if (round == 4) {
+      bool is_first = true;
+      REQUIRE(f.engine->host()
+                  .snapshot([&](const Mutation&) {
+                    if (is_first) f.pass(40ms);
+                    is_first = false;
+                  })
+                  .has_value());
+    }
+    f.pass(2'000ms);  // delete markers as well
+    ended += made - flushed;
+    const Stats stats = f.engine->stats();
+    CHECK(stats.records == 1);
+    CHECK(stats.records_with_ttl == 0);
+    CHECK(stats.expired == ended);
+    CHECK(stats.bytes_records == 24);  // of "stays"
+    for (std::uint8_t db = 0; db < 16; ++db) CHECK(f.engine->size(db) == (db == 0 ? 1 : 0));
+    CHECK(broken_rules(*f.engine) == "");
+  }
 }
 
 TEST_CASE("expiry: advance stops at its budget and says so", "[engine][expiry]") {
