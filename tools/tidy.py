@@ -74,6 +74,7 @@ PARTS = {
                  'foreign': ('semel/', 'rocksdb/', 'amqp', 'boost/asio', 'boost/beast')},
     'tools': {'project': ('semel/', 'engine/', 'gateway/', 'net/', 'tools/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/json', 'xxhash.h', 'zlib.h', 'zstd.h')},
+    'bench/instructions': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'bench': {'project': ('semel/', 'engine/', 'bench/'),
               'foreign': ('os', 'CLI/', 'fmt/', 'boost/', 'libcuckoo/', 'nghttp2/', 'rocksdb/',
                           'tbb/', 'oneapi/', 'urcu', 'xxhash.h')},

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Instructions of a call, counted by callgrind: run.py PROGRAM [--write]
+"""Instructions of a call, counted by callgrind: run.py PROGRAM.. [--write]
 
 Question: does a call take more instructions than it did?
-Method:   PROGRAM (rows.cpp) under callgrind, which counts the same on a busy machine as on a quiet
-          one. Each function row_NAME is a row: its instructions, with all that it calls, by call.
+Method:   Each PROGRAM (rows.cpp, node_rows.cpp) under callgrind, which counts the same on a busy
+          machine as on a quiet one. Each function row_NAME is a row: its instructions, with all
+          that it calls, by call; of a node, by request.
 Compare:  expected.txt, a column for each compiler. More than SLACK above it, or below it, fails: a
           gain is written down, so that it is not lost unseen. Without a column: shown, not judged.
 Report:   a line a row. --write puts the counts into expected.txt.
@@ -82,14 +83,17 @@ def judge(counted, expected, compiler):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('program', type=Path)
+    parser.add_argument('programs', type=Path, nargs='+')
     parser.add_argument('--compiler', required=True, help='as a column of expected.txt')
     parser.add_argument('--write', action='store_true')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        counted = count(options.program, folder)
-    if not counted:
-        raise SystemExit('instructions: callgrind has counted no row')
+        counted = {}
+        for program in options.programs:
+            rows = count(program, folder)
+            if not rows:
+                raise SystemExit(f'instructions: callgrind has counted no row of {program}')
+            counted |= rows
     if options.write:
         write_expected(options.compiler, counted)
     _, _, expected = read_expected()

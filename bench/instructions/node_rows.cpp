@@ -1,0 +1,192 @@
+// The requests of a node whose instructions run.py counts, under callgrind: one function a row.
+//
+// A connection in process: bytes of requests in, bytes of replies out, without sockets, as the
+// server calls it with what one read has returned. A row has `request_count` requests in rounds of
+// `round_requests`, unless its name says p1, and checks every reply. What its loop costs is in its
+// figure, less than 10 instructions a request.
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/node/connection.hpp"
+#include "semel/semel.hpp"
+
+namespace {
+
+using namespace semel;
+using Words = std::vector<std::string_view>;
+
+constexpr std::size_t request_count = 4'000;
+constexpr std::size_t round_requests = 16;
+
+void require(bool good, const char* what) {
+  if (good) [[likely]]
+    return;
+  std::fprintf(stderr, "instructions: %s\n", what);
+  std::exit(1);
+}
+
+std::string request_of(const Words& words) {
+  std::string bytes = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string_view word : words) {
+    bytes += "$" + std::to_string(word.size()) + "\r\n";
+    bytes.append(word).append("\r\n");
+  }
+  return bytes;
+}
+
+/// What one read returns, and what is to be answered; empty: see the caller.
+struct Round {
+  std::string requests{};
+  std::string replies{};
+};
+using Rounds = std::vector<Round>;
+
+struct Bench {
+  explicit Bench(Engine& engine) : node(engine) {
+    connection = std::make_unique<net::Connection>(
+        node, batch, nullptr,
+        net::ClientHandle::Origin{.id = node.next_client_id(), .address = "127.0.0.1:5000"});
+    for (std::size_t i = 0; i < request_count; ++i) {
+      std::string key = std::to_string(i * 2'654'435'761U);
+      keys.push_back("order:" + std::string(26 - key.size(), '0') + key);
+    }
+  }
+  /// `words_of(i)` answered by `reply`, of all keys.
+  template <class WordsOf>
+  Rounds rounds(std::size_t size, std::string_view reply, WordsOf&& words_of) {
+    Rounds all;
+    for (std::size_t i = 0; i < request_count; ++i) {
+      if (i % size == 0) all.emplace_back();
+      all.back().requests += request_of(words_of(i));
+      all.back().replies += reply;
+    }
+    return all;
+  }
+  /// Sends one request outside of every row.
+  std::string call(const Words& words) {
+    std::string reply;
+    connection->receive(request_of(words), reply);
+    return reply;
+  }
+
+  net::Node node;
+  net::Batch batch;
+  std::unique_ptr<net::Connection> connection;
+  std::vector<std::string> keys{};
+  std::string out{};
+};
+
+void run(Bench& bench, const Rounds& rounds) {
+  for (const Round& round : rounds) {
+    bench.out.clear();
+    bench.connection->receive(round.requests, bench.out);
+    require(bench.out == round.replies, "a reply is another one");
+  }
+}
+
+/// The same, of replies that are read afterwards.
+void gather(Bench& bench, const Rounds& rounds, std::string& replies) {
+  for (const Round& round : rounds) bench.connection->receive(round.requests, replies);
+}
+
+/// The epochs in the replies of SEMEL.CLAIM.
+std::vector<std::string> epochs_in(std::string_view replies) {
+  constexpr std::string_view name = "$5\r\nepoch\r\n$";
+  std::vector<std::string> epochs;
+  for (std::size_t at = replies.find(name); at != std::string_view::npos;
+       at = replies.find(name, at)) {
+    at = replies.find('\n', at + name.size()) + 1;
+    epochs.emplace_back(replies.substr(at, replies.find('\r', at) - at));
+  }
+  return epochs;
+}
+
+}  // namespace
+
+// Their names are the rows of expected.txt.
+#define SEMEL_ROW(name)                                                                     \
+  extern "C" [[gnu::noinline]] void row_##name(Bench& bench, const Rounds& rounds) {        \
+    run(bench, rounds);                                                                     \
+  }
+
+SEMEL_ROW(node_nx_get_new)
+SEMEL_ROW(node_nx_get_repeat)
+SEMEL_ROW(node_nx_get_p1)
+SEMEL_ROW(node_get)
+SEMEL_ROW(node_get_p1)
+SEMEL_ROW(node_set)
+SEMEL_ROW(node_incr)
+SEMEL_ROW(node_complete)
+SEMEL_ROW(node_evalsha)
+SEMEL_ROW(node_hset)
+SEMEL_ROW(node_zadd)
+SEMEL_ROW(node_ping)
+
+extern "C" [[gnu::noinline]] void row_node_claim(Bench& bench, const Rounds& rounds,
+                                                 std::string& replies) {
+  gather(bench, rounds, replies);
+}
+
+int main() {
+  auto opened = Engine::open(
+      {.memory_bytes = std::size_t{256} << 20, .hash_seed = 7, .background = std::nullopt});
+  require(opened.has_value(), "no engine");
+  Bench bench{**opened};
+  const std::size_t many = round_requests;
+  const auto key = [&](std::size_t i) { return std::string_view{bench.keys[i]}; };
+  const auto once = [&](std::size_t i) -> Words {
+    return {"SET", key(i), "consuming", "NX", "GET", "PX", "3600000"};
+  };
+  const std::string_view value = "$9\r\nconsuming\r\n";
+  row_node_nx_get_new(bench, bench.rounds(many, "$-1\r\n", once));
+  row_node_nx_get_repeat(bench, bench.rounds(many, value, once));
+  row_node_nx_get_p1(bench, bench.rounds(1, value, once));
+  const auto get = [&](std::size_t i) -> Words { return {"GET", key(i)}; };
+  row_node_get(bench, bench.rounds(many, value, get));
+  row_node_get_p1(bench, bench.rounds(1, value, get));
+  row_node_set(bench, bench.rounds(many, "+OK\r\n", [&](std::size_t i) -> Words {
+    return {"SET", key(i), "consuming"};
+  }));
+  const std::string sha = bench.call({"SCRIPT", "LOAD", "return #redis.call('GET', KEYS[1]) + 1"});
+  row_node_evalsha(bench, bench.rounds(many, ":10\r\n", [&](std::size_t i) -> Words {
+    return {"EVALSHA", std::string_view{sha}.substr(5, 40), "1", key(i)};
+  }));
+  row_node_ping(bench, bench.rounds(many, "+PONG\r\n", [](std::size_t) -> Words {
+    return {"PING"};
+  }));
+
+  for (std::string& each : bench.keys) each[0] = 'i';
+  row_node_incr(bench, bench.rounds(many, ":1\r\n", [&](std::size_t i) -> Words {
+    return {"INCR", key(i)};
+  }));
+  for (std::string& each : bench.keys) each[0] = 'h';
+  row_node_hset(bench, bench.rounds(many, ":1\r\n", [&](std::size_t i) -> Words {
+    return {"HSET", key(i), "field", "value"};
+  }));
+  for (std::string& each : bench.keys) each[0] = 'z';
+  row_node_zadd(bench, bench.rounds(many, ":1\r\n", [&](std::size_t i) -> Words {
+    return {"ZADD", key(i), "1732924800.25", "member"};
+  }));
+
+  require(bench.call({"SEMEL.NAMESPACE", "orders", "LEASE", "600000"}).front() != '-',
+          "no namespace");
+  std::string replies;
+  replies.reserve(std::size_t{1} << 20);
+  const auto claim = [&](std::size_t i) -> Words { return {"SEMEL.CLAIM", "orders", key(i)}; };
+  row_node_claim(bench, bench.rounds(many, {}, claim), replies);
+  const std::vector<std::string> epochs = epochs_in(replies);
+  require(epochs.size() == request_count, "a key was not free");
+  const std::string extra = bench.call({"SEMEL.CLAIM", "orders", "extra"});
+  const std::string done =
+      bench.call({"SEMEL.COMPLETE", "orders", "extra", epochs_in(extra).at(0), "paid"});
+  require(done.find("ok") != std::string::npos, "a claim was not completed");
+  row_node_complete(bench, bench.rounds(many, done, [&](std::size_t i) -> Words {
+    return {"SEMEL.COMPLETE", "orders", key(i), epochs[i], "paid"};
+  }));
+}
