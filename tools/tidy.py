@@ -50,7 +50,8 @@ PARTS = {
     # Libraries of functions are decided alike by a node by itself and by a group; what a group's
     # clients request is a command of its log.
     # Lists, sets and their like have rules that only Redis' commands use so far.
-    'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/logged/library_table.hpp',
+    'net': {'project': ('semel/', 'net/', 'lua_compat/', 'engine/core/namespace_terms.hpp',
+                        'engine/logged/library_table.hpp',
                         'engine/logged/command.hpp', 'engine/api/eviction_calls.hpp',
                         'engine/object_api/object_calls.hpp', 'engine/object_api/hash_fields.hpp',
                         'engine/object_api/whole_record.hpp',

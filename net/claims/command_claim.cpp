@@ -14,8 +14,12 @@ void fail_namespace(Call& call, std::string_view name, std::string_view why) {
 
 void fail_namespace(Call& call, std::string_view name, const Error& error) {
   std::string text{resp_prefix_of(error.code)};
-  text.append(" namespace ").append(quoted_word(name)).append(": ");
-  call.fail(text.append(error.detail.empty() ? sentence_of(error.code) : error.detail));
+  text.append(" namespace ").append(quoted_word(name));
+  // The engine's details about a namespace begin with its name: "jobs is ..", "jobs: ..".
+  std::string_view detail = error.detail.empty() ? sentence_of(error.code) : error.detail;
+  const std::string_view behind = detail.starts_with(name) ? detail.substr(name.size()) : detail;
+  const bool has_name = behind.starts_with(": ") || behind.starts_with(" is ");
+  call.fail(has_name ? text.append(behind) : text.append(": ").append(detail));
 }
 
 bool accept(Call& call, const Status& parsed) {

@@ -1,9 +1,11 @@
 // SEMEL.NAMESPACE, and the claims in flight in one namespace.
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "engine/core/namespace_terms.hpp"
 #include "net/claims/claim_call.hpp"
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_spaces.hpp"
@@ -46,6 +48,21 @@ void show(Call& call, std::string_view name) {
   claims ? write_policy(call.reply, claims->name(), claims->policy()) : call.reply.null();
 }
 
+/// The command that gives a namespace the terms that were asked for, or why it keeps its own.
+std::string remedy(const Policy& before, const Policy& asked, std::string_view name,
+                   WordSpan words) {
+  if (const std::string lost = engine::what_is_forgotten(before, asked); !lost.empty()) {
+    return "; it keeps them: " + lost;
+  }
+  constexpr std::size_t shown_words_max = 64;  // more than there are different ones
+  std::string text{"; to change them: SEMEL.NAMESPACE CHANGE "};
+  text.append(name);
+  for (const std::string_view word : words.first(std::min(words.size(), shown_words_max))) {
+    text.append(" ").append(word);
+  }
+  return words.size() > shown_words_max ? text + " .." : text;
+}
+
 void declare(Call& call, std::string_view name, WordSpan words) {
   Policy policy;
   policy.db = call.client.db;
@@ -56,10 +73,12 @@ void declare(Call& call, std::string_view name, WordSpan words) {
   }
   const Result<Claims> claims = call.engine.claims(name, policy);
   if (claims) return call.reply.ok();
-  if (claims.error().code != ErrorCode::namespace_differs) {
-    return fail_namespace(call, name, claims.error());
+  Error error = claims.error();
+  const Result<Claims> known = call.engine.claims(name);
+  if (error.code == ErrorCode::namespace_differs && known) {
+    error.detail += remedy(known->policy(), policy, name, words);
   }
-  fail_namespace(call, name, claims.error().detail + "; SEMEL.NAMESPACE CHANGE would do it");
+  fail_namespace(call, name, error);
 }
 
 void change(Call& call, std::string_view name, WordSpan words) {

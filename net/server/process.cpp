@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/file_text.hpp"
 #include "net/server/descriptor.hpp"
 
 namespace semel::net {
@@ -86,6 +88,24 @@ Status write_ready_file(const std::string& path, std::string_view text) {
   const Status written = replace(path, text, false);
   if (!written) return Error{written.error().code, "ready file " + written.error().detail};
   return Done{};
+}
+
+Status remove_old_ready_file(const std::string& path) {
+  const auto refused = [&path](const char* why) {
+    return Error{ErrorCode::storage_failed, "ready file '" + path + "': " + why};
+  };
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0) {
+    return errno == ENOENT ? Status{Done{}} : refused(std::strerror(errno));
+  }
+  // Root could remove a device.
+  if (!S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode)) return refused("is not a regular file");
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Done{};
+  return refused(std::strerror(errno));
+}
+
+void remove_own_ready_file(const std::string& path, std::string_view text) {
+  if (base::read_file(path) == text) ::unlink(path.c_str());
 }
 
 Status replace_file(const std::string& path, std::string_view text) {

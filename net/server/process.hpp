@@ -24,7 +24,12 @@ namespace semel::net {
 
 /// Replaces the file at `path` by `text` in one step: a reader never sees part of it.
 [[nodiscard]] Status write_ready_file(const std::string& path, std::string_view text);
-/// The same, and the file is on the disk when this returns.
+/// Removes the file of an earlier process, which would announce this one before it serves. No file
+/// is no error.
+[[nodiscard]] Status remove_old_ready_file(const std::string& path);
+/// Removes the file if it holds `text`: another process may have written its own since.
+void remove_own_ready_file(const std::string& path, std::string_view text);
+/// As write_ready_file(), and the file is on the disk when this returns.
 [[nodiscard]] Status replace_file(const std::string& path, std::string_view text);
 
 }  // namespace semel::net

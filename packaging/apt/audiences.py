@@ -1,4 +1,4 @@
-"""The five minutes of Java, Python, Go and Node.js, as their pages have them, in a new system.
+"""The five minutes of Java, Python, Go and Node.js, as their pages have them, twice in one system.
 
 A block of a page that follows a line which ends in "`name.ext`:" is that file. The blocks of shell
 are played as they stand, in one shell for all that the page shows: folder and variables are kept
@@ -145,6 +145,24 @@ def lay_checkout(system, audience):
         shutil.copy(settings, system.folder / 'root/.m2')
 
 
+def play_page(system, steps):
+    """Plays the steps in a new shell in the checkout. False: one did not do what the page says."""
+    state = system.folder / STATE[1:]
+    state.mkdir(exist_ok=True)
+    (state / 'variables').write_text('')
+    (state / 'folder').write_text(f'/{CHECKOUT}\n')
+    for step in steps:
+        if step.name:
+            folder = system.folder / (state / 'folder').read_text().strip()[1:]
+            (folder / step.name).write_text(step.text, encoding='utf-8')
+            continue
+        first = promises(step.text)[0][0]
+        done = system.play(first, script_of(step.text), alone(step.text))
+        if not check(system, step.text, done):
+            return False
+    return True
+
+
 def play(base, audience, common):
     """Plays the audience's page in a copy of `base`: the number of steps. `common`: the seconds
     that it took to make `base`. Skip: a registry or the wheel cannot be had, or what the system has
@@ -154,20 +172,11 @@ def play(base, audience, common):
     system = base.copy(audience)
     try:
         lay_checkout(system, audience)
-        state = system.folder / STATE[1:]
-        state.mkdir()
-        (state / 'variables').touch()
-        (state / 'folder').write_text(f'/{CHECKOUT}\n')
-        for step in steps_of(page, headings):
-            if step.name:
-                folder = system.folder / (state / 'folder').read_text().strip()[1:]
-                (folder / step.name).write_text(step.text, encoding='utf-8')
-                continue
-            first = promises(step.text)[0][0]
-            done = system.play(first, script_of(step.text), alone(step.text))
-            if not check(system, step.text, done):
+        own = None
+        for _ in range(2):  # a reader begins again beside what the first time left behind
+            if not play_page(system, steps_of(page, headings)):
                 return system.steps
-        own = time.monotonic() - started
+            own = own or time.monotonic() - started
     finally:
         shutil.rmtree(system.folder, ignore_errors=True)
     print(f'{audience:<9} {(common + own) / 60:.1f} minutes, {common / 60:.1f} of them for the '

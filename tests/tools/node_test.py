@@ -118,6 +118,29 @@ class Lifecycle(Case):
         self.assertEqual([kept[0], *kept[-3:]], ["starting", "serving", "draining", "ended"])
         self.assertIn(f"127.0.0.1:{node.port}", node.log())
 
+    def test_the_ready_file_is_there_only_while_it_serves(self):
+        node = self.node()
+        self.assertEqual(node.facts["pid"], str(node.pid))
+        node.kill()
+        self.assertTrue(node.ready.exists())  # it was not asked
+        # A start that fails leaves no sign of a node that serves.
+        with socket.socket() as plug:
+            plug.bind(("127.0.0.1", 0))
+            plug.listen()
+            port = str(plug.getsockname()[1])
+            self.assertIn(port, self.refusal("--ready-file", node.ready, "--port", port, code=2))
+        self.assertFalse(node.ready.exists())
+        node.start()
+        self.assertEqual(node.stop(), 0)
+        self.assertFalse(node.ready.exists())
+        # The file of a later process stays, and a folder is no file.
+        node.start()
+        node.ready.write_text("pid=1\n")
+        self.assertEqual(node.stop(), 0)
+        self.assertEqual(node.ready.read_text(), "pid=1\n")
+        self.assertIn("not a regular file",
+                      self.refusal("--ready-file", self.folder, code=2))
+
     def test_a_client_that_waits_does_not_hold_up_the_end(self):
         node = self.node()
         owner, waiter, paused = node.client(), node.client(), node.client()

@@ -132,6 +132,23 @@ export class KeyError extends SemelError {
 }
 
 /**
+ * The node refuses the namespace: it is declared with other terms, or is of another database, or may
+ * not be declared. The message is the node's; it names the command that changes the terms.
+ */
+export class NamespaceError extends SemelError {
+  constructor(reply: string, options?: ErrorOptions) {
+    super('NAMESPACE', reply, options);
+  }
+}
+
+/** Any other error that the node answers. The message is the node's, with its first word (`NOPERM ..`). */
+export class RefusedError extends SemelError {
+  constructor(reply: string, options?: ErrorOptions) {
+    super('REFUSED', reply, options);
+  }
+}
+
+/**
  * An option, or the name of a namespace, that cannot be kept; the message has the name, the value and
  * the limit. Nothing ran, and no repeat will help.
  */

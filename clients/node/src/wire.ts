@@ -1,6 +1,7 @@
 // Calls that are repeated until the node has answered, and replies as fields.
 import type { Driver, Word } from './drivers.js';
-import { KeyError, LeaseLostError, messageOf, SemelError, UnavailableError } from './errors.js';
+import { KeyError, LeaseLostError, messageOf, NamespaceError, RefusedError, SemelError,
+  UnavailableError } from './errors.js';
 import { timerMax } from './options.js';
 
 /** A reply: a map in RESP3, names and values in turn in RESP2. */
@@ -121,9 +122,13 @@ export function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && /^OOM(?: |$)/.test(error.message);
 }
 
+/** An error that the node answered, as one of this package. Its text stays: isAnswer() reads it. */
 export function explained(error: unknown): unknown {
+  if (error instanceof SemelError) return error;
   const text = messageOf(error);
-  return /^ERR key /.test(text) ? new KeyError(text.slice(4), { cause: error }) : error;
+  if (/^ERR key /.test(text)) return new KeyError(text.slice(4), { cause: error });
+  if (/^ERR namespace /.test(text)) return new NamespaceError(text, { cause: error });
+  return new RefusedError(text, { cause: error });
 }
 
 export interface Asked {

@@ -25,18 +25,21 @@ TEST_CASE("SEMEL.NAMESPACE: other terms are refused, and CHANGE says what it cha
     CHECK(a.say("SEMEL.NAMESPACE jobs LEASE 5 ISSUED") == "+OK");
     CHECK(a.say("SEMEL.NAMESPACE jobs ISSUED LEASE 5") == "+OK");
     CHECK(a.say("SEMEL.NAMESPACE jobs LEASE 6") ==
-          "-ERR namespace 'jobs': jobs is declared with other terms: lease 5 -> 6, issued yes -> "
-          "no; SEMEL.NAMESPACE CHANGE would do it");
+          "-ERR namespace 'jobs' is declared with other terms: lease 5 -> 6, issued yes -> no; it "
+          "keeps them: its keys are issued, and what was spent or never issued would be free");
+    CHECK(a.say("SEMEL.NAMESPACE DECLARE jobs LEASE 6 issued") ==
+          "-ERR namespace 'jobs' is declared with other terms: lease 5 -> 6; to change them: "
+          "SEMEL.NAMESPACE CHANGE jobs LEASE 6 issued");
     CHECK(a.say("SEMEL.NAMESPACE CHANGE jobs LEASE 6 ISSUED STRICT") ==
           "lease 5 -> 6, strict no -> yes");
     CHECK(a.say("semel.namespace change jobs LEASE 6 ISSUED STRICT").empty());
     CHECK(a.say("SEMEL.NAMESPACE jobs").starts_with("name jobs, db 0, lease_ms 6,"));
     CHECK(a.say("SEMEL.NAMESPACE CHANGE jobs LEASE 6") ==
-          "-ERR namespace 'jobs': jobs: its keys are issued, and what was spent or never issued "
+          "-ERR namespace 'jobs': its keys are issued, and what was spent or never issued "
           "would be free");
     a.say("SELECT 3");
     CHECK(a.say("SEMEL.NAMESPACE CHANGE jobs LEASE 6 ISSUED STRICT") ==
-          "-ERR namespace 'jobs': jobs: its claims live in database 0, not 3: they would be "
+          "-ERR namespace 'jobs': its claims live in database 0, not 3: they would be "
           "forgotten");
     CHECK(a.say("SEMEL.NAMESPACE CHANGE other LEASE 6") ==
           "-ERR namespace 'other': it is not declared");
@@ -68,14 +71,13 @@ TEST_CASE("SEMEL.NAMESPACE DROP: by its rule, and never inside a transaction",
     CHECK(a.say("SEMEL.NAMESPACE DROP jobs") == "-ERR namespace 'jobs': it is not declared");
     a.say("SEMEL.CLAIM jobs k");
     b.say("SEMEL.CLAIM jobs other");
-    const std::string held =
-        "-ERR namespace 'jobs': jobs: there is a claim that is held or in doubt";
+    const std::string held = "-ERR namespace 'jobs': there is a claim that is held or in doubt";
     CHECK(a.say("SEMEL.NAMESPACE DROP jobs").starts_with(held));
     CHECK(a.say("SEMEL.NAMESPACE DROP jobs FINISHED").starts_with(held));
     CHECK(a.say("SEMEL.COMPLETE jobs k % r") == "outcome ok, late no");
     CHECK(b.say("SEMEL.RELEASE jobs other %") == "outcome ok, late no");
     CHECK(a.say("SEMEL.NAMESPACE DROP jobs")
-              .starts_with("-ERR namespace 'jobs': jobs: there is a finished claim"));
+              .starts_with("-ERR namespace 'jobs': there is a finished claim"));
     CHECK(a.say("SEMEL.NAMESPACE DROP jobs NOW") ==
           "-ERR unknown word 'NOW', allowed are FINISHED, ALL");
     CHECK(a.say("SEMEL.NAMESPACE DROP jobs ALL more").starts_with("-ERR wrong number"));

@@ -465,6 +465,23 @@ TEST_CASE("a ready file is there as a whole or not at all", "[net][process]") {
         "ready file '" + nowhere + "': No such file or directory");
 }
 
+TEST_CASE("a ready file of an earlier process is removed, and never one of a later",
+          "[net][process]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ready";
+  CHECK(net::remove_old_ready_file(path).ok());
+  REQUIRE(net::write_ready_file(path, "pid=1\n").ok());
+  net::remove_own_ready_file(path, "pid=2\n");
+  CHECK(std::filesystem::exists(path));
+  net::remove_own_ready_file(path, "pid=1\n");
+  CHECK_FALSE(std::filesystem::exists(path));
+  REQUIRE(net::write_ready_file(path, "pid=1\n").ok());
+  CHECK(net::remove_old_ready_file(path).ok());
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK(net::remove_old_ready_file(directory.path()).error().detail ==
+        "ready file '" + directory.path() + "': is not a regular file");
+}
+
 TEST_CASE("a server that everybody reaches needs a password or certificates", "[net][options]") {
   net::Exposure open{.addresses = {"127.0.0.1", "0.0.0.0"}, .has_plain_port = true};
   CHECK(net::check_exposure(open).error().detail ==

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +10,7 @@
 
 #include "gateway/config/policy_file.hpp"
 #include "gateway/proxy/gateway.hpp"
+#include "net/server/process.hpp"
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/service_memory.hpp"
 #include "tools/semel/shared/service_signals.hpp"
@@ -23,20 +21,9 @@ namespace {
 using gateway::Gateway;
 using gateway::Settings;
 
-/// Writes the file atomically, so that a waiting reader never sees half of it.
-Status write_ready_file(const std::string& path, const Gateway& gateway) {
-  if (path.empty()) return Done{};
-  const std::string text = fmt::format("port={}\nadmin-port={}\npid={}\n", gateway.port(),
-                                       gateway.admin_port(), static_cast<long>(getpid()));
-  const std::string made = path + ".new";
-  std::FILE* const file = std::fopen(made.c_str(), "we");
-  if (file == nullptr) {
-    return file_error(fmt::format("ready-file '{}': {}", path, std::strerror(errno)));
-  }
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool is_closed = std::fclose(file) == 0;
-  if (is_written && is_closed && std::rename(made.c_str(), path.c_str()) == 0) return Done{};
-  return file_error(fmt::format("ready-file '{}': {}", path, std::strerror(errno)));
+std::string ready_text(const Gateway& gateway) {
+  return fmt::format("port={}\nadmin-port={}\npid={}\n", gateway.port(), gateway.admin_port(),
+                     static_cast<long>(getpid()));
 }
 
 }  // namespace
@@ -66,7 +53,8 @@ GatewayCommand::GatewayCommand(CLI::App& program)
       ->type_name("FILE");
   app_->add_option("--threads", threads_, "0: one for each processor")
       ->check(CLI::Range(0U, gateway::limits::threads_max));
-  app_->add_option("--ready-file", ready_file_, "written with the ports once it serves")
+  app_->add_option("--ready-file", ready_file_,
+                   "written with the ports once it serves; removed when it ends")
       ->type_name("FILE");
   app_->add_flag("--check-config", checks_config_, "report all errors in the settings, and exit");
   app_->footer("Flags come before the file. See docs/gateway.md.");
@@ -130,10 +118,12 @@ void GatewayCommand::reload(Gateway& gateway) const {
 }
 
 Exit GatewayCommand::serve(Gateway& gateway) const {
-  const Status ready = write_ready_file(ready_file_, gateway);
-  if (!ready) {
-    print_error("semel gateway: {}\n", ready.error().detail);
-    return exit_of(ready.error().code);
+  if (!ready_file_.empty()) {
+    const Status ready = net::write_ready_file(ready_file_, ready_text(gateway));
+    if (!ready) {
+      print_error("semel gateway: {}\n", ready.error().detail);
+      return exit_of(ready.error().code);
+    }
   }
   print_error("semel gateway: serving on port {}\n", gateway.port());
   for (Wished wished = wait_for_wish(); wished.wish != Wish::end; wished = wait_for_wish()) {
@@ -144,6 +134,7 @@ Exit GatewayCommand::serve(Gateway& gateway) const {
     }
   }
   let_signals_kill();
+  if (!ready_file_.empty()) net::remove_own_ready_file(ready_file_, ready_text(gateway));
   if (!gateway.drain()) {
     print_error("semel gateway: some requests were not finished; their claims are held\n");
   }
@@ -156,6 +147,13 @@ Exit GatewayCommand::run() const {
   if (checks_config_) return write_out("semel gateway: the configuration is right\n");
   give_back_large_buffers();
   block_signals();
+  if (!ready_file_.empty()) {
+    const Status removed = net::remove_old_ready_file(ready_file_);
+    if (!removed) {
+      print_error("semel gateway: {}\n", removed.error().detail);
+      return exit_of(removed.error().code);
+    }
+  }
   auto started = Gateway::start(*std::move(settings));
   if (!started) {
     print_error("semel gateway: {}\n", started.error().detail);

@@ -116,10 +116,19 @@ void NodePorts::greet() const {
   std::fflush(stdout);
 }
 
+std::string NodePorts::ready_text() const {
+  return server().ready_text() + watch_.ready_text();
+}
+
 Status NodePorts::write_ready() const {
   const std::string path = settings_.text(Setting::ready_file);
   if (path.empty()) return Done{};
-  return net::write_ready_file(path, server().ready_text() + watch_.ready_text());
+  return net::write_ready_file(path, ready_text());
+}
+
+void NodePorts::remove_ready() const {
+  const std::string path = settings_.text(Setting::ready_file);
+  if (!path.empty()) net::remove_own_ready_file(path, ready_text());
 }
 
 void NodePorts::log_listeners(const net::ServerOptions& options) const {

@@ -39,6 +39,8 @@ class NodePorts {
   /// The node is ready: logs the addresses, and writes the ready file.
   void log_addresses() const { log_listeners(options_); }
   [[nodiscard]] Status write_ready() const;
+  /// The node ends: removes the ready file, if it is still this process' own.
+  void remove_ready() const;
   /// Where a client connects, for a person.
   void greet() const;
 
@@ -56,6 +58,7 @@ class NodePorts {
   [[nodiscard]] Status listen_anew();
   void note_port();
   void note_maxclients();
+  [[nodiscard]] std::string ready_text() const;
   void log_listeners(const net::ServerOptions& options) const;
 
   net::Settings& settings_;

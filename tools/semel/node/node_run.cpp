@@ -75,6 +75,8 @@ NodeRun::~NodeRun() {
 
 Status NodeRun::open_watch() {
   SEMEL_CHECK(NodeConsole::check(settings_));
+  const std::string ready_file = settings_.text(Setting::ready_file);
+  if (!ready_file.empty()) SEMEL_CHECK(net::remove_old_ready_file(ready_file));
   return watch_.open();
 }
 
@@ -264,6 +266,7 @@ Exit NodeRun::end() {
   let_signals_kill();
   net::NodeGroup& group = engine_.group();
   group.hand_over();
+  ports_->remove_ready();
   watch_.drains();
   if (follower_ != nullptr) follower_->end();
   console_.end();
