@@ -56,13 +56,19 @@ bool may_read(const User& user, std::uint32_t command, std::string_view table_ke
   return user.check({.command = command, .keys = keys}).ok();
 }
 
+/// The list of the page that shows it.
+std::string_view list_of(const ClaimView& view) {
+  if (view.state == ClaimState::failed) return "poison";
+  if (view.state == ClaimState::held && view.lease_remaining <= Millis{0}) return "over";
+  return name_of(view.state);
+}
+
 json::object view_json(const Found& found, const ClaimView& view) {
-  json::object object{
-      {"namespace", found.space},
-      {"key", key_text(found.key)},
-      {"state", json_text(view.state == ClaimState::failed ? "poison" : name_of(view.state))},
-      {"epoch", std::to_string(view.epoch)},
-      {"attempts", view.attempts}};
+  json::object object{{"namespace", found.space},
+                      {"key", key_text(found.key)},
+                      {"state", json_text(list_of(view))},
+                      {"epoch", std::to_string(view.epoch)},
+                      {"attempts", view.attempts}};
   if (view.state == ClaimState::failed) {
     object["remaining_ms"] = view.result_remaining.count();
   } else {

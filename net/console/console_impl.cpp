@@ -134,8 +134,13 @@ void ConsoleImpl::answer_history(const SharedCall& call) {
 
 void ConsoleImpl::answer_session(const SharedCall& call) {
   const ConsoleSession* const session = session_of(*call);
-  if (session == nullptr) return call->respond(json_response(200, json::object{{"user", nullptr}}));
-  call->respond(json_response(200, session_json(*session)));
+  if (session != nullptr) return call->respond(json_response(200, session_json(*session)));
+  json::object nobody{{"user", nullptr}};
+  // What a login with an empty password would show as well.
+  const SharedUser user = node_.acl.find("default");
+  nobody["default_has_no_password"] =
+      user != nullptr && user->is_on() && user->has_nopass() && !call->place.is_proxied;
+  call->respond(json_response(200, std::move(nobody)));
 }
 
 std::shared_ptr<SessionHost> ConsoleImpl::make_host(std::uint64_t client) {

@@ -6,6 +6,7 @@ const OUTCOMES = ['granted', 'takeover', 'replay', 'in_flight', 'mismatch', 'in_
   'poison', 'busy', 'other'];
 const ALARMING = new Set(['takeover', 'in_doubt', 'poison', 'busy', 'mismatch']);
 const SHOWN_MAX = 100;  // rows of each list of claims
+const ANSWER_WITHIN = 60000;  // ms; the node answers or refuses long before
 const KEY_SHOWN = 160;  // characters of a key in a list
 let session = null;  // {user, csrf, actions}
 let status = null;
@@ -58,7 +59,8 @@ function keyText(text, max = Infinity) {
 
 // --- calls -----------------------------------------------------------------------------------
 async function ask(path, body) {
-  const options = {credentials: 'same-origin', cache: 'no-store', redirect: 'error'};
+  const options = {credentials: 'same-origin', cache: 'no-store', redirect: 'error',
+    signal: AbortSignal.timeout(ANSWER_WITHIN)};
   if (body !== undefined) {
     options.method = 'POST';
     options.headers = {'Content-Type': 'application/json'};
@@ -229,8 +231,11 @@ function setSession(next, message = '') {
   }
 }
 
-$('login-open').addEventListener('click', () => {
+$('login-open').addEventListener('click', async () => {
   $('login-message').textContent = '';
+  let known = {};
+  try { known = await ask('session'); } catch { /* refresh() says it */ }
+  $('login-open-to-default').hidden = !known.default_has_no_password;
   $('login').showModal();
   $('login-password').focus();
 });
@@ -257,6 +262,7 @@ $('logout').addEventListener('click', async () => {
 // --- claims that people should see -----------------------------------------------------------
 const LISTS = [
   {state: 'held', title: 'In flight, those whose lease ends first', remaining: 'Lease left'},
+  {state: 'over', title: 'Lease over: the next caller takes the work over', remaining: 'Lease left'},
   {state: 'in_doubt', title: 'In doubt: run again only when resolved', remaining: 'Lease left'},
   {state: 'poison', title: 'Poisoned: the limit of attempts was reached', remaining: 'Kept for'},
 ];
@@ -290,7 +296,8 @@ $('scan-stop').addEventListener('click', () => { ++scanNumber; });
 $('scan').addEventListener('click', async () => {
   const number = ++scanNumber;
   const began = performance.now();
-  found = {held: new Map(), in_doubt: new Map(), poison: new Map(), more: {}};
+  found = {more: {}};
+  for (const {state} of LISTS) found[state] = new Map();
   let cursor = '0';
   let slices = 0;
   $('scan').disabled = true;
@@ -454,12 +461,26 @@ $('confirm-form').addEventListener('submit', async (event) => {
 });
 
 // --- time goes on ----------------------------------------------------------------------------
+const lastNumber = () => (samples.length ? samples[samples.length - 1].number : 0);
+let refreshing = false;
+
 async function refresh() {
-  if (document.visibilityState !== 'visible') return;
+  // The timer and a page that is shown again ask at the same moment; a slow answer may take longer
+  // than the interval.
+  if (document.visibilityState !== 'visible' || refreshing) return;
+  refreshing = true;
   try {
-    const after = samples.length ? samples[samples.length - 1].number : 0;
-    const history = await ask(`history?after=${after}`);
-    samples = [...samples, ...history.samples].slice(-history.samples_max);
+    await refreshOnce();
+  } finally {
+    refreshing = false;
+  }
+}
+
+async function refreshOnce() {
+  try {
+    const history = await ask(`history?after=${lastNumber()}`);
+    const fresh = history.samples.filter((sample) => sample.number > lastNumber());
+    samples = [...samples, ...fresh].slice(-history.samples_max);
     const next = await ask('status');
     // Another node, or the same one anew: its samples count from 1 again.
     if (status && next.process !== status.process) { samples = []; $('plots').replaceChildren(); }

@@ -4,6 +4,7 @@ Nothing sleeps for a guessed time; `until` looks again and again, with a bound.
 """
 
 import json
+import pathlib
 import re
 import socket
 import sys
@@ -79,6 +80,8 @@ class Page(Case):
             for address in re.findall(r'https?://[^\s"\'`)]+', text):
                 self.assertEqual(address, 'http://www.w3.org/2000/svg', name)
             self.assertNotRegex(text, r'innerHTML|outerHTML|insertAdjacent|document\.write|eval\(')
+        mark = pathlib.Path(__file__).resolve().parents[3] / 'docs/pictures/mark.svg'
+        self.assertEqual(node.get('/console/icon.svg').body, mark.read_bytes())
         self.assertLessEqual(total, PAGE_BYTES_MAX)
         self.assertNotRegex(page.body.decode(),
                             r'(?i)<script>|<style|\son\w+=|\sstyle=|javascript:')
@@ -125,6 +128,17 @@ class Login(Case):
         node.logged('event=console_logout user=default')
         self.assertIn('event=login_denied user=nobody', node.log())
         self.assertNotIn(b'name=console', client('CLIENT', 'LIST'))
+
+    def test_the_page_learns_whether_default_has_a_password(self):
+        def is_open(node, **headers):
+            return node.get('/console/api/session', **headers).json()['default_has_no_password']
+
+        self.assertFalse(is_open(self.node('--requirepass', 'geheim')))
+        node = self.node()
+        self.assertTrue(is_open(node))
+        client = node.client()
+        client('ACL', 'SETUSER', 'default', 'off')
+        self.assertFalse(is_open(node))
 
     def test_calls_need_a_login(self):
         node = self.acting()
@@ -317,6 +331,19 @@ class Keys(Case):
                 break
         self.assertGreater(slices, 2)
         self.assertGreaterEqual(len(found) + left_out, len(keys))
+
+
+    def test_a_search_lists_a_lease_that_is_over_apart(self):
+        node = self.node('--test-clock')
+        client = node.client()
+        client('SEMEL.NAMESPACE', 'careful', 'LEASE', 5000, 'ON-LEASE-END', 'IN-DOUBT')
+        client('SEMEL.CLAIM', 'careful', 'doubt')
+        client('SEMEL.CLAIM', 'orders', 'late', 'LEASE', 5000)
+        client('SEMEL.CLAIM', 'orders', 'on-time', 'LEASE', 60000)
+        client('SEMEL.CLOCK', 'ADVANCE', 5000)
+        found = node.login().post('scan', {'cursor': '0'}).json()['found']
+        self.assertEqual({row['key']: row['state'] for row in found},
+                         {'doubt': 'in_doubt', 'late': 'over', 'on-time': 'held'})
 
 
 class Actions(Case):
