@@ -252,7 +252,9 @@ Result<StorageView> StorageView::read(const std::string& directory, bool is_snap
   view.directory = directory;
   std::error_code code;
   if (!std::filesystem::is_directory(directory, code)) {
-    return Error{ErrorCode::storage_failed, directory + ": is not a directory"};
+    const bool is_there = std::filesystem::exists(directory, code);
+    return Error{ErrorCode::storage_failed,
+                 directory + (is_there ? ": is not a directory" : ": there is no such directory")};
   }
   if (!std::filesystem::exists(directory + "/mark", code) &&
       !std::filesystem::exists(directory + "/rocksdb", code)) {

@@ -234,7 +234,7 @@ class Settings(unittest.TestCase):
                             ([*good, '--tls-cert', '/none', '--tls-key', '/none'], '/none'),
                             ([*good, '--durability', 'quorum'], 'quorum')):
             ended = self.run_with(*flags)
-            self.assertEqual(ended.returncode, 1, ended.stderr)
+            self.assertEqual(ended.returncode, 2, ended.stderr)
             self.assertIn(text, ended.stderr)
         self.assertEqual(self.run_with(*good, '--check-config').returncode, 0)
 

@@ -34,7 +34,7 @@ class Storage(node_test.Case):
             self.assertIn("the name of a backup", client("SEMEL.BACKUP", "START", name))
         self.assertIn("event=backup name=one", node.log())
         self.assertEqual(node.stop(), 0)
-        text = self.refusal("--storage-enabled", "yes", "--dir", folder / "one", code=2)
+        text = self.refusal("--storage-enabled", "yes", "--dir", folder / "one", code=1)
         self.assertIn("is a backup", text)
         for name, expected in (("one", [b"1", None]), ("two", [b"1", b"1"])):
             again = self.folder / f"again-{name}"
@@ -94,7 +94,7 @@ class Storage(node_test.Case):
         users.write_text("user default on nopass ~* &* +@all\n")
         other.write_text("")
         at = ("--storage-enabled", "yes", "--dir", folder, "--aclfile", users)
-        self.assertIn("has other", self.refusal(*at, code=2))
+        self.assertIn("has other", self.refusal(*at, code=1))
         other.unlink()
         client = self.node(*at, "--log-file", log).client()
         self.assertEqual(client("SET", "a", "1"), "+OK")

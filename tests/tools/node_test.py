@@ -128,7 +128,7 @@ class Lifecycle(Case):
             plug.bind(("127.0.0.1", 0))
             plug.listen()
             port = str(plug.getsockname()[1])
-            self.assertIn(port, self.refusal("--ready-file", node.ready, "--port", port, code=2))
+            self.assertIn(port, self.refusal("--ready-file", node.ready, "--port", port, code=1))
         self.assertFalse(node.ready.exists())
         node.start()
         self.assertEqual(node.stop(), 0)
@@ -139,7 +139,7 @@ class Lifecycle(Case):
         self.assertEqual(node.stop(), 0)
         self.assertEqual(node.ready.read_text(), "pid=1\n")
         self.assertIn("not a regular file",
-                      self.refusal("--ready-file", self.folder, code=2))
+                      self.refusal("--ready-file", self.folder, code=1))
 
     def test_a_client_that_waits_does_not_hold_up_the_end(self):
         node = self.node()
@@ -281,13 +281,13 @@ class Settings(Case):
 
     def test_the_configuration_can_be_checked_and_printed(self):
         self.assertIn("right", self.semel_node("--check-config", "--port", "7000").stdout)
-        self.assertIn("99999", self.semel_node("--check-config", "--port", "99999", code=1).stderr)
+        self.assertIn("99999", self.semel_node("--check-config", "--port", "99999", code=2).stderr)
         printed = self.semel_node("--print-config", "--port", "7000", "--requirepass", "s3cret")
         self.assertRegex(printed.stdout, r"(?m)^port = 7000 +# --port$")
         self.assertNotIn("s3cret", printed.stdout)
 
     def test_all_addresses_without_a_password_are_refused(self):
-        text = self.refusal("--bind", "0.0.0.0", code=1)
+        text = self.refusal("--bind", "0.0.0.0", code=2)
         self.assertIn("0.0.0.0", text)
         self.assertIn("password", text)
         node = self.node("--bind", "0.0.0.0", "--requirepass", "s3cret")
@@ -303,8 +303,8 @@ class Settings(Case):
     def test_a_port_that_is_taken_is_named(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            self.assertIn(str(port), self.refusal("--port", port, code=2))
-            self.assertIn(str(port), self.refusal("--admin-port", port, code=2))
+            self.assertIn(str(port), self.refusal("--port", port, code=1))
+            self.assertIn(str(port), self.refusal("--admin-port", port, code=1))
 
     def test_a_unix_socket_is_served(self):
         path = str(self.folder / "socket")
@@ -423,9 +423,9 @@ class Storage(Case):
         client = self.keep("--config", file).client()
         self.assertEqual(claim(client, "SEMEL.NAMESPACE", "tokens")[b"lease_ms"], b"5000")
         file.write_text('[namespaces.tokens]\nleese = 5\n')
-        self.assertIn("did you mean 'lease'", self.refusal("--config", file, code=1))
+        self.assertIn("did you mean 'lease'", self.refusal("--config", file, code=2))
         file.write_text('[namespaces."no blanks"]\n')
-        self.assertIn("no blanks", self.refusal("--config", file, code=1))
+        self.assertIn("no blanks", self.refusal("--config", file, code=2))
 
     def stand_at_recovery(self):
         """A node whose log is a pipe with room for the first lines, but not for the long one that
@@ -493,7 +493,7 @@ class Storage(Case):
     def test_a_second_node_on_the_directory_is_refused_and_harms_nothing(self):
         node = self.keep()
         self.assertEqual(node.client()("SET", "k", "v"), "+OK")
-        text = self.refusal("--storage-enabled", "yes", "--dir", self.folder / "kept", code=2)
+        text = self.refusal("--storage-enabled", "yes", "--dir", self.folder / "kept", code=1)
         self.assertIn(str(self.folder / "kept"), text)
         self.assertIn("used by another process", text)
         self.assertEqual(node.client()("GET", "k"), b"v")
@@ -511,7 +511,7 @@ class Storage(Case):
 
     def test_a_missing_password_is_reported_before_the_storage_is_read(self):
         text = self.refusal("--storage-enabled", "yes", "--dir", self.folder / "kept",
-                            "--bind", "0.0.0.0", code=1)
+                            "--bind", "0.0.0.0", code=2)
         self.assertNotIn("recovery_begins", text)
 
 
@@ -574,7 +574,7 @@ class Tls(Case):
         self.make_certificate("any")
         text = self.refusal("--tls-port", 0, "--tls-auth-clients", "no",
                             "--tls-cert-file", self.folder / "none.pem",
-                            "--tls-key-file", self.folder / "key.pem", code=2)
+                            "--tls-key-file", self.folder / "key.pem", code=1)
         self.assertIn("none.pem", text)
 
 

@@ -72,6 +72,10 @@ class Storages(Case):
                              "storage_failed")
         for name in ("backup", "restore"):
             self.json(name, self.path("none"), self.path("to"), code=1)
+            self.assertIn(b"none: there is no such directory",
+                          self.semel(name, self.path("none"), self.path("to"), code=1).stderr)
+        self.assertIn(b"none: there is no such directory",
+                      self.semel("verify", self.path("none"), code=1).stderr)
         self.assertFalse((self.folder / "none").exists())
         self.assertFalse((self.folder / "to").exists())
 
@@ -164,6 +168,8 @@ class Storages(Case):
         path, copy, again = self.made("s"), self.path("copy"), self.path("again")
         self.assertIn(b"copied", self.semel("backup", path, copy).stdout)
         self.json("restore", copy, again)
+        self.assertRegex(self.semel("restore", copy, self.path("third")).stdout,
+                         rb"third; [1-9][\d.]* [KM]?i?B")
         self.assertTrue(self.json("verify", again)["sound"])
         self.assertGreater(self.json("inspect", again)["versions"], 1 << 48)
         text = self.json("restore", copy, again, code=1)["error"]["text"]
@@ -261,14 +267,14 @@ class State(Case):
                                  (["-f", "1", "-d", ","], ("--delimiter", "--fields 1")),
                                  (["-f", "1", "-w", "1h", "--time-field", "2"],
                                   ("time of arrival", "time of the lines"))):
-            text = self.dedup(b"", *arguments, code=1).stderr.decode()
+            text = self.dedup(b"", *arguments, code=2).stderr.decode()
             for word in words:
                 self.assertIn(word, text)
         self.assertEqual(self.dedup(b"a 2\nb 1\n", "-f", "1").stdout, b"b 1\n")
 
     def test_a_storage_of_others_is_refused(self):
         self.made("other")
-        text = self.dedup(b"", state="other", code=1).stderr.decode()
+        text = self.dedup(b"", state="other", code=2).stderr.decode()
         self.assertIn("not one of semel dedup", text)
 
     def test_a_damaged_state_is_bad_data(self):

@@ -13,7 +13,7 @@ Kinds: ext4, xfs (with reflinks), btrfs, overlay (on ext4), tmpfs. Scenes:
     readonly    the file system stops: an error of the disk, or a shutdown
     backing     the disk below cannot store more: writing back fails, at a sync or in between
     node        `semel node` at synced: full, DEL, space back, kill -9
-    node_stops  the file system stops under a node: it ends with exit code 2, and comes back
+    node_stops  the file system stops under a node: it ends with exit code 1, and comes back
 
 No process may end by a signal but SIGKILL, answers are those of docs/guarantees.md, what was
 acknowledged is there in the next life, and the tools end with their exit codes. What cannot be had
@@ -418,7 +418,7 @@ class Proof:
             self.check(all(str(each).startswith(("-TRYAGAIN", "-MISCONF")) for each in told),
                        f"answers on a stopped disk: {set(told)}")
             try:
-                self.code_of(node.wait(PATIENCE), (2,), "a node on a stopped disk")
+                self.code_of(node.wait(PATIENCE), (1,), "a node on a stopped disk")
             except subprocess.TimeoutExpired:
                 self.fail("a node on a stopped disk does not end")
         volume.mount_again()

@@ -288,10 +288,10 @@ class Long(Case):
         self.assertIn(b"line 2: the line has 65537 bytes, the limit of a key is 65536 with "
                       b"--window", done.stderr)
         self.assertIn(b"--line-max and --window", self.run_dedup(
-            "--window", "1h", "--line-max", "1MiB", code=1).stderr)
+            "--window", "1h", "--line-max", "1MiB", code=2).stderr)
         for size in ("1", "1023", "65MiB", "x"):
             self.assertIn(b"--line-max: '" + size.encode(), self.run_dedup(
-                "--line-max", size, code=1).stderr)
+                "--line-max", size, code=2).stderr)
 
 
 class Json(Case):

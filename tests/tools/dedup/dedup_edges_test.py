@@ -80,13 +80,13 @@ class Outputs(Case):
         self.write("in", b"a\n" * 10)
         for flags in ([], ["--count"], ["--compress", "zst"]):
             self.assertIn(b"No space left", self.dedup("in", "-o", "/dev/full", *flags,
-                                                       code=2).stderr)
+                                                       code=1).stderr)
 
     def test_what_cannot_be_written_is_named(self):
         self.write("in", b"a\n")
         for name in (".", "none/out"):
-            self.assertIn(name.encode(), self.dedup("in", "-o", name, code=2).stderr)
-        done = self.dedup("--count", stdin=b"a\n", code=2,
+            self.assertIn(name.encode(), self.dedup("in", "-o", name, code=1).stderr)
+        done = self.dedup("--count", stdin=b"a\n", code=1,
                           env=dict(os.environ, TMPDIR="/nonexistent"))
         self.assertIn(b"/nonexistent", done.stderr)
 
@@ -192,7 +192,7 @@ class Refused(Case):
                 (["--keep", "no"], "'no'"), (["--compress", "bz2"], "gz, zst, none"),
                 (["--threads", "0"], "1 to 64"), (["--threads", "65"], "1 to 64"),
                 (["--resume-every", "1MiB"], "needs --resume"), (["-o", ""], "is empty")):
-            done = self.dedup(*arguments, code=1)
+            done = self.dedup(*arguments, code=2)
             self.assertIn(words, done.stderr.decode(), arguments)
             self.assertEqual(done.stdout, b"")
 

@@ -117,9 +117,9 @@ class Resume(unittest.TestCase):
     def test_what_has_changed_is_named(self):
         one = self.write("one", self.lines(200_000))
         arguments = self.stopped(one)
-        self.assertIn(b"other options", self.run_dedup(*arguments, "-i", code=1).stderr)
+        self.assertIn(b"other options", self.run_dedup(*arguments, "-i", code=2).stderr)
         other = [*arguments[:-1], self.path("out2")]
-        self.assertIn(b"other options", self.run_dedup(*other, code=1).stderr)
+        self.assertIn(b"other options", self.run_dedup(*other, code=2).stderr)
         partial = self.folder / ".out.semel-partial"
         kept = partial.read_bytes()
         partial.write_bytes(kept[:1000])
@@ -141,11 +141,11 @@ class Resume(unittest.TestCase):
                             (["-"], b"standard input"), (["/dev/null"], b"not a plain file"),
                             (["--resume-every", "1"], b"1.00 MiB")):
             done = self.run_dedup("--resume", self.path("resume"), "-o", self.path("out"), one,
-                                  *more, code=1)
+                                  *more, code=2)
             self.assertIn(words, done.stderr)
-        self.assertIn(b"needs --output", self.run_dedup("--resume", "x", one, code=1).stderr)
+        self.assertIn(b"needs --output", self.run_dedup("--resume", "x", one, code=2).stderr)
         self.assertIn(b"/dev/null", self.run_dedup("--resume", self.path("resume"), "-o",
-                                                   "/dev/null", one, code=1).stderr)
+                                                   "/dev/null", one, code=2).stderr)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
 namespace semel::tool {
 
 inline constexpr char cluster_exit_help[] =
-    "Exit codes: 0 done, 1 usage or refused, 2 a node or a file cannot be used, or not in time,\n"
+    "Exit codes: 0 done, 1 a node or a file cannot be used, or not in time, 2 usage or refused,\n"
     "3 a directory is damaged, 4 the heap has no memory left.";
 
 class ClusterAction {

@@ -9,7 +9,7 @@
 namespace semel::tool {
 namespace {
 
-constexpr char footer[] =
+constexpr char lines_footer[] =
     "A line is a duplicate if its key was seen within the window before it. The first occurrence\n"
     "starts the window. Lines are written unchanged. Keys are compared in full, have at most 1 "
     "MiB\n"
@@ -21,7 +21,9 @@ constexpr char footer[] =
     "Time: by default, the time of a line is when it is read. With --time-field or --time-json it\n"
     "is the time in the line, and the clock is the newest time seen. An older line is judged at\n"
     "that newest time; a line that is older by the window or more is late.\n"
-    "\n"
+    "\n";
+
+constexpr char state_footer[] =
     "State: a run with --state keeps every key until its window ends, and the newest time seen.\n"
     "Runs over consecutive parts of a stream write together what one run over the whole stream\n"
     "would. Without a time in the lines, windows also pass while nothing runs; with one, only\n"
@@ -30,7 +32,9 @@ constexpr char footer[] =
     "have\n"
     "remembered lines that it did not write; a run that ends by itself, also with an error, has\n"
     "not.\n"
-    "\n"
+    "\n";
+
+constexpr char more_footer[] =
     "Compressed input (gzip, zstd) is decompressed; it is recognised by its first bytes. Where it "
     "is\n"
     "cut or damaged, the lines before are written, and the exit code is 3. Zeros behind gzip are\n"
@@ -70,7 +74,13 @@ DedupCommand::DedupCommand(CLI::App& program)
   add_lines_flags();
   add_window_flags();
   add_output_flags();
-  app_->footer(std::string{footer} + exit_code_help);
+  const char* const state =
+      has_dedup_state() ? state_footer
+                        : "This build is the small one, for streams: it has no storage, so there "
+                          "is no --state.\n"
+                          "The whole program has it: cmake --preset release, or the Debian package "
+                          "semel.\n\n";
+  app_->footer(std::string{lines_footer} + state + more_footer + exit_code_help);
 }
 
 void DedupCommand::add_key_flags() {
@@ -227,8 +237,8 @@ void DedupCommand::add_output_flags() {
   app_->add_flag("-s,--stats", stats_, "Print counts, rate and memory to standard error at the end")
       ->group("Output");
   app_->add_flag("-q,--quiet", quiet_,
-                 "No progress line (it is shown only when standard error is a terminal and "
-                 "standard output is not)")
+                 "No progress line, and no last line with counts. They are shown where standard "
+                 "error is a terminal, unless the lines go to a terminal too")
       ->group("Output");
   app_->add_option(
           "-m,--memory", memory_,

@@ -111,6 +111,14 @@ void print_stats(const DedupOptions& options, const Figures& figures, Millis ela
   std::fputs(text.c_str(), stderr);
 }
 
+/// The last line at a terminal.
+std::string summary(const DedupOptions& options, const DedupCounts& counts, double seconds) {
+  const bool is_each = options.select == DedupOptions::Select::each;
+  return fmt::format("{} lines, {} {}, {} {}, {:.1f} s", format_count(counts.lines),
+                     format_count(counts.first), is_each ? "first" : "written",
+                     format_count(counts.duplicates), is_each ? "duplicates" : "left out", seconds);
+}
+
 Exit report(const Error& error) {
   print_error("semel dedup: {}\n", error.detail);
   return exit_of(error.code);
@@ -176,6 +184,7 @@ struct Surroundings {
 Status conclude(const Surroundings& around, Status status, const DedupCounts& counts) {
   // After an error too: the lines before it are written and remembered. The first error is
   // reported.
+  around.progress.clear();
   if (status && around.options.total) around.first.write(fmt::format("{}\n", counts.first));
   const Status written = finish_outputs(around.first, around.duplicates);
   return status ? written : status;
@@ -274,7 +283,10 @@ Exit run_dedup(const DedupOptions& options) {
   }
   LineWriter first{descriptor, output == nullptr ? "standard output" : options.output_path,
                    LineWriter::Form{options.rule.terminator, options.compression}};
-  Progress progress{!options.quiet && Progress::is_wanted(), inputs->bytes_total};
+  const bool shows_data = output == nullptr && !options.total;
+  ProgressLine line{shows_data ? ProgressLine::Output::data : ProgressLine::Output::report,
+                    options.quiet};
+  Progress progress{line, inputs->bytes_total};
   Figures figures;
   const Surroundings around{options,
                             stop,
@@ -290,8 +302,12 @@ Exit run_dedup(const DedupOptions& options) {
     status = commit(*output, checkpoints.get(), figures.counts);
   }
   progress.clear();
-  if (options.stats) print_stats(options, figures, progress.elapsed());
+  if (options.stats) print_stats(options, figures, line.elapsed());
   if (!status) return report(status.error());
+  const bool is_file_made = output != nullptr && stop.received() == 0;
+  if ((is_file_made || line.was_drawn()) && !options.stats) {
+    line.finish(summary(options, figures.counts, line.seconds()));
+  }
   return stop.received() == 0 ? Exit::ok : report_stop(stop.received(), options, figures);
 }
 

@@ -1,16 +1,17 @@
-// One progress line on the terminal. Nothing is written if standard error is not a terminal.
+// The progress line of a dedup run.
 #pragma once
 
 #include <cstdint>
 
-#include "semel/clock.hpp"
+#include "tools/semel/shared/progress_line.hpp"
 
 namespace semel::tool {
 
 class Progress {
  public:
   /// `bytes_total` 0: not known, no percentage and no time left.
-  Progress(bool enabled, std::uint64_t bytes_total);
+  Progress(ProgressLine& line, std::uint64_t bytes_total)
+      : line_(line), bytes_total_(bytes_total) {}
 
   struct Counts {
     std::uint64_t bytes = 0;
@@ -19,27 +20,16 @@ class Progress {
   };
   /// Draws again if enough time has passed.
   void show(const Counts& counts) {
-    if (enabled_) draw(counts);
+    line_.show([&] { return text_of(counts); });
   }
   /// Takes the line off the terminal, before anything else is written there.
-  void clear();
-
-  /// Since construction.
-  [[nodiscard]] Millis elapsed() const { return clock_.now() - start_; }
-
-  /// True if standard error is a terminal and standard output is not: lines on the same terminal
-  /// would tear the progress line apart.
-  [[nodiscard]] static bool is_wanted();
+  void clear() { line_.clear(); }
 
  private:
-  void draw(const Counts& counts);
+  [[nodiscard]] std::string text_of(const Counts& counts) const;
 
-  SystemClock clock_;
-  Timestamp start_;
-  Timestamp next_;
+  ProgressLine& line_;
   std::uint64_t bytes_total_;
-  bool enabled_;
-  bool drawn_ = false;
 };
 
 }  // namespace semel::tool

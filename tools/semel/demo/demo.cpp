@@ -68,7 +68,7 @@ DemoCommand::DemoCommand(CLI::App& program)
       "result\n"
       "that is replayed, and SET NX GET PX with expiry. Each figure is checked as it is found.\n"
       "\n"
-      "Exit codes: 0 all figures are right, 1 usage or a wrong figure, 2 cannot write the story,\n"
+      "Exit codes: 0 all figures are right, 1 a wrong figure or cannot write the story, 2 usage,\n"
       "4 not enough memory.");
 }
 
@@ -122,7 +122,7 @@ Exit DemoCommand::run() const {
     print_error("semel demo: cannot write standard output\n");
     return Exit::file;
   }
-  return story.is_true() ? Exit::ok : Exit::usage;
+  return story.is_true() ? Exit::ok : Exit::file;
 }
 
 }  // namespace semel::tool

@@ -13,7 +13,7 @@
 namespace semel::tool {
 namespace {
 
-constexpr char exit_help[] = "Exit codes: 0 done, 1 usage, 2 cannot write standard output.";
+constexpr char exit_help[] = "Exit codes: 0 done, 1 cannot write standard output, 2 usage.";
 constexpr char list_help[] =
     "Print all subcommands and flags for a program to read. One a line, separated by tabs: "
     "'subcommand', name and description; or 'flag' or 'positional', subcommand (empty: semel "

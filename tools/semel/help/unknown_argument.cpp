@@ -26,6 +26,27 @@ std::string suggestion(std::string_view nearest) {
   return nearest.empty() ? "" : "; did you mean " + in_quotes(nearest) + "?";
 }
 
+/// A name that the whole program has, and a smaller build may lack.
+struct PartName {
+  std::string_view name;
+  std::string_view part;
+};
+constexpr PartName parts[] = {
+    {"node", "the node"},       {"cluster", "the node"},    {"import", "the node"},
+    {"export", "the node"},     {"gateway", "the gateway"}, {"verify", "the storage"},
+    {"repair", "the storage"},  {"inspect", "the storage"}, {"backup", "the storage"},
+    {"restore", "the storage"}, {"--state", "the storage"}};
+
+/// Why this build does not know `typed`. Empty: no build does.
+std::string lacking(std::string_view typed) {
+  const auto* const found = std::find_if(std::begin(parts), std::end(parts),
+                                         [&](const PartName& each) { return each.name == typed; });
+  if (found == std::end(parts)) return {};
+  return std::string{" in this build, which is without "}
+      .append(found->part)
+      .append(". The whole program has it: cmake --preset release, or the Debian package semel");
+}
+
 /// CLI11 reads `-stats` as -s and leaves `-tats` over: finds the argument that ends with the rest.
 std::string_view argument_of_rest(std::string_view rest, std::span<const char* const> arguments) {
   for (const std::string_view argument : arguments) {
@@ -67,6 +88,9 @@ std::string no_flag(const CLI::App& app, std::string_view left,
       return "no flag " + in_quotes(typed) + place;
     }
   }
+  if (const std::string why = lacking(typed); !why.empty() && app.get_name() == "dedup") {
+    return "no flag " + in_quotes(typed) + why;
+  }
   return "no flag " + in_quotes(typed) + suggestion(nearest_name(typed, known));
 }
 
@@ -75,6 +99,11 @@ std::string no_flag(const CLI::App& app, std::string_view left,
 std::string no_subcommand(const CLI::App& program, std::string_view typed) {
   std::vector<std::string> known;
   for (const CLI::App* app : program.get_subcommands({})) known.push_back(app->get_name());
+  if (program.get_parent() == nullptr) {
+    if (const std::string why = lacking(typed); !why.empty()) {
+      return "no subcommand " + in_quotes(typed) + why;
+    }
+  }
   return "no subcommand " + in_quotes(typed) + suggestion(nearest_name(typed, known));
 }
 

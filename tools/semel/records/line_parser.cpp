@@ -28,10 +28,28 @@ void fold(char* text, std::size_t size) {
   std::transform(text, text + size, text, base::to_lower);
 }
 
+constexpr std::string_view utf16_text =
+    "the text is UTF-16: convert it first, as by iconv -f UTF-16 -t UTF-8";
+
+bool is_utf16(Bytes text) {
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+}
+
 std::string in_quotes(Bytes text) {
   constexpr std::size_t shown_max = 80;
   if (text.size() <= shown_max) return fmt::format("'{}'", text);
   return fmt::format("'{}...'", text.substr(0, shown_max));
+}
+
+/// The first names of a header.
+std::string columns_text(const std::vector<Bytes>& columns) {
+  constexpr std::size_t shown_max = 12;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(columns.size(), shown_max); ++i) {
+    text += (i == 0 ? "" : ", ") + in_quotes(columns[i]);
+  }
+  if (columns.size() > shown_max) text += fmt::format(" and {} more", columns.size() - shown_max);
+  return text;
 }
 
 }  // namespace
@@ -66,14 +84,18 @@ LineParser::LineParser(LineRule rule) : rule_(std::move(rule)) {
 }
 
 Status LineParser::resolve(Bytes header) {
+  if (is_utf16(header)) return data_error(std::string{utf16_text});
   header.remove_prefix(mark_size(header));
   fields_needed_ = field_max;
   if (split(header) != LineError::none) return data_error("in the header " + explanation_);
   const auto number_of = [this](const std::string& name) -> Result<unsigned> {
     const auto found = std::find(fields_.begin(), fields_.end(), name);
-    if (found == fields_.end() || std::find(found + 1, fields_.end(), name) != fields_.end()) {
-      return data_error(fmt::format("the header has {} column '{}'",
-                                    found == fields_.end() ? "no" : "more than one", name));
+    if (found == fields_.end()) {
+      return data_error(fmt::format("the header has no column '{}'; it has {}{}", name,
+                                    columns_text(fields_), separator_hint()));
+    }
+    if (std::find(found + 1, fields_.end(), name) != fields_.end()) {
+      return data_error(fmt::format("the header has more than one column '{}'", name));
     }
     return static_cast<unsigned>(found - fields_.begin()) + 1;
   };
@@ -114,7 +136,7 @@ LineError LineParser::parse_parts(Bytes line, char* buffer, ParsedLine& parsed) 
   }
   if (json_ != nullptr) {
     if (const Status parsed_json = json_->parse(line); !parsed_json) {
-      explanation_ = parsed_json.error().detail;
+      explanation_ = is_utf16(line) ? utf16_text : parsed_json.error().detail;
       return LineError::bad_json;
     }
   }
@@ -306,8 +328,22 @@ LineError LineParser::too_long(const char* what, std::size_t size) {
 }
 
 LineError LineParser::missing_field(LineError error, unsigned field) {
-  explanation_ = fmt::format("no field {}: the line has {}", field, fields_.size());
+  explanation_ =
+      fmt::format("no field {}: the line has {}{}", field, fields_.size(), separator_hint());
   return error;
+}
+
+/// The flag for a table that has another separator: all of its line is one field.
+std::string LineParser::separator_hint() const {
+  if (!rule_.is_table || fields_.size() != 1) return {};
+  const Bytes field = fields_.front();
+  if (field.find('\t') != Bytes::npos) return "; tabs seem to separate its fields: use --tsv";
+  for (const char separator : {';', '|', ','}) {
+    if (field.find(separator) == Bytes::npos) continue;
+    return fmt::format("; '{0}' seems to separate its fields: use --csv --delimiter '{0}'",
+                       separator);
+  }
+  return {};
 }
 
 }  // namespace semel::tool

@@ -116,6 +116,7 @@ class LineParser {
   LineError read_time_json(ParsedLine& parsed);
   LineError too_long(const char* what, std::size_t size);
   LineError missing_field(LineError error, unsigned field);
+  [[nodiscard]] std::string separator_hint() const;
   LineError finish_key(const KeyBuffer& key, ParsedLine& parsed);
   LineError use_alone(const char* what, Bytes text, char* buffer, ParsedLine& parsed);
 

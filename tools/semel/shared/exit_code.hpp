@@ -1,4 +1,4 @@
-// Exit codes. Documented in every --help; a number never changes its meaning.
+// Exit codes. Documented in every --help. Before 0.2 usage was 1 and file was 2.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace semel::tool {
 
 enum class Exit : int {
   ok = 0,
-  usage = 1,   ///< an option or its value; also: demo's story did not hold
-  file = 2,    ///< a file cannot be read or written
+  file = 1,    ///< a file cannot be read or written; also: demo's story did not hold
+  usage = 2,   ///< an option or its value, as in shells and most programs
   data = 3,    ///< the input does not match the options
   memory = 4,  ///< --memory is used up
 };
@@ -51,7 +51,7 @@ enum class Exit : int {
 }
 
 inline constexpr char exit_code_help[] =
-    "Exit codes: 0 done, 1 usage, 2 cannot read or write a file, 3 bad input data,\n"
+    "Exit codes: 0 done, 1 cannot read or write a file, 2 usage, 3 bad input data,\n"
     "4 memory limit reached. If the reader closes the output early (head), the code is 0.\n"
     "128 + N: stopped by signal N (130 Ctrl-C, 143 SIGTERM), after all input that was read had\n"
     "been written and remembered; a second signal ends the run at once.";

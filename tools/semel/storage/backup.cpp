@@ -71,7 +71,7 @@ class Backup final : public StorageCommand {
                                 .copies = copies_,
                                 .base = base_,
                                 .progress = [&](const BackupProgress& progress) {
-                                  if (report) report({progress.bytes, progress.bytes_total});
+                                  report({progress.bytes, progress.bytes_total});
                                   return true;
                                 }};
     if (found.empty()) return storage.backup(to_, options);

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "tools/semel/shared/output.hpp"
+#include "tools/semel/shared/units.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 
 namespace semel::tool {
@@ -23,13 +24,16 @@ class Restore final : public StorageCommand {
   }
 
   [[nodiscard]] StorageExit run() const override {
+    std::uint64_t bytes = 0;
     const Status status = [&] {
       WalkProgress progress;
-      return restore_backup(from_, to_, progress.reporter());
+      Status restored = restore_backup(from_, to_, progress.reporter());
+      bytes = progress.bytes();
+      return restored;
     }();
     if (!status) return fail(status.error(), "Take a backup, not the storage itself");
     put_json({{"done", true}, {"to", to_}});
-    if (!json_) print_out("{}: restored to {}\n", from_, to_);
+    if (!json_) print_out("{}: restored to {}; {}\n", from_, to_, format_bytes(bytes));
     return StorageExit::ok;
   }
 

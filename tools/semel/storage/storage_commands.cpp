@@ -1,13 +1,11 @@
 #include "tools/semel/storage/storage_commands.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cstdio>
 
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/shared/units.hpp"
@@ -68,32 +66,22 @@ StorageExit StorageCommand::fail(const Error& error, const std::string& hint) co
   return error.code == ErrorCode::storage_newer ? StorageExit::newer : StorageExit::findings;
 }
 
-WalkProgress::WalkProgress()
-    : start_(clock_.now()), next_(start_ + Millis{200}), enabled_(isatty(STDERR_FILENO) == 1) {}
-
-WalkProgress::~WalkProgress() {
-  if (drawn_) std::fputs("\r\x1b[K", stderr);
-}
-
 TellProgress WalkProgress::reporter() {
-  if (!enabled_) return {};
-  return [this](const StorageProgress& progress) { draw(progress); };
+  return [this](const StorageProgress& progress) {
+    bytes_ = progress.bytes;
+    line_.show([&] { return text_of(progress); });
+  };
 }
 
-void WalkProgress::draw(const StorageProgress& progress) {
-  const Timestamp now = clock_.now();
-  if (now < next_) return;
-  next_ = now + Millis{200};
-  const double seconds = static_cast<double>((now - start_).count()) / 1000;
+std::string WalkProgress::text_of(const StorageProgress& progress) const {
+  const double seconds = line_.seconds();
   const auto bytes = static_cast<double>(progress.bytes);
   const auto total = static_cast<double>(std::max(progress.bytes_total, progress.bytes));
   std::string text = fmt::format("{} of {}, {}/s", format_bytes(progress.bytes),
                                  format_bytes(progress.bytes_total),
                                  format_bytes(static_cast<std::uint64_t>(bytes / seconds)));
   if (bytes > 0) text += fmt::format(", ETA {:.0f} s", seconds * (total - bytes) / bytes);
-  std::fputs(("\r" + text + "\x1b[K").c_str(), stderr);
-  std::fflush(stderr);
-  drawn_ = true;
+  return text;
 }
 
 namespace {

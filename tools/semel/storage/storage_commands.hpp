@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "semel/clock.hpp"
 #include "semel/result.hpp"
 #include "semel/storage_tools.hpp"
+#include "tools/semel/shared/progress_line.hpp"
 
 // Their headers take seconds to compile.
 namespace boost::json {
@@ -63,22 +63,18 @@ class StorageCommand {
   CLI::App* app_;
 };
 
-/// A progress line with rate and time left on standard error, if that is a terminal.
+/// A progress line with rate and time left.
 class WalkProgress {
  public:
-  WalkProgress();
-  ~WalkProgress();
-  WalkProgress(const WalkProgress&) = delete;
-  WalkProgress& operator=(const WalkProgress&) = delete;
   [[nodiscard]] TellProgress reporter();
+  /// How far the reporter was at its last call.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  void draw(const StorageProgress& progress);
-  SystemClock clock_;
-  Timestamp start_;
-  Timestamp next_;
-  bool enabled_;
-  bool drawn_ = false;
+  [[nodiscard]] std::string text_of(const StorageProgress& progress) const;
+
+  ProgressLine line_{ProgressLine::Output::report};
+  std::uint64_t bytes_ = 0;
 };
 
 [[nodiscard]] boost::json::object json_of(const StorageCheck& check);

@@ -1,7 +1,6 @@
 #include "tools/semel/transfer/transfer_command.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -10,6 +9,7 @@
 
 #include "tools/semel/records/output_file.hpp"
 #include "tools/semel/shared/output.hpp"
+#include "tools/semel/shared/progress_line.hpp"
 #include "tools/semel/shared/stop_signals.hpp"
 #include "tools/semel/shared/units.hpp"
 #include "tools/semel/transfer/file_export.hpp"
@@ -22,27 +22,8 @@ namespace semel::tool {
 namespace {
 
 constexpr char transfer_exit_help[] =
-    "Exit codes: 0 done, 1 usage, 2 a file or the other side cannot be used, 3 something was\n"
+    "Exit codes: 0 done, 1 a file or the other side cannot be used, 2 usage, 3 something was\n"
     "refused, or the input is damaged, 4 no memory left. 128 + N: stopped by signal N.";
-
-/// A line on standard error, if that is a terminal, ten times a second at most.
-class ProgressLine {
- public:
-  ~ProgressLine() {
-    if (drawn_) write_error("\n");
-  }
-  void show(const std::string& text) {
-    const auto now = std::chrono::steady_clock::now();
-    if (isatty(STDERR_FILENO) == 0 || now < next_) return;
-    next_ = now + std::chrono::milliseconds{100};
-    drawn_ = true;
-    write_error("\r\x1b[K" + text);
-  }
-
- private:
-  std::chrono::steady_clock::time_point next_{};
-  bool drawn_ = false;
-};
 
 /// Prints how it ended. Returns the exit code.
 Exit report(const Status& ended, const Tally& tally, const char* done, int signal) {
@@ -166,10 +147,11 @@ Status ImportCommand::import(Tally& tally, const StopSignals& signals) const {
     SEMEL_TRY(empty, is_empty(*to));
     if (!empty) return usage_error("--aof needs a side without keys, or --flush");
   }
-  ProgressLine line;
+  ProgressLine line{ProgressLine::Output::report};
   std::uint64_t before = 0;
   const ImportProgress progress = [&](std::uint64_t bytes) {
-    line.show(fmt::format("{} of {}", format_bytes(before + bytes), format_bytes(total)));
+    line.show(
+        [&] { return fmt::format("{} of {}", format_bytes(before + bytes), format_bytes(total)); });
     return signals.received() == 0;
   };
   Importer importer{*to, {.replaces = replaces_}, tally};
@@ -214,9 +196,11 @@ Status ExportCommand::write(Tally& tally, const StopSignals& signals) const {
   SEMEL_TRY(options, from_.options());
   SEMEL_TRY(from, open_endpoint(options));
   SEMEL_TRY(file, OutputFile::open(rdb_));
-  ProgressLine line;
+  ProgressLine line{ProgressLine::Output::report};
   SEMEL_CHECK(export_rdb(*from, *file, tally, [&](std::uint64_t keys, std::uint64_t total) {
-    line.show(fmt::format("{} of about {} keys", format_count(keys), format_count(total)));
+    line.show([&] {
+      return fmt::format("{} of about {} keys", format_count(keys), format_count(total));
+    });
     return signals.received() == 0;
   }));
   return file->commit();
