@@ -8,11 +8,14 @@
 #include "base/hex.hpp"
 #include "net/resp/release_capacity.hpp"
 #include "net/resp/text.hpp"
+#include "net/resp/word_code.hpp"
 
 namespace semel::net {
 namespace {
 
 constexpr std::size_t line_end_bytes = 2;  // CR LF, of which only the first byte is compared
+constexpr std::ptrdiff_t bulk_bytes_least = 6;  // "$0", and two ends of lines
+constexpr std::size_t words_kept = 128;         // room for so many stays with the connection
 
 bool is_space(char c) noexcept {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -55,6 +58,26 @@ std::int64_t take_short_number(const char*& at, const char* end) noexcept {
   return number;
 }
 
+/// The same with this marker. Most numbers have one digit or two.
+template <char marker>
+std::int64_t take_head(const char*& at, const char* end) noexcept {
+  if (end - at < bulk_bytes_least || *at != marker) return -1;
+  const auto head = static_cast<std::uint32_t>(packed_bytes({at, sizeof(std::uint32_t)}));
+  constexpr std::uint32_t one_digit = marker | '\r' << 16;
+  constexpr std::uint32_t two_digits = marker | '\r' << 24;
+  const std::uint32_t first = (head >> 8 & 0xff) - '0';
+  if ((head & 0x00ff'00ff) == one_digit && first <= 9) {
+    at += 2 + line_end_bytes;
+    return first;
+  }
+  const std::uint32_t second = (head >> 16 & 0xff) - '0';
+  if ((head & 0xff00'00ff) == two_digits && first - 1 < 9 && second <= 9) {
+    at += 3 + line_end_bytes;
+    return first * 10 + second;
+  }
+  return take_short_number(at, end);
+}
+
 /// Takes one word of a line and removes its quotes. False: the quotes do not match.
 bool take_word(std::string_view& line, std::string& word) {
   const auto take = [&] {
@@ -95,7 +118,13 @@ bool take_word(std::string_view& line, std::string& word) {
 }  // namespace
 
 RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& limits) {
-  if (ended_) begin();
+  if (ended_) begin_again();
+  if (state_ == State::begin && take_whole(input, limits)) [[likely]]
+    return Step::command;
+  return parse_on(input, limits);
+}
+
+RespParser::Step RespParser::parse_on(std::string_view input, const RequestLimits& limits) {
   // The caller's part: the bytes of an incomplete request are in front of `input` again.
   SEMEL_ASSERT(passes_ || (at_ <= input.size() && searched_ <= input.size()));
   if (passes_) {
@@ -104,20 +133,30 @@ RespParser::Step RespParser::parse(std::string_view input, const RequestLimits& 
     ended_ = step == Step::too_long || step == Step::bad;
     return step;
   }
-  if (state_ == State::begin && take_whole(input, limits)) return Step::command;
   const Step step = run(input, limits);
   ended_ = step != Step::incomplete && step != Step::passing;
   SEMEL_ASSERT(at_ <= input.size());
-  if (step != Step::command || is_inline_) return step;
-  arguments_.reserve(ranges_.size());
-  for (const Range& range : ranges_) arguments_.push_back(input.substr(range.at, range.bytes));
+  if (step != Step::command) return step;
+  if (!is_inline_) {
+    arguments_.clear();
+    arguments_.reserve(ranges_.size());
+    for (const Range& range : ranges_) arguments_.push_back(input.substr(range.at, range.bytes));
+  }
+  argument_count_ = arguments_.size();
   return step;
+}
+
+/// After a request that has ended. Behind one that take_whole() read there is little to do.
+void RespParser::begin_again() noexcept {
+  if (!is_whole_ || arguments_.size() > words_kept) return begin();
+  is_whole_ = ended_ = false;
+  at_ = argument_count_ = 0;
 }
 
 void RespParser::begin() noexcept {
   state_ = State::begin;
-  ended_ = is_inline_ = passes_ = false;
-  at_ = searched_ = wanted_ = left_ = length_ = passes_left_ = 0;
+  ended_ = is_whole_ = is_inline_ = passes_ = false;
+  at_ = searched_ = wanted_ = left_ = length_ = passes_left_ = argument_count_ = 0;
   ranges_.clear();
   unquoted_.clear();
   arguments_.clear();
@@ -126,7 +165,6 @@ void RespParser::begin() noexcept {
 
 /// Frees the memory of one large request, which the connection would keep until its end.
 void RespParser::forget_many() noexcept {
-  constexpr std::size_t words_kept = 128;
   constexpr std::size_t bytes_kept = 512;
   if (ranges_.capacity() > words_kept) give_back(ranges_);
   if (arguments_.capacity() > words_kept) give_back(arguments_);
@@ -200,25 +238,30 @@ RespParser::Step RespParser::pass_over(std::string_view input, const RequestLimi
 }
 
 bool RespParser::take_whole(std::string_view input, const RequestLimits& limits) {
-  if (input.empty() || input.front() != '*') return false;
   const char* at = input.data();
   const char* const end = at + input.size();
-  const std::int64_t count = take_short_number(at, end);
-  if (count < 1 || count > static_cast<std::int64_t>(limits.arguments_max)) return false;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const bool is_bulk = at != end && *at == '$';
-    const std::int64_t bytes = is_bulk ? take_short_number(at, end) : -1;
+  const std::int64_t count = take_head<'*'>(at, end);
+  if (count < 1 || count > static_cast<std::int64_t>(limits.arguments_max) ||
+      count * bulk_bytes_least > end - at) {
+    return false;
+  }
+  if (arguments_.size() < static_cast<std::size_t>(count)) {
+    arguments_.resize(static_cast<std::size_t>(count));
+  }
+  std::string_view* argument = arguments_.data();
+  for (const std::string_view* const last = argument + count; argument != last; ++argument) {
+    const std::int64_t bytes = take_head<'$'>(at, end);
     if (bytes < 0 || bytes + static_cast<std::int64_t>(line_end_bytes) > end - at ||
         static_cast<std::size_t>(bytes) > limits.bulk_bytes_max) {
-      arguments_.clear();
       return false;
     }
-    arguments_.emplace_back(at, static_cast<std::size_t>(bytes));
+    *argument = {at, static_cast<std::size_t>(bytes)};
     at += bytes + static_cast<std::int64_t>(line_end_bytes);
   }
   at_ = static_cast<std::size_t>(at - input.data());
-  SEMEL_ASSERT(at_ <= input.size() && arguments_.size() == static_cast<std::size_t>(count));
-  ended_ = true;
+  argument_count_ = static_cast<std::size_t>(count);
+  SEMEL_ASSERT(at_ <= input.size() && argument_count_ <= arguments_.size());
+  ended_ = is_whole_ = true;
   return true;
 }
 
@@ -291,6 +334,7 @@ RespParser::Step RespParser::read_inline(std::string_view input, const RequestLi
   at_ = end + 1;
   is_inline_ = true;
   if (line.ends_with('\r')) line.remove_suffix(1);
+  arguments_.clear();
   if (!split(line)) return bad("unbalanced quotes in request");
   return Step::command;
 }

@@ -54,7 +54,9 @@ class RespParser {
   [[nodiscard]] Step parse(std::string_view input, const RequestLimits& limits);
 
   /// Those of the last command. Valid until the next call, and no longer than its input.
-  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
+  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept {
+    return {arguments_.data(), argument_count_};
+  }
   /// Whether they are views into the input. Otherwise this parser holds them until the next call.
   [[nodiscard]] bool in_place() const noexcept { return !is_inline_; }
   /// How many bytes of the input the last command had.
@@ -85,6 +87,9 @@ class RespParser {
   };
 
   void begin() noexcept;
+  void begin_again() noexcept;
+  /// A request that is not whole, or has another form than take_whole() reads.
+  [[nodiscard]] Step parse_on(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] Step run(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] Step pass_over(std::string_view input, const RequestLimits& limits);
   void begin_passing() noexcept;
@@ -94,7 +99,7 @@ class RespParser {
   /// The line at at_, without its marker and its end. False: its end has not arrived.
   [[nodiscard]] bool take_line(std::string_view input, std::string_view& line);
   /// Reads a complete request with short arguments, which most are, in one pass. False: it has
-  /// another form, and nothing changed.
+  /// another form, and nothing changed that matters.
   [[nodiscard]] bool take_whole(std::string_view input, const RequestLimits& limits);
   [[nodiscard]] bool split(std::string_view line);
   void forget_many() noexcept;
@@ -105,7 +110,8 @@ class RespParser {
   }
 
   State state_ = State::begin;
-  bool ended_ = false;  // the last call completed a request, or failed
+  bool ended_ = false;     // the last call completed a request, or failed
+  bool is_whole_ = false;  // take_whole() did: only at_ and the arguments differ from begin()
   bool is_inline_ = false;
   bool passes_ = false;          // skipping a request with an argument that is too long
   std::size_t passes_left_ = 0;  // bytes of the current argument that are still to skip
@@ -116,7 +122,8 @@ class RespParser {
   std::size_t length_ = 0;  // of the current argument
   std::vector<Range> ranges_;
   std::string unquoted_;  // the words of an inline command, one behind the other
-  std::vector<std::string_view> arguments_;
+  std::vector<std::string_view> arguments_;  // and perhaps room for those of a longer request
+  std::size_t argument_count_ = 0;
   std::string error_;
 };
 

@@ -2,8 +2,10 @@
 // Words: piece = what one read of a socket brings.
 #include "net/resp/resp_parser.hpp"
 
+#include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 #include "tests/support/catch.hpp"
 
@@ -110,6 +112,38 @@ TEST_CASE("requests: the same in whatever pieces they come", "[net][resp]") {
   }
 }
 
+TEST_CASE("requests: lengths of one to four digits, in one piece and in two", "[net][resp]") {
+  for (const std::size_t bytes : {0U, 1U, 9U, 10U, 11U, 99U, 100U, 999U, 1'000U, 9'999U}) {
+    CAPTURE(bytes);
+    const Words words{"a", std::string(bytes, 'x'), "b"};
+    const std::string request = array_of(words);
+    CHECK(read_whole(request).commands == std::vector<Words>{words});
+    const std::string last = array_of({std::string(bytes, 'x')});
+    for (std::size_t end = 0; end < std::min<std::size_t>(last.size(), 40); ++end) {
+      CAPTURE(end);
+      CHECK(read(last, {end, last.size()}) == read_whole(last));
+      CHECK(read_whole(last.substr(0, end)).left == end);
+    }
+  }
+}
+
+TEST_CASE("requests: one leaves nothing to the next, whatever their forms", "[net][resp]") {
+  const Words many(500, "word");
+  const std::vector<std::pair<std::string, Words>> forms{
+      {array_of({"GET", "k"}), {"GET", "k"}},
+      {array_of(many), many},
+      {"PING now\r\n", {"PING", "now"}},
+      {array_of({"SET", "k", std::string(2'000, 'v')}), {"SET", "k", std::string(2'000, 'v')}}};
+  for (const auto& [first, first_words] : forms) {
+    for (const auto& [second, second_words] : forms) {
+      const std::string both = first + second;
+      const std::vector<Words> expected{first_words, second_words};
+      CHECK(read_whole(both).commands == expected);
+      CHECK(read(both, {first.size() + 3, both.size()}).commands == expected);
+    }
+  }
+}
+
 TEST_CASE("requests: the words of an inline command", "[net][resp]") {
   const auto words = [](const std::string& line) {
     const Read seen = read_whole(line + "\r\n");
@@ -134,7 +168,8 @@ TEST_CASE("requests: errors are in redis-server's words", "[net][resp]") {
     CHECK(error_of("*" + std::string{count} + "\r\n") ==
           "Protocol error: invalid multibulk length");
   }
-  for (const char* length : {"a", "", "-1", "536870913", "-9223372036854775808", "1 "}) {
+  for (const char* length : {"a", "", "-1", "536870913", "-9223372036854775808", "1 ", "01", "00",
+                             "007", "0x", "1a", "12a", ":", "1:", "/"}) {
     CAPTURE(length);
     CHECK(error_of("*1\r\n$" + std::string{length} + "\r\n") ==
           "Protocol error: invalid bulk length");
