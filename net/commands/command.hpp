@@ -231,8 +231,8 @@ inline void fail_client_name(Call& call, std::string_view name) {
             std::to_string(name.size()));
 }
 
-/// Looks the command up and checks what its row says and what the client may do. Null: an error has
-/// been written, and a transaction that is being put together has failed.
+/// Looks the row up unless it is set, and checks what it says and what the client may do. Null: an
+/// error has been written, and a transaction that is being put together has failed.
 [[nodiscard]] const CommandRow* admit(Call& call);
 /// Whether a client may have the command: it is not only for the log of a group, and the group's
 /// level of features is not too low for it.

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <array>
 
-#include "base/ascii.hpp"
 #include "base/assert.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/single_key_command.hpp"
 #include "net/resp/text.hpp"
+#include "net/resp/word_code.hpp"
 
 namespace semel::net {
 namespace {
@@ -164,26 +164,45 @@ static_assert(std::none_of(std::begin(rows), std::end(rows), [](const CommandRow
          !row.facts.is_valid;
 }));
 
-// Names by their hash: a lookup is a walk over the name and one comparison.
-constexpr std::size_t index_size = 1024;
+// Names by their hash, without subcommands, which have a word each: a lookup is a few loads of the
+// name and one comparison.
+constexpr unsigned index_bits = 10;
+constexpr std::size_t index_size = std::size_t{1} << index_bits;
 constexpr std::uint16_t no_row = 0xffff;
 static_assert(row_count * 2 < index_size);
 
-constexpr std::uint32_t hash_of(std::string_view name) noexcept {
-  std::uint32_t hash = 2166136261U;
-  for (const char c : name) {
-    hash = (hash ^ static_cast<unsigned char>(base::to_lower(c))) * 16777619U;
+struct NamedRow {
+  std::uint64_t code = 0;  // of a name of one to eight letters, which is all of it; 0: another name
+  std::uint16_t row = no_row;
+};
+
+/// By the first and the last eight bytes, in any case of letters, and the length.
+constexpr std::size_t slot_of(std::string_view name) noexcept {
+  constexpr std::uint64_t spread = 0x9e37'79b9'7f4a'7c15;  // 2^64 by the golden ratio
+  const std::size_t size = name.size();
+  std::uint64_t hash = packed_bytes(name) | small_bits(size);
+  if (size > word_code_bytes_max) {
+    const std::string_view end = name.substr(size - word_code_bytes_max);
+    hash = hash * spread + (packed_bytes(end) | small_bits(word_code_bytes_max));
   }
-  return hash ^ hash >> 15U;
+  return static_cast<std::size_t>((hash + size) * spread >> (64 - index_bits));
+}
+
+constexpr bool is_of_letters(std::string_view name) noexcept {
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
 constexpr auto index_by_name = [] {
-  std::array<std::uint16_t, index_size> index{};
-  index.fill(no_row);
+  std::array<NamedRow, index_size> index{};
   for (std::size_t i = 0; i < row_count; ++i) {
-    std::size_t at = hash_of(rows[i].name) % index_size;
-    while (index[at] != no_row) at = (at + 1) % index_size;
-    index[at] = static_cast<std::uint16_t>(i);
+    const std::string_view name = rows[i].name;
+    if (name.find('|') != std::string_view::npos) continue;
+    std::size_t at = slot_of(name);
+    while (index[at].row != no_row) at = (at + 1) % index_size;
+    index[at].row = static_cast<std::uint16_t>(i);
+    if (name.size() <= word_code_bytes_max && is_of_letters(name)) {
+      index[at].code = packed_bytes(name);
+    }
   }
   return index;
 }();
@@ -236,11 +255,12 @@ bool needs_objects(const CommandRow& row) noexcept {
 }
 
 const CommandRow* find_command(std::string_view name) noexcept {
-  if (name.find('|') != std::string_view::npos) return nullptr;  // subcommands have a word each
-  for (std::size_t at = hash_of(name) % index_size; index_by_name[at] != no_row;
+  const std::uint64_t code = code_of(name);
+  for (std::size_t at = slot_of(name); index_by_name[at].row != no_row;
        at = (at + 1) % index_size) {
-    const CommandRow& row = rows[index_by_name[at]];
-    if (is_word(name, row.name)) return &row;
+    const NamedRow& found = index_by_name[at];
+    const CommandRow& row = rows[found.row];
+    if (found.code != 0 ? found.code == code : is_word(name, row.name)) return &row;
   }
   return nullptr;
 }

@@ -77,9 +77,9 @@ void refuse_unknown_subcommand(Call& call) {
   refuse(call, "ERR unknown subcommand '" + std::string{word} + "'. Try " + parent + " HELP.");
 }
 
-/// False: an error has been written.
+/// The row may be known already. False: an error has been written.
 bool find_row(Call& call) {
-  call.row = find_command(call.args[0]);
+  if (call.row == nullptr) call.row = find_command(call.args[0]);
   if (call.row == nullptr) {
     refuse_unknown(call);
     return false;

@@ -47,6 +47,7 @@ std::size_t RequestLoop::run(std::string_view input, std::string& out) {
   Round round{.input = input, .out = out};
   wanted_ = 0;
   has_more_ = false;
+  batches_.reset();
   set_limits();
   static_cast<void>(client_.lane->lap(node_.ticks()));
   const std::size_t begin = out.size();
@@ -128,18 +129,23 @@ bool RequestLoop::accept(const char* start, Round& round) {
     return false;
   if (group_ != nullptr) [[unlikely]]
     return accept_in_group(row, start, round);
-  if (row != nullptr && Batch::takes(*row) && add_to_batch(*row, start, round)) {
-    if (batch_.is_full()) flush(round);
-    return true;
+  if (row != nullptr && Batch::takes(*row) && may_wait(*row) && is_allowed_in_batch(*row)) {
+    RespWriter reply{round.out, client_.dialect};
+    const Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, row};
+    if (batch_.add(call, start)) {
+      if (batch_.is_full()) flush(round);
+      return true;
+    }
   }
   if (!flush(round)) return false;
-  dispatch_now(round.out);
+  dispatch_now(row, round.out);
   return true;
 }
 
 bool RequestLoop::accept_in_group(const CommandRow* row, const char* start, Round& round) {
   const auto words = parser_.arguments();
   if (row != nullptr && is_container(*row)) row = find_row(words);
+  batches_.reset();
   const bool may_join = group_->is_empty() || (row != nullptr && may_wait(*row));
   const auto at = static_cast<std::size_t>(start - round.input.data());
   const Taken taken = group_->take({.row = row,
@@ -148,7 +154,7 @@ bool RequestLoop::accept_in_group(const CommandRow* row, const char* start, Roun
                                     .end = at + parser_.consumed(),
                                     .input_end = round.input.size()},
                                    may_join, round.out);
-  if (taken == Taken::here) dispatch_now(round.out);
+  if (taken == Taken::here) dispatch_now(row, round.out);
   if (taken == Taken::done && client_.tracker != nullptr) forget_caching(row);
   return taken != Taken::again;
 }
@@ -168,14 +174,13 @@ bool RequestLoop::is_held_back(const CommandRow* row) {
 
 // --- running --------------------------------------------------------------------------------
 
-/// Whether the request may wait for the rest of the batch.
-bool RequestLoop::may_wait(const CommandRow& row) {
-  // The words of an inline command are gone when the next is read.
-  if (!parser_.in_place() || client_.transaction != nullptr || client_.replies != Replies::on ||
-      client_.subscribes() || node_.tracking.any() || node_.monitors.any() ||
-      node_.busy_scripts.any() || node_.slow_log.takes(0) || node_.role.follows() ||
-      (client_.no_touch && node_.memory.guard.has_caches()) ||
-      !row.takes(parser_.arguments().size())) {
+/// Whether requests may wait for the rest of their batch: as far as it depends on the client and on
+/// the node.
+bool RequestLoop::may_batch() {
+  if (client_.transaction != nullptr || client_.replies != Replies::on || client_.subscribes() ||
+      node_.tracking.any() || node_.monitors.any() || node_.busy_scripts.any() ||
+      node_.slow_log.takes(0) || node_.role.follows() ||
+      (client_.no_touch && node_.memory.guard.has_caches())) {
     return false;
   }
   // A user with rights to some things only is asked about in its turn.
@@ -183,18 +188,9 @@ bool RequestLoop::may_wait(const CommandRow& row) {
          client_.user.user().is_unlimited();
 }
 
-bool RequestLoop::add_to_batch(const CommandRow& row, const char* start, Round& round) {
-  if (!may_wait(row)) return false;
-  if (node_.memory.guard.is_on() && !node_.memory.guard.has_room()) [[unlikely]]
-    return false;
-  if (row.single == nullptr && node_.scripts.policy() == ScriptPolicy::off) return false;
-  RespWriter reply{round.out, client_.dialect};
-  const Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, &row};
-  return batch_.add(call, start);
-}
-
 bool RequestLoop::flush(Round& round) {
   if (batch_.is_empty()) return round.left == nullptr;
+  batches_.reset();
   const Batch::Rest rest = batch_.apply(node_, client_, round.out, replies_bytes_max);
   count_ -= rest.count;
   round.left = rest.start;
@@ -234,7 +230,7 @@ void RequestLoop::forget_caching(const CommandRow* row) {
     client_.tracker->caching = false;
 }
 
-void RequestLoop::dispatch_now(std::string& out) {
+void RequestLoop::dispatch_now(const CommandRow* row, std::string& out) {
   SEMEL_ASSERT(batch_.is_empty());  // earlier requests have replies
   // With CLIENT REPLY OFF, drop the reply only: messages that are pushed meanwhile go to `out`.
   const bool is_reply_on = client_.replies == Replies::on;
@@ -245,7 +241,8 @@ void RequestLoop::dispatch_now(std::string& out) {
   large_.begin();
   if (is_reply_on && large_.is_enabled()) reply.set_large(&large_);
   reply.set_bound(before + node_.client_memory->reply_bytes_max());
-  Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply};
+  Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, row};
+  batches_.reset();
   dispatch(call);
   if (client_.waits) client_.discards_wait_reply = !is_reply_on;
   if (client_.replies != Replies::on) {

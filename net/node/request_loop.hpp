@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -54,12 +55,25 @@ class RequestLoop {
   [[nodiscard]] bool accept(const char* start, Round& round);
   [[nodiscard]] bool accept_in_group(const CommandRow* row, const char* start, Round& round);
   [[nodiscard]] bool is_held_back(const CommandRow* row);
-  [[nodiscard]] bool may_wait(const CommandRow& row);
-  [[nodiscard]] bool add_to_batch(const CommandRow& row, const char* start, Round& round);
+  [[nodiscard]] bool may_batch();
+  /// Whether the request may wait for the rest of the batch.
+  [[nodiscard]] bool may_wait(const CommandRow& row) {
+    // The words of an inline command are gone when the next is read.
+    if (!parser_.in_place() || !row.takes(parser_.arguments().size())) return false;
+    if (!batches_) batches_ = may_batch();
+    return *batches_;
+  }
+  /// Whether the node's memory and its settings allow one of `row` in a batch.
+  [[nodiscard]] bool is_allowed_in_batch(const CommandRow& row) {
+    if (node_.memory.guard.is_on() && !node_.memory.guard.has_room()) [[unlikely]]
+      return false;
+    return row.single != nullptr || node_.scripts.policy() != ScriptPolicy::off;
+  }
   /// Runs the batch. False: a part of it did not run.
   bool flush(Round& round);
   void forget_caching(const CommandRow* row);
-  void dispatch_now(std::string& out);
+  /// `row`: of the first word; null: it is not known.
+  void dispatch_now(const CommandRow* row, std::string& out);
   void refuse_too_long(std::string& out);
   void refuse_http();
   void set_limits();
@@ -74,6 +88,9 @@ class RequestLoop {
   std::uint64_t count_ = 0;
   std::size_t wanted_ = 0;
   bool has_more_ = false;
+  /// may_batch() of the present batch. Its requests do not change the answer, and a change by
+  /// another thread may be ordered behind the whole batch.
+  std::optional<bool> batches_{};
 };
 
 }  // namespace semel::net
