@@ -8,21 +8,38 @@
 #include "net/commands/single_key_command.hpp"
 #include "net/handlers/presence.hpp"
 #include "net/resp/text.hpp"
+#include "net/resp/word_code.hpp"
 #include "semel/engine_host.hpp"
 
 namespace semel::net {
 
+namespace {
+
+std::optional<ExpiryUnit> unit_of(std::uint64_t code) noexcept {
+  switch (code) {
+    case code_of_word("ex"):
+      return ExpiryUnit::in_seconds;
+    case code_of_word("px"):
+      return ExpiryUnit::in_ms;
+    case code_of_word("exat"):
+      return ExpiryUnit::at_seconds;
+    case code_of_word("pxat"):
+      return ExpiryUnit::at_ms;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
 std::optional<ExpiryUnit> expiry_unit_of(std::string_view word) noexcept {
-  if (is_word(word, "ex")) return ExpiryUnit::in_seconds;
-  if (is_word(word, "px")) return ExpiryUnit::in_ms;
-  if (is_word(word, "exat")) return ExpiryUnit::at_seconds;
-  if (is_word(word, "pxat")) return ExpiryUnit::at_ms;
-  return std::nullopt;
+  return unit_of(code_of(word));
 }
 
 ArgumentError read_expiry(const Call& call, ExpiryUnit unit, std::string_view number,
                           Expiry& expiry) {
-  const auto value = integer_of(number);
+  auto value = short_integer_of(number);
+  if (!value) value = integer_of(number);
   if (!value) return ArgumentError::integer;
   const bool in_seconds = unit == ExpiryUnit::in_seconds || unit == ExpiryUnit::at_seconds;
   if (*value <= 0 || (in_seconds && *value > std::numeric_limits<std::int64_t>::max() / 1000)) {
@@ -54,41 +71,58 @@ struct Words {
   std::string_view number{};
 };
 
-std::optional<Condition> condition_of(std::string_view word) noexcept {
-  if (is_word(word, "nx")) return Condition::if_absent;
-  if (is_word(word, "xx")) return Condition::if_present;
-  if (is_word(word, "ifeq")) return Condition::if_equal;
-  if (is_word(word, "ifne")) return Condition::if_not_equal;
-  if (is_word(word, "ifdeq")) return Condition::if_digest_equal;
-  if (is_word(word, "ifdne")) return Condition::if_digest_not_equal;
-  return std::nullopt;
+bool take_value(std::string_view& value, std::span<const std::string_view>& rest) noexcept {
+  if (rest.empty()) return false;
+  value = rest.front();
+  rest = rest.subspan(1);
+  return true;
+}
+
+// An option may be repeated, and the last counts, but it excludes the others of its kind.
+
+bool take_unit(Words& words, ExpiryUnit unit, std::span<const std::string_view>& rest) noexcept {
+  if (words.keeps || words.persists || words.unit.value_or(unit) != unit) return false;
+  words.unit = unit;
+  return take_value(words.number, rest);
+}
+
+bool take_condition(Words& words, Condition condition) noexcept {
+  if (words.condition != Condition::always && words.condition != condition) return false;
+  words.condition = condition;
+  return true;
+}
+
+bool take_condition(Words& words, Condition condition,
+                    std::span<const std::string_view>& rest) noexcept {
+  return take_condition(words, condition) && take_value(words.operand, rest);
 }
 
 /// False: the word is not an option, or not allowed with an earlier one.
-bool take_word(Words& words, std::span<const std::string_view>& rest, bool of_set) {
-  const std::string_view word = rest.front();
+bool take_word(Words& words, std::span<const std::string_view>& rest, bool of_set) noexcept {
+  const std::uint64_t code = code_of(rest.front());
   rest = rest.subspan(1);
-  // An option may be repeated, and the last counts, but it excludes the others of its kind.
-  if (const auto unit = expiry_unit_of(word)) {
-    if (words.keeps || words.persists || words.unit.value_or(*unit) != *unit) return false;
-    if (rest.empty()) return false;
-    words.unit = unit;
-    words.number = rest.front();
-    rest = rest.subspan(1);
-    return true;
+  if (const auto unit = unit_of(code)) return take_unit(words, *unit, rest);
+  if (!of_set) return words.persists = code == code_of_word("persist") && !words.unit;
+  switch (code) {
+    case code_of_word("nx"):
+      return take_condition(words, Condition::if_absent);
+    case code_of_word("xx"):
+      return take_condition(words, Condition::if_present);
+    case code_of_word("get"):
+      return words.get = true;
+    case code_of_word("keepttl"):
+      return words.keeps = !words.unit;
+    case code_of_word("ifeq"):
+      return take_condition(words, Condition::if_equal, rest);
+    case code_of_word("ifne"):
+      return take_condition(words, Condition::if_not_equal, rest);
+    case code_of_word("ifdeq"):
+      return take_condition(words, Condition::if_digest_equal, rest);
+    case code_of_word("ifdne"):
+      return take_condition(words, Condition::if_digest_not_equal, rest);
+    default:
+      return false;
   }
-  if (!of_set) return words.persists = !words.unit && is_word(word, "persist");
-  if (is_word(word, "keepttl")) return words.keeps = !words.unit;
-  if (is_word(word, "get")) return words.get = true;
-  const auto condition = condition_of(word);
-  if (!condition) return false;
-  if (words.condition != Condition::always && words.condition != *condition) return false;
-  words.condition = *condition;
-  if (*condition == Condition::if_absent || *condition == Condition::if_present) return true;
-  if (rest.empty()) return false;
-  words.operand = rest.front();
-  rest = rest.subspan(1);
-  return true;
 }
 
 /// False: syntax error.
