@@ -384,16 +384,10 @@ void fail_about(Call& call, ErrorCode code, const StoreOp& op, const StoreOutcom
 
 }  // namespace
 
-void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome) {
-  if (outcome.error != ErrorCode::ok) [[unlikely]]
-    return fail_about(call, outcome.error, op, outcome);
-  std::string name;
-  if (outcome.value.size() >= LargeReplies::bytes_min && call.reply.large() != nullptr)
-      [[unlikely]] {
-    // A later reply may refer to an unchanged value. The old value of a changed key has no version.
-    if (!outcome.applied) name = large_name(op);
-    call.reply.offer(&outcome.value, name, outcome.version);
-  }
+namespace {
+
+void answer_in_order(Call& call, const Single& single, const StoreOp& op,
+                     const StoreOutcome& outcome) {
   if (!call.services.events.any()) [[likely]]
     return single.answer(call, op, outcome);
   const bool is_behind = is_notified_after_reply(call, op);
@@ -401,6 +395,26 @@ void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOut
   if (!is_behind) notify_change(call, op, outcome);
   single.answer(call, op, outcome);
   if (is_behind) notify_change(call, op, outcome);
+}
+
+/// With a value that the reply may hold by reference.
+[[gnu::noinline]] void answer_large(Call& call, const Single& single, const StoreOp& op,
+                                    StoreOutcome& outcome) {
+  // A later reply may refer to an unchanged value. The old value of a changed key has no version.
+  const std::string name = outcome.applied ? std::string{} : large_name(op);
+  call.reply.offer(&outcome.value, name, outcome.version);
+  answer_in_order(call, single, op, outcome);
+}
+
+}  // namespace
+
+void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome) {
+  if (outcome.error != ErrorCode::ok) [[unlikely]]
+    return fail_about(call, outcome.error, op, outcome);
+  if (outcome.value.size() >= LargeReplies::bytes_min && call.reply.large() != nullptr)
+      [[unlikely]]
+    return answer_large(call, single, op, outcome);
+  answer_in_order(call, single, op, outcome);
 }
 
 }  // namespace semel::net

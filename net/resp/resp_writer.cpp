@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -13,6 +14,39 @@ namespace {
 
 constexpr std::string_view line_end = "\r\n";
 constexpr std::size_t digits_max = 24;
+
+// A short text is put together on the stack and appended in one piece: each append costs more than
+// copying it.
+constexpr std::size_t small_bytes_max = 64;
+constexpr std::size_t head_bytes_max = 1 + digits_max + line_end.size();
+
+char* put_line_end(char* at) noexcept {
+  *at++ = '\r';
+  *at++ = '\n';
+  return at;
+}
+
+char* put_line(char* at, std::string_view text) noexcept {
+  const std::size_t size = text.size();
+  constexpr std::size_t half = 8;
+  if (size >= half && size <= 2 * half) {  // two copies that overlap: quicker than a call
+    std::memcpy(at, text.data(), half);
+    std::memcpy(at + size - half, text.data() + size - half, half);
+  } else if (size != 0) {
+    std::memcpy(at, text.data(), size);
+  }
+  return put_line_end(at + size);
+}
+
+char* put_head(char* at, char mark, std::int64_t number) noexcept {
+  *at++ = mark;
+  if (number >= 0 && number <= 9) {
+    *at++ = static_cast<char>('0' + number);
+  } else {
+    at = std::to_chars(at, at + digits_max, number).ptr;
+  }
+  return put_line_end(at);
+}
 
 std::string_view text_of(std::int64_t number, std::array<char, digits_max>& room) noexcept {
   const auto end = std::to_chars(room.data(), room.data() + room.size(), number).ptr;
@@ -30,16 +64,21 @@ std::string text_of(double value) {
 }
 
 void RespWriter::head(char mark, std::int64_t number) {
-  std::array<char, digits_max> room;
-  out_ += mark;
-  out_ += text_of(number, room);
-  out_ += line_end;
+  std::array<char, head_bytes_max> room;
+  const char* const end = put_head(room.data(), mark, number);
+  out_.append(room.data(), static_cast<std::size_t>(end - room.data()));
 }
 
 void RespWriter::simple(std::string_view text) {
-  out_ += '+';
-  out_ += text;
-  out_ += line_end;
+  if (text.size() > small_bytes_max) {
+    out_ += '+';
+    out_ += text;
+    out_ += line_end;
+    return;
+  }
+  std::array<char, 1 + small_bytes_max + line_end.size()> room;
+  room[0] = '+';
+  out_.append(room.data(), static_cast<std::size_t>(put_line(room.data() + 1, text) - room.data()));
 }
 
 void RespWriter::error(std::string_view text) {
@@ -94,6 +133,12 @@ void RespWriter::bulk(std::string_view bytes) {
   if (bytes.size() >= LargeReplies::bytes_min && take_offer(bytes)) return;
   if (is_over(bytes.size())) [[unlikely]] {
     is_cut_ = true;
+    return;
+  }
+  if (bytes.size() <= small_bytes_max) [[likely]] {
+    std::array<char, head_bytes_max + small_bytes_max + line_end.size()> room;
+    char* const text = put_head(room.data(), '$', static_cast<std::int64_t>(bytes.size()));
+    out_.append(room.data(), static_cast<std::size_t>(put_line(text, bytes) - room.data()));
     return;
   }
   head('$', static_cast<std::int64_t>(bytes.size()));
