@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 
 namespace semel::net {
@@ -12,6 +13,35 @@ namespace {
 
 bool is_blank(char c) noexcept {
   return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/// Digits, perhaps with a point between them, which most scores are. Up to 15 digits are a double,
+/// as is the power of ten: so the quotient is rounded once, and strtod reads the same.
+std::optional<double> plain_score_of(std::string_view text) noexcept {
+  constexpr std::array<double, 16> powers{1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                          1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  constexpr std::size_t digits_max = powers.size() - 1;
+  const bool is_negative = text.starts_with('-');
+  if (is_negative) text.remove_prefix(1);
+  if (text.size() > digits_max + 1) return std::nullopt;
+  std::uint64_t number = 0;
+  std::size_t digits = 0;
+  std::size_t whole_digits = 0;  // in front of the point; 0: there is none
+  for (const char c : text) {
+    const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
+    if (digit <= 9) {
+      number = number * 10 + digit;
+      ++digits;
+    } else if (c == '.' && whole_digits == 0 && digits != 0) {
+      whole_digits = digits;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (digits == whole_digits || digits > digits_max) return std::nullopt;
+  const std::size_t fraction_digits = whole_digits == 0 ? 0 : digits - whole_digits;
+  const double score = static_cast<double>(number) / powers[fraction_digits];
+  return is_negative ? -score : score;
 }
 
 bool read_bound(std::string_view text, double& bound, bool& excludes) {
@@ -36,6 +66,7 @@ bool read_bound(std::string_view text, engine::LexBound& bound) {
 }  // namespace
 
 std::optional<double> score_of(std::string_view text) {
+  if (const auto plain = plain_score_of(text)) return plain;
   if (text.empty() || is_blank(text.front())) return std::nullopt;
   const std::string copy{text};
   char* end = nullptr;
