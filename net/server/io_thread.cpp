@@ -1,6 +1,7 @@
 #include "net/server/io_thread.hpp"
 
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -12,6 +13,9 @@ namespace semel::net {
 namespace {
 
 constexpr ConnectionName wakes_name = ~ConnectionName{0};
+constexpr ConnectionName posts_name = wakes_name - 1;
+constexpr ConnectionName tick_name = wakes_name - 2;
+
 /// For work that runs again soon: without memory this turn is skipped.
 template <class Do>
 void unless_full(Do&& what) {
@@ -35,9 +39,6 @@ void attempt(SocketConnection& connection, Do&& what) {
 
 IoThread::IoThread(Context outer, std::size_t index)
     : outer_(std::move(outer)),
-      work_(boost::asio::make_work_guard(context_)),
-      sockets_ready_(context_),
-      timer_(context_),
       wakes_(std::make_shared<WakeQueue>()),
       shared_{.hooks = outer_.hooks,
               .limits = outer_.options.limits,
@@ -53,13 +54,13 @@ Status IoThread::open() {
     return Error{ErrorCode::no_thread, "an io thread cannot be set up: " + reason};
   };
   epoll_ = Descriptor{epoll_create1(EPOLL_CLOEXEC)};
-  if (!epoll_ || wakes_->descriptor() < 0 ||
-      !add_to(epoll_.get(), wakes_->descriptor(), wakes_name)) {
+  timer_ = Descriptor{timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)};
+  if (!epoll_ || !timer_ || wakes_->descriptor() < 0 || posted_.descriptor() < 0 ||
+      !add_to(epoll_.get(), wakes_->descriptor(), wakes_name) ||
+      !add_to(epoll_.get(), posted_.descriptor(), posts_name) ||
+      !add_to(epoll_.get(), timer_.get(), tick_name)) {
     return failed(std::strerror(errno));
   }
-  boost::system::error_code error;
-  sockets_ready_.assign(epoll_.get(), error);
-  if (error) return failed(error.message());
   shared_.epoll = epoll_.get();
   watched_.use(epoll_.get());
   shared_.now = now();
@@ -67,65 +68,75 @@ Status IoThread::open() {
 }
 
 void IoThread::start() {
-  wait_for_sockets();
   wait_for_tick();
-  thread_ = std::thread{[this] { context_.run(); }};
+  thread_ = std::thread{[this] {
+    // mo: relaxed: the thread that sets it rings, and the mutex of the wakes orders both
+    while (!stops_.load(std::memory_order_relaxed)) serve();
+  }};
 }
 
 void IoThread::stop() {
   if (thread_.joinable()) {
+    const auto stop_now = [this] {
+      stops_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in start()
+    };
     try {
-      post([this] {
+      post([this, stop_now] {
         cut_all(Ended::cut);
-        context_.stop();
+        stop_now();
       });
-    } catch (const std::bad_alloc&) {  // functions posted before do not run then
-      context_.stop();
+    } catch (const std::bad_alloc&) {  // functions posted before may not run then
+      stop_now();
+      wakes_->ring();
     }
     thread_.join();
     cut_all(Ended::cut);  // after a normal stop there is nothing to cut
   }
   wakes_->close();
-  // The set belongs to epoll_; Asio only watches it.
-  if (sockets_ready_.is_open()) sockets_ready_.release();
-}
-
-void IoThread::wait_for_sockets() {
-  sockets_ready_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                            [this](const boost::system::error_code& error) {
-                              if (error) return;
-                              serve();
-                              wait_for_sockets();
-                            });
 }
 
 void IoThread::wait_for_tick() {
-  if (outer_.options.tick == Millis{0}) return;
-  timer_.expires_after(outer_.options.tick);
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    tick();
-    wait_for_tick();
-  });
+  const auto ms = outer_.options.tick;
+  if (ms == Millis{0}) return;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(ms);
+  itimerspec once{};
+  once.it_value.tv_sec = seconds.count();
+  once.it_value.tv_nsec = std::chrono::nanoseconds{ms - seconds}.count();
+  // Set again, it is not readable any more: nothing has to be read. It is valid, so this succeeds.
+  timerfd_settime(timer_.get(), 0, &once, nullptr);
 }
 
 void IoThread::serve() {
   epoll_event ready[ready_max];
-  const int count = epoll_wait(epoll_.get(), ready, ready_max, 0);
+  const int count = epoll_wait(epoll_.get(), ready, ready_max, -1);
   shared_.now = now();
-  shared_.counters.rounds.add();
+  bool is_round = false;
   for (int i = 0; i < count; ++i) {
     const ConnectionName name = ready[i].data.u64;
-    if (name == wakes_name) {
-      serve_wakeups();
-    } else if (WatchedDescriptors::is_of_this(name)) {
-      unless_full([&] { watched_.call(name); });
-    } else if (SocketConnection* const connection = table_.find(name); connection != nullptr) {
-      attempt(*connection, [&] { connection->on_events(ready[i].events); });
-      remove_if_done(ConnectionTable::slot_of(name));
+    if (name == tick_name) {
+      tick();
+      wait_for_tick();
+    } else if (name == posts_name) {
+      posted_.run_all();
+    } else {
+      is_round = true;
+      serve_one(name, ready[i].events);
     }
   }
+  if (!is_round) return;
+  shared_.counters.rounds.add();
   if (outer_.hooks.on_round) unless_full([&] { outer_.hooks.on_round(shared_.thread); });
+}
+
+void IoThread::serve_one(ConnectionName name, std::uint32_t events) {
+  if (name == wakes_name) {
+    serve_wakeups();
+  } else if (WatchedDescriptors::is_of_this(name)) {
+    unless_full([&] { watched_.call(name); });
+  } else if (SocketConnection* const connection = table_.find(name); connection != nullptr) {
+    attempt(*connection, [&] { connection->on_events(events); });
+    remove_if_done(ConnectionTable::slot_of(name));
+  }
 }
 
 void IoThread::request_drain(Timestamp deadline) noexcept {

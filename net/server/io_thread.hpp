@@ -1,16 +1,10 @@
 // One thread and its connections.
 //
-// The thread has its own epoll set with the sockets, and the io_context watches the descriptor of
-// that set: one wait for up to 256 ready sockets, without a handler or an operation per socket
-// (decision 0011). Timers, posted functions and other users of the io_context run beside it.
+// The thread's epoll set is its loop: one wait for up to 256 ready sockets, for the wakeups of
+// other threads and for the timer, without a handler or an operation per socket (decision 0011).
 #pragma once
 
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -55,7 +49,7 @@ class IoThread {
   // From any thread.
   template <class Function>
   void post(Function&& function) {
-    boost::asio::post(context_, std::forward<Function>(function));
+    posted_.add(std::forward<Function>(function));
   }
   /// Requests drain() on the thread. Needs no memory: a node without memory must still end in
   /// order.
@@ -80,9 +74,9 @@ class IoThread {
 
  private:
   static constexpr std::size_t ready_max = 256;  // sockets a round
-  void wait_for_sockets();
   void wait_for_tick();
   void serve();
+  void serve_one(ConnectionName name, std::uint32_t events);
   void serve_wakeups();
   void begin_connection(Descriptor socket, std::uint64_t id, Transport transport,
                         const TlsContext* tls);
@@ -91,12 +85,11 @@ class IoThread {
   void cut_all(Ended why);
 
   const Context outer_;
-  boost::asio::io_context context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Descriptor epoll_;
-  boost::asio::posix::stream_descriptor sockets_ready_;
-  boost::asio::steady_timer timer_;
+  Descriptor timer_;  // of the next tick
   std::shared_ptr<WakeQueue> wakes_;
+  PostedFunctions posted_;
+  std::atomic<bool> stops_{false};
   ConnectionShared shared_;
   ConnectionTable table_;
   std::vector<ConnectionName> woken_;

@@ -1,9 +1,13 @@
-// How other threads reach a connection: its waker puts it into a list of the connection's thread.
+// How other threads reach a thread of the server and its connections: functions that they post, and
+// a waker for each connection, which puts it into a list of the connection's thread.
 #pragma once
+
+#include <sys/eventfd.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +16,60 @@
 #include "net/server/session.hpp"
 
 namespace semel::net {
+
+/// Functions that other threads leave for a thread to run.
+class PostedFunctions {
+ public:
+  PostedFunctions() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
+  /// Readable while there are functions to run. Less than 0: the system had none left.
+  [[nodiscard]] int descriptor() const noexcept { return event_.get(); }
+  /// From any thread. Throws bad_alloc: nothing was added.
+  template <class Function>
+  void add(Function&& function) {
+    auto task = std::make_unique<Task<std::decay_t<Function>>>(std::forward<Function>(function));
+    const base::MutexLock lock{mutex_};
+    tasks_.push_back(std::move(task));
+    if (tasks_.size() == 1) eventfd_write(event_.get(), 1);
+  }
+  /// Runs those that were added before the call, in their order, without the mutex.
+  void run_all() {
+    Tasks tasks;
+    {
+      const base::MutexLock lock{mutex_};
+      tasks.swap(tasks_);
+      eventfd_t ignored = 0;
+      eventfd_read(event_.get(), &ignored);
+    }
+    for (const auto& task : tasks) task->run();
+  }
+
+ private:
+  // Not std::function: a function that owns a descriptor cannot be copied.
+  class AnyTask {
+   public:
+    AnyTask() = default;
+    virtual ~AnyTask() = default;
+    AnyTask(const AnyTask&) = delete;
+    AnyTask& operator=(const AnyTask&) = delete;
+    virtual void run() = 0;
+  };
+  template <class Function>
+  class Task final : public AnyTask {
+   public:
+    template <class From>
+    explicit Task(From&& from) : function_(std::forward<From>(from)) {}
+    void run() override { function_(); }
+
+   private:
+    Function function_;
+  };
+  using Tasks = std::vector<std::unique_ptr<AnyTask>>;
+
+  Descriptor event_;
+  base::Mutex mutex_;
+  Tasks tasks_ SEMEL_GUARDED_BY(mutex_);
+};
 
 /// Names a connection of one thread: slot and generation, so that an old name finds no connection.
 using ConnectionName = std::uint64_t;
