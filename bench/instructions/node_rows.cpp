@@ -110,9 +110,9 @@ std::vector<std::string> epochs_in(std::string_view replies) {
 }  // namespace
 
 // Their names are the rows of expected.txt.
-#define SEMEL_ROW(name)                                                                     \
-  extern "C" [[gnu::noinline]] void row_##name(Bench& bench, const Rounds& rounds) {        \
-    run(bench, rounds);                                                                     \
+#define SEMEL_ROW(name)                                                              \
+  extern "C" [[gnu::noinline]] void row_##name(Bench& bench, const Rounds& rounds) { \
+    run(bench, rounds);                                                              \
   }
 
 SEMEL_ROW(node_nx_get_new)
@@ -157,9 +157,8 @@ int main() {
   row_node_evalsha(bench, bench.rounds(many, ":10\r\n", [&](std::size_t i) -> Words {
     return {"EVALSHA", std::string_view{sha}.substr(5, 40), "1", key(i)};
   }));
-  row_node_ping(bench, bench.rounds(many, "+PONG\r\n", [](std::size_t) -> Words {
-    return {"PING"};
-  }));
+  row_node_ping(bench,
+                bench.rounds(many, "+PONG\r\n", [](std::size_t) -> Words { return {"PING"}; }));
 
   for (std::string& each : bench.keys) each[0] = 'i';
   row_node_incr(bench, bench.rounds(many, ":1\r\n", [&](std::size_t i) -> Words {

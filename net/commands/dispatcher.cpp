@@ -411,8 +411,7 @@ void answer_in_order(Call& call, const Single& single, const StoreOp& op,
 void answer_single(Call& call, const Single& single, const StoreOp& op, StoreOutcome& outcome) {
   if (outcome.error != ErrorCode::ok) [[unlikely]]
     return fail_about(call, outcome.error, op, outcome);
-  if (outcome.value.size() >= LargeReplies::bytes_min && call.reply.large() != nullptr)
-      [[unlikely]]
+  if (outcome.value.size() >= LargeReplies::bytes_min && call.reply.large() != nullptr) [[unlikely]]
     return answer_large(call, single, op, outcome);
   answer_in_order(call, single, op, outcome);
 }

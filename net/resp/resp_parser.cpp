@@ -13,7 +13,7 @@
 namespace semel::net {
 namespace {
 
-constexpr std::size_t line_end_bytes = 2;  // CR LF, of which only the first byte is compared
+constexpr std::size_t line_end_bytes = 2;       // CR LF, of which only the first byte is compared
 constexpr std::ptrdiff_t bulk_bytes_least = 6;  // "$0", and two ends of lines
 constexpr std::size_t words_kept = 128;         // room for so many stays with the connection
 

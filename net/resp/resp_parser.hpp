@@ -121,7 +121,7 @@ class RespParser {
   std::size_t left_ = 0;    // arguments that have not arrived
   std::size_t length_ = 0;  // of the current argument
   std::vector<Range> ranges_;
-  std::string unquoted_;  // the words of an inline command, one behind the other
+  std::string unquoted_;                     // the words of an inline command, one behind the other
   std::vector<std::string_view> arguments_;  // and perhaps room for those of a longer request
   std::size_t argument_count_ = 0;
   std::string error_;

@@ -37,9 +37,9 @@ TEST_CASE("scores: decimal numbers are those that the library reads", "[net][obj
 }
 
 TEST_CASE("scores: forms that are none, and forms that are", "[net][objects][zset]") {
-  for (const std::string text : {"0", "-0", "00.10", "1.", ".5", "-.5", "+1", "1e3", "0x10", "inf",
-                                 "-Infinity", "9007199254740993", "999999999999999",
-                                 "0.00000000000001", "123456789012345.5"}) {
+  for (const std::string text :
+       {"0", "-0", "00.10", "1.", ".5", "-.5", "+1", "1e3", "0x10", "inf", "-Infinity",
+        "9007199254740993", "999999999999999", "0.00000000000001", "123456789012345.5"}) {
     CAPTURE(text);
     const auto score = net::score_of(text);
     REQUIRE(score.has_value());
