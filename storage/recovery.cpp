@@ -82,7 +82,7 @@ Status Recovery::fold_memos(Engine& engine) {
 /// hold counts as ended, and after a power cut only synced records are left.
 Status Recovery::keep_remote_leases(Engine& engine) {
   const std::string& directory = context_.options.directory;
-  if (!log_.has_begun()) {
+  if (!log_.extent().has_begun()) {
     // A hold that was read may have been completed since, and then nothing has to be written.
     bool is_any_held = false;
     SEMEL_CHECK(engine.host().snapshot(

@@ -15,7 +15,7 @@
 #include "storage/drain/live_engine.hpp"
 #include "storage/files/newest_map.hpp"
 #include "storage/files/stored_files.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/restoring.hpp"
 #include "storage/start/context.hpp"
 

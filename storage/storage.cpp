@@ -55,11 +55,11 @@ bool Storage::defer(Function<void()>& then) {
 }
 bool Storage::accepts_writes() const noexcept {
   if (impl_->is_forked()) return false;
-  return !impl_->health_.has_failed() && impl_->log_.accepts();
+  return !impl_->health_.has_failed() && impl_->log_.extent().accepts();
 }
 bool Storage::accepts_frees() const noexcept {
   if (impl_->is_forked()) return false;
-  return !impl_->health_.has_failed() && impl_->log_.accepts_frees();
+  return !impl_->health_.has_failed() && impl_->log_.extent().accepts_frees();
 }
 std::size_t Storage::group_bytes_max() const noexcept {
   return impl_->log_.group_bytes_max();

@@ -84,7 +84,7 @@ Storage::Impl::~Impl() {
       checkpoints_.end();
     }
   }
-  log_.remove_unused();
+  log_.segments().remove_unused();
 }
 
 /// If it fails, the clock of the start counts.
@@ -131,7 +131,7 @@ Ticket Storage::Impl::append(std::span<const Mutation> group) {
 
 void Storage::Impl::pace() {
   // A joined commit waits at its end, for all its changes.
-  if (log_.is_crowded() && !(commits_.any() && commits_.own() != nullptr))
+  if (log_.extent().is_crowded() && !(commits_.any() && commits_.own() != nullptr))
     requests_.await_room(health_, context_.options.confirm_within);
 }
 
@@ -159,8 +159,8 @@ StorageStats Storage::Impl::stats() const {
   stats.bytes = tail - checkpoints_.log_begin();
   const storage::LogOffset synced = sync_.synced();
   stats.bytes_unsynced = tail > synced ? tail - synced : 0;
-  stats.bytes_log = log_.file_bytes();
-  stats.accepting = !health_.has_failed() && log_.accepts();
+  stats.bytes_log = log_.segments().file_bytes();
+  stats.accepting = !health_.has_failed() && log_.extent().accepts();
   stats.failed = health_.has_failed() || files_.archive().is_stuck();
   stats.trouble = health_.cause();
   if (stats.trouble.empty()) stats.trouble = requests_.trouble();

@@ -26,7 +26,7 @@
 #include "storage/joint/joined_commits.hpp"
 #include "storage/joint/joined_gate.hpp"
 #include "storage/joint/user_database.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/start/context.hpp"
 #include "storage/sync/health.hpp"
 #include "storage/sync/waiters.hpp"

@@ -159,7 +159,7 @@ ROOMS = (
     'engine/api', 'engine/object_api',
     'engine/claims', 'engine/replica',
     'patterns/json', 'patterns/tokens', 'patterns',
-    'storage/log', 'storage/archive', 'storage/cold', 'storage/joint',
+    'storage/log', 'storage/journal', 'storage/archive', 'storage/cold', 'storage/joint',
     'storage/backup', 'storage/start', 'storage/files', 'storage/sync', 'storage/drain',
     'storage', 'storage/repair',
     'replication/core', 'replication/state', 'replication/log', 'replication/transport',

@@ -7,7 +7,7 @@
 namespace semel::storage {
 
 Status DrainRequests::drain() {
-  const LogOffset used = log_.used();
+  const LogOffset used = log_.extent().used();
   // If this process has appended nothing, it has nothing to drain.
   const LogOffset target = used < log_begin_ ? 0 : used;
   LogOffset known = to_.load(std::memory_order_relaxed);  // mo: relaxed: the exchange decides
@@ -27,7 +27,7 @@ Status DrainRequests::drain() {
 
 void DrainRequests::await_room(const Health& health, Millis at_most) const {
   const Stopwatch time;
-  while (log_.is_crowded() && time.passed() < at_most) {
+  while (log_.extent().is_crowded() && time.passed() < at_most) {
     const std::uint32_t seen = progress_.seen();
     if (has_trouble() || health.has_failed()) return;
     progress_.wait(seen, Millis{20});
@@ -36,7 +36,7 @@ void DrainRequests::await_room(const Health& health, Millis at_most) const {
 
 bool DrainRequests::await_begun(Millis at_most) const {
   const Stopwatch time;
-  while (!log_.has_begun()) {
+  while (!log_.extent().has_begun()) {
     const std::uint32_t seen = progress_.seen();
     if (time.passed() >= at_most) return false;
     progress_.wait(seen, Millis{20});

@@ -12,7 +12,7 @@
 #include "base/mutex.hpp"
 #include "semel/result.hpp"
 #include "storage/files/stored_files.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/signal.hpp"
 #include "storage/sync/health.hpp"
 

@@ -16,21 +16,22 @@ namespace {
 /// Where superseded mutations are dropped, segments stay in the journal until so many are complete:
 /// the longer, the more of their mutations have been superseded. Then some of them are drained at
 /// once. Writers are slowed down from 24 segments on.
-constexpr std::uint64_t complete_max = Log::segment_count / 2 - 2;
-constexpr std::uint64_t batch_segments_late = Log::segment_count / 8;
+constexpr std::uint64_t complete_max = LogExtent::segment_count / 2 - 2;
+constexpr std::uint64_t batch_segments_late = LogExtent::segment_count / 8;
 
 }  // namespace
 
 Status Drainer::begin_log(bool is_new) {
-  while (!log_.accepts()) {
-    const Status prepared = log_.has_begun() ? log_.prepare(false) : log_.begin();
+  while (!log_.extent().accepts()) {
+    const Status prepared =
+        log_.extent().has_begun() ? log_.segments().prepare(false) : log_.segments().begin();
     if (prepared) continue;
     // The disk is full. The storage opens all the same: it can be read, and it must be able to use
     // space that comes back by draining, by changes that free (they need two segments), or from
     // outside.
     const bool is_full =
         context_.disk.bytes_free(context_.options.directory) < context_.reserve_bytes();
-    if (!log_.accepts_frees() && (is_new || !is_full)) return prepared;
+    if (!log_.extent().accepts_frees() && (is_new || !is_full)) return prepared;
     record(prepared);
     break;
   }
@@ -106,7 +107,7 @@ void Drainer::keep_reserve() {
 std::uint64_t Drainer::count_complete(std::uint64_t first, std::uint64_t at_most) const {
   std::uint64_t complete = 0;
   while (complete < at_most) {
-    const Segment* const next = log_.segment(first + complete);
+    const Segment* const next = log_.segments().segment(first + complete);
     if (next == nullptr || !next->is_complete()) break;
     ++complete;
   }
@@ -115,7 +116,7 @@ std::uint64_t Drainer::count_complete(std::uint64_t first, std::uint64_t at_most
 
 Status Drainer::drain_some(bool all) {
   // Older segments first: the archive records one offset up to which everything was drained.
-  if (files_.is_recovered() || all || log_.is_crowded()) {
+  if (files_.is_recovered() || all || log_.extent().is_crowded()) {
     SEMEL_CHECK(all ? log_to_files_.drain_old() : drain_old_again());
   }
   if (files_.has_old_segments()) return Done{};

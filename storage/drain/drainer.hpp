@@ -12,7 +12,7 @@
 #include "storage/drain/rewriter.hpp"
 #include "storage/drain/spare_segments.hpp"
 #include "storage/files/stored_files.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/signal.hpp"
 #include "storage/log/stopwatch.hpp"
 #include "storage/start/context.hpp"

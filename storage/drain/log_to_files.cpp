@@ -59,16 +59,16 @@ DrainCounts LogToFiles::counts() const noexcept {
 /// background threads may run in a row: a claim that has lost its processor to them waits for all.
 void LogToFiles::yield_cpu() const noexcept {
   // Not if writers come near: a thread that yields gets less of the processor.
-  if (log_.is_ahead()) sched_yield();
+  if (log_.segments().is_ahead()) sched_yield();
 }
 
 Status LogToFiles::read(DrainBatch& batch, std::uint64_t end) const {
   const ScanRules all_whole{context_.storage_id, ~LogOffset{0}, 0, ~LogOffset{0}};
   std::uint64_t records = 0;
-  const SegmentBuffer buffer{log_.segment_bytes()};
+  const SegmentBuffer buffer{log_.extent().segment_bytes()};
   if (!buffer.is_made()) return system_error("memory for a segment");
-  for (std::uint64_t number = log_.oldest(); number < end; ++number) {
-    const Segment& segment = *log_.segment(number);
+  for (std::uint64_t number = log_.extent().oldest(); number < end; ++number) {
+    const Segment& segment = *log_.segments().segment(number);
     SEMEL_TRY(bytes, segment.read(buffer.get()));
     const ScanReport report = scan(bytes, segment.header(), segment.path(), all_whole, false,
                                    [&](const LogRecord& record) {
@@ -88,20 +88,20 @@ Status LogToFiles::drain_to(std::uint64_t end) {
                    files_,
                    engine_,
                    drops(),
-                   next_ * log_.segment_bytes(),
-                   log_.oldest() * log_.segment_bytes()};
+                   next_ * log_.extent().segment_bytes(),
+                   log_.extent().oldest() * log_.extent().segment_bytes()};
   SEMEL_CHECK(read(batch, end));
-  const std::uint64_t kept = std::min(end, log_.number_of(batch.parts().oldest()));
-  const bool releases = kept > log_.oldest();
+  const std::uint64_t kept = std::min(end, log_.extent().number_of(batch.parts().oldest()));
+  const bool releases = kept > log_.extent().oldest();
   if (batch.counts().superseded != 0) SEMEL_CHECK(sync_successors());
   {
     const base::MutexLock lock{files_.mutex};
-    SEMEL_CHECK(archive(batch, releases ? kept * log_.segment_bytes() : 0));
+    SEMEL_CHECK(archive(batch, releases ? kept * log_.extent().segment_bytes() : 0));
     // A floor inside a group would make its first parts void, and the rest would wait for them.
-    if (batch.parts().unfinished() == 0) files_.end_batch(end * log_.segment_bytes());
+    if (batch.parts().unfinished() == 0) files_.end_batch(end * log_.extent().segment_bytes());
   }
   next_ = end;
-  if (releases) SEMEL_CHECK(log_.release(kept - 1));
+  if (releases) SEMEL_CHECK(log_.segments().release(kept - 1));
   progress_.raise();
   return Done{};
 }
@@ -158,7 +158,7 @@ Status LogToFiles::archive(const DrainBatch& batch, LogOffset drained) {
 Status LogToFiles::sync_successors() {
   // They are sealed, so they lie in segments that are there. A record behind those may wait for a
   // segment that this thread has yet to make or to release.
-  const LogOffset to = std::min(log_.tail(), log_.room());
+  const LogOffset to = std::min(log_.tail(), log_.extent().room());
   sync_.request(to);
   for (;;) {
     const std::uint32_t seen = progress_.seen();

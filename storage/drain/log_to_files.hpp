@@ -11,7 +11,7 @@
 #include "storage/drain/live_engine.hpp"
 #include "storage/drain/spare_segments.hpp"
 #include "storage/files/stored_files.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/signal.hpp"
 #include "storage/start/context.hpp"
 #include "storage/sync/health.hpp"
@@ -23,7 +23,7 @@ namespace semel::storage {
 class LogToFiles {
  public:
   /// Segments drained at once: fewer and larger files.
-  static constexpr std::uint64_t batch_segments = Log::segment_count / 4;
+  static constexpr std::uint64_t batch_segments = LogExtent::segment_count / 4;
 
   LogToFiles(const Context& context, Log& log, StoredFiles& files, SyncProgress& sync,
              const Health& health, LiveEngine& engine, SpareSegments& spares,
@@ -52,7 +52,9 @@ class LogToFiles {
   };
 
   /// The first segment of this process that is not drained.
-  [[nodiscard]] std::uint64_t next() const noexcept { return std::max(next_, log_.oldest()); }
+  [[nodiscard]] std::uint64_t next() const noexcept {
+    return std::max(next_, log_.extent().oldest());
+  }
   /// Drains and releases the segments before `end`, which are complete, except those with a group
   /// that ends in a later segment: they are read again with that one. Errors: storage_failed,
   /// storage_damaged, outcome_unknown, closing.

@@ -14,7 +14,7 @@
 #include "storage/drain/drain_requests.hpp"
 #include "storage/drain/live_engine.hpp"
 #include "storage/files/stored_files.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/start/context.hpp"
 #include "storage/sync/health.hpp"
 #include "storage/sync/waiters.hpp"

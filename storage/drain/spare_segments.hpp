@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "semel/result.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/signal.hpp"
 #include "storage/log/stopwatch.hpp"
 #include "storage/start/context.hpp"

@@ -11,9 +11,9 @@
 
 #include "semel/clock.hpp"
 #include "semel/storage.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/disk.hpp"
 #include "storage/log/durable_clock.hpp"
-#include "storage/log/log.hpp"
 
 namespace semel::storage {
 
@@ -25,7 +25,7 @@ struct Context {
         disk(options.disk != nullptr ? *options.disk : *own_disk) {}
 
   [[nodiscard]] std::size_t segment_bytes() const noexcept {
-    return std::bit_floor(options.log_bytes / Log::segment_count);
+    return std::bit_floor(options.log_bytes / LogExtent::segment_count);
   }
   /// What opening needs: a segment that is written, one that is ready, RocksDB's small files.
   [[nodiscard]] std::size_t reserve_bytes() const noexcept {

@@ -64,7 +64,7 @@ Status check_open_files(const StorageOptions& options) {
        std::filesystem::directory_iterator{options.directory + "/rocksdb", code}) {
     tables += entry.path().extension() == ".sst" ? 1 : 0;
   }
-  const std::uint64_t needed = Log::segment_count + options.recovery_threads + others +
+  const std::uint64_t needed = LogExtent::segment_count + options.recovery_threads + others +
                                std::min<std::uint64_t>(tables, tables_open_max);
   return check_descriptors(needed, options.directory);
 }

@@ -18,11 +18,11 @@ CheckpointContent CheckpointKeeper::content_now() const noexcept {
   CheckpointContent content = written_;
   content.storage_id = context_.storage_id;
   content.format = format_version;
-  content.segment_bytes = log_.segment_bytes();
+  content.segment_bytes = log_.extent().segment_bytes();
   content.begin = log_begin_;
   // Read before the tail, so that it is not behind it.
-  content.whole = log_.whole();
-  content.tail = log_.used();
+  content.whole = log_.written().whole();
+  content.tail = log_.extent().used();
   content.synced = sync_.synced();
   content.drained = files_.drained();
   content.rocks_sequence = files_.rocks_sequence();

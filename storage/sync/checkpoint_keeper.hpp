@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "storage/files/stored_files.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/checkpoint.hpp"
-#include "storage/log/log.hpp"
 #include "storage/start/context.hpp"
 #include "storage/sync/sync_progress.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "base/mutex.hpp"
 #include "semel/result.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/signal.hpp"
 
 namespace semel::storage {

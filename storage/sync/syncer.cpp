@@ -85,11 +85,11 @@ Syncer::Synced Syncer::sync_joined() noexcept {
 LogOffset Syncer::next_target() const noexcept {
   const LogOffset before = progress_.synced();
   const LogOffset tail = log_.tail();
-  LogOffset target = log_.written(before, tail);
+  LogOffset target = log_.written().written(before, tail);
   // At the end, and after a failure, a reserved offset may stay unwritten.
   while (target == before && tail != before && !health_.is_closing() && !health_.has_failed()) {
     std::this_thread::yield();  // let the thread that reserved the first offset run
-    target = log_.written(before, tail);
+    target = log_.written().written(before, tail);
   }
   SEMEL_ASSERT(before <= target && target <= tail);
   return target;
@@ -109,7 +109,7 @@ Syncer::Synced Syncer::sync_round(bool of_interval) noexcept {
   if (appended) {
     progress_.begin_round(target);
     const Stopwatch time;
-    if (const Status status = synced_by([&] { return log_.sync(target); }); !status) {
+    if (const Status status = synced_by([&] { return log_.written().sync(target); }); !status) {
       return fail(status.error());
     }
     progress_.smooth_round(time.seconds());

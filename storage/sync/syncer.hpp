@@ -7,7 +7,7 @@
 #include "semel/types.hpp"
 #include "storage/files/stored_files.hpp"
 #include "storage/joint/joined_commits.hpp"
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/stopwatch.hpp"
 #include "storage/start/context.hpp"
 #include "storage/sync/checkpoint_keeper.hpp"

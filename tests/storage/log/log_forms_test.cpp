@@ -8,7 +8,7 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 #include "storage/log/log_scan.hpp"
 #include "storage/log/mutation_codec.hpp"
 #include "tests/storage/directory.hpp"
@@ -43,13 +43,13 @@ struct FormsFixture {
     return log->append({&put, 1}, line, now);
   }
   void prepare() {
-    while (log->wants_segment()) REQUIRE(log->prepare(false));
+    while (log->segments().wants_segment()) REQUIRE(log->segments().prepare(false));
   }
   /// Versions with their ends, of all that a segment holds.
   std::map<Version, Timestamp> found_in(std::uint64_t number, ScanReport& report,
                                         std::map<RecordType, int>& types) {
     std::map<Version, Timestamp> found;
-    const Segment& segment = *log->segment(number);
+    const Segment& segment = *log->segments().segment(number);
     report = scan(segment.view(), segment.header(), "segment", all_sound, false,
                   [&](const LogRecord& record) {
                     ++types[record.type];
@@ -123,11 +123,11 @@ TEST_CASE("log forms: a group that comes to a segment with another base is writt
   // The first group of each segment moves the base of those that are made from then on.
   constexpr Version far = first_version + (Version{1} << 33);
   REQUIRE(fixture.append(far, no_end) != 0);
-  const std::uint64_t ready = fixture.log->number_of(fixture.log->room());
+  const std::uint64_t ready = fixture.log->extent().number_of(fixture.log->extent().room());
   fixture.log->close_segment();
   fixture.prepare();
-  REQUIRE(fixture.log->segment(ready)->header().base == MutationBase{far, start_ms});
-  while (fixture.log->number_of(fixture.log->tail()) < ready) {
+  REQUIRE(fixture.log->segments().segment(ready)->header().base == MutationBase{far, start_ms});
+  while (fixture.log->extent().number_of(fixture.log->tail()) < ready) {
     REQUIRE(fixture.append(first_version + 1, no_end) != 0);
     fixture.log->close_segment();
     fixture.prepare();
@@ -145,7 +145,8 @@ TEST_CASE("log forms: a group that comes to a segment with another base is writt
   CHECK(fixture.found_in(ready, report, types).size() == 2);
   CHECK(types[RecordType::near] == 1);
   CHECK(report.records == 3);
-  CHECK(fixture.log->written(ready * segment_bytes, fixture.log->tail()) == fixture.log->tail());
+  CHECK(fixture.log->written().written(ready * segment_bytes, fixture.log->tail()) ==
+        fixture.log->tail());
 }
 
 TEST_CASE("log forms: bases follow versions and time, and never go back", "[storage][log][forms]") {
@@ -163,12 +164,12 @@ TEST_CASE("log forms: bases follow versions and time, and never go back", "[stor
             0);  // restored, so far behind: the next one's first
     fixture.log->close_segment();
     fixture.prepare();
-    const std::uint64_t newest = fixture.log->number_of(fixture.log->room()) - 1;
-    const MutationBase base = fixture.log->segment(newest)->header().base;
+    const std::uint64_t newest = fixture.log->extent().number_of(fixture.log->extent().room()) - 1;
+    const MutationBase base = fixture.log->segments().segment(newest)->header().base;
     CHECK(base.version == version);
     CHECK(base.ms == line.to_durable_ms(now));
     last = newest;
-    REQUIRE(fixture.log->release(fixture.log->oldest() + 1));
+    REQUIRE(fixture.log->segments().release(fixture.log->extent().oldest() + 1));
   }
   CHECK(last > 40);
 }
@@ -200,8 +201,9 @@ TEST_CASE("log forms: a group as large as a record may be, and one byte more",
   std::map<RecordType, int> types;
   PartCollector parts;
   std::vector<std::size_t> values;
-  for (std::uint64_t number = 1; number < fixture.log->number_of(fixture.log->tail()); ++number) {
-    const Segment& segment = *fixture.log->segment(number);
+  for (std::uint64_t number = 1; number < fixture.log->extent().number_of(fixture.log->tail());
+       ++number) {
+    const Segment& segment = *fixture.log->segments().segment(number);
     const ScanReport report = scan(segment.view(), segment.header(), "segment", all_sound, false,
                                    [&](const LogRecord& record) {
                                      ++types[record.type];
@@ -251,7 +253,7 @@ TEST_CASE("log forms: threads with far and near versions leave no gap", "[storag
   std::uint64_t number = 1;
   const ScanRules all_whole{7, ~LogOffset{0}, 0, ~LogOffset{0}};
   const auto take = [&] {
-    const Segment* const segment = fixture.log->segment(number);
+    const Segment* const segment = fixture.log->segments().segment(number);
     if (segment == nullptr || !segment->is_complete()) return false;
     const ScanReport report = scan(segment->view(), segment->header(), "segment", all_whole, false,
                                    [&](const LogRecord& record) {
@@ -261,17 +263,17 @@ TEST_CASE("log forms: threads with far and near versions leave no gap", "[storag
                                      found[put.version] = put.value.size();
                                    });
     CHECK(report.damage.empty());
-    return static_cast<bool>(fixture.log->release(number++));
+    return static_cast<bool>(fixture.log->segments().release(number++));
   };
   LogOffset seen = fixture.log->tail();
   while (running != 0) {
     fixture.prepare();
-    seen = fixture.log->written(seen, fixture.log->tail());
+    seen = fixture.log->written().written(seen, fixture.log->tail());
     if (!take()) std::this_thread::yield();
   }
   for (std::thread& thread : threads) thread.join();
   fixture.prepare();
-  CHECK(fixture.log->written(seen, fixture.log->tail()) == fixture.log->tail());
+  CHECK(fixture.log->written().written(seen, fixture.log->tail()) == fixture.log->tail());
   fixture.log->close_segment();
   while (take()) {
   }

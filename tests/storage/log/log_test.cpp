@@ -1,5 +1,5 @@
 // The log alone: what is appended is read back, and what is not right is noticed.
-#include "storage/log/log.hpp"
+#include "storage/journal/log.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,6 +20,7 @@
 namespace semel::tests {
 
 using storage::Log;
+using storage::LogExtent;
 using storage::LogOffset;
 using storage::RecordType;
 using storage::ScanReport;
@@ -54,7 +55,7 @@ struct LogFixture {
   explicit LogFixture(Segment::Access access = Segment::Access::mapped) {
     Log::Setup setup{directory, segment_bytes, 7, 1};
     setup.access = access;
-    REQUIRE(log.emplace(disk, setup, crossed).prepare(false));
+    REQUIRE(log.emplace(disk, setup, crossed).segments().prepare(false));
   }
 
   LogOffset append(const std::string& key, std::size_t value_bytes = 8) {
@@ -66,7 +67,7 @@ struct LogFixture {
     return log->append({&mutation, 1}, line, Timestamp{});
   }
   void prepare() {
-    while (log->wants_segment()) REQUIRE(log->prepare(version % 2 != 0));
+    while (log->segments().wants_segment()) REQUIRE(log->segments().prepare(version % 2 != 0));
   }
 
   const Directory own;
@@ -101,20 +102,20 @@ TEST_CASE("log: records are read in order of their places", "[storage][log]") {
     const LogOffset end = fixture.append(expected.back(), static_cast<std::size_t>(i));
     REQUIRE(end == fixture.log->tail());
   }
-  const storage::Segment& segment = *fixture.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segments().segment(1);
   std::vector<std::string> keys;
   const ScanReport report = read(segment.view(), segment.header(), all_sound, keys);
   CHECK(keys == expected);
   CHECK(report.records == 100);
   CHECK(report.damage.empty());
   CHECK(report.end == fixture.log->tail());
-  CHECK(fixture.log->whole() == fixture.log->tail());
+  CHECK(fixture.log->written().whole() == fixture.log->tail());
 }
 
 TEST_CASE("log: every changed bit of what was written is noticed", "[storage][log]") {
   LogFixture fixture;
   for (int i = 0; i < 5; ++i) fixture.append("key" + std::to_string(i));
-  const storage::Segment& segment = *fixture.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segments().segment(1);
   const std::size_t written = fixture.log->tail() - segment.begin();
   std::string bytes{segment.view()};
   std::vector<std::string> keys;
@@ -130,11 +131,11 @@ TEST_CASE("log: what a killed process had begun is passed over, what is missing 
           "[storage][log]") {
   LogFixture fixture;
   fixture.append("first");
-  const std::size_t begin = fixture.log->tail() - fixture.log->segment(1)->begin();
+  const std::size_t begin = fixture.log->tail() - fixture.log->segments().segment(1)->begin();
   fixture.append("second");
-  const std::size_t end = fixture.log->tail() - fixture.log->segment(1)->begin();
+  const std::size_t end = fixture.log->tail() - fixture.log->segments().segment(1)->begin();
   fixture.append("third");
-  const storage::Segment& segment = *fixture.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segments().segment(1);
   const std::string whole{segment.view()};
   std::vector<std::string> keys;
   std::string bytes = whole;
@@ -162,10 +163,10 @@ TEST_CASE("log: what a killed process had begun is passed over, what is missing 
 TEST_CASE("log: behind what was synced a torn record is passed over", "[storage][log]") {
   LogFixture fixture;
   fixture.append("first", 2000);
-  const std::size_t begin = fixture.log->tail() - fixture.log->segment(1)->begin();
+  const std::size_t begin = fixture.log->tail() - fixture.log->segments().segment(1)->begin();
   fixture.append("second", 2000);
   fixture.append("third", 2000);
-  const storage::Segment& segment = *fixture.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segments().segment(1);
   std::string bytes{segment.view()};
   bytes.replace((begin + 1023) / 512 * 512, 512, 512, '\0');
   std::vector<std::string> keys;
@@ -183,7 +184,7 @@ TEST_CASE("log: behind what was synced a torn record is passed over", "[storage]
 TEST_CASE("log: bytes that a user stored are never taken for a record", "[storage][log]") {
   LogFixture fixture;
   fixture.append("outer");
-  const storage::Segment& segment = *fixture.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segments().segment(1);
   // A whole record as a value of another, at another place.
   const std::string record{
       segment.view().substr(storage::segment_header_bytes,
@@ -228,17 +229,17 @@ TEST_CASE("log: threads that cross from segment to segment leave no gap", "[stor
   std::vector<std::string> keys;
   std::uint64_t number = 1;
   const auto take = [&] {
-    const storage::Segment* const segment = fixture.log->segment(number);
+    const storage::Segment* const segment = fixture.log->segments().segment(number);
     if (segment == nullptr || !segment->is_complete()) return false;
     CHECK(read(segment->view(), segment->header(), all_whole, keys).damage.empty());
     found.insert(keys.begin(), keys.end());
-    return static_cast<bool>(fixture.log->release(number++));
+    return static_cast<bool>(fixture.log->segments().release(number++));
   };
   while (running != 0) {
-    fixture.log->expect(takes_back ? 8 : 0);
+    fixture.log->segments().expect(takes_back ? 8 : 0);
     fixture.prepare();
-    fixture.log->expect(0);
-    if (takes_back) fixture.log->take_back();
+    fixture.log->segments().expect(0);
+    if (takes_back) fixture.log->segments().take_back();
     if (!take()) std::this_thread::yield();
   }
   for (std::thread& thread : threads) thread.join();
@@ -255,27 +256,27 @@ TEST_CASE("log: segments that nobody wrote are taken back, and made again", "[st
   LogFixture fixture;
   for (int round = 0; round < 3; ++round) {
     fixture.append("k" + std::to_string(round));
-    fixture.log->expect(0);
+    fixture.log->segments().expect(0);
     fixture.prepare();
-    const LogOffset quiet = fixture.log->room();
-    fixture.log->expect(8);
+    const LogOffset quiet = fixture.log->extent().room();
+    fixture.log->segments().expect(8);
     fixture.prepare();
-    CHECK(fixture.log->room() > quiet);
-    fixture.log->expect(0);
-    const LogOffset ready = fixture.log->room();
+    CHECK(fixture.log->extent().room() > quiet);
+    fixture.log->segments().expect(0);
+    const LogOffset ready = fixture.log->extent().room();
     fixture.disk.refuses = true;
-    fixture.log->take_back();
-    CHECK(fixture.log->room() == ready);
-    CHECK(fixture.log->segment(fixture.log->number_of(ready) - 1) != nullptr);
+    fixture.log->segments().take_back();
+    CHECK(fixture.log->extent().room() == ready);
+    CHECK(fixture.log->segments().segment(fixture.log->extent().number_of(ready) - 1) != nullptr);
     fixture.disk.refuses = false;
-    fixture.log->take_back();
-    CHECK(fixture.log->room() == quiet);
-    CHECK(fixture.log->segment(fixture.log->number_of(quiet)) == nullptr);
+    fixture.log->segments().take_back();
+    CHECK(fixture.log->extent().room() == quiet);
+    CHECK(fixture.log->segments().segment(fixture.log->extent().number_of(quiet)) == nullptr);
     CHECK(storage::list_directory(fixture.directory).value().size() ==
-          fixture.log->file_bytes() / segment_bytes);
+          fixture.log->segments().file_bytes() / segment_bytes);
   }
   std::vector<std::string> keys;
-  const storage::Segment& segment = *fixture.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segments().segment(1);
   CHECK(read(segment.view(), segment.header(), all_sound, keys).damage.empty());
   CHECK(keys == std::vector<std::string>{"k0", "k1", "k2"});
 }
@@ -296,7 +297,7 @@ TEST_CASE("log: a group larger than a record may be is put together again", "[st
   storage::PartCollector parts;
   std::optional<std::string> found;
   std::size_t part_count = 0;
-  const storage::Segment& segment = *fixture.log->segment(1);
+  const storage::Segment& segment = *fixture.log->segments().segment(1);
   static_cast<void>(storage::scan(segment.view(), segment.header(), "segment", all_whole, false,
                                   [&](const storage::LogRecord& record) {
                                     REQUIRE(record.type == RecordType::part);
@@ -321,32 +322,32 @@ TEST_CASE("log: writers find as many segments as were expected while none is mad
           "[storage][log]") {
   LogFixture fixture;
   const std::uint64_t expected = GENERATE(0U, 3U, 8U, 100U);
-  fixture.log->expect(expected);
+  fixture.log->segments().expect(expected);
   fixture.prepare();
-  CHECK(fixture.log->is_ahead());
-  const std::uint64_t first = fixture.log->number_of(fixture.log->tail());
-  while (fixture.log->accepts()) fixture.append("k", 1'000);
-  const std::uint64_t filled = fixture.log->number_of(fixture.log->tail()) - first;
-  CHECK(filled >= std::min<std::uint64_t>(expected, Log::segment_count / 2 - 1));
-  CHECK(filled <= std::max<std::uint64_t>(3, std::min(expected + 1, Log::segment_count / 2)));
-  CHECK_FALSE(fixture.log->is_ahead());
+  CHECK(fixture.log->segments().is_ahead());
+  const std::uint64_t first = fixture.log->extent().number_of(fixture.log->tail());
+  while (fixture.log->extent().accepts()) fixture.append("k", 1'000);
+  const std::uint64_t filled = fixture.log->extent().number_of(fixture.log->tail()) - first;
+  CHECK(filled >= std::min<std::uint64_t>(expected, LogExtent::segment_count / 2 - 1));
+  CHECK(filled <= std::max<std::uint64_t>(3, std::min(expected + 1, LogExtent::segment_count / 2)));
+  CHECK_FALSE(fixture.log->segments().is_ahead());
 }
 
 TEST_CASE("log: no new work is taken when the reserve is all that is left", "[storage][log]") {
   LogFixture fixture;
   fixture.prepare();
   std::uint64_t appended = 0;
-  while (fixture.log->accepts()) {
+  while (fixture.log->extent().accepts()) {
     fixture.append("k", 1'000);
     fixture.prepare();
     ++appended;
   }
-  const std::size_t used = fixture.log->tail() - fixture.log->oldest() * segment_bytes;
-  CHECK(used > segment_bytes * (Log::segment_count - 2));
-  CHECK(used <= segment_bytes * (Log::segment_count - 1) + 8'000);
+  const std::size_t used = fixture.log->tail() - fixture.log->extent().oldest() * segment_bytes;
+  CHECK(used > segment_bytes * (LogExtent::segment_count - 2));
+  CHECK(used <= segment_bytes * (LogExtent::segment_count - 1) + 8'000);
   // What was under way still fits.
   for (int i = 0; i < 30; ++i) CHECK(fixture.append("k", 1'000) != 0);
-  REQUIRE(fixture.log->release(1));
+  REQUIRE(fixture.log->segments().release(1));
   fixture.prepare();
   CHECK(appended > 0);
 }
@@ -354,17 +355,17 @@ TEST_CASE("log: no new work is taken when the reserve is all that is left", "[st
 TEST_CASE("log: a segment that is used again holds nothing of what it held", "[storage][log]") {
   LogFixture fixture;
   fixture.prepare();
-  while (fixture.log->number_of(fixture.log->tail()) < 3) fixture.append("old", 1'000);
-  REQUIRE(fixture.log->release(2));
+  while (fixture.log->extent().number_of(fixture.log->tail()) < 3) fixture.append("old", 1'000);
+  REQUIRE(fixture.log->segments().release(2));
   const auto names = [&] { return storage::list_directory(fixture.directory).value(); };
   const std::vector<std::string> before = names();
-  const std::uint64_t next = fixture.log->number_of(fixture.log->room());
-  REQUIRE(fixture.log->prepare(false));
+  const std::uint64_t next = fixture.log->extent().number_of(fixture.log->extent().room());
+  REQUIRE(fixture.log->segments().prepare(false));
   CHECK(names().size() == before.size());
   CHECK(names().back() == storage::segment_name(next * segment_bytes));
-  CHECK(fixture.log->file_bytes() == before.size() * segment_bytes);
+  CHECK(fixture.log->segments().file_bytes() == before.size() * segment_bytes);
 
-  const storage::Segment& again = *fixture.log->segment(next);
+  const storage::Segment& again = *fixture.log->segments().segment(next);
   std::vector<std::string> keys;
   const ScanReport report = read(again.view(), again.header(), all_sound, keys);
   CHECK(report.damage.empty());
@@ -373,7 +374,7 @@ TEST_CASE("log: a segment that is used again holds nothing of what it held", "[s
   REQUIRE(file);
   CHECK_FALSE(file->check_header(next, 7));
   CHECK(file->holds_nothing());
-  fixture.log->remove_unused();
+  fixture.log->segments().remove_unused();
   CHECK(names().size() == 1);  // that which is written
 }
 
@@ -479,19 +480,19 @@ TEST_CASE("log: what frees has half a segment more than new work", "[storage][lo
   LogFixture fixture;
   fixture.prepare();
   int added = 0;
-  for (; fixture.log->accepts(); ++added) REQUIRE(fixture.append("k", 100) != 0);
+  for (; fixture.log->extent().accepts(); ++added) REQUIRE(fixture.append("k", 100) != 0);
   REQUIRE(added > 0);
   const LogOffset refused_at = fixture.log->tail();
-  CHECK(fixture.log->accepts_frees());
-  while (fixture.log->accepts_frees()) REQUIRE(fixture.append("k", 10) != 0);
-  const std::size_t segment = fixture.log->segment_bytes();
+  CHECK(fixture.log->extent().accepts_frees());
+  while (fixture.log->extent().accepts_frees()) REQUIRE(fixture.append("k", 10) != 0);
+  const std::size_t segment = fixture.log->extent().segment_bytes();
   CHECK(fixture.log->tail() - refused_at >= segment / 2 - segment / 32);
   CHECK(fixture.log->tail() - refused_at <= segment / 2 + segment / 32);
   // For operations under way there is a whole segment yet.
-  CHECK(fixture.log->room() - fixture.log->tail() >= segment - segment / 16);
+  CHECK(fixture.log->extent().room() - fixture.log->tail() >= segment - segment / 16);
   fixture.prepare();
-  CHECK(fixture.log->accepts_frees());
-  CHECK(fixture.log->accepts());
+  CHECK(fixture.log->extent().accepts_frees());
+  CHECK(fixture.log->extent().accepts());
 }
 
 TEST_CASE("log: a file that is not mapped has each record before it is acknowledged",
@@ -501,21 +502,21 @@ TEST_CASE("log: a file that is not mapped has each record before it is acknowled
   for (const std::size_t bytes : std::array<std::size_t, 7>{0, 1, 900, 1'100, 5'000, 30'000, 3}) {
     const LogOffset end = fixture.append("k" + std::to_string(bytes), bytes);
     REQUIRE(end != 0);
-    for (std::uint64_t number = 1; number <= fixture.log->number_of(end - 1); ++number) {
-      const storage::Segment& segment = *fixture.log->segment(number);
+    for (std::uint64_t number = 1; number <= fixture.log->extent().number_of(end - 1); ++number) {
+      const storage::Segment& segment = *fixture.log->segments().segment(number);
       const auto file = storage::SegmentFile::open(segment.path());
       REQUIRE(file);
       CHECK(file->bytes() == segment.view());
       CHECK_FALSE(file->check_header(number, 7));
     }
   }
-  CHECK(fixture.log->sync(fixture.log->tail()));
+  CHECK(fixture.log->written().sync(fixture.log->tail()));
 }
 
 TEST_CASE("log: a record that cannot be written stops the log", "[storage][log]") {
   LogFixture fixture{Segment::Access::written};
   REQUIRE(fixture.append("before") != 0);
-  const std::string path = fixture.log->segment(1)->path();
+  const std::string path = fixture.log->segments().segment(1)->path();
   const int full = open("/dev/full", O_RDWR);
   const int descriptor = fixture.disk.descriptors.front();
   REQUIRE(dup2(full, descriptor) == descriptor);
@@ -536,7 +537,7 @@ TEST_CASE("log: a sector that cannot be read is damage with its offset", "[stora
     expected.push_back("k" + std::to_string(expected.size()));
     fixture.append(expected.back(), 500);
   }
-  const std::string path = fixture.log->segment(1)->path();
+  const std::string path = fixture.log->segments().segment(1)->path();
   static constexpr off_t bad_from = 8'192;
   const auto read_at = [](int descriptor, void* to, std::size_t bytes, off_t at) -> ssize_t {
     if (at < bad_from + 512 && at + static_cast<off_t>(bytes) > bad_from) {
