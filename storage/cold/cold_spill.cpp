@@ -1,9 +1,10 @@
-// Writes the parts of a spill to disk, and drops ended generations.
+#include "storage/cold/cold_spill.hpp"
+
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "base/assert.hpp"
-#include "storage/cold/cold_store.hpp"
+#include "storage/cold/cold_format.hpp"
 
 namespace semel::storage {
 
@@ -17,37 +18,23 @@ std::string path_of(const std::string& directory, std::uint64_t part) {
 
 }  // namespace
 
-Status RocksColdStore::begin_generation() {
+Status ColdSpill::begin_generation() {
   // Generations that are still on disk count: the next open finds them again.
   if (catalogs_.now()->generations.size() + undeleted_.size() >= cold_generations_max) {
     return Error{ErrorCode::storage_failed,
                  std::to_string(cold_generations_max) + " generations, and none has ended"};
   }
+  check_invariants();
   SEMEL_ASSERT(collected_.places().empty() && fresh_ == nullptr);
-  const std::uint64_t number = mark().generation + 1;
-  std::string bytes(sizeof number, '\0');
-  std::memcpy(bytes.data(), &number, sizeof number);
-  {
-    // Its parts may all be dropped some day. The number stays, so that a store that has lost files
-    // can be distinguished from one that has dropped them.
-    const base::MutexLock lock{files_.writes};
-    SEMEL_CHECK(files_.put(store_facts_key(StoreFacts::generation), bytes));
-  }
+  SEMEL_TRY(number, identity_.begin_generation());
   auto fresh = std::make_shared<Catalog>(*catalogs_.now());
   fresh->generations.emplace(fresh->generations.begin(), number);
-  {
-    const base::MutexLock lock{mutex_};
-    generation_ = number;
-  }
+  identity_.note_generation(number);
   catalogs_.publish(std::move(fresh));
   return Done{};
 }
 
-void RocksColdStore::collect(std::uint64_t rank, const Mutation& record) {
-  collected_.add(rank, record);
-}
-
-Status RocksColdStore::write_file(ColdPart& part, const std::string& path) {
+Status ColdSpill::write_file(ColdPart& part, const std::string& path) {
   SEMEL_TRY(bytes, files_.write_part(path, [&](rocksdb::SstFileWriter& file) {
     const std::uint64_t number = part.facts.number;
     rocksdb::Status status =
@@ -64,10 +51,10 @@ Status RocksColdStore::write_file(ColdPart& part, const std::string& path) {
   return Done{};
 }
 
-Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
+Status ColdSpill::write_part(std::uint64_t first, std::uint64_t last) {
   PartFacts facts = collected_.facts_of(first, last, settings_.filter_bits);
   facts.number = next_part_;
-  facts.generation = mark().generation;
+  facts.generation = identity_.mark().generation;
   auto part = std::make_shared<ColdPart>(facts);
   const std::string path = path_of(settings_.directory, part->facts.number);
   if (!part->filter.ok()) return Error{ErrorCode::memory_full, "filter of " + path};
@@ -85,7 +72,7 @@ Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
     ++next_part_;  // a number is not used again, whatever became of its file
     SEMEL_CHECK(write_file(*part, path));
     SEMEL_ASSERT(fresh_ == nullptr);
-    first_version_ = std::max(first_version_, part->facts.largest_version + 1);
+    identity_.note_version(part->facts.largest_version);
     fresh_ = std::move(part);
     before_fresh_ = std::move(before);
     // Publish before another thread may reopen the database: reopening deletes parts that are in no
@@ -95,21 +82,18 @@ Status RocksColdStore::write_part(std::uint64_t first, std::uint64_t last) {
   return Done{};
 }
 
-void RocksColdStore::reveal() {
+void ColdSpill::reveal() noexcept {
   // mo: release [cold_store.reveal]
   if (fresh_) fresh_->revealed.store(true, std::memory_order_release);
-  // mo: release [cold_store.stamp]: a lookup that sees the new count repeats its search and finds
-  // the part.
-  stamp_.fetch_add(1, std::memory_order_release);
 }
 
-void RocksColdStore::end_part() noexcept {
+void ColdSpill::end_part() noexcept {
   fresh_.reset();
   before_fresh_.reset();
   collected_.clear();
 }
 
-void RocksColdStore::abandon() noexcept {
+void ColdSpill::abandon() noexcept {
   if (fresh_) {
     // It was never revealed, and the table still has all its records. If it comes back after a
     // crash, its copies are no newer than those of the journal.
@@ -123,12 +107,12 @@ void RocksColdStore::abandon() noexcept {
   end_part();
 }
 
-Status RocksColdStore::delete_part(std::uint64_t number) {
+Status ColdSpill::delete_part(std::uint64_t number) {
   const base::MutexLock lock{files_.writes};
   return files_.delete_part(number);
 }
 
-Status RocksColdStore::drop_ended(Timestamp now) {
+Status ColdSpill::drop_ended(Timestamp now) {
   auto fresh = std::make_shared<Catalog>(*catalogs_.now());
   const auto is_dead = [&](const Generation& generation) {
     for (const auto& part : generation.parts()) {
@@ -153,7 +137,7 @@ Status RocksColdStore::drop_ended(Timestamp now) {
 
 /// After an error the rest is tried again with the next call. Oldest first, as above: after a crash
 /// they are generations again.
-Status RocksColdStore::delete_dropped() {
+Status ColdSpill::delete_dropped() {
   while (!undeleted_.empty()) {
     std::vector<std::uint64_t>& parts = undeleted_.begin()->second;
     while (!parts.empty()) {
@@ -163,6 +147,10 @@ Status RocksColdStore::delete_dropped() {
     undeleted_.erase(undeleted_.begin());
   }
   return Done{};
+}
+
+void ColdSpill::check_invariants() const noexcept {
+  SEMEL_ASSERT((fresh_ == nullptr) == (before_fresh_ == nullptr));
 }
 
 }  // namespace semel::storage

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "storage/cold/cold_database.hpp"
+#include "storage/cold/cold_format.hpp"
 #include "storage/cold/cold_store.hpp"
 
 namespace semel::storage {

@@ -11,6 +11,7 @@
 
 #include "semel/engine_host.hpp"
 #include "semel/semel.hpp"
+#include "storage/cold/cold_format.hpp"
 #include "storage/cold/cold_store.hpp"
 #include "tests/storage/directory.hpp"
 
