@@ -139,7 +139,7 @@ int fdatasync(int file) {
         self.assertEqual(client("SET", "before", "1"), "+OK")
         trigger.touch()
         self.assertIn("TRYAGAIN", client("SET", "after", "1"))
-        self.assertEqual(node.wait(), 2)
+        self.assertEqual(node.wait(), 1)
         self.assertIn("the storage has failed", node.log())
         client = self.keep().client()
         self.assertEqual(client("GET", "before"), b"1")
@@ -152,7 +152,7 @@ int fdatasync(int file) {
         self.assertRegex(client("SET", "more", "1"), "TRYAGAIN|MISCONF")
         self.assertTrue(node.is_alive())
         trigger.unlink()
-        self.assertEqual(node.stop(), 2)
+        self.assertEqual(node.stop(), 1)
 
 
 if __name__ == "__main__":
