@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "net/commands/transaction.hpp"
 #include "net/node/request_writes.hpp"
 #include "net/resp/text.hpp"
 
@@ -14,6 +15,21 @@ namespace {
 bool is_of_http(std::string_view word) noexcept {
   constexpr std::string_view header = "host:";
   return is_word(word, "post") || is_word(word.substr(0, header.size()), header);
+}
+
+/// As if the command had been refused: EXEC takes its transaction with it, another command fails
+/// the one that it would have been a part of.
+void fail_by_fault(Call& call, std::string_view text) {
+  call.row = find_row(call.args);
+  if (call.row != nullptr && call.row->has(fact_executes)) {
+    end_transaction(call.services, call.client);
+  } else if (call.client.transaction != nullptr) {
+    call.client.transaction->failed = true;
+  }
+  const std::size_t before = call.reply.size();
+  call.fail(text);
+  const std::size_t command = call.row == nullptr ? StatsLane::no_command : index_of(*call.row);
+  call.client.lane->rejected(command, call.reply.since(before));
 }
 
 }  // namespace
@@ -129,6 +145,8 @@ bool RequestLoop::accept(const char* start, Round& round) {
     return false;
   if (group_ != nullptr) [[unlikely]]
     return accept_in_group(row, start, round);
+  if (node_.test_clock != nullptr && node_.test_clock->faults.any()) [[unlikely]]
+    return accept_with_faults(row, round);
   if (row != nullptr && Batch::takes(*row) && may_wait(*row) && is_allowed_in_batch(*row)) {
     RespWriter reply{round.out, client_.dialect};
     const Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, row};
@@ -157,6 +175,61 @@ bool RequestLoop::accept_in_group(const CommandRow* row, const char* start, Roun
   if (taken == Taken::here) dispatch_now(row, round.out);
   if (taken == Taken::done && client_.tracker != nullptr) forget_caching(row);
   return taken != Taken::again;
+}
+
+/// The fault that acts on the request; it is asked for once for each.
+std::optional<FaultTerms> RequestLoop::next_fault() {
+  const auto words = parser_.arguments();
+  const CommandRow* const row = find_row(words);
+  if (row == nullptr || delayed_ == count_ + 1) return std::nullopt;
+  // By these a test ends what it has planted.
+  if (row->name.starts_with("semel.fault") || row->name.starts_with("semel.clock")) {
+    return std::nullopt;
+  }
+  static const std::uint32_t of_connection = 1U << acl_category_of("connection").value();
+  const UsedKeys used = used_keys(row->keys, words);
+  std::vector<std::string_view> keys;
+  for (const UsedKey& key : used.keys) keys.push_back(key.name);
+  return node_.test_clock->faults.next(
+      {.command = row->name, .needs_name = (row->categories & of_connection) != 0, .keys = keys});
+}
+
+/// Each request is run by itself, so that a fault sees them in their order.
+bool RequestLoop::accept_with_faults(const CommandRow* row, Round& round) {
+  if (!flush(round)) return false;
+  const std::optional<FaultTerms> fault = next_fault();
+  if (!fault) {
+    dispatch_now(row, round.out);
+    return true;
+  }
+  switch (fault->action) {
+    case FaultAction::delay:
+      delay(fault->delay);
+      return false;
+    case FaultAction::error:
+      dispatch_now(row, round.out, fault->error);
+      return true;
+    case FaultAction::drop:
+      break;
+    case FaultAction::drop_reply: {
+      std::string nowhere;
+      client_.replies = Replies::off;  // nor by reference
+      dispatch_now(row, nowhere);
+      break;
+    }
+  }
+  client_.closes = true;
+  return true;
+}
+
+/// The request is read again when the time has come.
+void RequestLoop::delay(Millis time) {
+  delayed_ = count_ + 1;
+  client_.held_back = true;
+  client_.deadline = node_.deadlines.add(deadline_after(node_.engine().clock().now(), time),
+                                         [weak = std::weak_ptr<ClientHandle>{client_.handle}] {
+                                           if (const auto handle = weak.lock()) handle->resume();
+                                         });
 }
 
 /// By CLIENT PAUSE.
@@ -230,7 +303,7 @@ void RequestLoop::forget_caching(const CommandRow* row) {
     client_.tracker->caching = false;
 }
 
-void RequestLoop::dispatch_now(const CommandRow* row, std::string& out) {
+void RequestLoop::dispatch_now(const CommandRow* row, std::string& out, std::string_view fault) {
   SEMEL_ASSERT(batch_.is_empty());  // earlier requests have replies
   // With CLIENT REPLY OFF, drop the reply only: messages that are pushed meanwhile go to `out`.
   const bool is_reply_on = client_.replies == Replies::on;
@@ -243,7 +316,7 @@ void RequestLoop::dispatch_now(const CommandRow* row, std::string& out) {
   reply.set_bound(before + node_.client_memory->reply_bytes_max());
   Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, row};
   batches_.reset();
-  dispatch(call);
+  fault.empty() ? dispatch(call) : fail_by_fault(call, fault);
   if (client_.waits) client_.discards_wait_reply = !is_reply_on;
   if (client_.replies != Replies::on) {
     reply.take_back(before);

@@ -14,6 +14,7 @@
 #include "net/node/group_session.hpp"
 #include "net/node/node.hpp"
 #include "net/resp/resp_parser.hpp"
+#include "net/time/faults.hpp"
 
 namespace semel::net {
 
@@ -54,6 +55,10 @@ class RequestLoop {
   /// Adds one request to the batch, or runs it. False: it waits.
   [[nodiscard]] bool accept(const char* start, Round& round);
   [[nodiscard]] bool accept_in_group(const CommandRow* row, const char* start, Round& round);
+  /// accept() while there are faults.
+  [[nodiscard]] bool accept_with_faults(const CommandRow* row, Round& round);
+  [[nodiscard]] std::optional<FaultTerms> next_fault();
+  void delay(Millis time);
   [[nodiscard]] bool is_held_back(const CommandRow* row);
   [[nodiscard]] bool may_batch();
   /// Whether the request may wait for the rest of the batch.
@@ -72,8 +77,9 @@ class RequestLoop {
   /// Runs the batch. False: a part of it did not run.
   bool flush(Round& round);
   void forget_caching(const CommandRow* row);
-  /// `row`: of the first word; null: it is not known.
-  void dispatch_now(const CommandRow* row, std::string& out);
+  /// `row`: of the first word; null: it is not known. `fault`: an error in place of the command's
+  /// reply; empty: there is none.
+  void dispatch_now(const CommandRow* row, std::string& out, std::string_view fault = {});
   void refuse_too_long(std::string& out);
   void refuse_http();
   void set_limits();
@@ -86,6 +92,7 @@ class RequestLoop {
   RequestLimits limits_;
   std::unique_ptr<GroupSession> group_;  // null: the node is by itself
   std::uint64_t count_ = 0;
+  std::uint64_t delayed_ = 0;  // the request that a fault has delayed already; 0: none
   std::size_t wanted_ = 0;
   bool has_more_ = false;
   /// may_batch() of the present batch. Its requests do not change the answer, and a change by

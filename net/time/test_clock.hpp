@@ -1,5 +1,5 @@
-// A clock that tests move from outside, over the wire: the system's, ahead of it, or standing
-// still.
+// What tests control from outside, over the wire: a clock, which is the system's, ahead of it, or
+// standing still; and the faults of requests.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/mutex.hpp"
+#include "net/time/faults.hpp"
 #include "semel/clock.hpp"
 #include "semel/limits.hpp"
 
@@ -54,6 +55,8 @@ class TestClock final : public Clock {
     static_cast<void>(read());  // never goes back behind a time that was read
     frozen_.reset();
   }
+
+  Faults faults{};  ///< that the test has planted
 
  private:
   struct Time {

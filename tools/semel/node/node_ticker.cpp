@@ -27,6 +27,7 @@ void Ticker::release_clients() {
   node_.clients.unpause();
   for (const auto& client : node_.clients.all()) {
     client->end_wait("-UNBLOCKED the node is ending\r\n");
+    client->resume();  // a request that a fault delays
   }
   node_.busy_scripts.end_all();
 }
