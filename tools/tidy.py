@@ -117,7 +117,7 @@ PARTS_OF_FILES = {
                                    'foreign': ('os', 'boost/asio/', 'boost/beast/')},
     'net/admin/log.cpp': {'project': ('semel/', 'net/'),
                           'foreign': ('fmt/', 'spdlog/', 'xxhash.h')},
-    'net/admin/log_line.cpp': {'project': ('semel/', 'net/'), 'foreign': ('fmt/',)},
+    'net/admin/log_line.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os', 'fmt/')},
     'net/admin/process_metrics.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/admin/systemd.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/scripts/fibre.cpp': {'project': ('semel/', 'net/'),
@@ -125,6 +125,7 @@ PARTS_OF_FILES = {
     'net/scripts/script_text.cpp': {'project': ('semel/', 'net/', 'lua_compat/'),
                             'foreign': ('openssl/',)},
     'net/config/flags.cpp': {'project': ('semel/', 'net/'), 'foreign': ('CLI/',)},
+    'net/config/redis_start.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os', 'glob.h')},
     'net/config/rewrite.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'base/toml.hpp': {'project': (), 'foreign': ('toml++/',)},
     'gateway/config/settings_check.cpp': {
@@ -176,7 +177,7 @@ ROOMS = (
     'bindings/c',
     'tools/semel/shared', 'tools/semel/records', 'tools/semel/dedup', 'tools/semel/storage',
     'tools/semel/demo',
-    'tools/semel/node', 'tools/semel/cluster', 'tools/semel/transfer',
+    'tools/semel/node', 'tools/semel/redis_server', 'tools/semel/cluster', 'tools/semel/transfer',
     'tools/semel/gateway', 'tools/semel/help',
     'tools/semel',
 )

@@ -45,7 +45,10 @@ spdlog::sink_ptr open_sink(const LogOptions& options) {
   if (options.stream != nullptr) {
     return std::make_shared<spdlog::sinks::ostream_sink_st>(*options.stream, true);
   }
-  if (options.file.empty()) return std::make_shared<spdlog::sinks::stderr_sink_st>();
+  if (options.file.empty()) {
+    if (options.form == LogForm::redis) return std::make_shared<spdlog::sinks::stdout_sink_st>();
+    return std::make_shared<spdlog::sinks::stderr_sink_st>();
+  }
   return std::make_shared<spdlog::sinks::basic_file_sink_st>(options.file);
 }
 

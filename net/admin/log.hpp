@@ -25,7 +25,8 @@ namespace semel::net {
 struct LogOptions {
   LogLevel level = LogLevel::notice;  ///< the lowest level that is written
   LogForm form = LogForm::logfmt;
-  std::string file{};  ///< appended to, created with its directories; empty: standard error
+  std::string file{};  ///< appended to, created with its directories; empty: standard error,
+                       ///< or standard output in redis-server's form
   bool keys = false;   ///< write keys themselves, not their hashes
   /// How many lines of one event are written in a second. The rest of that second becomes one line:
   /// the last of them, with repeated=n. 1..1'000'000.

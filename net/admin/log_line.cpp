@@ -1,10 +1,13 @@
 #include "net/admin/log_line.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "base/ascii.hpp"
 #include "net/admin/escape.hpp"
@@ -21,7 +24,7 @@ bool is_plain(std::string_view text) {
 /// Appends a text, with quotes if the form needs them.
 void append_text(std::string& out, LogForm form, std::string_view text) {
   const std::string_view shown = cut_at_character(text, log_value_bytes_max);
-  if (form == LogForm::logfmt && shown.size() == text.size() && is_plain(text)) {
+  if (form != LogForm::json && shown.size() == text.size() && is_plain(text)) {
     out += text;
     return;
   }
@@ -63,6 +66,35 @@ void append_value(std::string& out, LogForm form, const LogField::Value& value) 
       value);
 }
 
+char mark_of(LogLevel level) noexcept {
+  switch (level) {
+    case LogLevel::debug:
+      return '.';
+    case LogLevel::verbose:
+      return '-';
+    case LogLevel::notice:
+      return '*';
+    case LogLevel::warning:
+    case LogLevel::error:
+      break;
+  }
+  return '#';
+}
+
+/// "4711:M 02 Jan 2026 03:04:05.678 ", in local time.
+std::string redis_head(std::int64_t unix_ms) {
+  constexpr std::array months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  constexpr std::int64_t second_ms = 1'000;
+  const std::time_t seconds = unix_ms / second_ms;
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  return fmt::format("{}:M {:02} {} {} {:02}:{:02}:{:02}.{:03} ", getpid(), local.tm_mday,
+                     months[static_cast<std::size_t>(local.tm_mon) % months.size()],
+                     local.tm_year + 1900, local.tm_hour, local.tm_min, local.tm_sec,
+                     unix_ms % second_ms);
+}
+
 }  // namespace
 
 std::string_view written_name(LogLevel level) noexcept {
@@ -84,10 +116,16 @@ std::string_view written_name(LogLevel level) noexcept {
 std::string log_body(LogForm form, LogLevel level, std::string_view event,
                      std::span<const LogField> fields) {
   const bool is_json = form == LogForm::json;
-  std::string out = is_json ? "\"level\":\"" : "level=";
-  out += written_name(level);
-  out += is_json ? "\",\"event\":" : " event=";
-  append_text(out, form, event);
+  std::string out;
+  if (form == LogForm::redis) {
+    out = {mark_of(level), ' '};
+    append_escaped(out, cut_at_character(event, log_value_bytes_max));
+  } else {
+    out = is_json ? "\"level\":\"" : "level=";
+    out += written_name(level);
+    out += is_json ? "\",\"event\":" : " event=";
+    append_text(out, form, event);
+  }
   for (const LogField& field : fields.first(std::min(fields.size(), log_fields_max))) {
     out += is_json ? ',' : ' ';
     append_name(out, form, field.name());
@@ -98,6 +136,10 @@ std::string log_body(LogForm form, LogLevel level, std::string_view event,
 
 std::string log_line(LogForm form, std::int64_t unix_ms, std::string_view body,
                      std::uint64_t repeated) {
+  if (form == LogForm::redis) {
+    std::string line = redis_head(unix_ms).append(body);
+    return repeated > 1 ? fmt::format("{} repeated={}", line, repeated) : line;
+  }
   const std::string time = log_time(unix_ms);
   if (form == LogForm::logfmt) {
     return repeated > 1 ? fmt::format("ts={} {} repeated={}", time, body, repeated)

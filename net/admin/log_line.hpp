@@ -1,7 +1,11 @@
-// Formats one event as one line, in either form. Pure functions.
+// Formats one event as one line, in one of three forms.
 //
 //   ts=2026-01-02T03:04:05.678Z level=info event=started port=6379
 //   {"ts":"2026-01-02T03:04:05.678Z","level":"info","event":"started","port":6379}
+//   4711:M 02 Jan 2026 03:04:05.678 * started port=6379
+//
+// The third is that of redis-server, with the local time; programs that start one wait for a line
+// of it.
 #pragma once
 
 #include <concepts>
@@ -21,7 +25,11 @@ namespace semel::net {
 inline constexpr std::size_t log_value_bytes_max = 1024;  ///< a longer value is cut, with "..."
 inline constexpr std::size_t log_fields_max = 32;         ///< further fields are omitted
 
-enum class LogForm : std::uint8_t { logfmt, json };  ///< the values of log-format, in its order
+enum class LogForm : std::uint8_t {
+  logfmt,
+  json,
+  redis
+};  ///< the values of log-format, in its order
 
 /// "info" for notice, which readers of logs know; else the name of the level.
 [[nodiscard]] std::string_view written_name(LogLevel level) noexcept;

@@ -2,6 +2,7 @@
 // All errors are reported together; with an error, no setting changes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,10 @@ void read_toml(std::string_view content, const std::string& path, std::vector<As
                Findings& findings);
 void read_redis_conf(std::string_view content, const std::string& path,
                      std::vector<Assignment>& out, Findings& findings);
+
+/// The words of one line of a redis.conf, without their quotes, which are those of an inline
+/// command. Empty: a comment or a blank line. None: quotes that do not close.
+[[nodiscard]] std::optional<std::vector<std::string>> words_of_redis_line(std::string_view line);
 
 /// The content of a file of at most config_bytes_max bytes. The detail of the error is a short
 /// reason without the path.

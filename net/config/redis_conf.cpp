@@ -39,20 +39,17 @@ class RedisConfReader {
     const std::size_t begin = line.find_first_not_of(" \t\r");
     if (begin == std::string_view::npos || line[begin] == '#') return;
     line.remove_prefix(begin);
-    // Quotes are those of an inline command. No line of a redis.conf begins like a RESP array.
+    // No line of a redis.conf begins like a RESP array.
     if (line.front() == '*') return warn("unknown line " + shown(line) + ", ignored");
-    RespParser parser;
-    const std::string request =
-        std::string{line.substr(0, line.find_last_not_of(" \t\r") + 1)} + "\r\n";
-    const auto step = parser.parse(request, RequestLimits{});
-    if (step != RespParser::Step::command) {
+    const auto words = words_of_redis_line(line);
+    if (!words) {
       // Show only the keyword of the line, as the rest may hold a password.
       return fail(line.substr(0, line.find_first_of(" \t")), "quotes that do not close");
     }
-    if (!parser.arguments().empty()) take(parser.arguments());
+    if (!words->empty()) take(*words);
   }
 
-  void take(std::span<const std::string_view> words) {
+  void take(std::span<const std::string> words) {
     if (const std::string_view reason = reason_against(words[0]); !reason.empty()) {
       return fail(words[0], reason);
     }
@@ -70,7 +67,7 @@ class RedisConfReader {
       if (!row.has_one_value()) return fail(words[0], "wrong number of arguments");
     }
     std::string text;
-    for (const std::string_view word : words.subspan(1)) {
+    for (const std::string& word : words.subspan(1)) {
       text.append(text.empty() ? "" : " ").append(word);
     }
     assign(found->setting, text);
@@ -98,6 +95,19 @@ class RedisConfReader {
 };
 
 }  // namespace
+
+std::optional<std::vector<std::string>> words_of_redis_line(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos || line[begin] == '#') return std::vector<std::string>{};
+  line.remove_prefix(begin);
+  // A request of RESP, not a line with quotes.
+  if (line.front() == '*') return std::vector{std::string{line}};
+  RespParser parser;
+  const std::string request =
+      std::string{line.substr(0, line.find_last_not_of(" \t\r") + 1)} + "\r\n";
+  if (parser.parse(request, RequestLimits{}) != RespParser::Step::command) return std::nullopt;
+  return std::vector<std::string>{parser.arguments().begin(), parser.arguments().end()};
+}
 
 void read_redis_conf(std::string_view content, const std::string& path,
                      std::vector<Assignment>& out, Findings& findings) {

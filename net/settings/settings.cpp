@@ -244,8 +244,12 @@ Status Settings::assign(Setting setting, std::string_view text, Origin origin) {
   const SettingRow& row = row_of(setting);
   const base::MutexLock lock{mutex_};
   SEMEL_TRY(value, parse_setting(row, text, texts_[index_of(setting)]));
-  SEMEL_CHECK(check_promise(*this, setting, value));
-  if (!row.has_one_value()) store_locked(setting, std::move(value), std::move(origin));
+  const bool is_only_shown = row.has_one_value() && origin.kind == Origin::Kind::config_set &&
+                             shows_any_value(*this, setting);
+  if (!is_only_shown) SEMEL_CHECK(check_promise(*this, setting, value));
+  if (is_only_shown || !row.has_one_value()) {
+    store_locked(setting, std::move(value), std::move(origin));
+  }
   return Done{};
 }
 

@@ -101,7 +101,7 @@ class Settings {
 
   /// Changes any setting, also those that CONFIG SET cannot change. Calls no observer. The detail
   /// of an error is what is wrong with `text`. The settings that true_text() reads are assigned
-  /// first.
+  /// first. With the origin CONFIG SET it takes what that takes, as where the node stands in.
   [[nodiscard]] Status assign(Setting setting, std::string_view text, Origin origin);
 
  private:

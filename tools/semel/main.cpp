@@ -21,6 +21,7 @@
 #ifdef SEMEL_HAS_NODE
 #include "tools/semel/cluster/cluster_command.hpp"
 #include "tools/semel/node/node_command.hpp"
+#include "tools/semel/redis_server/redis_server.hpp"
 #include "tools/semel/transfer/transfer_command.hpp"
 #endif
 #ifdef SEMEL_HAS_GATEWAY
@@ -48,6 +49,13 @@ void print_refusal(const CLI::App& program, std::span<const char* const> argumen
 }
 
 int run(int argc, char** argv) {
+#ifdef SEMEL_HAS_NODE
+  // Its arguments are redis-server's, and a test waits for it: none of the flags below are made.
+  if (const auto arguments =
+          semel::tool::redis_server_arguments({argv, static_cast<std::size_t>(argc)})) {
+    return static_cast<int>(semel::tool::run_redis_server(*arguments));
+  }
+#endif
   CLI::App program{"Semel remembers what has been done, so that the same work is done once.",
                    "semel"};
   program.formatter(std::make_shared<semel::tool::HelpFormatter>());
@@ -60,6 +68,7 @@ int run(int argc, char** argv) {
   const semel::tool::DemoCommand demo{program};
 #ifdef SEMEL_HAS_NODE
   semel::tool::NodeCommand node{program};
+  semel::tool::add_redis_server(program);
   const semel::tool::ClusterCommand cluster{program};
   const semel::tool::ImportCommand import{program};
   const semel::tool::ExportCommand to_export{program};

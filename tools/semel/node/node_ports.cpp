@@ -45,6 +45,8 @@ Status NodePorts::check() const {
 /// With protected-mode, no other machine may connect without a password or a certificate.
 Status NodePorts::check_protection(const net::ServerOptions& options, bool has_password) const {
   if (!settings_.boolean(Setting::protected_mode)) return Done{};
+  // As redis-server, it starts and serves this machine alone: each connection is asked about.
+  if (settings_.boolean(Setting::stand_in)) return Done{};
   return net::check_exposure(
       {.addresses = options.addresses,
        .has_plain_port = options.port.has_value(),

@@ -39,6 +39,10 @@ void begin_anew() {
   if (words.size() > 1) execv("/proc/self/exe", words.data());
 }
 
+bool writes_redis_log(const net::Settings& settings) {
+  return settings.choice<net::LogForm>(Setting::log_format) == net::LogForm::redis;
+}
+
 constexpr Millis drain_within{10'000};  // for requests under way, when the node shuts down
 
 /// The engine holds the limit however little memory there is, so a start takes it: addresses are
@@ -239,7 +243,8 @@ Status NodeRun::announce_ready() {
                  .serving = [this] { return serving(); }});
   console_.serve(*node_, engine_.level());
   SEMEL_CHECK(ports_->write_ready());
-  watch_.log().info("serving");
+  // Programs that start a redis-server wait for these words.
+  watch_.log().info(writes_redis_log(settings_) ? "Ready to accept connections" : "serving");
   return Done{};
 }
 
@@ -321,7 +326,7 @@ Exit NodeRun::run() {
     watch_.fail(status.error().detail);
     return exit_of(status.error().code);
   }
-  ports_->greet();
+  if (!writes_redis_log(settings_)) ports_->greet();
   wait_for_end();
   return end();
 }

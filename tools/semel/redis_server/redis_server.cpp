@@ -1,0 +1,155 @@
+#include "tools/semel/redis_server/redis_server.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/config/redis_start.hpp"
+#include "net/handlers/info.hpp"
+#include "net/server/process.hpp"
+#include "net/settings/settings.hpp"
+#include "tools/semel/node/node_run.hpp"
+#include "tools/semel/shared/output.hpp"
+
+namespace semel::tool {
+namespace {
+
+constexpr std::string_view program_name = "redis-server";
+
+constexpr std::string_view flags_text =
+    "usage: semel redis-server [/path/to/redis.conf] [-] [--name value ...]\n"
+    "       semel redis-server -v | --version | -h | --help\n\n"
+    "Starts a node where a test expects redis-server. It takes the directives of redis.conf as\n"
+    "flags and in files, with `include`; `-` reads more of them from standard input. A program\n"
+    "called redis-server, as by a link, is this subcommand.\n\n"
+    "  --port N           0: none, as redis-server; auto: a free one, see --ready-file\n"
+    "  --daemonize yes    in the background; --pidfile and --logfile name its files\n"
+    "  --strict           what would be ignored is an error\n"
+    "  --test-clock no    without SEMEL.CLOCK and SEMEL.FAULT, which are for tests\n"
+    "  --ready-file FILE  written when connections are accepted, with port=N\n\n"
+    "Flags of `semel node` are accepted as well. Unknown directives are named and ignored. "
+    "Nothing\n"
+    "is kept on disk unless --storage-enabled says so.\n"
+    "Exit codes: 0 done, 1 usage, 2 a file or the port cannot be used, 4 not enough memory.\n";
+
+std::string version_text() {
+  return fmt::format("Redis server v={} sha=00000000:0 malloc=semel bits={} build=0\n",
+                     net::reported_redis_version, 8 * sizeof(void*));
+}
+
+/// The file with the number of the process; removed when the process ends in order.
+class PidFile {
+ public:
+  explicit PidFile(std::string path) : path_(std::move(path)) {
+    if (path_.empty()) return;
+    const Status written = net::write_ready_file(path_, fmt::format("{}\n", getpid()));
+    // As redis-server, which goes on without it.
+    if (!written) print_error("semel redis-server: pidfile: {}\n", written.error().detail);
+  }
+  ~PidFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  PidFile(const PidFile&) = delete;
+  PidFile& operator=(const PidFile&) = delete;
+
+ private:
+  const std::string path_;
+};
+
+/// Goes on in a child without a terminal, and ends this process. False: there is no child.
+bool daemonize() {
+  std::fflush(nullptr);  // or the child would write it again
+  const pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child > 0) _exit(static_cast<int>(Exit::ok));
+  ::setsid();
+  const int nothing = ::open("/dev/null", O_RDWR);
+  if (nothing < 0) return true;
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    ::dup2(nothing, standard);
+  }
+  if (nothing > STDERR_FILENO) ::close(nothing);
+  return true;
+}
+
+std::string all_of_input() {
+  return {std::istreambuf_iterator<char>{std::cin}, {}};
+}
+
+/// Prints warnings and errors. False: the program must not start.
+bool report_start(const net::RedisStart& start) {
+  for (const std::string& line : start.warnings) print_error("semel redis-server: {}\n", line);
+  for (const std::string& line : start.errors) print_error("semel redis-server: {}\n", line);
+  return start.errors.empty();
+}
+
+/// Not loud: each of them is harmless in a test.
+std::string quiet_line(const net::RedisStart& start) {
+  std::string names;
+  for (const std::string& name : start.without_effect) {
+    names.append(names.empty() ? "" : ", ").append(name);
+  }
+  return names;
+}
+
+Exit serve_redis(const net::RedisStart& start, net::Settings& settings) {
+  if (!start.directory.empty() && ::chdir(start.directory.c_str()) != 0) {
+    print_error("semel redis-server: dir {}: {}\n", start.directory, std::strerror(errno));
+    return Exit::usage;
+  }
+  if (const std::string names = quiet_line(start); !names.empty()) {
+    print_error("semel redis-server: without effect here: {}\n", names);
+  }
+  if (start.daemonizes && !daemonize()) {
+    print_error("semel redis-server: fork: {}\n", std::strerror(errno));
+    return Exit::memory;
+  }
+  const PidFile pid_file{start.pidfile};
+  return NodeRun{settings, "", start.file, {}}.run();
+}
+
+}  // namespace
+
+std::optional<std::span<char* const>> redis_server_arguments(std::span<char* const> words) {
+  if (words.empty()) return std::nullopt;
+  const std::string_view path{words[0]};
+  if (path.substr(path.rfind('/') + 1) == program_name) return words.subspan(1);
+  if (words.size() > 1 && words[1] == program_name) return words.subspan(2);
+  return std::nullopt;
+}
+
+Exit run_redis_server(std::span<char* const> arguments) {
+  const std::vector<std::string_view> words{arguments.begin(), arguments.end()};
+  if (words.size() == 1) {
+    if (words[0] == "-v" || words[0] == "--version") return write_out(version_text());
+    if (words[0] == "-h" || words[0] == "--help") return write_out(flags_text);
+  }
+  if (!words.empty() &&
+      (words[0] == "--test-memory" || words[0] == "--check-system" || words[0] == "--sentinel")) {
+    print_error("semel redis-server: {} is not there\n", words[0]);
+    return Exit::usage;
+  }
+  net::Settings settings;
+  const net::RedisStart start = net::read_redis_start(words, all_of_input, settings);
+  return report_start(start) ? serve_redis(start, settings) : Exit::usage;
+}
+
+void add_redis_server(CLI::App& program) {
+  CLI::App* const app =
+      program.add_subcommand(std::string{program_name}, "stand in for redis-server in tests");
+  app->prefix_command();
+  app->footer(std::string{flags_text});
+}
+
+}  // namespace semel::tool
