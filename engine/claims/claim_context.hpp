@@ -112,7 +112,10 @@ struct ClaimContext {
             if (live.kind() != Kind::claim) return false;
             const Bytes value = live.value();
             // With a decision log, decide() below answers, and notes the record that it met.
-            if (decisions == nullptr && answer_repeat(request, value, now, outcome)) return true;
+            if (decisions == nullptr && (answer_repeat(request, value, now, outcome) ||
+                                         answer_held(request, value, outcome))) {
+              return true;
+            }
             if (!is_finished(value)) return false;
             const RecordView view{Kind::claim, value, live.due(), live.version()};
             static_cast<void>(decide(&view, [] { return Version{0}; }));
@@ -120,6 +123,11 @@ struct ClaimContext {
           },
           decide, version);
     };
+  }
+  [[nodiscard]] bool answer_held(const ClaimRequest& request, Bytes record,
+                                 ClaimOutcome& outcome) const {
+    const auto is_closed = [this](SessionId session) { return impl.sessions().is_closed(session); };
+    return answer_in_flight(request, record, policy, now, is_closed, outcome);
   }
   /// The same for a key of a group.
   [[nodiscard]] auto in_group(Operation& operation, const KeyLocation& location,

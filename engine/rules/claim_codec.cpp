@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/rules/bytes.hpp"
 #include "engine/rules/memo_list.hpp"
 
 namespace semel::engine {
@@ -115,8 +116,7 @@ class Writer {
  public:
   explicit Writer(char* at) noexcept : at_(at) {}
   void bytes(const void* from, std::size_t count) noexcept {
-    if (count == 0) return;
-    std::memcpy(at_, from, count);
+    copy_bytes(at_, static_cast<const char*>(from), count);
     at_ += count;
   }
   void word(std::uint64_t value) noexcept { bytes(&value, sizeof value); }
@@ -254,6 +254,65 @@ bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
   const std::size_t at = fixed_bytes(head, details);
   replay = {.attempts = details.attempts, .result = bytes.substr(at)};
   return true;
+}
+
+Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until, Scratch& scratch) {
+  const auto head =
+      static_cast<std::uint16_t>(static_cast<unsigned>(ClaimState::held) | flag_lease_until |
+                                 (session != 0 ? flag_session : 0));
+  char* const start = scratch.reserve(header_bytes + time_bytes + 8);
+  Writer writer{start};
+  writer.bytes(&head, sizeof head);
+  writer.word(epoch);
+  writer.time(lease_until);
+  writer.word(session);
+  return {start, header_bytes + time_bytes + (session != 0 ? 8U : 0U)};
+}
+
+bool read_held(Bytes bytes, HeldClaim& held) noexcept {
+  Header header;
+  Details details;
+  if (!read_fixed(bytes, header, details)) return false;
+  const unsigned head = header.head;
+  constexpr unsigned asked = state_bits | flag_lease_until | flag_result_expired;
+  constexpr unsigned wanted = static_cast<unsigned>(ClaimState::held) | flag_lease_until;
+  if ((head & asked) != wanted) return false;
+  held.head = header.head;
+  held.owner_bytes = details.owner_bytes;
+  held.algorithm = details.algorithm;
+  held.attempts = details.attempts;
+  held.epoch = header.epoch;
+  const char* const optional = bytes.data() + header_bytes;
+  held.lease_until = Reader{optional + bytes_for(head & flag_details)}.time();
+  constexpr unsigned before =
+      flag_details | flag_lease_until | flag_result_until | flag_unique_until;
+  held.session = head & flag_session ? Reader{optional + bytes_for(head & before)}.word() : 0;
+  const std::size_t digest = details.algorithm != 0 ? sizeof(Digest) : 0;
+  held.identity = {optional + bytes_for(head), digest + details.owner_bytes};
+  return true;
+}
+
+Bytes encode_done(const HeldClaim& held, Timestamp result_until, Timestamp unique_until,
+                  Bytes result, Scratch& scratch) {
+  const bool one_end = result_until == unique_until;
+  const auto head = static_cast<std::uint16_t>(
+      static_cast<unsigned>(ClaimState::done) | (held.head & (flag_details | flag_poison)) |
+      flag_unique_until | (one_end ? flag_one_end : flag_result_until));
+  Details details;
+  details.attempts = held.attempts;
+  details.owner_bytes = held.owner_bytes;
+  details.algorithm = held.algorithm;
+  const std::size_t total = header_bytes + bytes_for(head) + held.identity.size() + result.size();
+  char* const start = scratch.reserve(total);
+  Writer writer{start};
+  writer.bytes(&head, sizeof head);
+  writer.word(held.epoch);
+  if (head & flag_details) writer.bytes(&details, sizeof details);
+  if (!one_end) writer.time(result_until);
+  writer.time(unique_until);
+  writer.bytes(held.identity.data(), held.identity.size());
+  writer.bytes(result.data(), result.size());
+  return {start, total};
 }
 
 bool has_sound_memos(Bytes bytes) noexcept {

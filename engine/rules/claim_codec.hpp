@@ -92,6 +92,32 @@ struct Replay {
 /// False: not done, or the result has expired, or the bytes are not a claim; decode() has details.
 [[nodiscard]] bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept;
 
+/// As encode() of a first grant that has nothing else. lease_until is not zero.
+[[nodiscard]] Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until,
+                                   Scratch& scratch);
+
+/// A claim in flight, read without the rest of its record.
+struct HeldClaim {
+  std::uint16_t head = 0;
+  std::uint8_t owner_bytes = 0;
+  std::uint8_t algorithm = 0;  ///< of the fingerprint
+  std::uint32_t attempts = 0;
+  Epoch epoch = 0;
+  SessionId session = 0;
+  Timestamp lease_until{};
+  Bytes identity;  ///< fingerprint and owner, as the record has them
+
+  [[nodiscard]] Bytes owner() const noexcept {
+    return identity.substr(identity.size() - owner_bytes);
+  }
+};
+/// False: not held, or without what every held claim has, or the bytes are not a claim.
+[[nodiscard]] bool read_held(Bytes bytes, HeldClaim& held) noexcept;
+/// As encode() of a held claim that became done: without lease, session, claim_id and memos.
+/// 0 < result_until <= unique_until.
+[[nodiscard]] Bytes encode_done(const HeldClaim& held, Timestamp result_until,
+                                Timestamp unique_until, Bytes result, Scratch& scratch);
+
 /// The session of an encoded record alone; 0 if it has none.
 [[nodiscard]] SessionId session_of(Bytes bytes) noexcept;
 

@@ -45,10 +45,15 @@ using ResultDigest = std::array<std::uint8_t, 16>;
   return record.state == ClaimState::held || record.state == ClaimState::in_doubt;
 }
 
+/// Of a held claim.
+[[nodiscard]] inline bool lease_over(Timestamp lease_until, Timestamp now,
+                                     bool owner_dead) noexcept {
+  return owner_dead || now >= lease_until;
+}
 /// An owner in doubt has given its lease up.
 [[nodiscard]] inline bool lease_over(const ClaimRecord& record, Timestamp now,
                                      bool owner_dead) noexcept {
-  return record.state == ClaimState::in_doubt || owner_dead || now >= record.lease_until;
+  return record.state == ClaimState::in_doubt || lease_over(record.lease_until, now, owner_dead);
 }
 
 [[nodiscard]] inline bool result_over(const ClaimRecord& record, Timestamp now) noexcept {
@@ -91,9 +96,20 @@ inline constexpr Decision erase_claim{
 }
 
 /// A record that a policy with doubt holds must not end by itself: its end would be a second run.
-[[nodiscard]] inline Timestamp held_due(const ClaimRecord& record, const Policy& policy) noexcept {
+[[nodiscard]] inline Timestamp held_due(Timestamp lease_until, Timestamp issued_until,
+                                        const Policy& policy) noexcept {
   if (policy.on_lease_end == Policy::OnLeaseEnd::in_doubt) return no_end;
-  return given_back_until(record, policy, record.lease_until);
+  return std::max(lease_until + policy.attempts_ttl, issued_until);
+}
+[[nodiscard]] inline Timestamp held_due(const ClaimRecord& record, const Policy& policy) noexcept {
+  return held_due(record.lease_until, record.unique_until, policy);
+}
+
+[[nodiscard]] inline Timestamp result_end_of(const Policy& policy, Timestamp now) noexcept {
+  return now + policy.result_ttl;
+}
+[[nodiscard]] inline Timestamp done_end_of(const Policy& policy, Timestamp now) noexcept {
+  return now + std::max(policy.unique_ttl, policy.result_ttl);
 }
 
 /// `record` is the one read, and becomes the one stored: these are too large to be copied about.
@@ -105,8 +121,8 @@ inline constexpr Decision erase_claim{
   record.claim_id.reset();
   record.memos = {};  // the work is over
   record.result = result;
-  record.result_until = now + policy.result_ttl;
-  record.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl);
+  record.result_until = result_end_of(policy, now);
+  record.unique_until = done_end_of(policy, now);
   if (drop) {  // as after its expiry: a digest, for an owner that repeats it
     record.result_digest = result_digest_of(result);
     record.result = {};

@@ -7,7 +7,9 @@
 // all states of a record and all operations. All fast paths ask here.
 #pragma once
 
-#include "engine/rules/claim_codec.hpp"
+#include <algorithm>
+
+#include "engine/rules/claim_states.hpp"
 #include "semel/claim.hpp"
 #include "semel/op.hpp"
 
@@ -49,6 +51,24 @@ template <class Live>
   outcome.answer = ClaimAnswer::replay;
   outcome.attempt = replay.attempts;
   outcome.result.append(replay.result);
+  return true;
+}
+
+/// The same of work that is under way, by an owner in its lease. `is_closed(SessionId)`: its
+/// session is. `due`: the end of the record.
+template <class IsClosed>
+[[nodiscard]] bool answer_in_flight(const ClaimRequest& request, Bytes record, const Policy& policy,
+                                    Timestamp now, IsClosed&& is_closed, ClaimOutcome& outcome) {
+  HeldClaim held;
+  if (request.fingerprint.algorithm != 0 || request.claim_id || !read_held(record, held)) {
+    return false;
+  }
+  if (lease_over(held.lease_until, now, is_closed(held.session))) return false;
+  outcome.answer = ClaimAnswer::in_flight;
+  outcome.attempt = held.attempts;
+  outcome.remaining = held.lease_until - now;
+  outcome.retry_after = std::min(outcome.remaining, policy.retry_after_max);
+  outcome.owner.append(held.owner());
   return true;
 }
 

@@ -141,8 +141,8 @@ MUTANTS = [
         "model"),
     Mutant(
         "duplicate_grant", "a claim is granted in the last millisecond of another's lease",
-        [("engine/rules/claim_states.hpp", "now >= record.lease_until",
-          "now + Millis{1} >= record.lease_until", "expression")],
+        [("engine/rules/claim_states.hpp", "now >= lease_until",
+          "now + Millis{1} >= lease_until", "expression")],
         "model"),
     Mutant(
         "grant_not_stored", "a takeover is answered but not stored: two owners of one lease",

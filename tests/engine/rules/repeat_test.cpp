@@ -13,6 +13,7 @@
 #include "tests/support/catch.hpp"
 
 #include "engine/rules/claim_rules.hpp"
+#include "engine/rules/claim_states.hpp"
 #include "engine/rules/string_rules.hpp"
 #include "engine/table/entry.hpp"
 #include "semel/engine_host.hpp"
@@ -229,6 +230,132 @@ TEST_CASE("repeat oracle: of claims it answers what decide_claim() answers, and 
   CHECK(finished > answered);
 }
 
+TEST_CASE("repeat oracle: of work under way it answers what decide_claim() answers, and keeps it",
+          "[engine][rules][claims]") {
+  std::size_t answered = 0;
+  for (const std::string& bytes : claim_records()) {
+    const RecordView live{Kind::claim, bytes, now + Millis{100}, seen_version};
+    for_each_claim_request([&](const ClaimRequest& request) {
+      for (const Policy& policy : policies_of_all_kinds()) {
+        for (const bool owner_dead : {false, true}) {
+          ClaimOutcome fast;
+          const auto is_closed = [&](SessionId) { return owner_dead; };
+          if (!engine::answer_in_flight(request, bytes, policy, now, is_closed, fast)) {
+            CHECK(same(fast, {}));
+            continue;
+          }
+          ClaimOutcome decided;
+          engine::ClaimFacts facts{.now = now, .candidate = 99, .owner_dead = owner_dead};
+          facts.unix_now = 1'700'000'000'000;
+          const engine::Decision decision =
+              engine::decide_claim(&live, request, policy, facts, decided, scratch());
+          CHECK(decision.action == Action::keep);
+          CHECK(decided.answer == ClaimAnswer::in_flight);
+          CHECK(same(fast, decided));
+          ++answered;
+        }
+      }
+    });
+  }
+  CHECK(answered > 500);
+}
+
+TEST_CASE("claims: a first grant stores the bytes of a record that is held",
+          "[engine][rules][claims]") {
+  std::size_t granted = 0;
+  for (const Policy& policy : policies_of_all_kinds()) {
+    if (policy.issued) continue;
+    for (const SessionId session : {SessionId{0}, SessionId{12}}) {
+      for_each_claim_request([&](const ClaimRequest& request) {
+        const engine::ClaimFacts facts{.now = now, .candidate = 99, .session = session};
+        for (const Bytes owner : {Bytes{""}, Bytes{"worker"}}) {
+          ClaimRequest asked = request;
+          asked.owner = owner;
+          engine::ClaimFacts own_facts = facts;
+          own_facts.unix_now = 500;  // first_sent is within the window
+          ClaimOutcome outcome;
+          const engine::Decision made =
+              engine::decide_claim(nullptr, asked, policy, own_facts, outcome, scratch());
+          REQUIRE(outcome.answer == ClaimAnswer::granted);
+          CHECK(outcome.attempt == 1);
+          CHECK(outcome.epoch == 99);
+          CHECK(!outcome.takeover);
+          ClaimRecord whole;
+          whole.state = ClaimState::held;
+          whole.attempts = 1;
+          whole.epoch = 99;
+          whole.session = session;
+          whole.lease_until = now + policy.lease;
+          whole.fingerprint = asked.fingerprint;
+          whole.claim_id = asked.claim_id;
+          whole.owner = owner;
+          engine::Scratch room;
+          CHECK(made.value == engine::encode(whole, room));
+          CHECK(made.due == engine::held_due(whole, policy));
+          CHECK(!made.gives_up);
+          ++granted;
+        }
+      });
+    }
+  }
+  CHECK(granted > 100);
+}
+
+TEST_CASE("claims: a completion stores the bytes of the record that is done",
+          "[engine][rules][claims]") {
+  std::size_t in_lease = 0;
+  const std::string large(300, 'r');
+  Policy two_ends;
+  two_ends.unique_ttl = two_ends.result_ttl + Millis{1};
+  auto policies = policies_of_all_kinds();
+  policies.push_back(two_ends);
+  std::vector<std::string> records = claim_records();
+  for (std::size_t i = records.size(); i-- > 0;) {  // the same with memos
+    ClaimRecord record;
+    REQUIRE(engine::decode(records[i], record));
+    record.memos = "memos";
+    records.emplace_back(engine::encode(record, scratch()));
+  }
+  for (const std::string& bytes : records) {
+    const RecordView live{Kind::claim, bytes, now + Millis{100}, seen_version};
+    ClaimRecord record;
+    REQUIRE(engine::decode(bytes, record));
+    if (record.state != ClaimState::held) continue;
+    for (const Policy& policy : policies) {
+      for (const Bytes payload : {Bytes{""}, Bytes{"paid"}, Bytes{large}}) {
+        for (const ResultKeeping keeping : {ResultKeeping::required, ResultKeeping::none}) {
+          for (const bool owner_dead : {false, true}) {
+            const OwnerCall call{
+                .key = "k", .epoch = record.epoch, .payload = payload, .keeping = keeping};
+            const engine::ClaimFacts facts{.now = now, .owner_dead = owner_dead};
+            OwnerOutcome outcome;
+            const engine::Decision made = engine::decide_owner(
+                engine::OwnerVerb::complete, &live, call, policy, facts, outcome, scratch());
+            const bool late = engine::lease_over(record, now, owner_dead);
+            if (late && policy.strict) {
+              CHECK(outcome.answer == OwnerAnswer::refused);
+              continue;
+            }
+            ClaimRecord whole = record;
+            engine::Scratch room;
+            const engine::Decision expected = engine::store_done(whole, payload, policy, now, room,
+                                                                 keeping == ResultKeeping::none);
+            CHECK(outcome.answer == OwnerAnswer::ok);
+            CHECK(outcome.late == late);
+            CHECK(made.action == Action::store);
+            CHECK(made.kind == Kind::claim);
+            CHECK(made.gives_up);
+            CHECK(made.due == expected.due);
+            CHECK(made.value == expected.value);
+            in_lease += late ? 0U : 1U;
+          }
+        }
+      }
+    }
+  }
+  CHECK(in_lease > 500);
+}
+
 TEST_CASE("repeat oracle: the typed calls of the store answer as EngineHost::apply does",
           "[engine][rules]") {
   semel::tests::EngineFixture f;
@@ -272,4 +399,126 @@ TEST_CASE("repeat oracle: the typed calls of the store answer as EngineHost::app
       CHECK(set->previous == (applied.has_value ? std::optional{applied.value} : std::nullopt));
     }
   }
+}
+
+namespace {
+
+/// One engine that is asked by typed calls and has nothing beside its table, and one with a journal
+/// that is asked by EngineHost::apply().
+struct Twins {
+  semel::tests::EngineFixture whole{same_seed()};
+  ManualClock clock;
+  std::unique_ptr<Engine> plain = semel::tests::open_engine(same_seed(&clock));
+
+  static Options same_seed(const Clock* clock = nullptr) {
+    Options options;
+    options.hash_seed = 7;
+    options.clock = clock;
+    return options;
+  }
+
+  template <class Make>
+  void on_both(Make&& make) {
+    make(*plain);
+    make(*whole.engine);
+  }
+  /// Puts what `held` names under `key`; "none": nothing.
+  void prepare(const std::string& key, Bytes held) {
+    on_both([&](Engine& engine) {
+      if (held == "hash") {
+        REQUIRE(engine.hashes().hset(key, "f", "v").ok());
+      } else if (held == "claim") {
+        auto jobs = engine.claims("jobs", {});
+        REQUIRE(jobs->claim({.key = key.substr(5)}).answer == ClaimAnswer::granted);
+      } else if (held != "none") {
+        const std::string value = held == "large" ? std::string(300, 'x') : std::string{held};
+        REQUIRE(engine.store().set(key, value, {.expiry = Expiry::in(Millis{50})}).ok());
+      }
+    });
+    if (held != "ended") return;
+    clock.advance(Millis{50});
+    whole.clock.advance(Millis{50});
+  }
+  /// The typed call answers what the operation does.
+  void ask(const StoreOp& op) {
+    StoreOutcome applied;
+    whole.engine->host().apply(op, applied);
+    const auto value =
+        applied.has_value ? std::optional{applied.value} : std::optional<std::string>{};
+    Store store = plain->store();
+    ErrorCode error = ErrorCode::ok;
+    if (op.verb == Verb::set) {
+      const auto set = store.set(
+          op.key, op.value,
+          {.condition = op.condition, .operand = op.operand, .expiry = op.expiry, .get = op.get});
+      error = semel::tests::code_of(set);
+      if (set.ok()) {
+        CHECK(set->stored == applied.applied);
+        CHECK(set->version == applied.version);
+        CHECK(set->previous == value);
+      }
+    } else if (op.verb == Verb::del) {
+      const auto gone = store.del(op.key);
+      error = semel::tests::code_of(gone);
+      if (gone.ok()) CHECK(*gone == applied.applied);
+    } else {
+      const auto found = op.verb == Verb::get ? store.get(op.key) : store.getdel(op.key);
+      error = semel::tests::code_of(found);
+      if (found.ok()) CHECK(*found == value);
+    }
+    CHECK(error == applied.error);
+  }
+  void compare(Bytes key) {
+    const Stats one = plain->stats();
+    const Stats other = whole.engine->stats();
+    CHECK(one.operations == other.operations);
+    CHECK(one.hits == other.hits);
+    CHECK(one.misses == other.misses);
+    CHECK(one.records == other.records);
+    CHECK(one.records_with_ttl == other.records_with_ttl);
+    CHECK(one.bytes_records == other.bytes_records);
+    for (const Verb look : {Verb::get, Verb::type, Verb::expire_time}) {
+      StoreOutcome left;
+      StoreOutcome wanted;
+      plain->host().apply({.verb = look, .key = key}, left);
+      whole.engine->host().apply({.verb = look, .key = key}, wanted);
+      CHECK(same(left, wanted));
+      CHECK(left.version == wanted.version);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("string calls: SET, GET, GETDEL and DEL do what EngineHost::apply does",
+          "[engine][rules]") {
+  Twins twins;
+  unsigned number = 0;
+  for (const Bytes held : {"none", "v", "17", "", "large", "ended", "hash", "claim"}) {
+    for (const Expiry expiry :
+         {Expiry::clear(), Expiry::keep(), Expiry::in(Millis{5}), Expiry::at(Timestamp{Millis{1}}),
+          Expiry::at(Timestamp{Millis{90'000'000}}), Expiry::in(Millis{0})}) {
+      for (const Verb verb : {Verb::set, Verb::getdel, Verb::del, Verb::get}) {
+        for (auto condition = 0; condition <= static_cast<int>(Condition::if_version);
+             ++condition) {
+          for (const bool get : {false, true}) {
+            INFO(held << ", verb " << static_cast<int>(verb) << ", condition " << condition);
+            const std::string key = "jobs:" + std::to_string(++number);
+            twins.prepare(key, held);
+            StoreOp op{.verb = verb, .key = key};
+            if (verb == Verb::set) {
+              op.condition = static_cast<Condition>(condition);
+              op.get = get;
+              op.expiry = expiry;
+              op.value = "new";
+              op.operand = "v";
+            }
+            twins.ask(op);
+            twins.compare(key);
+          }
+        }
+      }
+    }
+  }
+  CHECK(semel::tests::broken_rules(*twins.plain).empty());
 }
