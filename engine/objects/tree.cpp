@@ -1,5 +1,7 @@
 #include "engine/objects/tree.hpp"
 
+#include "engine/objects/node_fetch.hpp"
+
 namespace semel::engine {
 
 TreeElement TreeCursor::element() const noexcept {
@@ -46,7 +48,11 @@ bool TreeCursor::previous() noexcept {
 std::optional<Bytes> Tree::find(Bytes key) const noexcept {
   if (root_ == 0) return std::nullopt;
   TreeNode node{*memory_, root_};
-  while (!node.is_leaf()) node = {*memory_, node.child(node.child_for(key)).node};
+  while (!node.is_leaf()) {
+    const Handle child = node.child(node.child_for(key)).node;
+    fetch_node(*memory_, child);
+    node = {*memory_, child};
+  }
   const unsigned index = node.lower_bound(key);
   if (index == node.entries()) return std::nullopt;
   const TreeEntry found = node.entry(index);
@@ -94,6 +100,7 @@ TreeCursor Tree::lower_bound(Bytes key) const noexcept {
     cursor.steps_[cursor.depth_++] = {handle, index};
     if (!node.is_leaf()) {
       handle = node.child(index).node;
+      fetch_node(*memory_, handle);
       continue;
     }
     if (index < node.entries()) return cursor;

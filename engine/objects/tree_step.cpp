@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/objects/node_fetch.hpp"
 #include "engine/objects/tree_bound.hpp"
 
 namespace semel::engine {
@@ -41,6 +42,7 @@ bool TreeStep::find(Bytes key) noexcept {
     path_[depth_++] = {handle, index};
     if (node.is_leaf()) return index < node.entries() && node.key(index) == key;
     handle = node.child(index).node;
+    fetch_node(memory_, handle);
   }
 }
 
@@ -62,6 +64,7 @@ bool TreeStep::find_at(std::uint64_t rank) noexcept {
     }
     path_[depth_++] = {handle, index};
     handle = child.node;
+    fetch_node(memory_, handle);
   }
 }
 
