@@ -14,7 +14,7 @@ import { Proxy } from './proxy.js';
 
 const patience = 20_000; // of these tests; nothing takes as long
 
-function program(): string | undefined {
+export function program(): string | undefined {
   if (process.env['SEMEL_TEST_PROGRAM']) return process.env['SEMEL_TEST_PROGRAM'];
   const root = fileURLToPath(new URL('../../../../', import.meta.url));
   return ['release', 'dev'].map((kind) => join(root, 'build', kind, 'tools/semel/semel'))
