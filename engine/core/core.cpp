@@ -62,6 +62,7 @@ Weight weight_of(const Entry& entry) noexcept {
 void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                      const Entry* fresh, Timestamp wake) noexcept {
   Timestamp old_wake = no_end;
+  const bool has_early_timer = fresh != nullptr && fresh->has_early_timer();
   const Weight more = fresh != nullptr ? weight_of(*fresh) : Weight{};
   Weight less;
   if (old != nullptr) {
@@ -73,7 +74,8 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
     } else if (!old_was_live && !old->is_delete_marker()) {
       insight_.note_expired(context, *old, keys_);
     }
-    if (old_was_live && old_wake != no_end && old_wake != wake) context.bump(Count::ended_early);
+    if (old_was_live && old_wake != no_end && old_wake != wake && !has_early_timer)
+      context.bump(Count::ended_early);
   }
   // Counters wrap around: one thread adds, another takes away. Most replacements change none.
   if (more.bytes != less.bytes) context.bump(Count::bytes_records, more.bytes - less.bytes);
@@ -85,7 +87,9 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
   }
   if (fresh != nullptr && uses_.any()) [[unlikely]]
     note_write(*this, *fresh, hash, !old_was_live);
-  if (wake != no_end && (wake != old_wake || !old_was_live)) {
+  const bool keeps_timer =
+      old != nullptr && old_was_live && wake == old_wake && !old->has_early_timer();
+  if (wake != no_end && !has_early_timer && !keeps_timer) {
     context.bump(Count::timers_logged);
     if (context.timers.push({hash.bits, wake})) context.drain_due = true;
   }

@@ -165,6 +165,11 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
       erases ? make_remains(fresh_version, fresh) : make_fresh(decision, fresh_version, fresh);
   if (made != ErrorCode::ok) [[unlikely]]
     return made;
+  const Timestamp wake = fresh == nullptr ? no_end : wake_of(*fresh);
+  if (!erases && seen_.live && seen_.old != nullptr &&
+      has_timer_before(*seen_.old, wake, seen_.now)) {
+    fresh->note_early_timer(true);
+  }
   if (!publish(decision, fresh, fresh_version)) [[unlikely]] {
     context.bump(Count::lost_races);
     KeySpace::help_growth(*location_.shard, location_.hash, probe_);
@@ -177,8 +182,7 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
     base::assertion_failed(broken, __FILE__, __LINE__);
 #endif
   if (core_.journal() != nullptr) append_mutation(decision, fresh, version);
-  core_.committed(context, location_.hash, seen_.old, seen_.live, fresh,
-                  fresh == nullptr ? no_end : wake_of(*fresh));
+  core_.committed(context, location_.hash, seen_.old, seen_.live, fresh, wake);
   if (seen_.cold != nullptr) [[unlikely]] {
     core_.cold()->superseded(core_.keys().rank_of(location_.stored_db, key_.key), seen_.cold->part,
                              location_.stored_db, seen_.cold->record.due);

@@ -1,14 +1,21 @@
 // A record in memory: immutable once published, so a reader needs no lock and a writer replaces it.
-// One bit is not: whether the journal has it yet.
+// Two bits are not: whether the journal has it yet, and whether its timer comes early.
 //
 //   word 0   bits 0..43 due in ms of the engine's clock (all ones: does not end)
-//            bits 44..46 kind, 0: a string that grew (raw), bits 47..50 database, bit 51 long form,
-//            bits 52..62 version, high part, bit 63 pending: not journalled yet
-//   word 1   bits 0..47 version, low part; short form: bits 48..55 key bytes, 56..63 value bytes
+//            bits 44..46 kind, 0: a string that grew (raw), bits 47..50 database,
+//            bit 51 early timer, bits 52..62 version, high part,
+//            bit 63 pending: not journalled yet
+//   word 1   bits 0..47 version, low part; bits 48..55 key bytes, 0: the long form, as no key is
+//            empty; bits 56..63 value bytes of the short form
 //   word 2   long form only: bits 0..31 key bytes, 32..63 value bytes
 //   then the key, then the value, without padding.
 //
 // A 32-byte key with an 8-byte value takes 56 bytes. due, 44 bits, reaches 557 years.
+//
+// Early timer: the end was moved to later, and the timer left where it was. Set before the record
+// is published; cleared, once another timer stands for its end, by the thread that moves the wheel
+// (upkeep/expiry.cpp). A copy of the record (compactor.hpp) may still have the bit: then one timer
+// more than needed is set again, once. No other memory is read by it: relaxed.
 //
 // Concurrency
 //   [entry.pending]  cleared with release by the thread that published the record, after it has
@@ -61,8 +68,8 @@ class Entry {
         pack_due(header.due) |
         (std::uint64_t{header.raw ? std::uint8_t{0} : static_cast<std::uint8_t>(header.kind)}
          << 44) |
-        (std::uint64_t{header.db} << 47) | (std::uint64_t{!compact} << 51) |
-        ((header.version >> 48) << 52) | (std::uint64_t{header.pending} << 63);
+        (std::uint64_t{header.db} << 47) | ((header.version >> 48) << 52) |
+        (std::uint64_t{header.pending} << 63);
     entry->word0_.store(word0, std::memory_order_relaxed);  // mo: relaxed: not published yet
     entry->word1_ = header.version & low_version;
     char* bytes = reinterpret_cast<char*>(entry + 1);
@@ -126,21 +133,30 @@ class Entry {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes(key().size(), value().size()); }
 
   [[nodiscard]] bool has_key(std::uint8_t database, Bytes key) const noexcept {
-    // Short form and database in one comparison; the length in another.
-    const std::uint64_t wanted = std::uint64_t{database} << 47;
-    if ((word0() & (form_bit | db_mask)) == wanted) [[likely]] {
-      return ((word1_ >> 48) & 0xff) == key.size() &&
-             same_bytes(reinterpret_cast<const char*>(this + 1), key.data(), key.size());
+    SEMEL_ASSERT_SLOW(!key.empty());
+    if (db() != database) [[unlikely]]
+      return false;
+    if (((word1_ >> 48) & 0xff) == key.size()) [[likely]] {
+      return same_bytes(reinterpret_cast<const char*>(this + 1), key.data(), key.size());
     }
-    return key_size() == key.size() && db() == database &&
-           same_bytes(body(), key.data(), key.size());
+    return is_long() && key_size() == key.size() && same_bytes(body(), key.data(), key.size());
+  }
+
+  [[nodiscard]] bool has_early_timer() const noexcept { return (word0() & early_bit) != 0; }
+  /// True: by the thread that made the record, before it is published. False: once another timer
+  /// stands for its end.
+  void note_early_timer(bool has_one) const noexcept {
+    if (has_one) {
+      word0_.store(word0() | early_bit, std::memory_order_relaxed);  // mo: relaxed: not published
+    } else {
+      word0_.fetch_and(~early_bit, std::memory_order_relaxed);  // mo: relaxed: see head of file
+    }
   }
 
  private:
   static constexpr std::uint64_t due_mask = (std::uint64_t{1} << 44) - 1;
-  static constexpr std::uint64_t kind_mask = 7;                      // of the bits from 44 on
-  static constexpr std::uint64_t form_bit = std::uint64_t{1} << 51;  // set: long form
-  static constexpr std::uint64_t db_mask = std::uint64_t{15} << 47;
+  static constexpr std::uint64_t kind_mask = 7;  // of the bits from 44 on
+  static constexpr std::uint64_t early_bit = std::uint64_t{1} << 51;
   static constexpr std::uint64_t pending_bit = std::uint64_t{1} << 63;
   static constexpr std::uint64_t low_version = (std::uint64_t{1} << 48) - 1;
 
@@ -149,7 +165,7 @@ class Entry {
     if (ms < 0) return 0;
     return static_cast<std::uint64_t>(ms) < due_mask ? static_cast<std::uint64_t>(ms) : due_mask;
   }
-  [[nodiscard]] bool is_long() const noexcept { return (word0() & form_bit) != 0; }
+  [[nodiscard]] bool is_long() const noexcept { return ((word1_ >> 48) & 0xff) == 0; }
   [[nodiscard]] std::uint64_t long_sizes() const noexcept {
     std::uint64_t sizes;
     std::memcpy(&sizes, this + 1, 8);

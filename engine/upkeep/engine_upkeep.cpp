@@ -230,7 +230,7 @@ void EngineUpkeep::drain_own_timers(ThreadContext& context) {
   ThreadContext& own = context;
   {
     const Operation operation{core_, own};
-    if (!timers_.drain(own)) compactor_.renew_timers();
+    if (!timers_.drain(own, own)) compactor_.renew_timers();
   }
   // Without calls of advance(), timers of records that ended early would fill all memory.
   timers_.step_compaction(drain_budget);
@@ -253,12 +253,19 @@ std::size_t EngineUpkeep::advance(Timestamp now, std::size_t budget, bool wait_f
     const Operation operation{core_, own};
     core_.threads().for_each([&](ThreadContext& context) {
       mutex_.assume_held();  // by the function around
-      if (!timers_.drain(context)) compactor_.renew_timers();
+      if (!timers_.drain(own, context)) compactor_.renew_timers();
     });
+    // A timer of an end that was moved to later may have been set again on its way to the wheel,
+    // and that end may have come as well.
+    if (!timers_.drain(own, own)) compactor_.renew_timers();
   }
   budget = timers_.advance(now, budget, [&](std::span<const std::uint64_t> batch) {
     expire_batch(core_, own, batch, now);
   });
+  {
+    const Operation operation{core_, own};  // of those that were set again
+    if (!timers_.drain(own, own)) compactor_.renew_timers();
+  }
   timers_.step_compaction(budget);
   constexpr std::uint64_t look_every = 64;  // calls
   if (++advances_ % look_every == 0) unwatch_shards(core_.keys().shards());

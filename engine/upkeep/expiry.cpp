@@ -18,11 +18,29 @@ namespace semel::engine {
 
 namespace {
 
+void push_timer(ThreadContext& context, HashBits hash, Timestamp wake) noexcept {
+  if (context.timers.push({hash.bits, wake})) context.drain_due = true;
+}
+
+/// The end of the record was moved to later, and it may be waiting for the timer that has come: it
+/// gets one at its end. The mark goes after that, so where there is none, there is such a timer.
+void set_again(ThreadContext& context, HashBits hash, const Entry& record,
+               Timestamp wake) noexcept {
+  SEMEL_ASSERT(wake != no_end);
+  push_timer(context, hash, wake);
+  record.note_early_timer(false);
+}
+
 /// Retries a timer later that fired while a section held the shard for long. Inside an operation.
 void put_off(Core& core, ThreadContext& context, HashBits hash, Timestamp now) {
   core.keys().shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
-    const Timestamp wake = wake_of(core.keys().entry(seen));
-    if (wake <= now && context.timers.push({hash.bits, wake})) context.drain_due = true;
+    const Entry& record = core.keys().entry(seen);
+    const Timestamp wake = wake_of(record);
+    if (record.has_early_timer()) {
+      set_again(context, hash, record, wake);
+    } else if (wake <= now) {
+      push_timer(context, hash, wake);
+    }
     return true;
   });
 }
@@ -246,12 +264,17 @@ void trim_record(Core& core, std::uint8_t stored_db, Bytes key, Timestamp now) {
 
 }  // namespace
 
-unsigned timers_alive(Core& core, std::uint64_t hash_bits, Timestamp wake, unsigned at_most) {
+unsigned timers_alive(Core& core, ThreadContext& context, std::uint64_t hash_bits, Timestamp wake,
+                      unsigned at_most) {
   const HashBits hash{hash_bits};
   unsigned alive = 0;
   core.keys().shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
     const Entry& record = core.keys().entry(seen);
-    if (record.due() == wake || is_due_before(record, wake)) ++alive;
+    if (record.due() == wake || is_due_before(record, wake)) {
+      ++alive;
+    } else if (record.has_early_timer() && wake < wake_of(record)) {
+      set_again(context, hash, record, wake_of(record));
+    }
     return alive < at_most;
   });
   return alive;
@@ -280,7 +303,12 @@ void expire_batch(Core& core, ThreadContext& context, std::span<const std::uint6
         shard.table.for_each_candidate(hash, [&](ShardTable::Word& word, SlotWord seen) {
           const Entry& old = core.keys().entry(seen);
           if (old.due() > now) {
-            if (wake_of(old) <= now) trims.push_back({old.db(), std::string{old.key()}});
+            const Timestamp wake = wake_of(old);
+            if (wake <= now) {
+              trims.push_back({old.db(), std::string{old.key()}});
+            } else if (old.has_early_timer()) {
+              set_again(context, hash, old, wake);
+            }
             return true;
           }
           // A timer of the record that was there before; the delete marker has its own.

@@ -8,9 +8,10 @@
 
 namespace semel::engine {
 
-/// Records that the timer may be of, counted up to `at_most`. Inside an operation.
-[[nodiscard]] unsigned timers_alive(Core& core, std::uint64_t hash_bits, Timestamp wake,
-                                    unsigned at_most);
+/// Records that the timer may be of, counted up to `at_most`. One whose end was moved to later gets
+/// a timer of its own, and needs this one no more. Inside an operation of `context`.
+[[nodiscard]] unsigned timers_alive(Core& core, ThreadContext& context, std::uint64_t hash_bits,
+                                    Timestamp wake, unsigned at_most);
 
 /// Takes out the records whose timers are `batch` (bits of their hashes) and that have ended by
 /// `now`, and trims those of which a part has. Not inside an operation.

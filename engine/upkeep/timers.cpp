@@ -12,7 +12,7 @@ void Timers::start(Timestamp now) {
   wheel_ = std::make_unique<TtlWheel>(core_.region(), now);
 }
 
-bool Timers::drain(ThreadContext& context) {
+bool Timers::drain(ThreadContext& own, ThreadContext& context) {
   // Where most timed records end early (locks, tokens), most timers are dead before they reach
   // the wheel: looking at each costs a cache hit, keeping them all costs memory for their whole
   // ttl.
@@ -41,7 +41,7 @@ bool Timers::drain(ThreadContext& context) {
     if (same.hash_bits != timer.hash_bits || same.wake != timer.wake) {
       same = {timer.hash_bits, timer.wake, 0};
     }
-    if (timers_alive(core_, timer.hash_bits, timer.wake, same.scheduled + 1) <= same.scheduled)
+    if (timers_alive(core_, own, timer.hash_bits, timer.wake, same.scheduled + 1) <= same.scheduled)
       return true;
     if (!wheel.schedule(timer)) return false;
     ++same.scheduled;
@@ -68,9 +68,10 @@ void Timers::step_compaction(std::size_t budget) {
   }
   ThreadContext& own = core_.threads().context();
   const Operation operation{core_, own};
-  compacting_ = !wheel_->compact(
-      std::max<std::size_t>(budget, slack),
-      [&](std::uint64_t bits, Timestamp wake) { return timers_alive(core_, bits, wake, 1) != 0; });
+  compacting_ = !wheel_->compact(std::max<std::size_t>(budget, slack),
+                                 [&](std::uint64_t bits, Timestamp wake) {
+                                   return timers_alive(core_, own, bits, wake, 1) != 0;
+                                 });
   // Not again before there is something new to find, however little was found this time.
   compacted_to_ = wheel_->size();
   compact_above_ = compacted_to_ + compacted_to_ / 2;

@@ -17,9 +17,9 @@ class Timers {
   explicit Timers(Core& core) noexcept : core_(core) {}
 
   void start(Timestamp now);
-  /// Moves the timers of a thread's queue into the wheel. Inside an operation. False: some were
-  /// dropped for want of memory.
-  [[nodiscard]] bool drain(ThreadContext& context);
+  /// Moves the timers of a thread's queue into the wheel. Inside an operation of `own`. False: some
+  /// were dropped for want of memory.
+  [[nodiscard]] bool drain(ThreadContext& own, ThreadContext& context);
   /// TtlWheel::advance().
   template <class Expire>
   [[nodiscard]] std::size_t advance(Timestamp now, std::size_t budget, Expire&& expire) {
