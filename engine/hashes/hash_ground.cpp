@@ -95,7 +95,8 @@ Decision HashGround::write(std::span<const HashChange> changes, const HashFacts&
   if (object_ != nullptr) return write_large(changes, facts, outcome, scratch);
   HashView ground = view_;
   std::string made;  // the bytes of ground, if they are not the record's
-  EditTrail& trail = scratch.trail.emplace(live_ != nullptr ? live_->value.size() : 0);
+  EditTrail& trail =
+      scratch.trail.emplace(live_ != nullptr && scratch.wants_trail ? live_->value.size() : 0);
   const HashView none_with_ends{HashEnds{.key = key_end()}};
   if (some_ended()) [[unlikely]] {
     const std::vector<HashChange> ended = ended_fields(view_, now_);
@@ -131,7 +132,7 @@ Decision HashGround::write(std::span<const HashChange> changes, const HashFacts&
                                    writer.bytes() > HashTreeEdit::packed_bytes_max);
   const std::size_t most = is_large ? large_bytes_max(facts) : facts.value_bytes_max;
   if (is_too_long(writer.fields(), writer.bytes(), before, most, outcome)) return {};
-  note(changes, trail);
+  if (trail.is_open()) note(changes, trail);
   const bool gives_up = writer.removed() != 0 && writer.added() == 0;
   Decision decision{.action = Action::store, .kind = Kind::hash, .value = {}};
   if (is_large) [[unlikely]] {
@@ -164,7 +165,7 @@ Decision HashGround::write_large(std::span<const HashChange> changes, const Hash
                                  HashOutcome& outcome, HashScratch& scratch) const {
   SEMEL_ASSERT(scratch.nodes != nullptr);
   const std::size_t bytes_of_all = HashTrees{*object_}.packed_bytes().whole();
-  EditTrail& trail = scratch.trail.emplace(bytes_of_all);
+  EditTrail& trail = scratch.trail.emplace(scratch.wants_trail ? bytes_of_all : 0);
   auto edit = std::make_unique<HashTreeEdit>(live_->value, *scratch.nodes);
   edit->erase_ended(now_, trail);
   const std::size_t before = edit->bytes();

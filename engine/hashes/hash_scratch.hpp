@@ -16,6 +16,7 @@ struct HashScratch {
   NodePool* nodes = nullptr;  ///< null: every hash stays packed, however large
   std::unique_ptr<HeldChange> held{};
   std::optional<EditTrail> trail{};
+  bool wants_trail = true;  ///< false: no journal asks for it
 };
 
 }  // namespace semel::engine

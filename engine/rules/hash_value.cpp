@@ -199,6 +199,8 @@ bool is_sound(Bytes value) {
 }
 
 std::optional<HashEnds> ends_of_hash(Bytes value) noexcept {
+  if (value.empty() || value[0] == form_plain || value[0] == form_indexed) [[likely]]
+    return std::nullopt;
   if (is_large_hash(value)) {
     if (value.size() == large_hash_bytes) return std::nullopt;
     base::ByteReader reader{value.substr(large_hash_bytes)};
@@ -209,6 +211,8 @@ std::optional<HashEnds> ends_of_hash(Bytes value) noexcept {
 }
 
 Timestamp hash_wake_of(Bytes value, Timestamp due) noexcept {
+  if (value.empty() || value[0] == form_plain || value[0] == form_indexed) [[likely]]
+    return due;
   const std::optional<HashEnds> ends = ends_of_hash(value);
   return ends ? std::min(due, ends->first) : due;
 }
