@@ -27,20 +27,11 @@ namespace {
 
 constexpr std::string_view program_name = "redis-server";
 
-constexpr std::string_view flags_text =
-    "usage: semel redis-server [/path/to/redis.conf] [-] [--name value ...]\n"
-    "       semel redis-server -v | --version | -h | --help\n\n"
-    "Starts a node where a test expects redis-server. It takes the directives of redis.conf as\n"
-    "flags and in files, with `include`; `-` reads more of them from standard input. A program\n"
-    "called redis-server, as by a link, is this subcommand.\n\n"
-    "  --port N           0: none, as redis-server; auto: a free one, see --ready-file\n"
-    "  --daemonize yes    in the background; --pidfile and --logfile name its files\n"
-    "  --strict           what would be ignored is an error\n"
-    "  --test-clock no    without SEMEL.CLOCK and SEMEL.FAULT, which are for tests\n"
-    "  --ready-file FILE  written when connections are accepted, with port=N\n\n"
-    "Flags of `semel node` are accepted as well. Unknown directives are named and ignored. "
-    "Nothing\n"
-    "is kept on disk unless --storage-enabled says so.\n"
+constexpr std::string_view help_text =
+    "semel redis-server [/path/to/redis.conf] [-] [--name value ...]; `-` reads standard input.\n"
+    "It takes redis-server's directives as flags and in files, and flags of `semel node`. Unknown\n"
+    "ones are named and ignored. A link by the name redis-server is this subcommand. Nothing is\n"
+    "kept on disk unless --storage-enabled says so. See docs/redis-for-tests.md.\n"
     "Exit codes: 0 done, 1 usage, 2 a file or the port cannot be used, 4 not enough memory.\n";
 
 std::string version_text() {
@@ -125,7 +116,10 @@ std::optional<std::span<char* const>> redis_server_arguments(std::span<char* con
   if (words.empty()) return std::nullopt;
   const std::string_view path{words[0]};
   if (path.substr(path.rfind('/') + 1) == program_name) return words.subspan(1);
-  if (words.size() > 1 && words[1] == program_name) return words.subspan(2);
+  if (words.size() < 2 || words[1] != program_name) return std::nullopt;
+  const bool asks_for_help = words.size() == 3 && (std::string_view{words[2]} == "--help" ||
+                                                   std::string_view{words[2]} == "-h");
+  if (!asks_for_help) return words.subspan(2);  // CLI11 shows that of a subcommand
   return std::nullopt;
 }
 
@@ -133,7 +127,7 @@ Exit run_redis_server(std::span<char* const> arguments) {
   const std::vector<std::string_view> words{arguments.begin(), arguments.end()};
   if (words.size() == 1) {
     if (words[0] == "-v" || words[0] == "--version") return write_out(version_text());
-    if (words[0] == "-h" || words[0] == "--help") return write_out(flags_text);
+    if (words[0] == "-h" || words[0] == "--help") return write_out(help_text);
   }
   if (!words.empty() &&
       (words[0] == "--test-memory" || words[0] == "--check-system" || words[0] == "--sentinel")) {
@@ -148,8 +142,20 @@ Exit run_redis_server(std::span<char* const> arguments) {
 void add_redis_server(CLI::App& program) {
   CLI::App* const app =
       program.add_subcommand(std::string{program_name}, "stand in for redis-server in tests");
-  app->prefix_command();
-  app->footer(std::string{flags_text});
+  app->footer(std::string{help_text});
+  // For the help alone: redis_server_arguments() takes everything else.
+  const auto shown = [app](const std::string& name, const std::string& kind,
+                           const std::string& text) {
+    app->add_option(
+           name, [](const CLI::results_t&) { return true; }, text)
+        ->type_name(kind);
+  };
+  shown("--port", "NUMBER", "TCP port; 0: none, as redis-server; auto: a free one");
+  shown("--daemonize", "[yes|no]", "Run in the background; --pidfile and --logfile name its files");
+  shown("--ready-file", "FILE", "File that is written when connections are accepted, with port=N");
+  shown("--strict", "[yes|no]", "Refuse what would be ignored");
+  shown("--test-clock", "[yes|no]",
+        "`no`: without SEMEL.CLOCK and SEMEL.FAULT, which are for tests");
 }
 
 }  // namespace semel::tool
