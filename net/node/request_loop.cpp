@@ -60,7 +60,9 @@ void RequestLoop::set_limits() {
 
 std::size_t RequestLoop::run(std::string_view input, std::string& out) {
   SEMEL_ASSERT(batch_.is_empty());
-  Round round{.input = input, .out = out};
+  RespWriter unwritten{out, client_.dialect};
+  Call planned{node_.services(), node_.engine(), client_, {}, unwritten};
+  Round round{.input = input, .out = out, .planned = planned};
   wanted_ = 0;
   has_more_ = false;
   batches_.reset();
@@ -148,9 +150,9 @@ bool RequestLoop::accept(const char* start, Round& round) {
   if (node_.test_clock != nullptr && node_.test_clock->faults.any()) [[unlikely]]
     return accept_with_faults(row, round);
   if (row != nullptr && Batch::takes(*row) && may_wait(*row) && is_allowed_in_batch(*row)) {
-    RespWriter reply{round.out, client_.dialect};
-    const Call call{node_.services(), node_.engine(), client_, parser_.arguments(), reply, row};
-    if (batch_.add(call, start)) {
+    round.planned.args = parser_.arguments();
+    round.planned.row = row;
+    if (batch_.add(round.planned, start)) {
       if (batch_.is_full()) flush(round);
       return true;
     }

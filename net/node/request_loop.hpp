@@ -47,6 +47,7 @@ class RequestLoop {
   struct Round {
     std::string_view input;  // all of it
     std::string& out;
+    Call& planned;               // of the request that is added to the batch; it writes no reply
     const char* left = nullptr;  // the first request of a batch that did not run; null: all did
   };
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t line_end_bytes = 2;       // CR LF, of which only the first byte is compared
 constexpr std::ptrdiff_t bulk_bytes_least = 6;  // "$0", and two ends of lines
+constexpr std::size_t short_number_max = 999;   // of take_short_number()
 constexpr std::size_t words_kept = 128;         // room for so many stays with the connection
 
 bool is_space(char c) noexcept {
@@ -43,6 +44,7 @@ char escaped(char c) noexcept {
 std::int64_t take_short_number(const char*& at, const char* end) noexcept {
   constexpr std::ptrdiff_t most = 6;
   constexpr int digits_max = 3;
+  static_assert(short_number_max == 999);
   if (end - at < most) return -1;
   const char* const digits = at + 1;
   int count = 0;
@@ -242,7 +244,7 @@ bool RespParser::take_whole(std::string_view input, const RequestLimits& limits)
   const char* const end = at + input.size();
   const std::int64_t count = take_head<'*'>(at, end);
   if (count < 1 || count > static_cast<std::int64_t>(limits.arguments_max) ||
-      count * bulk_bytes_least > end - at) {
+      count * bulk_bytes_least > end - at || limits.bulk_bytes_max < short_number_max) {
     return false;
   }
   if (arguments_.size() < static_cast<std::size_t>(count)) {
@@ -251,10 +253,7 @@ bool RespParser::take_whole(std::string_view input, const RequestLimits& limits)
   std::string_view* argument = arguments_.data();
   for (const std::string_view* const last = argument + count; argument != last; ++argument) {
     const std::int64_t bytes = take_head<'$'>(at, end);
-    if (bytes < 0 || bytes + static_cast<std::int64_t>(line_end_bytes) > end - at ||
-        static_cast<std::size_t>(bytes) > limits.bulk_bytes_max) {
-      return false;
-    }
+    if (bytes < 0 || bytes + static_cast<std::int64_t>(line_end_bytes) > end - at) return false;
     *argument = {at, static_cast<std::size_t>(bytes)};
     at += bytes + static_cast<std::int64_t>(line_end_bytes);
   }
