@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <span>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -18,22 +16,13 @@ Dedup::Dedup(const DedupOptions& options, Engine& engine, const EventTime& event
              LineWriter& first, LineWriter* duplicates, Progress& progress, const StopSignals& stop)
     : options_(options),
       engine_(engine),
-      event_clock_(event_time.clock),
-      event_bias_ms_(event_time.bias_ms),
       first_(first),
       duplicates_(duplicates),
       progress_(progress),
       stop_(stop),
       parser_(options.rule),
-      watermark_(event_time.watermark),
-      key_buffer_(new char[key_buffer_bytes]) {
-  for (StoreOp& op : ops_) {
-    op.verb = Verb::set;
-    // Sliding: always written, so that the end moves; `found` shows the duplicates either way.
-    op.condition = options.sliding ? Condition::always : Condition::if_absent;
-    op.expiry = options.window ? Expiry::in(*options.window) : Expiry::clear();
-  }
-}
+      time_(event_time.clock, event_time.watermark, event_time.bias_ms),
+      batch_(options) {}
 
 Status Dedup::run() {
   for (const std::string& path : options_.files) {
@@ -165,24 +154,21 @@ Error Dedup::error_at(std::uint64_t line, const std::string& text) const {
 }
 
 Status Dedup::add_line(Bytes line) {
-  if (batch_size_ == batch_lines || key_buffer_bytes - key_bytes_used_ < limits::key_bytes_max) {
-    SEMEL_CHECK(flush_batch());
-  }
+  if (!batch_.has_room()) SEMEL_CHECK(flush_batch());
   input_line_ += 1 + std::exchange(inner_lines_, 0);
   // A record may have newlines in its quotes; an error names the line where it begins.
   if (options_.rule.is_csv)
     inner_lines_ = static_cast<std::uint64_t>(std::count(line.begin(), line.end() - 1, '\n'));
-  SEMEL_ASSERT(batch_size_ < batch_lines &&
-               key_buffer_bytes - key_bytes_used_ >= limits::key_bytes_max);
+  SEMEL_ASSERT(batch_.has_room());
   Bytes content = line;
   if (content.back() == options_.rule.terminator) content.remove_suffix(1);
   const bool has_marks = options_.rule.is_csv || !options_.rule.key_pointers.empty();
   if (has_marks && input_line_ == 1) content.remove_prefix(mark_size(content));
   ParsedLine parsed;
-  const LineError error = parser_.parse(content, key_buffer_.get() + key_bytes_used_, parsed);
+  const LineError error = parser_.parse(content, batch_.key_space(), parsed);
   if (error != LineError::none) return pass_line_without_key(error, line);
-  const bool is_in_buffer = parsed.key.data() == key_buffer_.get() + key_bytes_used_;
-  const std::size_t buffer_end = key_bytes_used_ + parsed.key.size();
+  // advance_to() may flush, which frees the buffer; the key stays where it was written.
+  const std::size_t key_end = batch_.end_of(parsed.key);
   if (parsed.unix_ms) {
     SEMEL_TRY(is_late, advance_to(*parsed.unix_ms));
     if (is_late) {
@@ -193,13 +179,7 @@ Status Dedup::add_line(Bytes line) {
       return Done{};
     }
   }
-  // advance_to() may have flushed, which frees the buffer; the key is where it was written.
-  if (is_in_buffer) key_bytes_used_ = buffer_end;
-  SEMEL_ASSERT(key_bytes_used_ <= key_buffer_bytes);
-  lines_[batch_size_] = line;
-  numbers_[batch_size_] = input_line_;
-  ops_[batch_size_].key = parsed.key;
-  ++batch_size_;
+  batch_.add(line, input_line_, parsed.key, key_end);
   return Done{};
 }
 
@@ -219,79 +199,61 @@ Status Dedup::pass_line_without_key(LineError error, Bytes line) {
 /// Event time is the newest time seen and never goes back. A line that is late by less than the
 /// window is judged at the event time; an older one cannot be judged.
 Result<bool> Dedup::advance_to(std::int64_t unix_ms) {
-  if (event_bias_ms_ != 0 && (unix_ms <= -event_bias_ms_ || unix_ms > 2 * event_bias_ms_)) {
+  if (!time_.is_in_range(unix_ms)) {
+    const LineTime::Range range = *time_.range();
     return error_at(input_line_, fmt::format("time {} ms is outside the range of a state, {}..{}",
-                                             unix_ms, 1 - event_bias_ms_, 2 * event_bias_ms_));
+                                             unix_ms, range.first, range.last));
   }
-  if (!watermark_) {
-    watermark_ = unix_ms;
-    if (event_bias_ms_ != 0) {
-      const std::int64_t now = event_clock_->now().time_since_epoch().count();
-      event_clock_->advance(Millis{unix_ms + event_bias_ms_ - now});
-    }
-  }
-  if (unix_ms > *watermark_) {
+  time_.begin(unix_ms);
+  if (time_.is_newer(unix_ms)) {
     // The lines before this one are judged at their own time.
     SEMEL_CHECK(flush_batch());
-    SEMEL_ASSERT(batch_size_ == 0);
-    event_clock_->advance(Millis{unix_ms - *watermark_});
-    watermark_ = unix_ms;
+    SEMEL_ASSERT(batch_.size() == 0);
+    time_.advance_to(unix_ms);
   }
-  return *watermark_ - unix_ms >= options_.window->count();
+  return time_.age_of(unix_ms) >= options_.window->count();
 }
 
 Status Dedup::flush_batch() {
   std::size_t judged = 0;
-  while (judged < batch_size_) {
-    const std::size_t count = batch_size_ - judged;
-    engine_.host().apply(std::span<const StoreOp>{&ops_[judged], count},
-                         std::span<StoreOutcome>{&outcomes_[judged], count});
-    while (judged < batch_size_ && outcomes_[judged].error == ErrorCode::ok) emit(judged++);
-    if (judged == batch_size_) break;
+  while (judged < batch_.size()) {
+    batch_.ask(engine_, judged);
+    while (judged < batch_.size() && batch_.outcome(judged).error == ErrorCode::ok) emit(judged++);
+    if (judged == batch_.size()) break;
     SEMEL_CHECK(retry(judged));
     emit(judged++);
   }
-  batch_size_ = 0;
-  key_bytes_used_ = 0;
+  batch_.clear();
   return Done{};
 }
 
 void Dedup::emit(std::size_t index) {
-  SEMEL_ASSERT(index < batch_size_ && outcomes_[index].error == ErrorCode::ok);
+  SEMEL_ASSERT(index < batch_.size() && batch_.outcome(index).error == ErrorCode::ok);
   ++counts_.lines;
-  if (outcomes_[index].found) {
+  if (batch_.outcome(index).found) {
     ++counts_.duplicates;
-    if (duplicates_ != nullptr) duplicates_->write(lines_[index]);
+    if (duplicates_ != nullptr) duplicates_->write(batch_.line(index));
   } else {
     ++counts_.first;
-    if (!options_.total) first_.write(lines_[index]);
+    if (!options_.total) first_.write(batch_.line(index));
   }
 }
 
-/// The engine refused ops_[index]. If memory was full, removes expired records and applies it
-/// again. The caller applies the rest of the batch again.
+/// The engine refused a line. If memory was full, removes expired records and asks again. The
+/// caller asks about the rest of the batch again.
 Status Dedup::retry(std::size_t index) {
-  if (outcomes_[index].error == ErrorCode::memory_full) {
-    // Later lines of the batch may have been stored. Remove them: otherwise a later repeat of this
-    // line would make this one the duplicate.
-    for (std::size_t i = index + 1; i < batch_size_; ++i) {
-      if (outcomes_[i].error != ErrorCode::ok || outcomes_[i].found) continue;
-      StoreOp undo;
-      undo.verb = Verb::del;
-      undo.key = ops_[i].key;
-      StoreOutcome undone;
-      engine_.host().apply(undo, undone);
-    }
+  if (batch_.outcome(index).error == ErrorCode::memory_full) {
+    batch_.undo_behind(engine_, index);
     if (options_.window) {
       while (engine_.advance() == 0) {
       }
       engine_.host().quiesce();
     }
-    engine_.host().apply(ops_[index], outcomes_[index]);
+    batch_.ask_again(engine_, index);
   }
-  const ErrorCode error = outcomes_[index].error;
+  const ErrorCode error = batch_.outcome(index).error;
   if (error == ErrorCode::ok) return Done{};
-  const std::string place = fmt::format("{}, line {}", input_name_, numbers_[index]);
+  const std::string place = fmt::format("{}, line {}", input_name_, batch_.number(index));
   if (error == ErrorCode::refused || error == ErrorCode::outcome_unknown) {
     return file_error(
         fmt::format("{}: the state cannot be written: {}", place, sentence_of(error)));

@@ -3,10 +3,8 @@
 // order of the input.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "semel/engine.hpp"
 #include "tools/semel/dedup/block_reader.hpp"
 #include "tools/semel/dedup/dedup_options.hpp"
+#include "tools/semel/dedup/line_batch.hpp"
 #include "tools/semel/dedup/progress.hpp"
 #include "tools/semel/records/line_parser.hpp"
 #include "tools/semel/records/line_writer.hpp"
@@ -62,15 +61,8 @@ class Dedup {
   [[nodiscard]] bool wait_for_input();
   [[nodiscard]] Error error_at(std::uint64_t line, const std::string& text) const;
 
-  // 256 lines of 64 bytes are 16 KiB: a batch and its records' cache lines stay near the core.
-  static constexpr std::size_t batch_lines = 256;
-  static constexpr std::size_t key_buffer_bytes = std::size_t{256} << 10;
-  static_assert(key_buffer_bytes >= 2 * limits::key_bytes_max);
-
   const DedupOptions& options_;
   Engine& engine_;
-  ManualClock* event_clock_;
-  const std::int64_t event_bias_ms_;
   LineWriter& first_;
   LineWriter* duplicates_;
   Progress& progress_;
@@ -79,22 +71,14 @@ class Dedup {
   LineParser parser_;
   DedupCounts counts_;
   std::string input_name_;
-  std::uint64_t input_line_ = 0;           ///< lines of this input taken so far
-  std::uint64_t inner_lines_ = 0;          ///< newlines inside of the last record
-  std::optional<std::int64_t> watermark_;  ///< newest time of a line; the event clock stands there
+  std::uint64_t input_line_ = 0;   ///< lines of this input taken so far
+  std::uint64_t inner_lines_ = 0;  ///< newlines inside of the last record
   bool reader_left_ = false;
   bool expects_header_ = false;
   bool in_long_line_ = false;  ///< the next bytes are the rest of a line that add_part() began
   std::optional<std::string> header_;
-
-  // The batch: lines that wait for the engine's answer.
-  std::size_t batch_size_ = 0;
-  std::size_t key_bytes_used_ = 0;
-  std::unique_ptr<char[]> key_buffer_;  ///< keys that are not part of their line
-  std::array<Bytes, batch_lines> lines_;
-  std::array<std::uint64_t, batch_lines> numbers_{};
-  std::array<StoreOp, batch_lines> ops_;
-  std::array<StoreOutcome, batch_lines> outcomes_;
+  LineTime time_;
+  LineBatch batch_;
 };
 
 /// Opens the files and the engine, runs, reports. Writes errors to standard error itself.

@@ -1,9 +1,8 @@
 // The flags of `semel dedup` and what their help says.
-#include "tools/semel/dedup/dedup_command.hpp"
-
-#include <fmt/format.h>
+#include "tools/semel/dedup/dedup_flags.hpp"
 
 #include "tools/semel/dedup/dedup_state.hpp"
+#include "tools/semel/shared/exit_code.hpp"
 #include "tools/semel/shared/units.hpp"
 
 namespace semel::tool {
@@ -64,189 +63,188 @@ constexpr char more_footer[] =
     "  tail -F events.ndjson | semel dedup --json /order/id --window 1h\n"
     "\n";
 
+void add_key_flags(CLI::App& app, DedupFlags& flags) {
+  app.add_option("-f,--fields", flags.fields,
+                 "Numbers of the fields that are the key, such as 1,7. The first is 1; blanks and "
+                 "tabs separate fields as in awk. Without --fields and --json the key is the "
+                 "whole line")
+      ->type_name("N[,N...]")
+      ->group("Key");
+  app.add_flag("--csv", flags.csv,
+               "Read comma-separated values: a quoted field may contain delimiters and "
+               "newlines (RFC 4180). The first record of each input names the fields, is the "
+               "same in all, and is written once; --fields and --time-field accept names or "
+               "numbers")
+      ->group("Key");
+  app.add_flag("--tsv", flags.tsv,
+               "As --csv, with tabs between the fields; with --quotes-literal quotes are "
+               "ordinary bytes")
+      ->group("Key");
+  app.add_option("-k,--key", flags.names,
+                 "Names of the fields that are the key, with --csv, --tsv or --header. A name "
+                 "with a comma is written in quotes")
+      ->type_name("NAME[,NAME...]")
+      ->group("Key");
+  app.add_flag("--header", flags.header,
+               "The first line of each input names the fields; with --csv and --tsv it does so "
+               "by default")
+      ->group("Key");
+  app.add_flag("--no-header", flags.no_header,
+               "With --csv or --tsv: the first record is data, not names")
+      ->group("Key");
+  app.add_flag(
+         "--quotes-literal", flags.quotes_literal,
+         "With --delimiter or --tsv: treat quotes as ordinary bytes. Without this flag, a field "
+         "that begins with a quote ends the run")
+      ->group("Key");
+  app.add_option("-d,--delimiter", flags.delimiter,
+                 "Separate fields by this one byte instead ('\\t' is a tab)")
+      ->type_name("C")
+      ->group("Key");
+  app.add_flag("-i,--ignore-case", flags.ignore_case,
+               "Compare keys with A to Z as a to z; other letters are compared as they are")
+      ->group("Key");
+  app.add_flag(
+         "--digest", flags.digest,
+         "Remember 16 bytes of a hash instead of each key. Two keys with the same hash would "
+         "be one: among 10^12 keys the chance is less than 1 in 10^14. No --window, no --state")
+      ->group("Key");
+  app.add_option("--line-max", flags.line_max,
+                 "Most bytes of a key, and so of a line whose key is all of it: 1KiB to 64MiB. "
+                 "Default: 1MiB. No --window, no --state")
+      ->type_name("SIZE")
+      ->group("Key");
+  app.add_option("-j,--json", flags.pointers,
+                 "Lines are JSON; the key is the value at this pointer (/a/b). Repeat the flag for "
+                 "a key of several values")
+      ->type_name("POINTER")
+      ->allow_extra_args(false)
+      ->group("Key");
+  app.add_option("--missing", flags.missing,
+                 "What to do with a line that lacks the field or a valid time, is not JSON, or "
+                 "whose key is too long: 'error' ends the run with exit code 3 (default), 'pass' "
+                 "writes the line and does not remember it, 'key' treats a missing value as "
+                 "empty (the rest stays an error)")
+      ->type_name("error|pass|key")
+      ->group("Key");
+}
+
+void add_lines_flags(CLI::App& app, DedupFlags& flags) {
+  app.add_option("--keep", flags.keep,
+                 "Which line of a key is written: the 'first' (default) or the 'last', each "
+                 "where it stands in the input")
+      ->type_name("first|last")
+      ->group("Lines");
+  app.add_flag("-u,--unique", flags.unique, "Write only the lines whose key occurs once")
+      ->group("Lines");
+  app.add_flag("--repeated", flags.repeated,
+               "Write one line of each key that occurs more than once")
+      ->group("Lines");
+  app.add_flag("-c,--count", flags.count,
+               "Write before each line how often its key occurs, as 'uniq -c'; with --csv, --tsv "
+               "and --header it is the first field, 'count'")
+      ->group("Lines");
+  app.add_flag("--total", flags.total, "Write only how many lines would be written")
+      ->group("Lines");
+  app.add_flag("-z,--zero-terminated", flags.zero,
+               "Lines end with a NUL byte, not with a newline, in input and output")
+      ->group("Lines");
+}
+
+void add_window_flags(CLI::App& app, DedupFlags& flags) {
+  app.add_option("-w,--window", flags.window,
+                 "How long a key is remembered: a whole number and ms, s, m, h or d. "
+                 "Default: forever")
+      ->type_name("24h")
+      ->group("Window");
+  app.add_flag("--sliding", flags.sliding, "A duplicate restarts the window")->group("Window");
+  if (has_dedup_state()) {
+    app.add_option("--state", flags.state,
+                   "Keep the remembered keys in this directory and continue with them in the next "
+                   "run; the directory is created if it is missing. See State below")
+        ->type_name("DIR")
+        ->group("Window");
+  }
+  app.add_option("--time-field", flags.time_field,
+                 "Read the time from the line, where field N begins")
+      ->type_name("N")
+      ->group("Window");
+  app.add_option("--time-json", flags.time_pointer,
+                 "Read the time from the line, at this JSON pointer")
+      ->type_name("POINTER")
+      ->group("Window");
+  app.add_option("--time-format", flags.time_format,
+                 "iso8601 (default), unix, unix_ms, apache ([17/May/2015:10:05:03 +0000]), or a "
+                 "strptime pattern with '%'. A time without a zone is UTC")
+      ->type_name("FORMAT")
+      ->group("Window");
+  app.add_option("--late", flags.late,
+                 "What to do with a line that is older than the newest one by the window or more: "
+                 "'pass' writes it (default), 'drop' does not. --stats counts them")
+      ->type_name("pass|drop")
+      ->group("Window");
+}
+
+void add_output_flags(CLI::App& app, DedupFlags& flags) {
+  app.add_option("-D,--duplicates", flags.duplicates, "Write the duplicates to this file")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_option("-o,--output", flags.output,
+                 "Write to this file, which may be an input. It gets its name when it is "
+                 "complete, and is compressed if it ends in .gz or .zst")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_option("--compress", flags.compress,
+                 "Compress the output. Default: by the name of --output")
+      ->type_name("gz|zst|none")
+      ->group("Output");
+  app.add_option("--resume", flags.resume,
+                 "Keep in this directory how far the run is. After a kill or a power cut the same "
+                 "command goes on from there, and --output gets the bytes of a run that was not "
+                 "killed. Inputs are files; they must not change meanwhile")
+      ->type_name("DIR")
+      ->group("Output");
+  app.add_option("--resume-every", flags.resume_every,
+                 "How many bytes of input lie between two checkpoints. Default: 256MiB")
+      ->type_name("SIZE")
+      ->group("Output");
+  app.add_option("--threads", flags.threads,
+                 "How many threads read and compare, 1 to 64; what is written does not depend on "
+                 "it. Default: one per processor, at most 8")
+      ->type_name("N")
+      ->group("Output");
+  app.add_flag("-s,--stats", flags.stats,
+               "Print counts, rate and memory to standard error at the end")
+      ->group("Output");
+  app.add_flag("-q,--quiet", flags.quiet,
+               "No progress line, and no last line with counts. They are shown where standard "
+               "error is a terminal, unless the lines go to a terminal too")
+      ->group("Output");
+  app.add_option(
+         "-m,--memory", flags.memory,
+
+         std::string{"Limit of the memory for keys: 512MiB, 4GiB. Default: half of the memory, "} +
+             format_bytes(default_memory_bytes()) + " here")
+      ->type_name("SIZE")
+      ->group("Output");
+}
+
 }  // namespace
 
-DedupCommand::DedupCommand(CLI::App& program)
-    : app_(program.add_subcommand("dedup", "Write the first occurrence of each line or key")) {
-  app_->add_option("FILE", files_, "Input files, '-' is standard input (the default)")
+void add_flags(CLI::App& app, DedupFlags& flags) {
+  app.add_option("FILE", flags.files, "Input files, '-' is standard input (the default)")
       ->type_name("");
-  add_key_flags();
-  add_lines_flags();
-  add_window_flags();
-  add_output_flags();
+  add_key_flags(app, flags);
+  add_lines_flags(app, flags);
+  add_window_flags(app, flags);
+  add_output_flags(app, flags);
   const char* const state =
       has_dedup_state() ? state_footer
                         : "This build is the small one, for streams: it has no storage, so there "
                           "is no --state.\n"
                           "The whole program has it: cmake --preset release, or the Debian package "
                           "semel.\n\n";
-  app_->footer(std::string{lines_footer} + state + more_footer + exit_code_help);
-}
-
-void DedupCommand::add_key_flags() {
-  app_->add_option(
-          "-f,--fields", fields_,
-          "Numbers of the fields that are the key, such as 1,7. The first is 1; blanks and "
-          "tabs separate fields as in awk. Without --fields and --json the key is the "
-          "whole line")
-      ->type_name("N[,N...]")
-      ->group("Key");
-  app_->add_flag("--csv", csv_,
-                 "Read comma-separated values: a quoted field may contain delimiters and "
-                 "newlines (RFC 4180). The first record of each input names the fields, is the "
-                 "same in all, and is written once; --fields and --time-field accept names or "
-                 "numbers")
-      ->group("Key");
-  app_->add_flag("--tsv", tsv_,
-                 "As --csv, with tabs between the fields; with --quotes-literal quotes are "
-                 "ordinary bytes")
-      ->group("Key");
-  app_->add_option("-k,--key", names_,
-                   "Names of the fields that are the key, with --csv, --tsv or --header. A name "
-                   "with a comma is written in quotes")
-      ->type_name("NAME[,NAME...]")
-      ->group("Key");
-  app_->add_flag("--header", header_,
-                 "The first line of each input names the fields; with --csv and --tsv it does so "
-                 "by default")
-      ->group("Key");
-  app_->add_flag("--no-header", no_header_,
-                 "With --csv or --tsv: the first record is data, not names")
-      ->group("Key");
-  app_->add_flag(
-          "--quotes-literal", quotes_literal_,
-          "With --delimiter or --tsv: treat quotes as ordinary bytes. Without this flag, a field "
-          "that begins with a quote ends the run")
-      ->group("Key");
-  app_->add_option("-d,--delimiter", delimiter_,
-                   "Separate fields by this one byte instead ('\\t' is a tab)")
-      ->type_name("C")
-      ->group("Key");
-  app_->add_flag("-i,--ignore-case", ignore_case_,
-                 "Compare keys with A to Z as a to z; other letters are compared as they are")
-      ->group("Key");
-  app_->add_flag(
-          "--digest", digest_,
-          "Remember 16 bytes of a hash instead of each key. Two keys with the same hash would "
-          "be one: among 10^12 keys the chance is less than 1 in 10^14. No --window, no --state")
-      ->group("Key");
-  app_->add_option("--line-max", line_max_,
-                   "Most bytes of a key, and so of a line whose key is all of it: 1KiB to 64MiB. "
-                   "Default: 1MiB. No --window, no --state")
-      ->type_name("SIZE")
-      ->group("Key");
-  app_->add_option(
-          "-j,--json", pointers_,
-          "Lines are JSON; the key is the value at this pointer (/a/b). Repeat the flag for "
-          "a key of several values")
-      ->type_name("POINTER")
-      ->allow_extra_args(false)
-      ->group("Key");
-  app_->add_option("--missing", missing_,
-                   "What to do with a line that lacks the field or a valid time, is not JSON, or "
-                   "whose key is too long: 'error' ends the run with exit code 3 (default), 'pass' "
-                   "writes the line and does not remember it, 'key' treats a missing value as "
-                   "empty (the rest stays an error)")
-      ->type_name("error|pass|key")
-      ->group("Key");
-}
-
-void DedupCommand::add_lines_flags() {
-  app_->add_option("--keep", keep_,
-                   "Which line of a key is written: the 'first' (default) or the 'last', each "
-                   "where it stands in the input")
-      ->type_name("first|last")
-      ->group("Lines");
-  app_->add_flag("-u,--unique", unique_, "Write only the lines whose key occurs once")
-      ->group("Lines");
-  app_->add_flag("--repeated", repeated_, "Write one line of each key that occurs more than once")
-      ->group("Lines");
-  app_->add_flag("-c,--count", count_,
-                 "Write before each line how often its key occurs, as 'uniq -c'; with --csv, --tsv "
-                 "and --header it is the first field, 'count'")
-      ->group("Lines");
-  app_->add_flag("--total", total_, "Write only how many lines would be written")->group("Lines");
-  app_->add_flag("-z,--zero-terminated", zero_,
-                 "Lines end with a NUL byte, not with a newline, in input and output")
-      ->group("Lines");
-}
-
-void DedupCommand::add_window_flags() {
-  app_->add_option("-w,--window", window_,
-                   "How long a key is remembered: a whole number and ms, s, m, h or d. "
-                   "Default: forever")
-      ->type_name("24h")
-      ->group("Window");
-  app_->add_flag("--sliding", sliding_, "A duplicate restarts the window")->group("Window");
-  if (has_dedup_state()) {
-    app_->add_option(
-            "--state", state_,
-            "Keep the remembered keys in this directory and continue with them in the next "
-            "run; the directory is created if it is missing. See State below")
-        ->type_name("DIR")
-        ->group("Window");
-  }
-  app_->add_option("--time-field", time_field_, "Read the time from the line, where field N begins")
-      ->type_name("N")
-      ->group("Window");
-  app_->add_option("--time-json", time_pointer_,
-                   "Read the time from the line, at this JSON pointer")
-      ->type_name("POINTER")
-      ->group("Window");
-  app_->add_option("--time-format", time_format_,
-                   "iso8601 (default), unix, unix_ms, apache ([17/May/2015:10:05:03 +0000]), or a "
-                   "strptime pattern with '%'. A time without a zone is UTC")
-      ->type_name("FORMAT")
-      ->group("Window");
-  app_->add_option(
-          "--late", late_,
-          "What to do with a line that is older than the newest one by the window or more: "
-          "'pass' writes it (default), 'drop' does not. --stats counts them")
-      ->type_name("pass|drop")
-      ->group("Window");
-}
-
-void DedupCommand::add_output_flags() {
-  app_->add_option("-D,--duplicates", duplicates_, "Write the duplicates to this file")
-      ->type_name("FILE")
-      ->group("Output");
-  app_->add_option("-o,--output", output_,
-                   "Write to this file, which may be an input. It gets its name when it is "
-                   "complete, and is compressed if it ends in .gz or .zst")
-      ->type_name("FILE")
-      ->group("Output");
-  app_->add_option("--compress", compress_, "Compress the output. Default: by the name of --output")
-      ->type_name("gz|zst|none")
-      ->group("Output");
-  app_->add_option(
-          "--resume", resume_,
-          "Keep in this directory how far the run is. After a kill or a power cut the same "
-          "command goes on from there, and --output gets the bytes of a run that was not "
-          "killed. Inputs are files; they must not change meanwhile")
-      ->type_name("DIR")
-      ->group("Output");
-  app_->add_option("--resume-every", resume_every_,
-                   "How many bytes of input lie between two checkpoints. Default: 256MiB")
-      ->type_name("SIZE")
-      ->group("Output");
-  app_->add_option("--threads", threads_,
-                   "How many threads read and compare, 1 to 64; what is written does not depend on "
-                   "it. Default: one per processor, at most 8")
-      ->type_name("N")
-      ->group("Output");
-  app_->add_flag("-s,--stats", stats_, "Print counts, rate and memory to standard error at the end")
-      ->group("Output");
-  app_->add_flag("-q,--quiet", quiet_,
-                 "No progress line, and no last line with counts. They are shown where standard "
-                 "error is a terminal, unless the lines go to a terminal too")
-      ->group("Output");
-  app_->add_option(
-          "-m,--memory", memory_,
-
-          std::string{"Limit of the memory for keys: 512MiB, 4GiB. Default: half of the memory, "} +
-              format_bytes(default_memory_bytes()) + " here")
-      ->type_name("SIZE")
-      ->group("Output");
+  app.footer(std::string{lines_footer} + state + more_footer + exit_code_help);
 }
 
 }  // namespace semel::tool
