@@ -8,6 +8,7 @@
 #include "tests/support/catch.hpp"
 
 #include "net/node/connection.hpp"
+#include "semel/journal.hpp"
 #include "semel/semel.hpp"
 #include "tests/support/resp.hpp"
 
@@ -26,8 +27,10 @@ class StepTicks final : public net::TickSource {
 };
 
 struct Conversation {
-  explicit Conversation(std::size_t count = 1)
-      : engine(std::move(Engine::open({.clock = &clock}).value())), node(*engine) {
+  /// `journal` must live as long as this; null: none.
+  explicit Conversation(std::size_t count = 1, Journal* journal = nullptr)
+      : engine(std::move(Engine::open({.clock = &clock, .journal = journal}).value())),
+        node(*engine) {
     node.set_ticks(ticks);
     for (std::size_t i = 0; i < count; ++i) connect("127.0.0.1:" + std::to_string(5'000 + i));
   }

@@ -7,6 +7,7 @@
 #include "net/settings/settings.hpp"
 #include "tests/net/conversation.hpp"
 #include "tests/net/differential/beside.hpp"
+#include "tests/net/node_client.hpp"
 #include "tests/support/raw_client.hpp"
 #include "tests/support/redis_or_skip.hpp"
 

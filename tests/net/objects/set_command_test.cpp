@@ -7,6 +7,7 @@
 #include "engine/replica/decision_scope.hpp"
 #include "engine/types/object_limits.hpp"
 #include "net/node/group_runner.hpp"
+#include "semel/memory_journal.hpp"
 #include "tests/net/conversation.hpp"
 
 namespace semel::tests {
@@ -255,7 +256,8 @@ TEST_CASE("sets: OBJECT ENCODING and MEMORY USAGE know sets", "[net][objects][se
 }
 
 TEST_CASE("sets: a member that does not fit leaves both sets as they were", "[net][objects][set]") {
-  Conversation node;
+  MemoryJournal journal;  // an object that it gets has a limit
+  Conversation node{1, &journal};
   const std::string large(600'000, 'x');
   CHECK(node.call({"SADD", "s", large, "a"}) == ":2\r\n");
   CHECK(node.call({"SADD", "t", std::string(600'000, 'y')}) == ":1\r\n");

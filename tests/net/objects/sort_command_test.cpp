@@ -5,6 +5,7 @@
 #include "engine/object_api/object_calls.hpp"
 #include "engine/types/object_limits.hpp"
 #include "net/sets/sort_words.hpp"
+#include "semel/memory_journal.hpp"
 #include "tests/net/conversation.hpp"
 
 namespace semel::tests {
@@ -102,7 +103,8 @@ TEST_CASE("sort: texts of weights are limited together", "[net][objects][sort]")
 }
 
 TEST_CASE("sort: a result that is too long is not stored", "[net][objects][sort]") {
-  Conversation node;
+  MemoryJournal journal;  // an object that it gets has a limit
+  Conversation node{1, &journal};
   static_cast<void>(node.call({"SET", "w1", std::string(600'000, 'x')}));
   add_list(node, "l", {"1", "1"});
   CHECK(node.call({"SORT", "l", "GET", "w*", "STORE", "d"})

@@ -9,7 +9,7 @@ namespace semel::tool {
 namespace {
 
 /// Of the replies to one batch. A value has 512 MiB at most.
-constexpr std::size_t reply_bytes_max = std::size_t{1} << 30;
+constexpr std::size_t transfer_reply_bytes_max = std::size_t{1} << 30;
 
 class NodeEndpoint final : public Endpoint {
  public:
@@ -17,7 +17,7 @@ class NodeEndpoint final : public Endpoint {
       : client_(std::move(client)), address_(options.address), patience_(options.patience) {}
 
   [[nodiscard]] Result<std::vector<Reply>> ask(std::span<const Words> requests) override {
-    return client_->ask_all(address_, requests, reply_bytes_max,
+    return client_->ask_all(address_, requests, transfer_reply_bytes_max,
                             std::chrono::steady_clock::now() + patience_);
   }
 
