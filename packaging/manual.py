@@ -74,8 +74,8 @@ def page(name, text, version, others):
     lines = text.split('\n')
     about = lines[0].rstrip('.')
     usage = lines[1].removeprefix('Usage: ')
-    words = name.replace('-', ' ')
-    if not usage.startswith(words) or not about:
+    words = usage[:len(name)]  # the name may have a hyphen of its own
+    if words.replace(' ', '-') != name or not about:
         raise SystemExit(f'{name}: this help begins otherwise: {lines[:2]}')
     about = about[0].lower() + about[1:] if name != 'semel' else 'do the same work once'
     out = [f'.TH {name.upper()} 1 "" "Semel {version}" "User Commands"', '.SH NAME',

@@ -44,7 +44,8 @@ struct StartOf {
   int inputs_read = 0;
 };
 
-std::string written(const Directory& directory, const std::string& name, const std::string& text) {
+std::string conf_written(const Directory& directory, const std::string& name,
+                         const std::string& text) {
   const std::string path = directory.path() + "/" + name;
   std::ofstream{path, std::ios::binary} << text;
   return path;
@@ -118,11 +119,11 @@ TEST_CASE("redis start: port 0 is none, as redis-server has it", "[net][config][
 TEST_CASE("redis start: the file, standard input and the flags hold in this order",
           "[net][config][redis-start]") {
   const Directory directory;
-  written(directory, "more.conf", "timeout 5\nhz 50\n");
+  conf_written(directory, "more.conf", "timeout 5\nhz 50\n");
   const std::string conf =
-      written(directory, "redis.conf",
-              "# a comment\r\n  port 7001\r\n\nrequirepass \"a \\\"b\\\"\"\ninclude " +
-                  directory.path() + "/mor*.conf\ntimeout 6\nmaxclients 50\n");
+      conf_written(directory, "redis.conf",
+                   "# a comment\r\n  port 7001\r\n\nrequirepass \"a \\\"b\\\"\"\ninclude " +
+                       directory.path() + "/mor*.conf\ntimeout 6\nmaxclients 50\n");
   const StartOf of{{conf, "-", "--maxclients", "70"}, "port 7002\nmaxclients 60\n"};
   CHECK(of.start.errors == Names{"'-' belongs to no flag"});  // it stands in the middle
   const StartOf last{{conf, "--maxclients", "70", "-"}, "port 7002\nmaxclients 60"};
@@ -141,13 +142,13 @@ TEST_CASE("redis start: an include that cannot be read, or that includes itself,
           "[net][config][redis-start]") {
   const Directory directory;
   const std::string missing =
-      written(directory, "a.conf", "include " + directory.path() + "/none.conf\n");
+      conf_written(directory, "a.conf", "include " + directory.path() + "/none.conf\n");
   CHECK(StartOf{{missing}}.only_error().find("none.conf") != std::string::npos);
   const std::string pattern =
-      written(directory, "b.conf", "include " + directory.path() + "/none*\n");
+      conf_written(directory, "b.conf", "include " + directory.path() + "/none*\n");
   CHECK(StartOf{{pattern}}.start.errors == Names{});
   const std::string itself =
-      written(directory, "c.conf", "include " + directory.path() + "/c.conf\n");
+      conf_written(directory, "c.conf", "include " + directory.path() + "/c.conf\n");
   CHECK(StartOf{{itself}}.only_error().find("nested more than 16") != std::string::npos);
 }
 
