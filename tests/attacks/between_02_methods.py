@@ -60,7 +60,7 @@ class Default(unittest.TestCase):
         with new_directory() as directory:
             flags = ["--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1"]
             code, lines = check_config(PAYMENTS, directory, *flags)
-            self.assertEqual((code, len(lines)), (1, 1))
+            self.assertEqual((code, len(lines)), (2, 1))
             self.assertIn("default is missing: route 'payments' guards", lines[0])
             for word in ("refuse", "pass"):
                 text = f'[gateway]\ndefault = "{word}"\n' + PAYMENTS

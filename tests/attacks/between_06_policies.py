@@ -22,7 +22,7 @@ class Policies(unittest.TestCase):
     def refuses(self, text, *words):
         """With one line for each of `words`, in any order."""
         code, lines = check_config(text, self.directory.name)
-        self.assertEqual((code, len(lines)), (1, len(words)), lines)
+        self.assertEqual((code, len(lines)), (2, len(words)), lines)
         for word in words:
             self.assertTrue(any(word in line for line in lines), (word, lines))
 

@@ -64,7 +64,7 @@ def by_aclfile(program, address):
             assert node.client()("AUTH", "x", "any") == "OK"
         rules.write_text("user default on nopass ~* +@all\n")
         with Node(program, "--bind", "0.0.0.0", "--aclfile", rules, ready=False) as node:
-            assert node.wait() == 1, node.log()
+            assert node.wait() == 2, node.log()
 
 
 def test(program):

@@ -13,11 +13,11 @@ def start(program, *flags):
 
 def test(program):
     code, text = start(program, "--dir", "/tmp/semel-nowhere")
-    assert code == 1 and "storage-enabled" in text, (code, text)
+    assert code == 2 and "storage-enabled" in text, (code, text)
     code, text = start(program, "--dir", "/tmp/semel-nowhere", "--check-config")
-    assert code == 1 and "storage-enabled" in text, (code, text)
+    assert code == 2 and "storage-enabled" in text, (code, text)
     code, text = start(program, "--durability", "logged")
-    assert code == 1 and "storage-enabled" in text, (code, text)
+    assert code == 2 and "storage-enabled" in text, (code, text)
     with Node(program, "--dir", "{dir}/data", "--storage-enabled", "no") as node:
         assert node.client()("PING") == "PONG"
 

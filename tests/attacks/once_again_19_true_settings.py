@@ -54,7 +54,7 @@ def maxmemory(program):
 
 def backups(program):
     with Node(program, "--backup-dir", "{dir}/backups", ready=False) as node:
-        assert node.wait() == 1, node.log()
+        assert node.wait() == 2, node.log()
         assert "backup-dir" in node.log() and "storage-enabled" in node.log(), node.log()
     with Node(program, "--backup-dir", "{dir}", "--storage-enabled", "yes", "--dir", "{dir}/data",
               "--durability", "logged") as node:

@@ -223,7 +223,7 @@ class Case(unittest.TestCase):
         port = free_ports(1)[0]
         done = self.run_once('-', '--no-such-directive', '1', '--strict',
                              input=f'port {port}\nno-such-line 2\n')
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn('standard input:2', done.stderr)
         self.assertIn('no-such-directive', done.stderr)
 
@@ -245,7 +245,7 @@ class Case(unittest.TestCase):
                                   (('--dir', '/no/such/dir'), '/no/such/dir'),
                                   (('--sentinel',), 'sentinel'), (('--port',), 'arguments')):
             done = self.run_once(*arguments)
-            self.assertEqual(done.returncode, 1, arguments)
+            self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(reason, done.stderr)
         with socket.socket() as plug:
             plug.bind(('127.0.0.1', 0))
