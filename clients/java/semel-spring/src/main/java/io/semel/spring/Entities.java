@@ -42,6 +42,7 @@ final class Entities {
       builder.header(each.getKey(), each.getValue().toArray(new String[0]));
     }
     builder.header(Replies.REPLAYED, "true");
+    builder.header(Replies.REPLAYED_BEFORE, "true");
     return builder.body(body);
   }
 }
