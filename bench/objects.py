@@ -242,7 +242,7 @@ class Bench(Sides):
         with Prober(server) as prober:
             time.sleep(0.2)
             act()
-            time.sleep(0.5)  # what is freed is freed behind the reply
+            time.sleep(0.5)  # the server frees the object after its reply
         return prober.longest
 
     def waits(self, elements):

@@ -96,7 +96,7 @@ def check_npm(_, out, folder):
 def check_go(facts, out, folder):
     proxy = out / 'go'
     one(out, f'go/{go_module.escaped(facts.go_module)}/@v/*.zip')
-    proxies = f'file://{proxy},{os.environ.get("GOPROXY") or "https://proxy.golang.org"}'
+    proxies = f'file://{proxy},{run("go", "env", "GOPROXY", cwd=folder).strip()}'
     environment = {**os.environ, 'GOPROXY': proxies, 'GONOSUMDB': facts.go_module, 'GOFLAGS': '',
                    'GOMODCACHE': str(folder / 'modules'), 'GOTOOLCHAIN': 'local'}
     program = folder / 'example'
