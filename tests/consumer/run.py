@@ -111,7 +111,14 @@ class Consumers:
              'component storage needs RocksDB'),
             (without, 'Semel CONFIG REQUIRED', 'component storage needs RocksDB'),
             (without, 'Semel CONFIG REQUIRED COMPONENTS core', ''),
-            ('', 'Semel 0.2 CONFIG REQUIRED', 'compatible with requested version'))
+            ('', f'Semel {self.later_minor()} CONFIG REQUIRED',
+             'compatible with requested version'))
+
+    @staticmethod
+    def later_minor():
+        version = run(ROOT / 'tools/version').strip()
+        major, minor, _ = version.split('.')
+        return f'{major}.{int(minor) + 1}'
 
     def check_messages(self, prefix, *cases):
         """Each case: lines before the call, the call, and what it must say (nothing: it works)."""

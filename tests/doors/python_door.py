@@ -178,8 +178,11 @@ class Stories:
     def result_odd(self):
         def odd():
             return self.ran(object())  # no codec gives it back
-        first = self.once('result-odd', odd, codec=semel.JSON)
-        kept = first.error is None or first.error.code != semel.Code.RESULT_NOT_KEPT
+        try:
+            self.once('result-odd', odd, codec=semel.JSON)
+            kept = True
+        except semel.ResultNotKept:
+            kept = False
         again = self.once('result-odd', odd, codec=semel.JSON)
         has = again.answer is not semel.OnceAnswer.EXPIRED
         self.tell('result-odd', f"{'kept' if kept else 'not kept'}; "
