@@ -8,6 +8,24 @@ void LargeRecords::release_large(ThreadContext& context, Handle record) noexcept
   garbage_.release(*large_object_of(entry), nodes);
 }
 
+/// Nodes that a new version does without have been noted by the change that made it.
+void LargeRecords::note_retired(ThreadContext& context, LargeObject& object) noexcept {
+  {
+    const LargeChainLock lock{*object.chain};
+    if (object.after == nullptr) context.large_bytes += object.element_bytes;
+  }
+  if (context.large_bytes >= collect_bytes) context.drain_due = true;
+}
+
+void LargeRecords::collect_if_due(ThreadContext& context) noexcept {
+  if (context.large_bytes < collect_bytes) return;
+  context.large_bytes = 0;
+  threads_.collect_now(context);
+  // A release frees little at once; what it leaves must not grow faster than it is freed.
+  constexpr unsigned batches = 16;
+  static_cast<void>(free_some(context, batches));
+}
+
 bool LargeRecords::free_some(ThreadContext& context, unsigned times) noexcept {
   if (garbage_.is_empty()) return false;
   ThreadNodes nodes{arena_, context, true};

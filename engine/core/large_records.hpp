@@ -25,8 +25,10 @@ class LargeRecords final : public LargeRecordSink {
   /// it takes from the arena.
   void retire(ThreadContext& context, const Entry& record, std::size_t bytes) noexcept {
     Handle handle = arena_.region().handle_of(&record);
-    if (large_object_of(record) != nullptr) [[unlikely]]
+    if (LargeObject* const large = large_object_of(record)) [[unlikely]] {
       handle |= RetireList::large_bit;
+      note_retired(context, *large);
+    }
     threads_.retire_record(context, handle, bytes);
   }
   void retire(ThreadContext& context, const Entry& record) noexcept {
@@ -37,8 +39,15 @@ class LargeRecords final : public LargeRecordSink {
   /// Frees up to so many times LargeObjectGarbage::nodes_at_once nodes that wait. True: memory came
   /// free.
   bool free_some(ThreadContext& context, unsigned times) noexcept;
+  /// What the nodes of retired records take may be a thousand times what the records take, and the
+  /// thread's next calls may be far off. Called between calls, when ThreadContext::drain_due.
+  void collect_if_due(ThreadContext& context) noexcept;
 
  private:
+  static constexpr std::size_t collect_bytes = 256 * 1024;
+
+  static void note_retired(ThreadContext& context, LargeObject& object) noexcept;
+
   Arena& arena_;
   KeySpace& keys_;
   Threads& threads_;

@@ -26,6 +26,9 @@ class ThreadNodes final : public NodePool {
     context_.bump(Count::bytes_nodes, 0 - std::uint64_t{arena_.bytes_at(handle)});
     context_.cache.free(handle);
   }
+  void note_dead(Handle node) noexcept override {
+    context_.large_bytes += arena_.bytes_at(arena_.region().handle_of(writable(node)));
+  }
   void set_growing(bool grows) noexcept override { grows_ = grows; }
 
  private:

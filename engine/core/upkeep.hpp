@@ -20,7 +20,8 @@ class Upkeep {
   [[nodiscard]] virtual bool make_room(ThreadContext& context, Room& tried) = 0;
   /// Region::try_charge(), but looks for room before it says no. Not inside an operation.
   [[nodiscard]] virtual bool try_charge(std::size_t bytes) = 0;
-  /// Moves this thread's timers into the wheel unless another thread is using it.
+  /// Moves this thread's timers into the wheel unless another thread is using it; and frees large
+  /// objects, see LargeRecords::collect_if_due().
   virtual void drain_own_timers(ThreadContext& context) = 0;
 
  protected:

@@ -94,6 +94,7 @@ struct alignas(128) ThreadContext {
   RetireList retired;
   std::size_t retired_count = 0;  // since the epoch was last pushed
   std::size_t retired_bytes = 0;
+  std::size_t large_bytes = 0;  // of nodes that wait for retired records, since the last collection
   TimerQueue timers;
   Ticket ticket = 0;                          // of what this thread's call changed; 0: nothing yet
   OwnSection* section = nullptr;              // the one that this thread's calls are a part of
@@ -102,7 +103,7 @@ struct alignas(128) ThreadContext {
   std::array<char, 48> client;  // the caller's label, for the decision log
   bool no_wait = false;         // its calls do not wait for sections that take long
   bool in_upkeep = false;       // it sweeps: refusals on its way are final
-  bool drain_due = false;       // the queue has grown by a chunk
+  bool drain_due = false;       // the queue has grown by a chunk, or large_bytes beyond its bound
   bool only_looks = false;      // its reads are no uses of keys
   std::string whole;            // a large object, for the journal, while a change is under way
   std::string record;           // that a change of an object makes, while it is under way

@@ -17,6 +17,8 @@ class NodePool : public NodeMemory {
   /// The next nodes are for a change that makes the object larger, or for one that does not, which
   /// may use the reserve of the limit.
   virtual void set_growing(bool grows) noexcept = 0;
+  /// A node of an older version has no place in the newest any more, and waits for readers.
+  virtual void note_dead(Handle) noexcept {}
 
   bool reserve_retired(std::size_t) noexcept final { return true; }
   void retire(Handle) noexcept final { SEMEL_ASSERT(false); }
@@ -41,7 +43,9 @@ class DraftNodes final : public NodeMemory {
   [[nodiscard]] bool reserve_retired(std::size_t) noexcept override { return true; }
   /// Of a node of the version before. Without publish(), nothing happens to it.
   void retire(Handle handle) noexcept override {
-    if (before_ != nullptr) set_link(handle, std::exchange(before_->dead, handle));
+    if (before_ == nullptr) return;
+    set_link(handle, std::exchange(before_->dead, handle));
+    pool_.note_dead(handle);
   }
 
   /// The made nodes are the new version's from now on, and nodes retired after this are dead nodes

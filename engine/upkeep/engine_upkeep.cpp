@@ -225,6 +225,7 @@ std::size_t EngineUpkeep::compact() {
 
 void EngineUpkeep::drain_own_timers(ThreadContext& context) {
   context.drain_due = false;
+  core_.large_records().collect_if_due(context);
   base::MutexLock lock{mutex_, std::defer_lock};
   if (!lock.try_lock()) return;  // the thread that holds it drains our queue as well
   ThreadContext& own = context;

@@ -1,6 +1,9 @@
 // Large objects among other records: what shares their nodes, what sees them whole, and that all of
 // their memory comes back.
+#include <algorithm>
 #include <atomic>
+#include <numeric>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -100,6 +103,32 @@ TEST_CASE("large objects: a change of few elements, and all memory comes back",
   CHECK(text_of(engine, "l") == numbers(many + 290, many + 300));
   REQUIRE(bench.store().del("z").value());
   REQUIRE(bench.store().del("l").value());
+  CHECK(held_bytes(engine) == 0);
+}
+
+TEST_CASE("large objects: scattered changes leave little behind, and a removal nothing",
+          "[engine][objects]") {
+  EngineFixture bench;
+  Engine& engine = *bench.engine;
+  std::mt19937 chance{Catch::rngSeed()};
+  std::vector<int> numbers(30'000);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::shuffle(numbers.begin(), numbers.end(), chance);
+  // Nothing but these calls gives memory back: no upkeep, and no other call of this thread.
+  for (std::size_t first = 0; first < numbers.size(); first += 500) {
+    REQUIRE(change_object(engine, {0, "k"}, Kind::sorted_set, [&](ObjectEdit& set) {
+              for (std::size_t i = first; i < first + 500; ++i) {
+                engine::add_member(set, numbers[i] % 100, number(numbers[i]), {});
+              }
+              return ErrorCode::ok;
+            }).ok());
+  }
+  const std::uint64_t with_garbage = engine.stats().bytes_records;
+  const std::uint64_t without = held_bytes(engine);
+  INFO("seed " << Catch::rngSeed());
+  CHECK(with_garbage < without * 2);
+  REQUIRE(bench.store().del("k").value());
+  CHECK(engine.stats().bytes_records < without / 2);  // a release frees a part at once
   CHECK(held_bytes(engine) == 0);
 }
 
