@@ -7,8 +7,11 @@ are counted, not fetched. First each check must find a planted fault.
 
 import errno
 import html.parser
+import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -148,6 +151,22 @@ def check_errors(page, words):
     return wrong if seen else ['troubleshooting.md: no errors']
 
 
+def check_ranking(answers, wanted):
+    """Each guide is among the first three pages for the words that people type."""
+    return [f'search: {query!r} finds {page} not in the first three: {found[:5]}'
+            for (query, page), found in zip(wanted.items(), answers) if page not in found[:3]]
+
+
+def search(site, queries):
+    """Pages in the order of the site's own search; None: there is no Node.js."""
+    node = shutil.which('node') or shutil.which('nodejs')
+    if node is None:
+        return None
+    done = subprocess.run([node, str(Path(__file__).with_name('ranking.js')), str(site), *queries],
+                          capture_output=True, text=True, check=True, timeout=120)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def size_of(site, chosen):
     return sum(path.stat().st_size for path in site.rglob('*')
                if path.is_file() and chosen(path.relative_to(site).as_posix()))
@@ -180,8 +199,9 @@ def self_test():
                  len(check_markdown(site, pages)),
                  len(check_navigation(['a.md', 'b.md'], 'nav:\n  - b.md\n')),
                  len(check_figures('## Figures\n| x | 2.0 |', '| x | 2.1 |')),
-                 len(check_errors('## Replies of a node\n| `ERR wrong thing` | y |', '"right"')))
-        if found != (2, 2, 1, 1, 1, 1, 1):
+                 len(check_errors('## Replies of a node\n| `ERR wrong thing` | y |', '"right"')),
+                 len(check_ranking([['a', 'b', 'c', 'd'], ['d']], {'x': 'd', 'y': 'd'})))
+        if found != (2, 2, 1, 1, 1, 1, 1, 1):
             sys.exit(f'check: planted faults are not found: {found}')
 
 
@@ -198,6 +218,12 @@ def main():
     wrong += check_figures((root / 'docs/compare.md').read_text(),
                            (root / 'bench/RESULTS.md').read_text())
     wrong += check_errors((root / 'docs/troubleshooting.md').read_text(), words_of(root))
+    ranking = json.loads(Path(__file__).with_name('ranking.json').read_text())
+    answers = search(site, list(ranking))
+    if answers is None:
+        print('docs: the search is not asked, there is no Node.js')
+    else:
+        wrong += check_ranking(answers, ranking)
     if not (site / 'search/search_index.js').is_file():
         wrong.append('no index to search without a server')
     for line in wrong:

@@ -18,6 +18,11 @@ import reference  # noqa: E402
 XML = Path(os.environ.get('SEMEL_DOXYGEN_XML', ROOT / 'build/docs/doxygen/xml'))
 ORIGINS = {page: path for path, page in pages.ELSEWHERE.items()}
 made = {}  # page -> Markdown
+# What the search shows first and last; docs/site/ranking.json holds it to that.
+GUIDES = ('patterns', 'keys', 'identity', 'gateway', 'redis-for-tests', 'moving', 'guarantees',
+          'troubleshooting')
+INSIDE = ('architecture', 'changelog', 'contributing', 'disk-format', 'memory-model', 'results',
+          'replication-wire', 'testing', 'overview')
 
 
 def title_of(path):
@@ -45,6 +50,9 @@ def source_pages():
 
 def on_config(config):
     config.mdx_configs.setdefault('toc', {})['slugify'] = pages.slug
+    version = re.search(r'#define SEMEL_VERSION "([^"]+)"',
+                        (ROOT / 'include/semel/version.hpp').read_text()).group(1)
+    config.site_name = f'Semel {version}'
     made.clear()
     made.update(source_pages())
     for page, path in ORIGINS.items():
@@ -54,9 +62,7 @@ def on_config(config):
         '# Decisions\n\nWhat was chosen, from what options, with what it costs and how it is '
         f'tested.\n\n{rows}')
     headers, nav = reference.pages(XML, ROOT)
-    # A page that explains comes before one that lists.
-    made.update({page: f'---\nsearch:\n  boost: 0.5\n---\n{text}'
-                 for page, text in headers.items()})
+    made.update(headers)
     made['api/python.md'] = '# Python\n\n::: semel\n'
     made['api/python-aio.md'] = '# Python: asyncio\n\n::: semel.aio\n'
     made['api/index.md'] = (
@@ -66,18 +72,16 @@ def on_config(config):
         'Commands of a node: [claims](../claims-on-the-wire.md), '
         '[those of Redis](../compatibility.md). '
         'Settings and metrics: [operations](../operations.md).\n')
-    for entry in config.nav:
-        if 'Reference' in entry:
-            entry['Reference'] = ['api/index.md', {'Errors': 'api/errors.md'},
-                                  {'C': 'api/c/semel.md'}, {'Python': 'api/python.md'},
-                                  {'Python: asyncio': 'api/python-aio.md'}, {'C++': nav}]
-        if 'Appendix' in entry:
-            entry['Appendix'] = [
-                {'Overview': 'overview.md'}, {'Results of benchmarks': 'results.md'},
-                {'Changelog': 'changelog.md'}, {'Contributing': 'contributing.md'},
-                {'Security': 'security.md'},
-                {'Decisions': ['decisions/index.md',
-                               *(f'decisions/{path.name}' for path in decisions())]}]
+    lists = {
+        'API': ['api/index.md', {'Errors': 'api/errors.md'}, {'C': 'api/c/semel.md'},
+                {'Python': 'api/python.md'}, {'Python: asyncio': 'api/python-aio.md'},
+                {'C++': nav}],
+        'Decisions': ['decisions/index.md',
+                      *(f'decisions/{path.name}' for path in decisions())]}
+    for section in config.nav:
+        for entry in next(iter(section.values())):
+            for name in lists.keys() & (entry if isinstance(entry, dict) else {}):
+                entry[name] = lists[name]
     return config
 
 
@@ -92,8 +96,16 @@ def on_files(files, config):
     return files
 
 
+def search_weight(uri):
+    """A page that explains comes before one that lists, and both before one about the inside."""
+    if uri.startswith(('api/', 'decisions/', *(f'{name}.md' for name in INSIDE))):
+        return 0.001
+    return 4 if uri.startswith(('start/', *(f'{name}.md' for name in GUIDES))) else 1
+
+
 def on_page_markdown(markdown, page, config, files):
     uri = page.file.src_uri
+    page.meta.setdefault('search', {}).setdefault('boost', search_weight(uri))
     if uri.startswith(('api/', 'source/')):
         return markdown
     origin = ORIGINS.get(uri, 'docs/' + uri)
@@ -106,7 +118,7 @@ def on_page_markdown(markdown, page, config, files):
         for link in links:
             text = text.replace('\0', pages.include(link, origin, uri, ROOT), 1)
         markdown = text
-    return pages.for_python_markdown(markdown)
+    return pages.for_python_markdown(pages.tabs(markdown))
 
 
 def on_page_content(html, page, config, files):

@@ -125,6 +125,19 @@ def include(text, origin, page, root):
     return INCLUDE.sub(one, text)
 
 
+TABS = re.compile(r'<!-- tabs -->\n(.*?)<!-- end of tabs -->', re.S)
+TAB = re.compile(r'\*\*(.+?)\*\*\n\n(```.*?\n```)', re.S)
+
+
+def tabs(text):
+    """Blocks of code that each have a name in bold before them, as tabs of these names."""
+    def one(match):
+        found = TAB.findall(match.group(1))
+        return '\n\n'.join(f'=== "{name}"\n\n    ' + code.replace('\n', '\n    ')
+                           for name, code in found)
+    return TABS.sub(one, text)
+
+
 def for_python_markdown(text):
     """A list and a table may follow a line of text at once; lists inside of lists need 4 spaces."""
     def change(part):
