@@ -10,7 +10,7 @@
 #include "base/assert.hpp"
 #include "semel/result.hpp"
 #include "semel/types.hpp"
-#include "tools/semel/dedup/block.hpp"
+#include "tools/semel/dedup/blocks/block.hpp"
 #include "tools/semel/records/byte_source.hpp"
 
 namespace semel::tool {

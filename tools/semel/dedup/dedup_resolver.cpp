@@ -7,7 +7,7 @@
 #include <deque>
 #include <thread>
 
-#include "tools/semel/dedup/block.hpp"
+#include "tools/semel/dedup/blocks/block.hpp"
 #include "tools/semel/dedup/dedup_state.hpp"
 #include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/units.hpp"

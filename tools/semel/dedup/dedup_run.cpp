@@ -192,8 +192,10 @@ Status conclude(const Surroundings& around, Status status, const DedupCounts& co
 
 Status run_exact(const Surroundings& around, Figures& figures) {
   ExactDedup dedup{around.options,
-                   {around.first, around.duplicates, around.progress, around.stop,
-                    around.bytes_total, around.checkpoints, around.output}};
+                   {.outputs = {around.first, around.duplicates, around.progress,
+                                around.checkpoints, around.output},
+                    .stop = around.stop,
+                    .bytes_total = around.bytes_total}};
   const Status status = conclude(around, dedup.run(), dedup.counts());
   figures = {dedup.counts(),      dedup.bytes_read(),          dedup.keys(),
              dedup.memory_used(), around.options.memory_bytes, dedup.bytes_left()};

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "semel/result.hpp"
+#include "tools/semel/dedup/blocks/key_set.hpp"
+#include "tools/semel/dedup/blocks/pages.hpp"
 #include "tools/semel/dedup/dedup_options.hpp"
-#include "tools/semel/dedup/key_set.hpp"
-#include "tools/semel/dedup/pages.hpp"
 
 namespace semel::tool {
 

@@ -54,6 +54,18 @@ std::string columns_text(const std::vector<Bytes>& columns) {
 
 }  // namespace
 
+std::size_t record_size(const LineRule& rule, Bytes text) noexcept {
+  if (rule.is_csv) return csv_record_size(text, rule.delimiter.value_or(','));
+  const std::size_t end = text.find(rule.terminator);
+  return end == Bytes::npos ? 0 : end + 1;
+}
+
+std::size_t first_record_size(const LineRule& rule, Bytes text) noexcept {
+  const std::size_t mark = rule.is_csv ? mark_size(text) : 0;
+  const std::size_t size = record_size(rule, text.substr(mark));
+  return size == 0 ? 0 : mark + size;
+}
+
 Result<std::vector<unsigned>> parse_fields(Bytes text) {
   std::vector<unsigned> fields;
   const char* at = text.data();

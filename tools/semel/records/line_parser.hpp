@@ -49,6 +49,11 @@ struct LineRule {
   const char* key_limit_name = "";  ///< where that comes from, for the text of errors
 };
 
+/// The size of the record at the beginning of `text`; 0: it does not end in it.
+[[nodiscard]] std::size_t record_size(const LineRule& rule, Bytes text) noexcept;
+/// The same for an input's first record, which a byte order mark may precede.
+[[nodiscard]] std::size_t first_record_size(const LineRule& rule, Bytes text) noexcept;
+
 /// "1,7": 1-based field numbers. Errors: bad_option.
 [[nodiscard]] Result<std::vector<unsigned>> parse_fields(Bytes text);
 

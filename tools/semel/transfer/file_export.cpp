@@ -17,7 +17,7 @@
 
 #include "net/rdb/rdb_format.hpp"
 #include "net/rdb/rdb_writer.hpp"
-#include "tools/semel/dedup/key_hash.hpp"
+#include "tools/semel/dedup/blocks/key_hash.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {

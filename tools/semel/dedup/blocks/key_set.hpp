@@ -19,8 +19,8 @@
 
 #include "semel/result.hpp"
 #include "semel/types.hpp"
-#include "tools/semel/dedup/key_hash.hpp"
-#include "tools/semel/dedup/pages.hpp"
+#include "tools/semel/dedup/blocks/key_hash.hpp"
+#include "tools/semel/dedup/blocks/pages.hpp"
 
 namespace semel::tool {
 

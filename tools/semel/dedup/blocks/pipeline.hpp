@@ -8,7 +8,7 @@
 #pragma once
 
 #include "semel/result.hpp"
-#include "tools/semel/dedup/block.hpp"
+#include "tools/semel/dedup/blocks/block.hpp"
 
 namespace semel::tool {
 

@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/key_set.hpp"
+#include "tools/semel/dedup/blocks/key_set.hpp"
 
 #include <algorithm>
 #include <cstring>

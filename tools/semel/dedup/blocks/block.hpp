@@ -11,7 +11,7 @@
 
 #include "base/assert.hpp"
 #include "semel/types.hpp"
-#include "tools/semel/dedup/key_set.hpp"
+#include "tools/semel/dedup/blocks/key_set.hpp"
 #include "tools/semel/records/line_parser.hpp"
 
 namespace semel::tool {
@@ -97,6 +97,7 @@ struct Block {
     std::uint64_t first = 0;
     std::uint64_t repeats = 0;
     std::uint64_t no_key = 0;
+    [[nodiscard]] std::uint64_t lines() const noexcept { return first + repeats + no_key; }
   } counts;
 
   [[nodiscard]] std::size_t lines() const noexcept { return ends.size(); }
@@ -104,6 +105,13 @@ struct Block {
     SEMEL_ASSERT(number < ends.size());
     const std::size_t from = number == 0 ? begin : ends[number - 1];
     return {bytes.data() + from, ends[number] - from};
+  }
+  /// Of a block that was split: each line has a fate, and lies behind `begin` in `bytes`.
+  void check_invariants() const noexcept {
+    SEMEL_ASSERT(rest <= begin && begin <= bytes.size);
+    SEMEL_ASSERT(fates.size() == ends.size());
+    SEMEL_ASSERT(ends.empty() || (begin < ends.front() && ends.back() <= bytes.size));
+    SEMEL_ASSERT(!fault || fault->line <= ends.size());
   }
   /// The state of a block before it is judged.
   void reset(std::size_t parts);

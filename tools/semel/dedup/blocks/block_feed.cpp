@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/block_feed.hpp"
+#include "tools/semel/dedup/blocks/block_feed.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -10,7 +10,6 @@
 #include <cstring>
 #include <utility>
 
-#include "tools/semel/records/csv.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
 namespace semel::tool {
@@ -38,18 +37,6 @@ std::string BlockFeed::name_of(std::size_t input) const {
   return path == "-" ? "standard input" : path;
 }
 
-std::size_t BlockFeed::record_size(Bytes text) const noexcept {
-  if (rule_.is_csv) return csv_record_size(text, rule_.delimiter.value_or(','));
-  const std::size_t end = text.find(rule_.terminator);
-  return end == Bytes::npos ? 0 : end + 1;
-}
-
-std::size_t BlockFeed::first_record_size(Bytes text) const noexcept {
-  const std::size_t mark = rule_.is_csv ? mark_size(text) : 0;
-  const std::size_t size = record_size(text.substr(mark));
-  return size == 0 ? 0 : mark + size;
-}
-
 /// Where the last complete record of `text` ends; 0: there is none.
 std::size_t BlockFeed::end_of_records(Bytes text, bool begins_input) const noexcept {
   if (text.empty()) return 0;
@@ -62,7 +49,8 @@ std::size_t BlockFeed::end_of_records(Bytes text, bool begins_input) const noexc
   std::size_t at = 0;
   while (at < text.size()) {
     const Bytes left = text.substr(at);
-    const std::size_t size = at == 0 && begins_input ? first_record_size(left) : record_size(left);
+    const std::size_t size =
+        at == 0 && begins_input ? first_record_size(rule_, left) : record_size(rule_, left);
     // The last record may continue in bytes that are not read yet.
     if (size == 0 || text[at + size - 1] != '\n') break;
     at += size;

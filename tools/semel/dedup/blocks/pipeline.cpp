@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/pipeline.hpp"
+#include "tools/semel/dedup/blocks/pipeline.hpp"
 
 #include <condition_variable>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/pages.hpp"
+#include "tools/semel/dedup/blocks/pages.hpp"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "tools/semel/dedup/block.hpp"
+#include "tools/semel/dedup/blocks/block.hpp"
 
 #include <algorithm>
 #include <cstring>

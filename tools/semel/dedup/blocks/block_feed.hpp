@@ -10,7 +10,7 @@
 
 #include "semel/result.hpp"
 #include "semel/types.hpp"
-#include "tools/semel/dedup/block.hpp"
+#include "tools/semel/dedup/blocks/block.hpp"
 #include "tools/semel/records/byte_source.hpp"
 #include "tools/semel/records/line_parser.hpp"
 #include "tools/semel/shared/stop_signals.hpp"
@@ -42,10 +42,6 @@ class BlockFeed {
   /// Ends the wait of next() for an input. Any thread.
   void cancel() const noexcept;
 
-  /// The size of the record at the beginning of `text`; 0: it does not end in it.
-  [[nodiscard]] std::size_t record_size(Bytes text) const noexcept;
-  /// The same for an input's first record, which a byte order mark may precede.
-  [[nodiscard]] std::size_t first_record_size(Bytes text) const noexcept;
   [[nodiscard]] std::string name_of(std::size_t input) const;
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return source_.bytes_read(); }
   /// The bytes of a line that was incomplete when a signal came.
