@@ -13,8 +13,6 @@
 #include "net/events/monitor.hpp"
 #include "net/events/pubsub.hpp"
 #include "net/scripts/native_scripts.hpp"
-#include "net/session/busy_scripts.hpp"
-#include "net/session/memory_guard.hpp"
 #include "net/session/node_role.hpp"
 #include "net/session/tracking.hpp"
 #include "net/time/ticks.hpp"
@@ -24,7 +22,6 @@
 namespace semel::net {
 namespace {
 
-constexpr std::int64_t slice_ns = 1'000'000;
 /// More keys than this and the section is over everything: most shards would be held anyway.
 constexpr std::size_t section_keys_max = 16;
 // Of a trial, which has no effect then. Short enough for the string itself, where memory is short.
@@ -41,64 +38,10 @@ constexpr std::string_view out_of_memory = "OOM memory";
 
 // --- what a script asks for ----------------------------------------------------------------------
 
-void ScriptRun::refuse(const CommandRow* row, std::string_view text, std::string& reply) {
-  const std::size_t before = reply.size();
-  RespWriter{reply, Resp::two}.error(text);
-  StatsLane* const lane = client_->lane;
-  if (lane == nullptr) return;
-  lane->rejected(row == nullptr ? StatsLane::no_command : index_of(*row),
-                 std::string_view{reply}.substr(before));
-}
-
-const CommandRow* ScriptRun::admit(Call& call, std::string& reply) {
-  const CommandRow* row = find_command(call.args[0]);
-  if (row != nullptr && is_container(*row) && call.args.size() > 1) {
-    row = find_subcommand(*row, call.args[1]);
-  }
-  const auto refused = [&](std::string_view text) -> const CommandRow* {
-    refuse(row, text, reply);
-    return nullptr;
-  };
-  if (row == nullptr) return refused("ERR Unknown Redis command called from script");
-  if (!row->takes(call.args.size())) {
-    return refused("ERR Wrong number of args calling Redis command from script");
-  }
-  if (!thread_.scripts().allows(*row)) {
-    return refused("ERR This Redis command is not allowed from script");
-  }
-  call.row = row;
-  if (const Status allowed = may_run_in_script(call); !allowed) {
-    return refused(allowed.error().detail);
-  }
-  // Commands that would be replicated are writes too.
-  const bool writes = row->is(flag_write) || row->is(flag_may_replicate) ||
-                      row->has(fact_publishes) || row->has(fact_caches);
-  if (program_.read_only && writes) {
-    return refused("ERR Write commands are not allowed from read-only scripts.");
-  }
-  if (services_->role.follows()) [[unlikely]] {
-    const std::string_view reason = refusal_of_write(call);
-    if (!reason.empty()) return refused(std::string{reason});
-    if (!row->is(flag_stale) && lacks_master(call)) {
-      return refused("ERR Can not execute the command on a stale replica");
-    }
-  }
-  // Once a script has written it may end what it has begun, as in redis-server.
-  if (client_->out_of_memory && row->is(flag_denyoom) && !wrote_ && !program_.allows_oom) {
-    return refused(out_of_memory_text);
-  }
-  if (row->is(flag_write) && trial_ == nullptr) {
-    wrote_ = true;
-    // mo: relaxed: as in BusyScripts::kill().
-    if (busy_ != nullptr) busy_->wrote.store(true, std::memory_order_relaxed);
-  }
-  return row;
-}
-
 void ScriptRun::carry_out(Call& call, std::string& reply) {
   if (trial_ == nullptr) return execute(call);
   if (const Status allowed = trial_->admit(call); !allowed) {
-    return refuse(call.row, allowed.error().detail, reply);
+    return admission_.refuse(call.row, allowed.error().detail, reply);
   }
   call.row->has(fact_publishes) ? trial_->publish(call) : execute(call);
 }
@@ -109,7 +52,10 @@ void ScriptRun::call(std::span<const std::string_view> words, Resp dialect, std:
   const std::size_t before = reply.size();
   const std::size_t bytes_max = thread_.scripts().bounds().reply_bytes;
   writer.set_bound(before + bytes_max);
-  if (admit(call, reply) != nullptr) carry_out(call, reply);
+  if (admission_.admit(call, reply)) {
+    if (admission_.has_written()) pace_.note_write();
+    carry_out(call, reply);
+  }
   if (writer.is_cut()) {
     reply.resize(before);
     writer.error("ERR the reply is larger than the " + std::to_string(bytes_max) +
@@ -132,43 +78,17 @@ void ScriptRun::log(lua::LogLevel level, std::string_view text) {
 // --- time ----------------------------------------------------------------------------------------
 
 lua::Stop ScriptRun::pause() {
-  const std::int64_t now = services_->ticks().ns();
-  if (is_abandoned_) return lua::Stop::killed;
-  if (now - began_ns_ > thread_.scripts().time_max_ns()) {
-    if (trial_ != nullptr) trial_->discard(ended_by_time);
-    return lua::Stop::time;
-  }
-  if (busy_ == nullptr) {
-    if (now - began_ns_ < thread_.scripts().busy_after_ns()) return lua::Stop::none;
-    become_busy();
-  }
-  if (may_yield_ && now >= slice_end_ns_) {
-    if (section_) section_->yield();
-    thread_.fibre().yield();
-    if (section_) section_->resume();
-    slice_end_ns_ = services_->ticks().ns() + slice_ns;
-  }
-  // mo: relaxed: as in BusyScripts::kill().
-  const bool is_killed = is_abandoned_ || busy_->killed.load(std::memory_order_relaxed);
-  if (!is_killed) return lua::Stop::none;
-  if (trial_ != nullptr) {
-    trial_->discard(program_.function == nullptr ? ended_by_kill : function_ended_by_kill);
-  }
-  return lua::Stop::killed;
-}
-
-void ScriptRun::become_busy() {
-  // It counts as busy from when it is listed: without memory for that the script ends before.
-  auto busy = std::make_shared<BusyScript>();
-  busy->kind = program_.function == nullptr ? ScriptKind::script : ScriptKind::function;
-  if (program_.function != nullptr) busy->name = program_.function->name;
-  busy->words.assign(words_.begin(), words_.end());
-  busy->began_ns = began_ns_;
-  busy->wrote.store(wrote_, std::memory_order_relaxed);  // mo: relaxed: not shared yet
-  services_->busy_scripts.add(busy);
-  busy_ = std::move(busy);
-  // Calls that wait inside the engine for this section are to answer BUSY as well.
-  engine().host().section_takes_long();
+  const lua::Stop stop = pace_.pause({.services = *services_,
+                                      .engine = engine(),
+                                      .section = section_,
+                                      .words = words_,
+                                      .function = program_.function,
+                                      .has_written = admission_.has_written()});
+  if (trial_ == nullptr || stop == lua::Stop::none) return stop;
+  trial_->discard(stop == lua::Stop::time        ? ended_by_time
+                  : program_.function == nullptr ? ended_by_kill
+                                                 : function_ended_by_kill);
+  return stop;
 }
 
 // --- the run -------------------------------------------------------------------------------------
@@ -197,7 +117,7 @@ ErrorCode ScriptRun::begin_section(bool keeps_to_keys) {
 
 void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
   // One run at a time on a thread: a run that has yielded is answered before another may begin.
-  SEMEL_ASSERT(words_.empty() && busy_ == nullptr && !section_);
+  SEMEL_ASSERT(words_.empty() && pace_.is_idle() && !section_);
   SEMEL_ASSERT(call.args.size() >= 3 + key_count);
   services_ = &call.services;
   client_ = &call.client;
@@ -215,9 +135,13 @@ void ScriptRun::start(Call& call, Program program, std::size_t key_count) {
 
 void ScriptRun::begin(Call& call) {
   is_part_ = client_->context->is_part();
+  admission_.begin(*services_, *client_,
+                   {.read_only = program_.read_only,
+                    .allows_oom = program_.allows_oom,
+                    .is_trial = trial_ != nullptr});
   const lua::ScriptShape none;
   const lua::ScriptShape& shape = program_.script != nullptr ? program_.script->shape : none;
-  // Native scripts do not pass admit(), which refuses writes by the role.
+  // Native scripts do not pass the admission, which refuses writes by the role.
   is_native_ = trial_ == nullptr && !services_->monitors.any() && !services_->role.follows() &&
                !client_->out_of_memory && accepts_native(shape, invocation());
   const ErrorCode error =
@@ -227,24 +151,24 @@ void ScriptRun::begin(Call& call) {
     return clear();
   }
   if (services_->monitors.any()) show_to_monitors(call, script_begins);
-  began_ns_ = services_->ticks().ns();
-  slice_end_ns_ = 0;
+  const bool may_yield = client_->may_yield && !is_part_;
+  pace_.begin(services_->ticks().ns(),
+              may_yield ? ScriptPace::Yields::after_slices : ScriptPace::Yields::never);
   db_ = client_->db;
   scope_.emplace(client_->context,
                  trial_ != nullptr ? ExecutionMode::trial : ExecutionMode::script);
   client_->script_keys = invocation().keys;
   client_->script_unix_us = unix_us_of(engine());
-  may_yield_ = client_->may_yield && !is_part_;
   bool has_ended = true;
   try {
-    if (may_yield_) {
+    if (may_yield) {
       has_ended = thread_.fibre().run(&ScriptRun::work, this);
     } else {
       run_program();
     }
     if (!has_ended) keep_words();
   } catch (const std::bad_alloc&) {
-    is_abandoned_ = true;
+    pace_.abandon();
     while (!has_ended) has_ended = thread_.fibre().resume();
     fail_for_memory();
   }
@@ -330,7 +254,7 @@ void ScriptRun::go_on() {
 
 void ScriptRun::abandon() {
   SEMEL_ASSERT(client_->has_yielded);
-  is_abandoned_ = true;
+  pace_.abandon();
   client_->has_yielded = false;
   while (!thread_.fibre().resume()) {
   }
@@ -343,7 +267,7 @@ void ScriptRun::abandon() {
 /// The section ends before the reply or an event of it is sent.
 void ScriptRun::end() {
   section_.reset();
-  if (busy_ != nullptr) services_->busy_scripts.remove(busy_);
+  pace_.end(services_->busy_scripts);
   client_->db = db_;
   client_->script_keys = {};
   scope_.reset();
@@ -368,7 +292,7 @@ void ScriptRun::send_reply(std::int64_t now) {
   std::string ignored;
   RespWriter writer{ignored, client_->dialect};
   Call call{*services_, services_->engine, *client_, words_, writer, row_};
-  if (client_->lane != nullptr) measured(call, now - began_ns_, reply_);
+  if (client_->lane != nullptr) measured(call, now - pace_.began_ns(), reply_);
   if (trial_ != nullptr) trial_->keep_reply(std::move(reply_));
   client_->handle->reply(wait_, trial_ != nullptr ? std::string{} : std::move(reply_));
   services_->pubsub.release(*client_);
@@ -387,8 +311,6 @@ void ScriptRun::clear() {
   reply_.clear();
   if (reply_.capacity() > kept_bytes) reply_ = {};
   last_error_.clear();
-  busy_.reset();
-  wrote_ = is_abandoned_ = false;
   thread_.release_retired();
 }
 

@@ -12,10 +12,11 @@
 
 #include "lua_compat/interpreter/interpreter.hpp"
 #include "net/commands/command.hpp"
+#include "net/scripts/script_admission.hpp"
+#include "net/scripts/script_pace.hpp"
 #include "net/scripts/script_thread.hpp"
 #include "net/scripts/script_trial.hpp"
 #include "net/scripts/scripts.hpp"
-#include "net/session/busy_scripts.hpp"
 
 namespace semel::net {
 
@@ -28,9 +29,12 @@ struct Program {
   bool allows_oom = false;  ///< its flag allow-oom
 };
 
+/// From the request to the reply. Which commands it may carry out is the admission's, and when it
+/// yields or ends the pace's.
 class ScriptRun final : public lua::Host {
  public:
-  explicit ScriptRun(ScriptThread& thread) noexcept : thread_(thread) {}
+  explicit ScriptRun(ScriptThread& thread) noexcept
+      : thread_(thread), admission_(thread.scripts()), pace_(thread) {}
   ~ScriptRun() override = default;
   ScriptRun(const ScriptRun&) = delete;
   ScriptRun& operator=(const ScriptRun&) = delete;
@@ -63,7 +67,6 @@ class ScriptRun final : public lua::Host {
   void find_way();
   void fail_for_memory() noexcept;
   void interpret();
-  void become_busy();
   void keep_words();
   void end();
   void end_aside();
@@ -73,10 +76,10 @@ class ScriptRun final : public lua::Host {
     return trial_ != nullptr ? trial_->engine() : services_->engine;
   }
   void carry_out(Call& call, std::string& reply);
-  void refuse(const CommandRow* row, std::string_view text, std::string& reply);
-  [[nodiscard]] const CommandRow* admit(Call& call, std::string& reply);
 
   ScriptThread& thread_;
+  ScriptAdmission admission_;
+  ScriptPace pace_;
   ScriptTrial* trial_ = nullptr;  // null: the commands work in the node's engine
   // Of the present run.
   Services* services_ = nullptr;
@@ -89,17 +92,11 @@ class ScriptRun final : public lua::Host {
   std::optional<Section> section_;
   std::string reply_;
   std::string last_error_;  // of a command, as the reply would have it
-  std::int64_t began_ns_ = 0;
-  std::int64_t slice_end_ns_ = 0;
   std::uint64_t wait_ = 0;
-  std::shared_ptr<BusyScript> busy_;
   std::uint8_t db_ = 0;   // the client's before the script
   bool is_part_ = false;  // of a transaction or of the log
   std::optional<ExecutionScope> scope_;
   bool is_native_ = false;  // it is tried without Lua
-  bool may_yield_ = false;
-  bool wrote_ = false;
-  bool is_abandoned_ = false;
 };
 
 /// All that one thread has for scripts. The run is used again and again.
