@@ -82,17 +82,17 @@ class Talking:
 
 class Victim(Talking):
     """`words`: the program, the directory of its storage, ..; `found`: the records of which it
-    tells before it is ready."""
+    tells before it is ready, which it must be within `patience` seconds."""
 
-    def __init__(self, words, ledger):
+    def __init__(self, words, ledger, patience=READY_SECONDS):
         super().__init__(words)
         self.ledger, self.directory = ledger, words[1]
         self.found, self.refusal = {}, None
         self.failed = self.closed = False
-        self.is_ready = self.wait_ready()
+        self.is_ready = self.wait_ready(patience)
 
-    def wait_ready(self):
-        for line in self.lines(time.monotonic() + READY_SECONDS):
+    def wait_ready(self, patience):
+        for line in self.lines(time.monotonic() + patience):
             if line == "ready":
                 return True
             if line.startswith("s "):

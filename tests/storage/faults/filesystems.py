@@ -85,7 +85,7 @@ class Proof:
     def start(self, directory, level, ledger):
         self.lives += 1
         seed = self.random.randrange(1 << 30)
-        victim = Victim([self.options.victim, directory, level, seed], ledger)
+        victim = Victim([self.options.victim, directory, level, seed, "filling"], ledger)
         if self.options.verbose:
             told = f"{len(victim.found)} records" if victim.is_ready else victim.refusal
             print(f"filesystems: {self.name}: life {seed} at {level}: {told}", flush=True)
