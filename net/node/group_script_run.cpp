@@ -1,6 +1,7 @@
 #include "net/node/group_script_run.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -124,7 +125,13 @@ GroupScriptRun::Next GroupScriptRun::run(const PresentRequest& request) {
   script.has_read = false;
   script.step = GroupScript::Step::take;
   host.run.set_trial(&host.trial);
-  execute(call);
+  try {
+    execute(call);
+  } catch (const std::bad_alloc&) {
+    // This connection ends, and the thread's next script may be no trial.
+    if (!client_.has_yielded) host.run.set_trial(nullptr);
+    throw;
+  }
   if (client_.has_yielded) {
     client_.discards_wait_reply = false;
     return Next::wait;
