@@ -2,6 +2,10 @@
 // decided when the entry is applied, on every replica alike.
 //
 // Bytes point into the entry. Times are the replicated log's (log_clock.hpp).
+//
+// Where the rules have a vocabulary, commands speak it: StoreOp, HashVerb, OwnerVerb. The other
+// calls are one method of the face each, and the `What` of a command is their only list. It is a
+// number in the log: a new value comes last.
 #pragma once
 
 #include <cstdint>
