@@ -11,7 +11,7 @@
 namespace semel::gateway {
 namespace {
 
-constexpr std::size_t read_bytes = 4'096;
+constexpr std::size_t client_read_bytes = 4'096;
 constexpr std::size_t write_bytes = std::size_t{64} * 1024;
 // Beast's buffer also holds the bytes behind the head: the lines of chunks.
 constexpr std::size_t spare_bytes = std::size_t{16} * 1024;
@@ -42,7 +42,8 @@ asio::awaitable<ClientConnection::HeadRead> ClientConnection::read_head() {
   stream_.expires_after(is_idle_ ? settings_.idle_timeout : settings_.head_timeout);
   while (!(end = end_of_head(unread()))) {
     if (buffer_.size() >= settings_.head_bytes) break;
-    const auto room = buffer_.prepare(std::min(read_bytes, buffer_.max_size() - buffer_.size()));
+    const auto room =
+        buffer_.prepare(std::min(client_read_bytes, buffer_.max_size() - buffer_.size()));
     if (!count_buffer()) co_return HeadRead::busy;
     const ClientWait::Now now{wait_};
     auto [error, bytes] = co_await stream_.async_read_some(room, no_throw);
@@ -104,7 +105,7 @@ asio::awaitable<bool> ClientConnection::send(std::string_view bytes) {
 
 asio::awaitable<bool> ClientConnection::send(std::string& head, std::string_view body) {
   // A short message is one packet; a long one is sent from where it is.
-  const std::string_view first = body.substr(0, read_bytes);
+  const std::string_view first = body.substr(0, client_read_bytes);
   head.append(first);
   const bool is_begun = co_await send(head);
   std::string{}.swap(head);
@@ -120,7 +121,7 @@ asio::awaitable<void> ClientConnection::linger() {
   error_code failed;
   stream_.tcp_layer().socket().shutdown(tcp::socket::shutdown_send, failed);
   stream_.expires_after(linger_time);
-  std::string ignored(read_bytes, '\0');
+  std::string ignored(client_read_bytes, '\0');
   for (std::size_t all = 0; !failed && all < linger_bytes;) {
     auto [error, bytes] = co_await stream_.async_read_some(asio::buffer(ignored), no_throw);
     failed = error;

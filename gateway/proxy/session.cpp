@@ -5,21 +5,18 @@
 #include <utility>
 
 namespace semel::gateway {
-namespace {
 
-/// Counted while it lives.
-class Open {
+/// Counted while it lives. Not in an unnamed namespace: frames of coroutines have it as a member.
+class OpenCount {
  public:
-  explicit Open(Counter& counter) noexcept : counter_(counter) { counter_.add(); }
-  ~Open() { counter_.subtract(); }
-  Open(const Open&) = delete;
-  Open& operator=(const Open&) = delete;
+  explicit OpenCount(Counter& counter) noexcept : counter_(counter) { counter_.add(); }
+  ~OpenCount() { counter_.subtract(); }
+  OpenCount(const OpenCount&) = delete;
+  OpenCount& operator=(const OpenCount&) = delete;
 
  private:
   Counter& counter_;
 };
-
-}  // namespace
 
 Session::Session(SessionContext& context, Stream stream, std::string client_address)
     : context_(context),
@@ -47,7 +44,7 @@ asio::awaitable<void> Session::run() {
   while (stays && !context_.is_draining) {
     const ClientConnection::HeadRead read = co_await client_.read_head();
     if (read == ClientConnection::HeadRead::ended) break;
-    const Open open{context_.counters.requests_open};
+    const OpenCount open{context_.counters.requests_open};
     Incoming in;
     std::optional<Refusal> refusal = refusal_of(read);
     if (!refusal) {

@@ -9,8 +9,6 @@
 namespace semel::gateway {
 namespace {
 
-constexpr std::size_t step_bytes = std::size_t{16} * 1024;
-
 /// Whether the request has a claim that must be ended.
 bool is_owned(const Work& work) noexcept {
   return work.is_claimed && work.route->guard != Guard::debounce;
@@ -59,11 +57,11 @@ asio::awaitable<std::optional<Refusal>> Session::read_body(Incoming& in, Counted
     const bool is_sent = co_await client_.send("HTTP/1.1 100 Continue\r\n\r\n");
     if (!is_sent) co_return Refusal{Outcome::bad_request, "the client has gone"};
   }
-  std::string room(step_bytes, '\0');
+  std::string room(body_step_bytes, '\0');
   const base::Stopwatch since;
-  const std::size_t size_max = length ? static_cast<std::size_t>(*length) : limit + step_bytes;
+  const std::size_t size_max = length ? static_cast<std::size_t>(*length) : limit + body_step_bytes;
   while (!in.parser.is_done()) {
-    if (!body.make_room(step_bytes, size_max)) co_return busy(context_.memory);
+    if (!body.make_room(body_step_bytes, size_max)) co_return busy(context_.memory);
     const Millis left = context_.settings.transfer_timeout - since.passed();
     const Millis within = std::clamp(left, Millis{0}, context_.settings.body_timeout);
     const BodyStep step = co_await client_.read_body(in.parser, room, within);
@@ -180,13 +178,13 @@ asio::awaitable<bool> Session::record(Incoming& in, const Work& work, UpstreamRe
   const std::string first = encode(recorded);
   const bool fits = length && *length + first.size() <= limit;
   const std::size_t size_max = fits ? first.size() + static_cast<std::size_t>(*length)
-                                    : std::max(limit, first.size()) + step_bytes;
+                                    : std::max(limit, first.size()) + body_step_bytes;
   recorded.is_cut = !text.make_room(first.size(), size_max);
   if (!recorded.is_cut) text.append(first);
   UpstreamConnection& upstream = *reply.lease.connection;
-  std::string room(step_bytes, '\0');
+  std::string room(body_step_bytes, '\0');
   while (!reply.parser->is_done() && !recorded.is_cut && text.view().size() <= limit) {
-    recorded.is_cut = !text.make_room(step_bytes, size_max);
+    recorded.is_cut = !text.make_room(body_step_bytes, size_max);
     if (recorded.is_cut) break;
     upstream.stream.expires_after(context_.settings.body_timeout);
     const BodyStep step = co_await read_step(upstream.stream, upstream.buffer, *reply.parser, room);

@@ -8,8 +8,6 @@
 namespace semel::gateway {
 namespace {
 
-constexpr std::size_t step_bytes = std::size_t{16} * 1024;
-
 void append_body(std::string& out, const Framing& framing, std::string_view bytes) {
   if (bytes.empty()) return;
   const bool is_chunked = framing.kind == Framing::Kind::chunked;
@@ -33,7 +31,7 @@ std::string Session::head_for_upstream(const Incoming& in, const Framing& framin
 
 asio::awaitable<Session::Upload> Session::upload(Incoming& in, UpstreamConnection& upstream) {
   const Framing framing = framing_of_request(in);
-  std::string room(step_bytes, '\0');
+  std::string room(body_step_bytes, '\0');
   std::string out;
   while (!in.parser.is_done()) {
     const BodyStep step =
@@ -132,7 +130,7 @@ asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::op
                                  .keep_alive = stays,
                                  .extra = extra});
   while (start && !start->body.empty()) {
-    const std::string_view piece = start->body.substr(0, step_bytes);
+    const std::string_view piece = start->body.substr(0, body_step_bytes);
     append_body(out, framing, piece);
     start->body.remove_prefix(piece.size());
     const bool is_sent = co_await client_.send(out);
@@ -140,7 +138,7 @@ asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::op
     out.clear();
   }
   if (start) start->held.clear();
-  std::string room(step_bytes, '\0');
+  std::string room(body_step_bytes, '\0');
   bool is_done = parser.is_done();
   // The part of the body that has arrived is sent with the head; the head does not wait for the
   // rest.
@@ -156,7 +154,7 @@ asio::awaitable<bool> Session::relay(Incoming& in, UpstreamReply& reply, std::op
     if (step.error) co_return false;
     append_body(out, framing, std::string_view{room}.substr(0, step.bytes));
     is_done = step.is_done;
-    if (out.size() >= step_bytes) {
+    if (out.size() >= body_step_bytes) {
       const bool is_sent = co_await client_.send(out);
       if (!is_sent) co_return false;
       out.clear();

@@ -8,7 +8,6 @@
 namespace semel::gateway {
 namespace {
 
-constexpr std::size_t step_bytes = std::size_t{16} * 1024;
 constexpr int interim_replies_max = 16;
 
 /// Writes all of it; each call has its own deadline.
@@ -42,7 +41,7 @@ bool is_websocket(const http::response_parser<http::buffer_body>& reply) {
 
 /// Copies until one side ends or is silent for `within`.
 asio::awaitable<void> copy_bytes(Stream& from, Stream& to, Millis within) {
-  std::string room(step_bytes, '\0');
+  std::string room(body_step_bytes, '\0');
   for (;;) {
     from.expires_after(within);
     auto [error, bytes] = co_await from.async_read_some(asio::buffer(room), no_throw);
@@ -79,7 +78,7 @@ asio::awaitable<UpstreamReply> exchange(UpstreamPool& pool, ClientWait& wait,
   // From here on the upstream may have read it, whatever the result of the write.
   UpstreamConnection& upstream = *reply.lease.connection;
   // A short message is one packet; a long one is sent from where it is.
-  const std::string_view start = request.body.substr(0, step_bytes);
+  const std::string_view start = request.body.substr(0, body_step_bytes);
   std::string first{request.head};
   first.append(start);
   error_code error = co_await upstream.write(first, within);

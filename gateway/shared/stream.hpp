@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ using tcp = asio::ip::tcp;
 
 /// `auto [error, bytes] = co_await operation(.., no_throw)`.
 inline constexpr auto no_throw = asio::as_tuple(asio::use_awaitable);
+
+/// A body is read and passed on in steps of this size.
+inline constexpr std::size_t body_step_bytes = std::size_t{16} * 1024;
 
 /// Used by one thread. expires_after() of the TCP stream bounds every operation, also of TLS.
 class Stream {

@@ -10,8 +10,8 @@
 namespace semel::gateway {
 namespace {
 
-constexpr Millis pause_min{10};
-constexpr Millis pause_max{200};
+constexpr Millis retry_pause_min{10};
+constexpr Millis retry_pause_max{200};
 
 /// Spreads the retries of requests that were refused together.
 Millis spread(Millis pause) noexcept {
@@ -25,7 +25,7 @@ asio::awaitable<NodeCall> call_node(asio::io_context& io, const std::shared_ptr<
                                     Counters& counters, const NodeCommand& command, Millis within) {
   NodeCall call;
   const base::Stopwatch since;
-  Millis pause = pause_min;
+  Millis pause = retry_pause_min;
   asio::steady_timer timer{io};
   for (;;) {
     const Millis left = std::max(within - since.passed(), Millis{1});
@@ -47,7 +47,7 @@ asio::awaitable<NodeCall> call_node(asio::io_context& io, const std::shared_ptr<
     if (since.passed() + pause >= within) break;
     timer.expires_after(spread(pause));
     co_await timer.async_wait(no_throw);
-    pause = std::min(pause * 2, pause_max);
+    pause = std::min(pause * 2, retry_pause_max);
     counters.store_repeated.add();
   }
   counters.store_unanswered.add();

@@ -17,7 +17,7 @@
 namespace semel::gateway {
 namespace {
 
-constexpr std::size_t read_bytes = std::size_t{16} * 1024;
+constexpr std::size_t reply_read_bytes = std::size_t{16} * 1024;
 constexpr std::size_t kept_buffer_bytes = std::size_t{256} * 1024;
 constexpr Millis pause_min{20};
 constexpr Millis pause_max{1'000};
@@ -329,9 +329,9 @@ asio::awaitable<std::optional<NodeReply>> NodeLink::exchange(Connection& connect
       trouble_ = "it does not speak Redis' protocol";
       co_return std::nullopt;
     }
-    connection.in.resize(connection.in_bytes + read_bytes);
+    connection.in.resize(connection.in_bytes + reply_read_bytes);
     auto [failed, bytes] = co_await connection.stream.async_read_some(
-        asio::buffer(connection.in.data() + connection.in_bytes, read_bytes), no_throw);
+        asio::buffer(connection.in.data() + connection.in_bytes, reply_read_bytes), no_throw);
     error = failed;
     connection.in_bytes += bytes;
   }
@@ -351,9 +351,9 @@ bool NodeLink::take_replies(Connection& connection) {
       connection.in.erase(0, at);
       connection.in_bytes -= at;
       // Reads all of the announced bytes at once: a reply of a megabyte is not parsed 64 times.
-      const std::size_t wanted = std::max(parsed.bytes, connection.in_bytes + read_bytes);
+      const std::size_t wanted = std::max(parsed.bytes, connection.in_bytes + reply_read_bytes);
       connection.in.resize(wanted);
-      if (connection.in.capacity() > kept_buffer_bytes && wanted < read_bytes * 2) {
+      if (connection.in.capacity() > kept_buffer_bytes && wanted < reply_read_bytes * 2) {
         connection.in.shrink_to_fit();
       }
       break;

@@ -15,7 +15,6 @@ namespace {
 
 constexpr Millis set_up_within{10'000};
 constexpr Millis probe_within{200};
-constexpr std::size_t group_digits = 16;
 
 Error no_node(const std::string& why) {
   return {ErrorCode::refused, why.empty() ? "store-node: there is no connection" : why};
@@ -25,14 +24,17 @@ asio::awaitable<void> keep_result(asio::awaitable<Status> task, std::optional<St
   result.emplace(co_await std::move(task));
 }
 
-/// A link that lives for a few calls.
-class Visit {
+}  // namespace
+
+/// A link that lives for a few calls. Not in an unnamed namespace: frames of coroutines have it as
+/// a member.
+class NodeVisit {
  public:
-  explicit Visit(const NodeContext& context)
+  explicit NodeVisit(const NodeContext& context)
       : context_(context), link_(std::make_shared<NodeLink>(io_, context)) {}
 
   /// Runs `task` and ends the link. Errors: of the task.
-  [[nodiscard]] Status run(const std::function<asio::awaitable<Status>(Visit&)>& task) {
+  [[nodiscard]] Status run(const std::function<asio::awaitable<Status>(NodeVisit&)>& task) {
     std::optional<Status> result;
     asio::co_spawn(io_, keep_result(task(*this), result), [this](const std::exception_ptr&) {
       link_->stop();  // no result: there was no memory
@@ -52,7 +54,9 @@ class Visit {
   const std::shared_ptr<NodeLink> link_;
 };
 
-asio::awaitable<Status> declare_all(Visit& visit, std::vector<NamespaceNeed> needs) {
+namespace {
+
+asio::awaitable<Status> declare_all(NodeVisit& visit, std::vector<NamespaceNeed> needs) {
   const base::Stopwatch since;
   const std::string question = command_of({"CLUSTER", "MYID"});
   for (;;) {
@@ -79,8 +83,8 @@ asio::awaitable<Status> declare_all(Visit& visit, std::vector<NamespaceNeed> nee
   co_return Done{};
 }
 
-asio::awaitable<Status> resolve_one(Visit& visit, std::string name, std::string key, bool is_done,
-                                    Millis within) {
+asio::awaitable<Status> resolve_one(NodeVisit& visit, std::string name, std::string key,
+                                    bool is_done, Millis within) {
   const std::string look = command_of({"SEMEL.GETCLAIM", name, key});
   const NodeCall seen = co_await visit.call(look, within);
   if (!seen.is_answered) co_return no_node(seen.why);
@@ -101,9 +105,9 @@ asio::awaitable<Status> resolve_one(Visit& visit, std::string name, std::string 
 Result<NodeSetup> set_up_node(const NodeContext& context, const RequestRules& rules) {
   const std::vector<NamespaceNeed> needs = namespaces_of(rules.routes());
   NodeSetup made;
-  Visit visit{context};
-  SEMEL_CHECK(visit.run([&needs](Visit& self) { return declare_all(self, needs); }));
-  made.group = visit.link().group().substr(0, group_digits);
+  NodeVisit visit{context};
+  SEMEL_CHECK(visit.run([&needs](NodeVisit& self) { return declare_all(self, needs); }));
+  made.group = visit.link().group();
   for (const NamespaceNeed& need : needs) {
     made.declarations.push_back(namespace_command("DECLARE", need));
   }
@@ -118,11 +122,12 @@ Status resolve_at_node(const NodeContext& context, const RequestRules& rules,
                                             std::string{route.substr(0, limits::route_name_max)} +
                                             "'"};
   }
-  Visit visit{context};
+  NodeVisit visit{context};
   const std::string name = claims_name(*found);
   const std::string claimed{key};
   const Millis within = context.settings.patience;
-  return visit.run([&](Visit& self) { return resolve_one(self, name, claimed, is_done, within); });
+  return visit.run(
+      [&](NodeVisit& self) { return resolve_one(self, name, claimed, is_done, within); });
 }
 
 }  // namespace semel::gateway

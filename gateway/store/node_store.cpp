@@ -47,17 +47,21 @@ Admission not_admitted(const NodeCall& asked) {
   return {.outcome = Outcome::store_unavailable, .refusal = unavailable(asked)};
 }
 
-/// Counted while it lives.
-class Counted {
+}  // namespace
+
+/// Counted while it lives. Not in an unnamed namespace: frames of coroutines have it as a member.
+class GiveBackCount {
  public:
-  explicit Counted(std::size_t& count) noexcept : count_(count) { ++count_; }
-  ~Counted() { --count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
+  explicit GiveBackCount(std::size_t& count) noexcept : count_(count) { ++count_; }
+  ~GiveBackCount() { --count_; }
+  GiveBackCount(const GiveBackCount&) = delete;
+  GiveBackCount& operator=(const GiveBackCount&) = delete;
 
  private:
   std::size_t& count_;
 };
+
+namespace {
 
 std::string owner_command(std::string_view verb, const Work& work) {
   const std::string name = claims_name(*work.route);
@@ -323,7 +327,7 @@ void NodeStore::give_back(Orphan orphan) {
 
 asio::awaitable<void> NodeStore::give_back_now(Orphan orphan) {
   const auto self = shared_from_this();
-  const Counted counted{given_back_};
+  const GiveBackCount counted{given_back_};
   const base::Stopwatch since;
   if (!orphan.claim.empty()) {
     // Claims with the same id: the answer has the epoch that is needed to end the claim.
