@@ -107,6 +107,12 @@ def seconds_of(build):
     return costs
 
 
+def declared_costs(tests):
+    """Seconds of those that the build calls long (semel_long_tests), where none has been run."""
+    return {name: item['value'] for name, test in tests.items()
+            for item in test.get('properties', ()) if item['name'] == 'COST'}
+
+
 def choose(folders, near, costs, seconds):
     """Names in the order of their folders' distance, the cheap ones of each first; and how many
     were left out. `folders`: of each test."""
@@ -140,7 +146,8 @@ def main():
     folders = {name: folder_of(test, build) for name, test in tests.items()}
     if any(name.endswith('_NOT_BUILT') and folders[name] in near for name in tests):
         sys.exit(NOT_BUILT)
-    chosen, left = choose(folders, near, seconds_of(build), options.seconds)
+    costs = declared_costs(tests) | seconds_of(build)
+    chosen, left = choose(folders, near, costs, options.seconds)
     rooms = {folders[name] for name in chosen}
     targets = {target for name in chosen for target in programs_of(tests[name], build)}
     verdict = (f'{len(changed)} files changed, {len(chosen)} tests of {", ".join(sorted(rooms))}'

@@ -52,6 +52,15 @@ class CheckTest(unittest.TestCase):
         chosen = check_plan.choose(folders, {'a': 0, 'b': 4}, costs, 20)
         self.assertEqual(chosen, (['quick', 'far'], 2))
 
+    def test_a_long_test_that_was_never_run_counts_as_long(self):
+        tests = {'long': {'properties': [{'name': 'TIMEOUT', 'value': 300.0},
+                                         {'name': 'COST', 'value': 100.0}]},
+                 'short': {'properties': [{'name': 'TIMEOUT', 'value': 300.0}]}, 'bare': {}}
+        costs = check_plan.declared_costs(tests)
+        self.assertEqual(costs, {'long': 100.0})
+        chosen = check_plan.choose(dict.fromkeys(tests, 'a'), {'a': 0}, costs, 60)
+        self.assertEqual(chosen, (['bare', 'short'], 1))
+
 
 if __name__ == '__main__':
     unittest.main()
