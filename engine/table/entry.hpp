@@ -15,7 +15,8 @@
 // Early timer: the end was moved to later, and the timer left where it was. Set before the record
 // is published; cleared, once another timer stands for its end, by the thread that moves the wheel
 // (upkeep/expiry.cpp). A copy of the record (compactor.hpp) may still have the bit: then one timer
-// more than needed is set again, once. No other memory is read by it: relaxed.
+// more than needed is set again, once. No other memory is read by it: relaxed. Both bits are cleared
+// by a fetch_and, so that neither writer puts back what the other has cleared.
 //
 // Concurrency
 //   [entry.pending]  cleared with release by the thread that published the record, after it has
@@ -121,10 +122,11 @@ class Entry {
     // mo: acquire [entry.pending]: the append happened before the answer.
     return (word0_.load(std::memory_order_acquire) & pending_bit) != 0;
   }
-  /// By the thread that published it, the only one that writes to a record.
+  /// By the thread that published it. One step: the mark of an early timer, which another thread
+  /// may take away meanwhile, must not come back.
   void set_journalled() const noexcept {
     SEMEL_ASSERT(pending());
-    word0_.store(word0() & ~pending_bit, std::memory_order_release);  // mo: release [entry.pending]
+    word0_.fetch_and(~pending_bit, std::memory_order_release);  // mo: release [entry.pending]
   }
   [[nodiscard]] Bytes key() const noexcept { return {body(), key_size()}; }
   [[nodiscard]] Bytes value() const noexcept {

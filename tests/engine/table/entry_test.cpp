@@ -1,8 +1,10 @@
 // A record's bytes: every field comes back as it was written, at every size and at the ends.
 #include "engine/table/entry.hpp"
 
+#include <atomic>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 #include "tests/support/catch.hpp"
 
@@ -90,6 +92,37 @@ TEST_CASE("entry: keys that differ in one byte, in length or in database are dis
     REQUIRE_FALSE(written.entry().has_key(7, key + "x"));
     if (key.size() > 1) REQUIRE_FALSE(written.entry().has_key(7, Bytes{key}.substr(1)));
     REQUIRE_FALSE(written.entry().has_key(6, key));
+  }
+}
+
+TEST_CASE("entry: a mark taken away while the record is journalled does not come back",
+          "[engine][entry][race]") {
+  constexpr std::size_t rounds = 5'000;
+  std::vector<Written> records;
+  records.reserve(rounds);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    records.emplace_back(Entry::Header{Kind::string, 0, no_end, i + 1, true}, "key", "value");
+    records.back().entry().note_early_timer(true);
+  }
+  // Both take the same record at about the same time: each waits until the other is where it is.
+  std::atomic<std::size_t> journalled{0};
+  std::atomic<std::size_t> set_again{0};
+  const auto run = [&](std::atomic<std::size_t>& own, const std::atomic<std::size_t>& other,
+                       auto&& clear) {
+    for (std::size_t i = 0; i < rounds; ++i) {
+      own.store(i + 1, std::memory_order_seq_cst);
+      while (other.load(std::memory_order_seq_cst) < i + 1) std::this_thread::yield();
+      clear(records[i].entry());
+    }
+  };
+  std::thread wheel{[&] {
+    run(set_again, journalled, [](const Entry& entry) { entry.note_early_timer(false); });
+  }};
+  run(journalled, set_again, [](const Entry& entry) { entry.set_journalled(); });
+  wheel.join();
+  for (const Written& record : records) {
+    REQUIRE_FALSE(record.entry().pending());
+    REQUIRE_FALSE(record.entry().has_early_timer());
   }
 }
 
