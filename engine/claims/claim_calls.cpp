@@ -16,13 +16,13 @@ ErrorCode check(const ClaimContext& context, OwnerVerb verb, const OwnerCall& ca
 
 void run_single(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call, Bytes table_key,
                 OwnerOutcome& outcome) {
-  run_owner(context, verb, call, table_key, outcome, context.single(table_key));
+  run_owner(context, verb, call, table_key, outcome, context.single_inline(table_key));
   if (!may_drop(verb, call, outcome.error)) [[likely]]
     return;
   const ErrorCode why = outcome.error;
   OwnerCall without = call;
   without.keeping = ResultKeeping::none;
-  run_owner(context, verb, without, table_key, outcome, context.single(table_key));
+  run_single(context, verb, without, table_key, outcome);  // which may drop nothing more
   if (outcome.answer == OwnerAnswer::ok) outcome.dropped = why;
 }
 

@@ -22,6 +22,31 @@ template <class Decide>
   return RecordStep{core, operation, location, key, sink, first}.run(now, decide, version);
 }
 
+/// A decision of any type, so that the calls which are made seldom share one body. Points to it.
+class DecideRef {
+ public:
+  template <class Decide>
+  requires(!std::is_same_v<std::remove_cvref_t<Decide>, DecideRef>) DecideRef(Decide&& decide)
+  noexcept  // implicit: any decision is one
+      : decide_(const_cast<void*>(static_cast<const void*>(&decide))),
+        run_([](void* of, const RecordView* live, const NextVersion& next) -> Decision {
+          return (*static_cast<std::remove_reference_t<Decide>*>(of))(live, next);
+        }) {}
+
+  [[nodiscard]] Decision operator()(const RecordView* live, const NextVersion& next) const {
+    return run_(decide_, live, next);
+  }
+
+ private:
+  void* decide_;
+  Decision (*run_)(void* of, const RecordView* live, const NextVersion& next);
+};
+
+/// The same as decide_at(), out of line.
+[[nodiscard]] ErrorCode decide_any_at(Core& core, Operation& operation, const KeyLocation& location,
+                                      KeyRef key, Timestamp& now, DecideRef decide,
+                                      Version& version, MutationSink* sink = nullptr);
+
 struct NoFastAnswer {
   bool operator()(const Entry&) const noexcept { return false; }
 };
@@ -44,10 +69,10 @@ ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answer
     if (!operation.admit(location, key)) [[unlikely]]
       return ErrorCode::section_held;
     operation.keep_up(now);
+    const HomeLook first = core.keys().look_home_with_prefetch(location, key.key);
     const Entry* live = nullptr;
-    HomeLook first;
     if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NoFastAnswer>) {
-      live = core.keys().look_home_with_prefetch(location, key.key, now, first);
+      live = core.keys().live_of(first, now);
     }
     if (live != nullptr && answers(*live)) {
       version = live->version();
@@ -66,22 +91,17 @@ ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answer
 /// `version` becomes that of the record written, or seen if kept. `now` moves on if the call had
 /// to wait, before `decide` runs: a lease or ttl is never counted from before a wait. Errors:
 /// key_empty, key_too_long, db_out_of_range, value_too_long, memory_full, refused.
+ErrorCode update(Core& core, KeyRef key, Timestamp& now, DecideRef decide, Version& version);
+
+/// The same where the calls are many: with a body of its own.
 template <class Decide>
-ErrorCode update(Core& core, KeyRef key, Timestamp& now, Decide&& decide, Version& version) {
+ErrorCode update_inline(Core& core, KeyRef key, Timestamp& now, Decide&& decide, Version& version) {
   return update_unless(core, key, now, NoFastAnswer{}, decide, version);
 }
 
-/// The same inside a section that covers the key.
-template <class Decide>
-ErrorCode update_exclusive(Core& core, KeyRef key, Timestamp now, Decide&& decide, Version& version,
-                           MutationSink& sink) {
-  if (const ErrorCode bad = core.keys().check(key.db, key.key); bad != ErrorCode::ok) [[unlikely]]
-    return bad;
-  // The section keeps others out, but memory is still given back by epochs.
-  Operation operation{core, core.context()};
-  const KeyLocation location = core.keys().location_of(key);
-  return decide_at(core, operation, location, key, now, decide, version, &sink);
-}
+/// update() inside a section that covers the key.
+ErrorCode update_exclusive(Core& core, KeyRef key, Timestamp now, DecideRef decide,
+                           Version& version, MutationSink& sink);
 
 /// Up to Core::group_max keys as one operation. The cache misses of the whole group are waited for
 /// together, in two rounds: first the slots, then the records they point to.

@@ -31,8 +31,7 @@ class Section::Impl final : public engine::OwnSection {
   }
 
   /// As Core::update, at the section's time.
-  template <class Decide>
-  ErrorCode update(std::uint8_t db, Bytes key, Decide&& decide, Version& version) {
+  ErrorCode update(std::uint8_t db, Bytes key, engine::DecideRef decide, Version& version) {
     return engine::update_exclusive(core_, {db, key}, now_, decide, version, *this);
   }
 

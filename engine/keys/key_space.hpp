@@ -84,25 +84,39 @@ class KeySpace final : public SegmentSink {
   [[nodiscard]] TableProbe find(const KeyLocation& location, Bytes key) const noexcept {
     return location.shard->table.find(location.hash, Match{region_, location.stored_db, key});
   }
+  /// What the home line of a key holds of it.
+  [[nodiscard, gnu::always_inline]] inline HomeLook look_home(const KeyLocation& location,
+                                                              Bytes key) const noexcept {
+    return location.shard->table.look_home(location.hash, Match{region_, location.stored_db, key});
+  }
+  /// The live record that such a look has found; null: none.
+  [[nodiscard, gnu::always_inline]] inline const Entry* live_of(const HomeLook& look,
+                                                                Timestamp now) const noexcept {
+    if (look.seen == 0) return nullptr;
+    const Entry& found = entry(look.seen);
+    if (!databases_.lives(found, now)) return nullptr;
+    await_append(found);
+    return &found;
+  }
+
   /// The live record of a key that is in its home line; null: unknown. `look` says
   /// what the line held.
   [[nodiscard, gnu::always_inline]] inline const Entry* look_home(const KeyLocation& location,
                                                                   Bytes key, Timestamp now,
                                                                   HomeLook& look) const noexcept {
-    look = location.shard->table.look_home(location.hash, Match{region_, location.stored_db, key});
+    look = look_home(location, key);
     return live_of(look, now);
   }
-  /// The same for a record of which more than the first cache line will be read: its second line is
+  /// The look for a record of which more than the first cache line will be read: its second line is
   /// prefetched, so that both misses overlap.
-  [[nodiscard, gnu::always_inline]] inline const Entry* look_home_with_prefetch(
-      const KeyLocation& location, Bytes key, Timestamp now, HomeLook& look) const noexcept {
+  [[nodiscard, gnu::always_inline]] inline HomeLook look_home_with_prefetch(
+      const KeyLocation& location, Bytes key) const noexcept {
     const Match match{region_, location.stored_db, key};
-    look = location.shard->table.look_home(location.hash, [&](Handle handle) {
+    return location.shard->table.look_home(location.hash, [&](Handle handle) {
       constexpr std::size_t line_bytes = 64;
       __builtin_prefetch(static_cast<const char*>(region_.at(handle)) + line_bytes);
       return match(handle);
     });
-    return live_of(look, now);
   }
   /// Brings slots and the first `bytes` of the records of up to 64 keys into the cache, so
   /// that their misses are waited for together. `hash_at(i) -> HashBits`.
@@ -127,15 +141,6 @@ class KeySpace final : public SegmentSink {
   void reuse_segment(void* segment) noexcept override;
 
  private:
-  [[nodiscard, gnu::always_inline]] inline const Entry* live_of(const HomeLook& look,
-                                                                Timestamp now) const noexcept {
-    if (look.seen == 0) return nullptr;
-    const Entry& found = entry(look.seen);
-    if (!databases_.lives(found, now)) return nullptr;
-    await_append(found);
-    return &found;
-  }
-
   const Region& region_;
   const std::size_t key_bytes_max_;
   const unsigned shard_count_max_;  // of the options; shards_ has room for so many

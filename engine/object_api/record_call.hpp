@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/core_update.hpp"
@@ -39,9 +40,15 @@ template <class Answers, class Decide>
   own.bump(Count::operations);
   Version version = 0;
   Timestamp now = core.now(own);
-  const ErrorCode error = update_unless(
-      core, key, now, answers,
-      [&](const RecordView* live, const NextVersion&) { return decide(core, live, now); }, version);
+  const auto on_record = [&](const RecordView* live, const NextVersion&) -> Decision {
+    return decide(core, live, now);
+  };
+  ErrorCode error = ErrorCode::ok;
+  if constexpr (std::is_same_v<std::remove_cvref_t<Answers>, NoFastAnswer>) {
+    error = update(core, key, now, on_record, version);
+  } else {
+    error = update_unless(core, key, now, answers, on_record, version);
+  }
   own.bump(call.was_there ? Count::hits : Count::misses);
   if (error != ErrorCode::ok) return error;
   impl.after_operation(own, key, call.is_changed && call.error == ErrorCode::ok);
