@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/core/cold_side.hpp"
+#include "engine/core/committed.hpp"
 #include "engine/keys/records.hpp"
 
 namespace semel::engine {
@@ -20,21 +21,22 @@ constexpr unsigned delete_marker_distance = 4;  // random keys rarely lie so far
 
 std::optional<ErrorCode> RecordStep::look_beyond(RecordView& view) {
   SEMEL_ASSERT(seen_.old == nullptr && !seen_.live);
-  const ColdAnswer answer = core_.cold_side().ask(location_, key_.key, beyond_);
+  ColdLook& beyond = beyond_ ? *beyond_ : beyond_.emplace();
+  const ColdAnswer answer = core_.cold_side().ask(location_, key_.key, beyond);
   if (answer == ColdAnswer::absent) return ErrorCode::ok;
   if (answer == ColdAnswer::unknown) {
     ErrorCode error = ErrorCode::ok;
-    operation_.outside([&] { error = core_.cold_side().read(key_.key, beyond_); });
+    operation_.outside([&] { error = core_.cold_side().read(key_.key, beyond); });
     if (error != ErrorCode::ok) return error;
     if (sink_ == nullptr && !operation_.admit(location_, key_)) return ErrorCode::section_held;
     return std::nullopt;
   }
-  const Mutation& record = beyond_.copy().record.record;
-  seen_.cold = &beyond_.copy().record;
+  const Mutation& record = beyond.copy().record.record;
+  seen_.cold = &beyond.copy().record;
   seen_.floor = std::max(seen_.floor, record.version);
   // By the clock as well: what kept the copy from coming back may have gone since `now` was read.
   seen_.live = record.due > seen_.now && record.due > now_of(core_.clock());
-  view = beyond_.copy().view;
+  view = beyond.copy().view;
   return ErrorCode::ok;
 }
 
@@ -58,37 +60,47 @@ bool RecordStep::is_kept_as_trail(const Decision& decision) const noexcept {
   return core_.journal()->keeps_trail(delta);
 }
 
+bool RecordStep::is_accepted(const Decision& decision) const noexcept {
+  const bool is_replica = core_.options().replicated;
+  if (is_replica && operation_.context().decision == nullptr && !decision.keeps_version)
+      [[unlikely]] {
+    return false;
+  }
+  if (core_.journal() == nullptr) return true;
+  const bool frees = decision.frees();
+  return sink_ != nullptr ? sink_->accepts(frees) : core_.guarded_journal().accepts(frees);
+}
+
+void RecordStep::prepare_mutation(const Decision& decision) {
+  std::string& whole = operation_.context().whole;
+  const bool is_large = large_object_of(decision.kind, decision.value) != nullptr;
+  if (is_large && core_.journal() != nullptr) [[unlikely]] {
+    whole.clear();
+    if (!is_kept_as_trail(decision)) {  // while it can still be refused
+      static_cast<void>(whole_bytes(decision.kind, decision.value, whole));
+    }
+  }
+  if (sink_ != nullptr) [[unlikely]] {
+    const std::size_t value = is_large ? whole.size() : decision.value.size();
+    sink_->make_room(key_.key.size() + value + decision.trail.size(), 1);
+  }
+}
+
+template <bool is_plain>
 inline ErrorCode RecordStep::prepare(const Decision& decision) {
   ThreadContext& context = operation_.context();
-  const bool is_replica = core_.options().replicated;
-  if (is_replica && context.decision == nullptr && !decision.keeps_version) [[unlikely]]
+  if (!is_plain && !is_accepted(decision)) [[unlikely]]
     return ErrorCode::refused;
-  if (core_.journal() != nullptr) {
-    const bool frees = decision.frees();
-    const bool accepts =
-        sink_ != nullptr ? sink_->accepts(frees) : core_.guarded_journal().accepts(frees);
-    if (!accepts) [[unlikely]]
-      return ErrorCode::refused;
-  }
   // The timer of a live record must not be lost.
   if (!context.timers.is_ready()) [[unlikely]]
     return ErrorCode::memory_full;
   if (!context.retired.reserve()) [[unlikely]]
     return operation_.refuse();
-  const bool is_large = large_object_of(decision.kind, decision.value) != nullptr;
-  if (is_large && core_.journal() != nullptr) [[unlikely]] {
-    context.whole.clear();
-    if (!is_kept_as_trail(decision)) {  // while it can still be refused
-      static_cast<void>(whole_bytes(decision.kind, decision.value, context.whole));
-    }
-  }
-  if (sink_ != nullptr) [[unlikely]] {
-    const std::size_t value = is_large ? context.whole.size() : decision.value.size();
-    sink_->make_room(key_.key.size() + value + decision.trail.size(), 1);
-  }
+  if (!is_plain) prepare_mutation(decision);
   return ErrorCode::ok;
 }
 
+template <bool is_plain>
 inline ErrorCode RecordStep::make_fresh(const Decision& decision, Version version,
                                         const Entry*& fresh) {
   if (decision.value.size() > core_.options().value_bytes_max + value_overhead_max) [[unlikely]]
@@ -96,7 +108,7 @@ inline ErrorCode RecordStep::make_fresh(const Decision& decision, Version versio
   // A live record can be replaced out of the reserve: an owner must be able to finish.
   const bool precious = seen_.live || sink_ != nullptr;
   // Other threads cannot see a change inside a section before its group has been appended.
-  const bool pending = core_.journal() != nullptr && sink_ == nullptr;
+  const bool pending = !is_plain && core_.journal() != nullptr && sink_ == nullptr;
   if (!precious && core_.region().is_over()) [[unlikely]]
     return ErrorCode::memory_full;
   fresh =
@@ -104,6 +116,10 @@ inline ErrorCode RecordStep::make_fresh(const Decision& decision, Version versio
                  {decision.kind, location_.stored_db, decision.due, version, pending, decision.raw},
                  key_.key, decision.value, precious ? Region::Use::structure : Region::Use::record);
   return fresh != nullptr ? ErrorCode::ok : ErrorCode::memory_full;
+}
+
+inline bool RecordStep::leaves_marker() const noexcept {
+  return slot::distance(probe_.prefix) >= delete_marker_distance;
 }
 
 ErrorCode RecordStep::make_remains(Version version, const Entry*& remains) {
@@ -116,18 +132,19 @@ ErrorCode RecordStep::make_remains(Version version, const Entry*& remains) {
                            std::max(beyond, seen_.now + delete_marker_ttl), Region::Use::structure);
     return remains != nullptr ? ErrorCode::ok : ErrorCode::memory_full;
   }
-  if (slot::distance(probe_.prefix) >= delete_marker_distance) [[unlikely]] {
+  if (leaves_marker()) [[unlikely]] {
     remains = make_delete_marker(core_.region(), context, location_.stored_db, key_.key, version,
                                  seen_.now + delete_marker_ttl);
   }
   return ErrorCode::ok;
 }
 
-inline bool RecordStep::publish(const Decision& decision, const Entry* fresh,
-                                Version version) noexcept {
+inline bool RecordStep::swap_in(Handle handle) noexcept {
   ShardTable& table = location_.shard->table;
-  if (fresh == nullptr) return table.bury(probe_, version);
-  const Handle handle = core_.region().handle_of(fresh);
+  return table.publish(probe_, handle);
+}
+
+bool RecordStep::publish_object(const Decision& decision, Handle handle) noexcept {
   Publication* const publication = decision.publication;
   // One that is stored as it was, with another end or under another name, is shared.
   LargeObject* const large = publication == nullptr && decision.action == Action::store
@@ -136,21 +153,35 @@ inline bool RecordStep::publish(const Decision& decision, const Entry* fresh,
   if (large != nullptr) [[unlikely]]
     share(*large);
   const bool may = publication == nullptr || publication->begin();
-  const bool won = may && table.publish(probe_, handle);
+  const bool won = may && swap_in(handle);
   if (publication != nullptr && may) publication->end(won);
-  if (won) [[likely]]
+  if (!won && large != nullptr) {
+    core_.large_records().release_large(operation_.context(), handle);
+  }
+  return won;
+}
+
+template <bool is_plain>
+inline bool RecordStep::publish(const Decision& decision, const Entry* fresh,
+                                Version version) noexcept {
+  if (fresh == nullptr) return location_.shard->table.bury(probe_, version);
+  const Handle handle = core_.region().handle_of(fresh);
+  if (is_plain ? swap_in(handle) : publish_object(decision, handle)) [[likely]]
     return true;
-  if (large != nullptr) core_.large_records().release_large(operation_.context(), handle);
   operation_.context().cache.free(handle);
   return false;
 }
 
-std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& version) {
+template <bool is_plain>
+inline std::optional<ErrorCode> RecordStep::apply_as(const Decision& decision, Version& version) {
+  SEMEL_ASSERT_SLOW(!is_plain || (decision.publication == nullptr && !decision.keeps_version));
+  SEMEL_ASSERT_SLOW(!is_plain || decision.action == Action::store || seen_.old != nullptr);
   ThreadContext& context = operation_.context();
-  if (const ErrorCode no = prepare(decision); no != ErrorCode::ok) [[unlikely]]
+  if (const ErrorCode no = prepare<is_plain>(decision); no != ErrorCode::ok) [[unlikely]]
     return no;
   ShardTable& table = location_.shard->table;
-  const bool erases = decision.action == Action::erase, keeps = decision.keeps_version;
+  const bool erases = decision.action == Action::erase;
+  const bool keeps = !is_plain && decision.keeps_version;
   const Version fresh_version =
       keeps ? seen_.floor : core_.versions().candidate(context, seen_.floor);
   SEMEL_ASSERT(keeps || fresh_version > seen_.floor);
@@ -161,16 +192,20 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
     return std::nullopt;
   }
   const Entry* fresh = nullptr;
-  const ErrorCode made =
-      erases ? make_remains(fresh_version, fresh) : make_fresh(decision, fresh_version, fresh);
-  if (made != ErrorCode::ok) [[unlikely]]
-    return made;
+  if (!erases || !is_plain || leaves_marker()) [[likely]] {
+    const ErrorCode made = erases ? make_remains(fresh_version, fresh)
+                                  : make_fresh<is_plain>(decision, fresh_version, fresh);
+    if (made != ErrorCode::ok) [[unlikely]]
+      return made;
+  }
   const Timestamp wake = fresh == nullptr ? no_end : wake_of(*fresh);
+  const Timestamp old_wake = seen_.old == nullptr ? no_end : wake_of(seen_.head);
   if (!erases && seen_.live && seen_.old != nullptr &&
-      has_timer_before(*seen_.old, wake, seen_.now)) {
+      has_timer_before(seen_.head, old_wake, wake, seen_.now)) {
     fresh->note_early_timer(true);
   }
-  if (!publish(decision, fresh, fresh_version)) [[unlikely]] {
+  const Entry::Head is = fresh != nullptr ? fresh->head() : Entry::Head{};
+  if (!publish<is_plain>(decision, fresh, fresh_version)) [[unlikely]] {
     context.bump(Count::lost_races);
     KeySpace::help_growth(*location_.shard, location_.hash, probe_);
     return std::nullopt;
@@ -181,6 +216,18 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
   if (const char* const broken = broken_by(fresh, version))
     base::assertion_failed(broken, __FILE__, __LINE__);
 #endif
+  if (is_plain) {
+    note_committed(core_, context,
+                   {.hash = location_.hash,
+                    .old = seen_.old,
+                    .was = seen_.head,
+                    .old_wake = old_wake,
+                    .was_live = seen_.live,
+                    .fresh = fresh,
+                    .is = is,
+                    .wake = wake});
+    return ErrorCode::ok;
+  }
   if (core_.journal() != nullptr) append_mutation(decision, fresh, version);
   core_.committed(context, location_.hash, seen_.old, seen_.live, fresh, wake);
   if (seen_.cold != nullptr) [[unlikely]] {
@@ -188,6 +235,14 @@ std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& ve
                              location_.stored_db, seen_.cold->record.due);
   }
   return ErrorCode::ok;
+}
+
+std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& version) {
+  const Options& options = core_.options();
+  const bool is_alone =
+      options.journal == nullptr && options.cold == nullptr && !options.replicated;
+  const bool is_plain = is_alone && sink_ == nullptr && !may_be_large(decision.kind);
+  return is_plain ? apply_as<true>(decision, version) : apply_as<false>(decision, version);
 }
 
 void RecordStep::append_mutation(const Decision& decision, const Entry* fresh,

@@ -37,6 +37,7 @@ class RecordStep {
   /// not both there; floor >= the version of either.
   struct Seen {
     const Entry* old = nullptr;  ///< in the table; null: none
+    Entry::Head head;            ///< of it
     bool live = false;           ///< it has not ended
     Version floor = 0;           ///< of the version of what comes next
     Timestamp now{};
@@ -49,22 +50,38 @@ class RecordStep {
   /// Stores or erases in the slot that was found. None: the slot has changed, so find and decide
   /// again.
   [[nodiscard]] std::optional<ErrorCode> apply(const Decision& decision, Version& version);
+  /// `is_plain`: there is neither journal nor cold store nor group, nor a section that it is a part
+  /// of, and its kind is never large: it is complete once it is in the table.
+  template <bool is_plain>
+  [[nodiscard]] std::optional<ErrorCode> apply_as(const Decision& decision, Version& version);
   /// Makes sure of all that the change needs once it is visible, while it can still be refused.
   /// Errors: refused, memory_full, value_too_long.
+  template <bool is_plain>
   [[nodiscard]] ErrorCode prepare(const Decision& decision);
+  /// Whether journal and group let the change in.
+  [[nodiscard]] bool is_accepted(const Decision& decision) const noexcept;
+  /// Makes room for the mutation, and its bytes where those are not the record's.
+  void prepare_mutation(const Decision& decision);
   /// Whether the change is one of an object that is long enough for the journal to keep its trail.
   [[nodiscard]] bool follows_on_old(const Decision& decision) const noexcept;
   /// Whether the journal keeps it, so that the bytes of the whole object are not needed.
   [[nodiscard]] bool is_kept_as_trail(const Decision& decision) const noexcept;
   /// Errors: memory_full.
+  template <bool is_plain>
   [[nodiscard]] ErrorCode make_fresh(const Decision& decision, Version version,
                                      const Entry*& fresh);
+  /// Whether an erase leaves a delete marker, although no older copy has to be kept away.
+  [[nodiscard]] bool leaves_marker() const noexcept;
   /// The same of an erase. Leaves `remains` null where a tombstone is enough.
   [[nodiscard]] ErrorCode make_remains(Version version, const Entry*& remains);
   /// Publishes `fresh`; a tombstone if it is null. False: the slot has changed, or a large object
   /// has a newer version, and `fresh` is freed.
+  template <bool is_plain>
   [[nodiscard]] bool publish(const Decision& decision, const Entry* fresh,
                              Version version) noexcept;
+  [[nodiscard]] bool swap_in(Handle handle) noexcept;
+  /// swap_in() with what else becomes visible with the record.
+  [[nodiscard]] bool publish_object(const Decision& decision, Handle handle) noexcept;
   /// Gives the change to the journal, or to the section that it is a part of.
   void append_mutation(const Decision& decision, const Entry* fresh, Version version) noexcept;
   /// The first rule that a change just published breaks, or the line of the table that it is in;
@@ -84,7 +101,7 @@ class RecordStep {
   MutationSink* const sink_;
   TableProbe probe_;
   Seen seen_;
-  ColdLook beyond_;
+  std::optional<ColdLook> beyond_;  // most engines have nothing there
   Room tried_ = Room::nothing;
 };
 
@@ -97,24 +114,26 @@ ErrorCode RecordStep::run(Timestamp& now, Decide& decide, Version& version) {
     }
     const Entry* const old =
         probe_.state == TableProbe::State::found ? &core_.keys().entry(probe_.seen) : nullptr;
-    const bool live = old != nullptr && core_.databases().lives(*old, now);
+    const Entry::Head head = old != nullptr ? Entry::Head{*old} : Entry::Head{};
+    const bool live = old != nullptr && core_.databases().lives(head, now);
     if (live && old->pending()) [[unlikely]] {
       wait_for_append(*old);
       operation_.note_wait();
       continue;
     }
     seen_ = {.old = old,
+             .head = head,
              .live = live,
-             .floor = old != nullptr ? old->version() : probe_.floor,
+             .floor = old != nullptr ? head.version() : probe_.floor,
              .now = now,
              .cold = nullptr};
     RecordView view;
     if (live) {  // each field by itself: a copy of the whole waits for the stores before it
-      view.kind = old->kind();
-      view.value = old->value();
-      view.due = old->due();
+      view.kind = head.kind();
+      view.value = head.value();
+      view.due = head.due();
       view.version = seen_.floor;
-      view.raw = old->is_raw();
+      view.raw = head.is_raw();
     }
     if (old == nullptr && core_.cold() != nullptr) [[unlikely]] {
       const std::optional<ErrorCode> looked = look_beyond(view);

@@ -44,11 +44,12 @@ class DatabaseMap {
     return floors_[stored_db].load(std::memory_order_relaxed);
   }
   /// Whether a flush has ended the record.
-  [[nodiscard]] bool is_flushed(const Entry& record) const noexcept {
-    return record.version() < flushed_below(record.db());
+  [[nodiscard]] bool is_flushed(const Entry::Head& record) const noexcept {
+    const Version below = flushed_below(record.db());
+    return below != 0 && record.version() < below;
   }
   /// Neither its ttl nor a flush has ended it.
-  [[nodiscard]] bool lives(const Entry& record, Timestamp now) const noexcept {
+  [[nodiscard]] bool lives(const Entry::Head& record, Timestamp now) const noexcept {
     return record.lives_at(now) && !is_flushed(record);
   }
   [[nodiscard]] Floors floors() const noexcept {

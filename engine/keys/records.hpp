@@ -39,19 +39,22 @@ constexpr std::size_t value_overhead_max = claim_overhead_max;
                                               Timestamp end, Region::Use use = Region::Use::record);
 
 /// When the wheel should check a record: at its end, or when a part of it ends before.
-[[nodiscard]] inline Timestamp wake_of(const Entry& entry) noexcept {
-  if (!entry.is_delete_marker()) [[likely]]
-    return wake_of(entry.kind(), entry.value(), entry.due());
+[[nodiscard, gnu::always_inline]] inline Timestamp wake_of(const Entry::Head& record) noexcept {
+  if (!record.is_delete_marker()) [[likely]] {
+    if (record.is_string()) return record.due();
+    if (record.is(Kind::claim)) return claim_wake_of(record.value(), record.due());
+    return wake_of(record.kind(), record.value(), record.due());
+  }
   std::int64_t end = 0;
-  std::memcpy(&end, entry.value().data(), sizeof end);
+  std::memcpy(&end, record.value().data(), sizeof end);
   return Timestamp{Millis{end}};
 }
 
-/// Whether the timer of `old`, a record that lives, comes before `wake`, so that the record which
-/// replaces it needs none of its own: when the timer fires it is set again.
-[[nodiscard]] inline bool has_timer_before(const Entry& old, Timestamp wake,
-                                           Timestamp now) noexcept {
-  const Timestamp earlier = wake_of(old);
+/// Whether the timer of `old`, a record that lives, with `earlier` as its wake_of(), comes before
+/// `wake`, so that the record which replaces it needs none of its own: when the timer fires it is
+/// set again.
+[[nodiscard]] inline bool has_timer_before(const Entry::Head& old, Timestamp earlier,
+                                           Timestamp wake, Timestamp now) noexcept {
   // A timer whose time has come may have fired.
   if (earlier <= now || wake == no_end) return false;
   return earlier < wake || (earlier == wake && old.has_early_timer());

@@ -261,39 +261,19 @@ std::size_t Arena::Cache::stack_bytes(unsigned size_class) noexcept {
   return sizeof(Stack) + stack_max[size_class] * sizeof(Handle);
 }
 
-Arena::Cache::Stack* Arena::Cache::stack(unsigned size_class) noexcept {
-  std::unique_ptr<Stack>& stack = stacks_[size_class];
-  if (!stack) {
-    std::unique_ptr<Stack> made{new (std::nothrow) Stack};
-    if (made != nullptr) made->items.reset(new (std::nothrow) Handle[stack_max[size_class]]);
-    if (made == nullptr || made->items == nullptr) return nullptr;
-    stack = std::move(made);
-    arena_.region_.charge(static_cast<std::ptrdiff_t>(stack_bytes(size_class)));
-  }
-  return stack.get();
-}
-
-Handle Arena::Cache::allocate(std::size_t bytes, Region::Use use) {
-  if (bytes > large_bytes) [[unlikely]]
-    return allocate_large(bytes, use);
-  return allocate_of(class_of(bytes), use);
+Arena::Cache::Stack* Arena::Cache::make_stack(unsigned size_class) noexcept {
+  std::unique_ptr<Stack> made{new (std::nothrow) Stack};
+  if (made != nullptr) made->items.reset(new (std::nothrow) Handle[stack_max[size_class]]);
+  if (made == nullptr || made->items == nullptr) return nullptr;
+  stacks_[size_class] = std::move(made);
+  arena_.region_.charge(static_cast<std::ptrdiff_t>(stack_bytes(size_class)));
+  return stacks_[size_class].get();
 }
 
 Handle Arena::Cache::allocate_node(std::size_t bytes, Region::Use use) {
   if (bytes > large_bytes) [[unlikely]]
     return allocate_large(bytes, use);
   return allocate_of(class_count + class_of(bytes), use);
-}
-
-inline Handle Arena::Cache::allocate_of(unsigned size_class, Region::Use use) {
-  Stack* const stack = stacks_[size_class].get();
-  if (stack != nullptr && stack->count != 0) return stack->items[--stack->count];
-  Fresh& fresh = fresh_[size_class];
-  if (fresh.left == 0) return refill(size_class, use);
-  const Handle handle = fresh.next;
-  fresh.next += class_bytes(size_class) / 8;
-  --fresh.left;
-  return handle;
 }
 
 Handle Arena::Cache::refill(unsigned size_class, Region::Use use) {

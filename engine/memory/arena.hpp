@@ -181,7 +181,11 @@ class Arena::Cache {
   /// How many in front are of one class and may be kept by this thread; 0: the first may not.
   [[nodiscard]] std::size_t alike_in_front(std::span<const Handle> handles) const noexcept;
   /// Null: no memory for one.
-  [[nodiscard]] Stack* stack(unsigned size_class) noexcept;
+  [[nodiscard]] Stack* stack(unsigned size_class) noexcept {
+    Stack* const found = stacks_[size_class].get();
+    return found != nullptr ? found : make_stack(size_class);
+  }
+  [[nodiscard, gnu::noinline]] Stack* make_stack(unsigned size_class) noexcept;
   [[nodiscard]] static std::size_t stack_bytes(unsigned size_class) noexcept;
 
   Arena& arena_;
@@ -209,6 +213,24 @@ constexpr std::size_t Arena::rounded(std::size_t bytes) noexcept {
   if (bytes <= 256) return (bytes + 7) / 8 * 8;
   if (bytes <= large_bytes) return class_bytes(class_of(bytes));
   return (bytes + Region::span_bytes - 1) / Region::span_bytes * Region::span_bytes;
+}
+
+inline Handle Arena::Cache::allocate(std::size_t bytes, Region::Use use) {
+  if (bytes > large_bytes) [[unlikely]]
+    return allocate_large(bytes, use);
+  return allocate_of(class_of(bytes), use);
+}
+
+inline Handle Arena::Cache::allocate_of(unsigned size_class, Region::Use use) {
+  Stack* const stack = stacks_[size_class].get();
+  if (stack != nullptr && stack->count != 0) [[likely]]
+    return stack->items[--stack->count];
+  Fresh& fresh = fresh_[size_class];
+  if (fresh.left == 0) return refill(size_class, use);
+  const Handle handle = fresh.next;
+  fresh.next += class_bytes(size_class) / 8;
+  --fresh.left;
+  return handle;
 }
 
 static_assert(Arena::class_of(256) == 32 && Arena::class_bytes(32) == 256);

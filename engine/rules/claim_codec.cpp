@@ -29,6 +29,9 @@ enum Flag : std::uint16_t {
 };
 constexpr unsigned state_bits = 7;
 static_assert(static_cast<unsigned>(ClaimState::vacant) <= state_bits);
+// What claim_wake_of() asks.
+static_assert((state_bits | flag_result_expired | flag_result_until | flag_memos) == 0x102f);
+static_assert((static_cast<unsigned>(ClaimState::done) | flag_result_until) == 0x22);
 
 struct Header {
   std::uint16_t head;
@@ -331,11 +334,7 @@ SessionId session_of(Bytes bytes) noexcept {
   return bytes.size() < at + 8 ? 0 : Reader{bytes.data() + at}.word();
 }
 
-Timestamp claim_wake_of(Bytes bytes, Timestamp due) noexcept {
-  constexpr unsigned done = static_cast<unsigned>(ClaimState::done);
-  constexpr unsigned asked = state_bits | flag_result_until | flag_result_expired | flag_memos;
-  if ((head_of(bytes) & asked) != (done | flag_result_until)) [[likely]]
-    return due;
+Timestamp early_claim_wake_of(Bytes bytes, Timestamp due) noexcept {
   Header header;
   Details details;
   if (!read_fixed(bytes, header, details)) return due;

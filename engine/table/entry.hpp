@@ -15,8 +15,8 @@
 // Early timer: the end was moved to later, and the timer left where it was. Set before the record
 // is published; cleared, once another timer stands for its end, by the thread that moves the wheel
 // (upkeep/expiry.cpp). A copy of the record (compactor.hpp) may still have the bit: then one timer
-// more than needed is set again, once. No other memory is read by it: relaxed. Both bits are cleared
-// by a fetch_and, so that neither writer puts back what the other has cleared.
+// more than needed is set again, once. No other memory is read by it: relaxed. Both bits are
+// cleared by a fetch_and, so that neither writer puts back what the other has cleared.
 //
 // Concurrency
 //   [entry.pending]  cleared with release by the thread that published the record, after it has
@@ -43,7 +43,7 @@ class Entry {
   static constexpr Version version_max = limits::version_max;
 
   [[nodiscard]] static constexpr bool is_short(std::size_t key, std::size_t value) noexcept {
-    return key < 256 && value < 256;
+    return (key | value) < 256;
   }
   [[nodiscard]] static constexpr std::size_t bytes(std::size_t key, std::size_t value) noexcept {
     return (is_short(key, value) ? 16 : 24) + key + value;
@@ -96,27 +96,99 @@ class Entry {
                 bytes() - sizeof(Entry));
   }
 
-  [[nodiscard]] Timestamp due() const noexcept {
-    const std::uint64_t due = word0() & due_mask;
-    return due == due_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(due)}};
-  }
-  /// A delete marker is a record that is dead from the start: only its key and version count.
-  [[nodiscard]] bool is_delete_marker() const noexcept { return due() == Timestamp{}; }
-  /// due() > now; "does not end" is the largest number already.
-  [[nodiscard]] bool lives_at(Timestamp now) const noexcept {
-    return static_cast<std::int64_t>(word0() & due_mask) > now.time_since_epoch().count();
-  }
-  [[nodiscard]] Kind kind() const noexcept {
-    const auto code = static_cast<unsigned>((word0() >> 44) & kind_mask);
-    return static_cast<Kind>(code + (code == 0 ? 1 : 0));
-  }
-  [[nodiscard]] bool is_raw() const noexcept { return (word0() >> 44 & kind_mask) == 0; }
-  [[nodiscard]] std::uint8_t db() const noexcept {
-    return static_cast<std::uint8_t>((word0() >> 47) & 15);
-  }
-  [[nodiscard]] Version version() const noexcept {
-    return ((word0() & ~pending_bit) >> 52 << 48) | (word1_ & low_version);
-  }
+  /// What its two words say, loaded once: a getter of the record itself loads them each time.
+  class Head {
+   public:
+    Head() noexcept = default;
+    Head(const Entry& entry) noexcept  // implicit: a record stands for its head
+        : first_(entry.word0()),
+          second_(entry.word1_),
+          rest_(reinterpret_cast<const char*>(&entry + 1)) {}
+
+    [[nodiscard, gnu::always_inline]] Timestamp due() const noexcept {
+      const std::uint64_t due = first_ & due_mask;
+      return due == due_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(due)}};
+    }
+    /// A delete marker is a record that is dead from the start: only its key and version count.
+    [[nodiscard, gnu::always_inline]] bool is_delete_marker() const noexcept {
+      return (first_ & due_mask) == 0;
+    }
+    /// due() > now; "does not end" is the largest number already.
+    [[nodiscard, gnu::always_inline]] bool lives_at(Timestamp now) const noexcept {
+      return static_cast<std::int64_t>(first_ & due_mask) > now.time_since_epoch().count();
+    }
+    [[nodiscard, gnu::always_inline]] Kind kind() const noexcept {
+      const auto code = static_cast<unsigned>((first_ >> 44) & kind_mask);
+      return static_cast<Kind>(code + (code == 0 ? 1 : 0));
+    }
+    /// kind() == kind, of another one than a string.
+    [[nodiscard, gnu::always_inline]] bool is(Kind kind) const noexcept {
+      SEMEL_ASSERT_SLOW(kind != Kind::string);
+      return ((first_ >> 44) & kind_mask) == static_cast<unsigned>(kind);
+    }
+    [[nodiscard, gnu::always_inline]] bool is_string() const noexcept {
+      return ((first_ >> 44) & kind_mask) <= static_cast<unsigned>(Kind::string);
+    }
+    [[nodiscard, gnu::always_inline]] bool is_raw() const noexcept {
+      return (first_ >> 44 & kind_mask) == 0;
+    }
+    [[nodiscard, gnu::always_inline]] std::uint8_t db() const noexcept {
+      return static_cast<std::uint8_t>((first_ >> 47) & 15);
+    }
+    [[nodiscard, gnu::always_inline]] Version version() const noexcept {
+      return ((first_ & ~pending_bit) >> 52 << 48) | (second_ & low_version);
+    }
+    [[nodiscard, gnu::always_inline]] Bytes key() const noexcept {
+      if (is_long()) [[unlikely]]
+        return {rest_ + 8, long_sizes() & 0xffff'ffff};
+      return {rest_, (second_ >> 48) & 0xff};
+    }
+    [[nodiscard, gnu::always_inline]] Bytes value() const noexcept {
+      if (is_long()) [[unlikely]] {
+        const std::uint64_t sizes = long_sizes();
+        return {rest_ + 8 + (sizes & 0xffff'ffff), sizes >> 32};
+      }
+      return {rest_ + ((second_ >> 48) & 0xff), second_ >> 56};
+    }
+    [[nodiscard, gnu::always_inline]] std::size_t bytes() const noexcept {
+      if (is_long()) [[unlikely]] {
+        const std::uint64_t sizes = long_sizes();
+        return 24 + (sizes & 0xffff'ffff) + (sizes >> 32);
+      }
+      return 16 + ((second_ >> 48) & 0xff) + (second_ >> 56);
+    }
+
+    [[nodiscard, gnu::always_inline]] bool has_early_timer() const noexcept {
+      return (first_ & early_bit) != 0;
+    }
+    [[nodiscard, gnu::always_inline]] bool is_long() const noexcept {
+      return ((second_ >> 48) & 0xff) == 0;
+    }
+
+   private:
+    [[nodiscard]] std::uint64_t long_sizes() const noexcept {
+      std::uint64_t sizes;
+      std::memcpy(&sizes, rest_, 8);
+      return sizes;
+    }
+
+    std::uint64_t first_ = 0;
+    std::uint64_t second_ = 0;
+    const char* rest_ = nullptr;  // behind the words
+  };
+  [[nodiscard]] Head head() const noexcept { return Head{*this}; }
+
+  [[nodiscard]] Timestamp due() const noexcept { return head().due(); }
+  [[nodiscard]] bool is_delete_marker() const noexcept { return head().is_delete_marker(); }
+  [[nodiscard]] bool lives_at(Timestamp now) const noexcept { return head().lives_at(now); }
+  [[nodiscard]] Kind kind() const noexcept { return head().kind(); }
+  [[nodiscard]] bool is_raw() const noexcept { return head().is_raw(); }
+  [[nodiscard]] std::uint8_t db() const noexcept { return head().db(); }
+  [[nodiscard]] Version version() const noexcept { return head().version(); }
+  [[nodiscard]] Bytes key() const noexcept { return head().key(); }
+  [[nodiscard]] Bytes value() const noexcept { return head().value(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return head().bytes(); }
+
   /// True until the journal has it. A thread that answers from the record waits for that first.
   [[nodiscard]] bool pending() const noexcept {
     // mo: acquire [entry.pending]: the append happened before the answer.
@@ -128,11 +200,6 @@ class Entry {
     SEMEL_ASSERT(pending());
     word0_.fetch_and(~pending_bit, std::memory_order_release);  // mo: release [entry.pending]
   }
-  [[nodiscard]] Bytes key() const noexcept { return {body(), key_size()}; }
-  [[nodiscard]] Bytes value() const noexcept {
-    return {body() + key_size(), is_long() ? long_sizes() >> 32 : word1_ >> 56};
-  }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes(key().size(), value().size()); }
 
   [[nodiscard]] bool has_key(std::uint8_t database, Bytes key) const noexcept {
     SEMEL_ASSERT_SLOW(!key.empty());
@@ -141,10 +208,12 @@ class Entry {
     if (((word1_ >> 48) & 0xff) == key.size()) [[likely]] {
       return same_bytes(reinterpret_cast<const char*>(this + 1), key.data(), key.size());
     }
-    return is_long() && key_size() == key.size() && same_bytes(body(), key.data(), key.size());
+    const Head found = head();
+    return found.is_long() && found.key().size() == key.size() &&
+           same_bytes(found.key().data(), key.data(), key.size());
   }
 
-  [[nodiscard]] bool has_early_timer() const noexcept { return (word0() & early_bit) != 0; }
+  [[nodiscard]] bool has_early_timer() const noexcept { return head().has_early_timer(); }
   /// True: by the thread that made the record, before it is published. False: once another timer
   /// stands for its end.
   void note_early_timer(bool has_one) const noexcept {
@@ -167,19 +236,6 @@ class Entry {
     if (ms < 0) return 0;
     return static_cast<std::uint64_t>(ms) < due_mask ? static_cast<std::uint64_t>(ms) : due_mask;
   }
-  [[nodiscard]] bool is_long() const noexcept { return ((word1_ >> 48) & 0xff) == 0; }
-  [[nodiscard]] std::uint64_t long_sizes() const noexcept {
-    std::uint64_t sizes;
-    std::memcpy(&sizes, this + 1, 8);
-    return sizes;
-  }
-  [[nodiscard]] std::size_t key_size() const noexcept {
-    return is_long() ? long_sizes() & 0xffff'ffff : (word1_ >> 48) & 0xff;
-  }
-  [[nodiscard]] const char* body() const noexcept {
-    return reinterpret_cast<const char*>(this + 1) + (is_long() ? 8 : 0);
-  }
-
   [[nodiscard]] std::uint64_t word0() const noexcept {
     // mo: relaxed: all but the pending bit was complete when the record was published.
     return word0_.load(std::memory_order_relaxed);

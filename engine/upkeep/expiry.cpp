@@ -128,7 +128,7 @@ class PlainSweep {
   }
   /// False: it is not such a record, or it has changed or is frozen.
   [[nodiscard]] bool take_out(ShardTable::Word& word, SlotWord seen) noexcept {
-    const Entry& old = core_.keys().entry(seen);
+    const Entry::Head old = core_.keys().entry(seen).head();
     const Version version = old.version();
     const std::uint8_t db = old.db();
     if (old.lives_at(now_) || old.is_delete_marker() || old.kind() > last_kind_ ||

@@ -52,14 +52,14 @@ MUTANTS = [
     Mutant(
         "early_expiry", "a record is dead 1 ms before its end",
         [("engine/core/record_step.hpp",
-          "old != nullptr && core_.databases().lives(*old, now);",
-          "old != nullptr && core_.databases().lives(*old, now + Millis{1});", "tail")],
+          "old != nullptr && core_.databases().lives(head, now);",
+          "old != nullptr && core_.databases().lives(head, now + Millis{1});", "tail")],
         "model"),
     Mutant(
         "late_expiry", "a record lives through the millisecond of its end",
         [("engine/core/record_step.hpp",
-          "old != nullptr && core_.databases().lives(*old, now);",
-          "old != nullptr && core_.databases().lives(*old, now - Millis{1});", "tail")],
+          "old != nullptr && core_.databases().lives(head, now);",
+          "old != nullptr && core_.databases().lives(head, now - Millis{1});", "tail")],
         "model"),
     Mutant(
         "hit_after_end", "a repeat is answered from a record whose time has ended",
@@ -100,8 +100,8 @@ MUTANTS = [
         "model"),
     Mutant(
         "epoch_repeats", "what a deleted record has shown is forgotten, so versions repeat",
-        [("engine/core/record_step.hpp", "old != nullptr ? old->version() : probe_.floor",
-          "old != nullptr ? old->version() : 0", "expression")],
+        [("engine/core/record_step.hpp", "old != nullptr ? head.version() : probe_.floor",
+          "old != nullptr ? head.version() : 0", "expression")],
         "linearizability"),
     Mutant(
         "stale_step", "a step does not compare the epoch with the record's",
@@ -176,9 +176,9 @@ MUTANTS = [
         "linearizability"),
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
-        [("engine/core/core.cpp",
-          "large_records_.retire(context, *old, less.bytes);",
-          "context.cache.free(region_.handle_of(old));", "statement")],
+        [("engine/core/committed.hpp",
+          "core.large_records().retire(context, *change.old, old_bytes);",
+          "context.cache.free(core.region().handle_of(change.old));", "statement")],
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
@@ -233,7 +233,7 @@ RUNS_MAX = {"model": 2, "linearizability": 12, "once": 1}
 NOISE = [
     ("engine/core/record_step.hpp", "    RecordView view;\n", 16),  # found, not yet read
     # Decided, not yet published.
-    ("engine/core/record_step.cpp", "  const bool won = may", 16),
+    ("engine/core/record_step.cpp", "  const Handle handle = core_.region()", 16),
     # Seen, not yet moved.
     ("engine/upkeep/compactor.cpp", "  old.copy_to(core_.region().at(handle));\n", 2),
 ]
