@@ -1,14 +1,15 @@
-// The typed face of the store, calls on one key: build a StoreOp, apply it, read the outcome. Calls
-// on several keys are in store_keys.cpp.
+// The typed face of the store, calls on one key: build a StoreOp, apply it, read the outcome. Those
+// that are made most have a shorter way on strings. Calls on several keys are in store_keys.cpp.
 #include "semel/store.hpp"
 
 #include <algorithm>
-#include <type_traits>
+#include <new>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "engine/api/engine_impl.hpp"
 #include "engine/api/store_calls.hpp"
+#include "engine/api/string_calls.hpp"
 #include "engine/core/apply.hpp"
 #include "engine/core/core_update.hpp"
 #include "engine/rules/numbers.hpp"
@@ -18,124 +19,118 @@ namespace semel {
 
 namespace {
 
-using engine::Core;
 using namespace store_calls;
 
-bool fits(Engine& engine, std::uint8_t db, Bytes key) noexcept {
-  return engine::impl_of(engine).core().keys().check(db, key) == ErrorCode::ok;
-}
-bool fits(Engine& engine, Bytes value, Expiry expiry) noexcept {
-  return value.size() <= engine::impl_of(engine).core().options().value_bytes_max &&
-         engine::in_range(expiry);
-}
+// See string_calls.hpp.
 
-/// Whether the log of a group may decide this thread's calls. EngineHost::apply() asks it.
-bool may_be_logged(Engine& engine) noexcept {
-  return engine::impl_of(engine).may_have_log();
-}
+struct SetCall {
+  static constexpr bool may_repeat = true;
+  using Answer = SetResult;
+  std::uint8_t db;
+  Bytes key;
+  Bytes value;
+  const SetOptions& options;
 
-/// The rest of read_or_apply(): applies the operation. True: it changed the record. `first` is
-/// given by value, so that the caller builds it only here.
-template <class T, class Read>
-[[gnu::noinline]] bool apply_missed(Engine& engine, engine::Operation& operation,
-                                    engine::KeyLocation location, engine::HomeLook first,
-                                    const StoreOp& op, Timestamp now, Read&& read,
-                                    Result<T>& result) {
-  StoreOutcome out;
-  engine::decide_store(engine::impl_of(engine).core(), operation, location, op, now, out, nullptr,
-                       first.probe(location.hash));
-  operation.context().bump(out.found ? engine::Count::hits : engine::Count::misses);
-  if (out.error == ErrorCode::ok) [[likely]] {
-    result = read(out);
-  } else {
-    result = explain(engine, op, out.error);
+  [[nodiscard]] StoreOp op() const {
+    return {.verb = Verb::set,
+            .db = db,
+            .condition = options.condition,
+            .get = options.get,
+            .expiry = options.expiry,
+            .key = key,
+            .value = value,
+            .operand = options.operand};
   }
-  return out.applied;
-}
-
-/// The same for an operation that may_repeat(), of a key that fits. When a live record answers it,
-/// `answer(const Entry&, T&)` is the answer, and there need be neither operation nor outcome. The
-/// fewer instructions a repeat takes, the more of the next one's cache misses overlap with its own.
-template <class T, class MakeOp, class Read, class Answer>
-Result<T> read_or_apply(Engine& engine, KeyRef key, MakeOp&& make_op, Read&& read,
-                        Answer&& answer) {
-  Engine::Impl& impl = engine::impl_of(engine);
-  Core& core = impl.core();
-  Result<T> result{std::in_place};  // the one object that is returned, so that it is never moved
-  engine::ThreadContext* const found = core.threads().try_context();
-  if (found == nullptr) [[unlikely]] {
-    result = explain(engine, make_op(), core.why_no_context());
-    return result;
+  static SetResult read(StoreOutcome& out) {
+    return {.stored = out.applied, .previous = value_or_none(out), .version = out.version};
   }
-  engine::ThreadContext& own = *found;
-  Timestamp now = core.now(own);
-  bool changed = false;
-  {
-    engine::KeyLocation location = core.keys().location_of(key);
-    engine::Operation operation{core, own};
-    const bool is_admitted = operation.admit(location, key);
-    operation.keep_up(now);
-    engine::HomeLook first;
-    const engine::Entry* const live =
-        is_admitted ? core.keys().look_home(location, key.key, now, first) : nullptr;
-    own.bump(engine::Count::operations);
-    if (!is_admitted) [[unlikely]] {
-      result = explain(engine, make_op(), ErrorCode::section_held);
-    } else if (live != nullptr && engine::answers_repeat(live->kind())) [[likely]] {
-      own.bump(engine::Count::hits);
-      answer(*live, *result);
-      core.uses().note_read(own.only_looks, key.db, location.hash, now);
-    } else {
-      // Only a call that may store goes on from the look: it costs a hit 13 instructions.
-      constexpr bool may_store = std::is_same_v<T, SetResult>;
-      changed = apply_missed(engine, operation, location, may_store ? first : engine::HomeLook{},
-                             make_op(), now, read, result);
+  [[nodiscard]] bool fits(const Core& core) const noexcept {
+    return value.size() <= core.options().value_bytes_max && engine::in_range(options.expiry) &&
+           !engine::is_comparison(options.condition);
+  }
+  [[nodiscard]] bool is_repeat() const noexcept {
+    return options.condition == Condition::if_absent;
+  }
+  void repeat(const engine::Entry& live, SetResult& answer) const {
+    answer.version = live.version();
+    if (options.get) answer.previous.emplace(live.value());
+  }
+  engine::Decision decide(const engine::RecordView* live, Timestamp now, StringOutcome& out) const {
+    const engine::SetParts set{options.condition, options.get, value, options.expiry};
+    return engine::decide_set(live, set, now, out);
+  }
+  static std::optional<std::string>* value_of(SetResult& answer) noexcept {
+    return &answer.previous;
+  }
+  static void finish(const StringOutcome& out, SetResult& answer) noexcept {
+    answer.stored = out.applied;
+    answer.version = out.version;
+  }
+  StringDone decide_at(Core& core, engine::Operation& operation,
+                       const engine::KeyLocation& location, const engine::HomeLook& first,
+                       Timestamp now, SetResult& answer) const {
+    return decide_string(core, operation, location, first, now, *this, answer);
+  }
+};
+
+struct GetCall {
+  static constexpr bool may_repeat = true;
+  using Answer = std::optional<std::string>;
+  std::uint8_t db;
+  Bytes key;
+
+  [[nodiscard]] StoreOp op() const { return {.verb = Verb::get, .db = db, .key = key}; }
+  static Answer read(StoreOutcome& out) { return value_or_none(out); }
+  [[nodiscard]] static bool fits(const Core&) noexcept { return true; }
+  [[nodiscard]] static bool is_repeat() noexcept { return true; }
+  static void repeat(const engine::Entry& live, Answer& answer) { answer.emplace(live.value()); }
+  /// Of any kind, and without the first look: to carry that along costs a hit 13 instructions.
+  [[gnu::noinline]] StringDone decide_at(Core& core, engine::Operation& operation,
+                                         const engine::KeyLocation& location,
+                                         const engine::HomeLook&, Timestamp now,
+                                         Answer& answer) const {
+    StoreOutcome out;
+    try {
+      engine::decide_store(core, operation, location, op(), now, out);
+    } catch (const std::bad_alloc&) {
+      engine::refuse(out, ErrorCode::memory_full);
     }
+    operation.context().bump(out.found ? engine::Count::hits : engine::Count::misses);
+    answer = read(out);
+    return {.error = out.error};
   }
-  impl.after_operation(own, key, changed);
-  if (result.ok()) {
-    const ErrorCode unknown = impl.confirm(own);
-    if (unknown != ErrorCode::ok) [[unlikely]]
-      result = explain(engine, make_op(), unknown);
+};
+
+struct DelCall {
+  static constexpr bool may_repeat = false;
+  using Answer = bool;
+  std::uint8_t db;
+  Bytes key;
+
+  [[nodiscard]] StoreOp op() const { return {.verb = Verb::del, .db = db, .key = key}; }
+  static bool read(StoreOutcome& out) { return out.applied; }
+  [[nodiscard]] static bool fits(const Core&) noexcept { return true; }
+  static void repeat(const engine::Entry&, bool&) noexcept {}
+  static engine::Decision decide(const engine::RecordView* live, Timestamp, StringOutcome& out) {
+    return engine::decide_del(live, out);
   }
-  return result;
-}
+  static std::optional<std::string>* value_of(bool&) noexcept { return nullptr; }
+  static void finish(const StringOutcome& out, bool& answer) noexcept { answer = out.applied; }
+  StringDone decide_at(Core& core, engine::Operation& operation,
+                       const engine::KeyLocation& location, const engine::HomeLook& first,
+                       Timestamp now, bool& answer) const {
+    return decide_string(core, operation, location, first, now, *this, answer);
+  }
+};
 
 }  // namespace
 
 Result<SetResult> Store::set(Bytes key, Bytes value, const SetOptions& options) {
-  const auto op = [&] {
-    return StoreOp{.verb = Verb::set,
-                   .db = db_,
-                   .condition = options.condition,
-                   .get = options.get,
-                   .expiry = options.expiry,
-                   .key = key,
-                   .value = value,
-                   .operand = options.operand};
-  };
-  const auto read = [](StoreOutcome& out) {
-    return SetResult{.stored = out.applied, .previous = value_or_none(out), .version = out.version};
-  };
-  if (options.condition != Condition::if_absent || !fits(*engine_, db_, key) ||
-      !fits(*engine_, value, options.expiry) || may_be_logged(*engine_)) {
-    return run(*engine_, op(), read);
-  }
-  return read_or_apply<SetResult>(*engine_, {db_, key}, op, read,
-                                  [&](const engine::Entry& live, SetResult& repeat) {
-                                    repeat.version = live.version();
-                                    if (options.get) repeat.previous.emplace(live.value());
-                                  });
+  return apply_call(*engine_, SetCall{db_, key, value, options});
 }
 
 Result<std::optional<std::string>> Store::get(Bytes key) {
-  const auto op = [&] { return StoreOp{.verb = Verb::get, .db = db_, .key = key}; };
-  if (!fits(*engine_, db_, key) || may_be_logged(*engine_)) {
-    return run(*engine_, op(), value_or_none);
-  }
-  return read_or_apply<std::optional<std::string>>(
-      *engine_, {db_, key}, op, value_or_none,
-      [](const engine::Entry& live, auto& value) { value.emplace(live.value()); });
+  return apply_call(*engine_, GetCall{db_, key});
 }
 
 Result<std::optional<Versioned>> Store::get_versioned(Bytes key) {
@@ -271,8 +266,7 @@ Result<IncrexResult<long double>> Store::increx(Bytes key, const IncrexFloatOpti
 }
 
 Result<bool> Store::del(Bytes key) {
-  const StoreOp op{.verb = Verb::del, .db = db_, .key = key};
-  return run(*engine_, op, applied);
+  return apply_call(*engine_, DelCall{db_, key});
 }
 
 Result<bool> Store::delex(Bytes key, Condition condition, Bytes operand) {

@@ -35,8 +35,8 @@ std::optional<std::uint64_t> parse_digest(Bytes text) noexcept {
   return digest;
 }
 
-}  // namespace
-
+/// The IF* family against a record of strings or none. Errors: bad_digest, before the record is
+/// looked at, so that a wrong operand never passes by luck; wrong_type.
 bool comparison_holds(const RecordView* live, const StoreOp& op, StoreOutcome& outcome) noexcept {
   if (op.condition == Condition::if_version) {
     if (!is_string(live)) outcome.error = ErrorCode::wrong_type;
@@ -63,8 +63,6 @@ bool comparison_holds(const RecordView* live, const StoreOp& op, StoreOutcome& o
   const bool equal = by_digest ? digest_of(live->value) == *digest : live->value == op.operand;
   return equal == wants_equal;
 }
-
-namespace {
 
 // --- reads ----------------------------------------------------------------------------------
 
@@ -209,11 +207,6 @@ std::int64_t next_end_of(const RecordView& live, Timestamp now) {
   return next == no_end ? 0 : next.time_since_epoch().count();
 }
 
-Decision decide_del(const RecordView* live, StoreOutcome& outcome) noexcept {
-  outcome.applied = live != nullptr;
-  return erase(live);
-}
-
 /// Without a condition like del, on any kind; an absent record is never an error of kind, but a
 /// digest that is none always is one.
 Decision decide_delex(const RecordView* live, const StoreOp& op, StoreOutcome& outcome) noexcept {
@@ -265,6 +258,17 @@ ErrorCode explain(const StoreOp& op, std::size_t key_bytes_max,
   if (op.value.size() > value_bytes_max) return ErrorCode::value_too_long;
   if (op.verb != Verb::getex && !in_range(op.expiry)) return ErrorCode::invalid_expire;
   return ErrorCode::ok;
+}
+
+Decision decide_compared_set(const RecordView* live, const StoreOp& op, Timestamp now,
+                             StoreOutcome& outcome) {
+  if (live != nullptr && op.get && live->kind != Kind::string) {
+    return fail(outcome, ErrorCode::wrong_type);
+  }
+  const bool holds = comparison_holds(live, op, outcome);
+  if (outcome.error != ErrorCode::ok) return keep;
+  if (live != nullptr && op.get) return_value(*live, outcome);
+  return holds ? store_or_erase(live, op.value, due_of(op.expiry, live, now), now, outcome) : keep;
 }
 
 Decision decide_other(const RecordView* live, const StoreOp& op, Timestamp now,

@@ -1,6 +1,8 @@
-// What the store's truth table is made of, and its two rows that are asked most, GET and SET. They
-// are inline: most of what they find then stays in registers, and the next operation can begin its
-// cache misses while this one waits for its own (docs/decisions/0003-table-layout.md).
+// What the store's truth table is made of, and its rows that are asked most. They are inline: most
+// of what they find then stays in registers, and the next operation can begin its cache misses
+// while this one waits for its own (docs/decisions/0003-table-layout.md).
+//
+// `Outcome` is a StoreOutcome, or has those of its members that the function writes to.
 #pragma once
 
 #include "engine/rules/hash_value.hpp"
@@ -12,7 +14,8 @@ namespace semel::engine {
 
 inline constexpr Decision keep{};
 
-inline Decision fail(StoreOutcome& outcome, ErrorCode code) noexcept {
+template <class Outcome>
+Decision fail(Outcome& outcome, ErrorCode code) noexcept {
   outcome.error = code;
   return keep;
 }
@@ -70,8 +73,9 @@ inline Timestamp due_of(const Expiry& expiry, const RecordView* live, Timestamp 
 
 /// `value` with `due`, or nothing at all if that has passed: storing a record that is dead on
 /// arrival would leave the wheel to clean up what no reader may see.
-inline Decision store_or_erase(const RecordView* live, Bytes value, Timestamp due, Timestamp now,
-                               StoreOutcome& outcome) noexcept {
+template <class Outcome>
+Decision store_or_erase(const RecordView* live, Bytes value, Timestamp due, Timestamp now,
+                        Outcome& outcome) noexcept {
   outcome.applied = true;
   return due > now ? store_string(value, due) : erase(live);
 }
@@ -81,15 +85,11 @@ inline Decision store_or_erase(const RecordView* live, Bytes value, Timestamp du
 }
 
 /// The outcome's value is empty before.
-inline void return_value(const RecordView& live, StoreOutcome& outcome) {
+template <class Outcome>
+void return_value(const RecordView& live, Outcome& outcome) {
   outcome.value.append(live.value);  // cheaper than assign, which minds what overlaps
   outcome.has_value = true;
 }
-
-/// The IF* family against a record of strings or none. Errors: bad_digest, before the record is
-/// looked at, so that a wrong operand never passes by luck; wrong_type.
-[[nodiscard]] bool comparison_holds(const RecordView* live, const StoreOp& op,
-                                    StoreOutcome& outcome) noexcept;
 
 inline Decision decide_get(const RecordView* live, StoreOutcome& outcome) {
   if (live == nullptr) return keep;
@@ -100,26 +100,47 @@ inline Decision decide_get(const RecordView* live, StoreOutcome& outcome) {
   return keep;
 }
 
-inline Decision decide_set(const RecordView* live, const StoreOp& op, Timestamp now,
-                           StoreOutcome& outcome) {
-  if (live != nullptr && op.get) {
+/// Whether it compares the record with what the caller has given.
+[[nodiscard]] constexpr bool is_comparison(Condition condition) noexcept {
+  return condition > Condition::if_present;
+}
+
+/// A SET whose condition is no comparison.
+struct SetParts {
+  Condition condition;
+  bool get;
+  Bytes value;
+  Expiry expiry;
+};
+
+template <class Outcome>
+[[gnu::always_inline]] inline Decision decide_set(const RecordView* live, const SetParts& set,
+                                                  Timestamp now, Outcome& outcome) {
+  if (live != nullptr && set.get) {
     if (live->kind != Kind::string) [[unlikely]] {
       return fail(outcome, ErrorCode::wrong_type);
     }
     return_value(*live, outcome);
   }
-  if (op.condition == Condition::if_absent) {
-    if (live != nullptr) return keep;
-  } else if (op.condition == Condition::if_present) {
-    if (live == nullptr) return keep;
-  } else if (op.condition != Condition::always && !comparison_holds(live, op, outcome)) {
-    if (outcome.error != ErrorCode::ok) {
-      outcome.has_value = false;
-      outcome.value.clear();
-    }
-    return keep;
-  }
-  return store_or_erase(live, op.value, due_of(op.expiry, live, now), now, outcome);
+  if (set.condition == Condition::if_absent && live != nullptr) return keep;
+  if (set.condition == Condition::if_present && live == nullptr) return keep;
+  return store_or_erase(live, set.value, due_of(set.expiry, live, now), now, outcome);
+}
+
+/// A SET whose condition is one.
+[[nodiscard]] Decision decide_compared_set(const RecordView* live, const StoreOp& op, Timestamp now,
+                                           StoreOutcome& outcome);
+
+inline Decision decide_set(const RecordView* live, const StoreOp& op, Timestamp now,
+                           StoreOutcome& outcome) {
+  if (is_comparison(op.condition)) return decide_compared_set(live, op, now, outcome);
+  return decide_set(live, SetParts{op.condition, op.get, op.value, op.expiry}, now, outcome);
+}
+
+template <class Outcome>
+Decision decide_del(const RecordView* live, Outcome& outcome) noexcept {
+  outcome.applied = live != nullptr;
+  return erase(live);
 }
 
 }  // namespace semel::engine

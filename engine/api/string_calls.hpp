@@ -1,0 +1,155 @@
+// The calls of semel/store.hpp that are made most, on a record that is a string, or on none:
+// decided and applied without a StoreOp and a StoreOutcome. The fewer instructions a call takes,
+// the more of the next one's cache misses overlap with its own. Whatever else a call meets, it
+// takes the way of all others, out of line.
+#pragma once
+
+#include <new>
+#include <optional>
+#include <string>
+
+#include "engine/api/engine_impl.hpp"
+#include "engine/api/store_calls.hpp"
+#include "engine/core/core_update.hpp"
+#include "engine/rules/repeat.hpp"
+
+namespace semel::store_calls {
+
+using engine::Core;
+
+/// What a call on a string answers: the truth table writes to it as to a StoreOutcome.
+struct StringOutcome {
+  /// Where the value goes that the call returns; null: it returns none.
+  struct Value {
+    std::optional<std::string>* to = nullptr;
+    void append(Bytes bytes) { to->emplace(bytes); }
+  };
+
+  ErrorCode error = ErrorCode::ok;
+  bool found = false;
+  bool applied = false;
+  bool has_value = false;
+  Version version = 0;
+  Value value{};
+};
+
+// A call says in `Call`:
+//   Answer; db, key          what it returns, and of what
+//   op(), read(outcome)      the same for records of all kinds
+//   fits(core)               whether its other arguments are usual ones
+//   may_repeat               whether a live string may answer it by itself,
+//   is_repeat()              and does,
+//   repeat(live, answer)     and how
+//   decide(live, now, out)   its row of the truth table
+//   value_of(answer)         where the value of a string goes; null: nowhere
+//   finish(out, answer)      the rest of the answer
+
+/// How an operation ended.
+struct StringDone {
+  ErrorCode error = ErrorCode::ok;
+  bool applied = false;
+  bool is_other = false;  ///< the record is of another kind: the whole table has to answer
+};
+
+/// Decides and applies the call inside of its operation. Out of line: a repeat needs no registers
+/// for it.
+template <class Call>
+[[gnu::noinline]] StringDone decide_string(Core& core, engine::Operation& operation,
+                                           const engine::KeyLocation& location,
+                                           engine::HomeLook first, Timestamp now, const Call& call,
+                                           typename Call::Answer& answer) {
+  StringOutcome out;
+  out.value.to = Call::value_of(answer);
+  bool is_other = false;
+  const auto row = [&](const engine::RecordView* live,
+                       const engine::NextVersion&) -> engine::Decision {
+    if (out.has_value) [[unlikely]]  // an earlier decision lost its race
+      out.value.to->reset();
+    out.applied = out.has_value = false;
+    out.found = live != nullptr;
+    is_other = live != nullptr && live->kind != Kind::string;
+    if (!is_other) [[likely]]
+      return call.decide(live, now, out);
+    engine::Decision looked;
+    looked.only_looks = true;
+    return looked;
+  };
+  ErrorCode error = ErrorCode::ok;
+  try {
+    error = engine::decide_at(core, operation, location, {call.db, call.key}, now, row, out.version,
+                              nullptr, first.probe(location.hash));
+  } catch (const std::bad_alloc&) {
+    error = ErrorCode::memory_full;  // before anything was changed
+  }
+  if (error != ErrorCode::ok) [[unlikely]] {
+    operation.context().bump(engine::Count::misses);
+    return {.error = error};
+  }
+  if (is_other) [[unlikely]]
+    return {.is_other = true};
+  operation.context().bump(out.found ? engine::Count::hits : engine::Count::misses);
+  Call::finish(out, answer);
+  return {.error = out.error, .applied = out.applied};
+}
+
+/// The answer of a call with an error; ok: of one that takes the way of all others.
+template <class Call>
+[[gnu::noinline, gnu::cold]] void answer_other(Engine& engine, const Call& call, ErrorCode error,
+                                               Result<typename Call::Answer>& result) {
+  if (error != ErrorCode::ok) {
+    result = explain(engine, call.op(), error);
+  } else {
+    result = run(engine, call.op(), Call::read);
+  }
+}
+
+template <class Call>
+[[nodiscard]] Result<typename Call::Answer> apply_call(Engine& engine, const Call& call) {
+  Engine::Impl& impl = engine::impl_of(engine);
+  Core& core = impl.core();
+  Result<typename Call::Answer> result{std::in_place};  // the one that is returned: never moved
+  engine::ThreadContext* const found = core.threads().try_context();
+  const KeyRef key{call.db, call.key};
+  const bool fits = core.keys().check(key.db, key.key) == ErrorCode::ok && call.fits(core);
+  if (!fits || found == nullptr || impl.may_have_log()) [[unlikely]] {
+    answer_other(engine, call, ErrorCode::ok, result);
+    return result;
+  }
+  engine::ThreadContext& own = *found;
+  Timestamp now = core.now(own);
+  StringDone done;
+  {
+    engine::KeyLocation location = core.keys().location_of(key);
+    engine::Operation operation{core, own};
+    if (!operation.admit(location, key)) [[unlikely]] {
+      done.error = ErrorCode::section_held;
+    } else {
+      operation.keep_up(now);
+      const engine::HomeLook first = core.keys().look_home(location, call.key);
+      const engine::Entry* live = nullptr;
+      if constexpr (Call::may_repeat) {
+        if (call.is_repeat()) live = core.keys().live_of(first, now);
+      }
+      if (live != nullptr && engine::answers_repeat(live->kind())) [[likely]] {
+        own.bump(engine::Count::hits);
+        call.repeat(*live, *result);
+        core.uses().note_read(own.only_looks, key.db, location.hash, now);
+      } else {
+        done = call.decide_at(core, operation, location, first, now, *result);
+      }
+    }
+  }
+  if (done.is_other) [[unlikely]] {
+    answer_other(engine, call, ErrorCode::ok, result);
+    return result;
+  }
+  own.bump(engine::Count::operations);
+  impl.after_operation(own, key, done.applied);
+  if (done.error == ErrorCode::ok) [[likely]]
+    done.error = impl.confirm(own);
+  if (done.error != ErrorCode::ok) [[unlikely]]
+    answer_other(engine, call, done.error, result);
+  return result;
+}
+
+}  // namespace semel::store_calls
