@@ -1,6 +1,7 @@
 #include "engine/time/ttl_wheel.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <string>
 #include <utility>
@@ -120,7 +121,10 @@ bool TtlWheel::schedule(TimerEntry timer) noexcept {
 
 void TtlWheel::insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
   const std::int64_t due = std::max(wake, now_);
-  for (unsigned level = 0; level < level_count; ++level) {
+  // From the first level that may reach so far: those below do not.
+  const auto width = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(due - now_)));
+  static_assert(slots[0] == 1U << 8 && slots[1] == 1U << 6 && shift[1] == 8 && shift[2] == 14);
+  for (unsigned level = width <= 8 ? 0 : (width - 3) / 6; level < level_count; ++level) {
     // In slots of this level, so that an item never lands in the slot the hand is in.
     const std::int64_t slots_ahead = (due >> shift[level]) - (now_ >> shift[level]);
     if (slots_ahead >= static_cast<std::int64_t>(slots[level])) continue;
