@@ -23,11 +23,19 @@ void reset(ClaimOutcome& outcome) noexcept {
   outcome.result.clear();
 }
 
-/// Newcomers queue behind waiters.
-[[nodiscard]] Decision queue_up(const Policy& policy, ClaimOutcome& outcome) noexcept {
+/// Whether newcomers queue behind waiters, and this one does.
+[[nodiscard]] bool queues_up(const Policy& policy, const ClaimFacts& facts,
+                             ClaimOutcome& outcome) noexcept {
+  if (!facts.others_first) return false;
   outcome.answer = ClaimAnswer::in_flight;
   outcome.retry_after = policy.retry_after_max;
-  return {};
+  return true;
+}
+
+void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) noexcept {
+  outcome.answer = ClaimAnswer::granted;
+  outcome.attempt = attempt;
+  outcome.epoch = epoch;
 }
 
 /// Grants after `record.attempts` earlier grants, or ends the matter as poison.
@@ -48,25 +56,23 @@ void reset(ClaimOutcome& outcome) noexcept {
   if (request.fingerprint.algorithm != 0) record.fingerprint = request.fingerprint;
   record.claim_id = request.claim_id;
   record.owner = request.owner;
-  outcome.answer = ClaimAnswer::granted;
-  outcome.attempt = record.attempts;
-  outcome.epoch = record.epoch;
+  answer_granted(record.attempts, record.epoch, outcome);
   return store_claim(record, held_due(record, policy), scratch);
 }
 
-/// What most grants are: of a key that nothing is known of, to a caller that says nothing else. The
-/// rest of decide_claim() says the same. Keeps where it is none of them.
+/// grant() of a key that nothing is known of. To a caller that says nothing else, as most do, its
+/// bytes are written without a record of all that a claim can have.
 [[nodiscard]] Decision grant_first(const ClaimRequest& request, const Policy& policy,
                                    const ClaimFacts& facts, ClaimOutcome& outcome,
                                    Scratch& scratch) {
   const bool is_bare =
       request.fingerprint.algorithm == 0 && !request.claim_id && request.owner.empty();
-  const bool may_refuse = request.first_sent_unix_ms || facts.others_first || policy.issued;
   const Timestamp lease_until = facts.now + Millis{request.lease.value_or(policy.lease)};
-  if (!is_bare || may_refuse || lease_until == Timestamp{}) return {};
-  outcome.answer = ClaimAnswer::granted;
-  outcome.attempt = 1;
-  outcome.epoch = facts.candidate;
+  if (!is_bare || lease_until == Timestamp{}) [[unlikely]] {
+    ClaimRecord record;
+    return grant(record, request, policy, facts, outcome, scratch);
+  }
+  answer_granted(1, facts.candidate, outcome);
   return {.action = Action::store,
           .kind = Kind::claim,
           .due = held_due(lease_until, Timestamp{}, policy),
@@ -92,6 +98,13 @@ void reset(ClaimOutcome& outcome) noexcept {
   return true;
 }
 
+/// Of a key without a claim. False: the outcome says why. Only a key that nothing is remembered
+/// about can be too old: a record answers for itself.
+[[nodiscard]] bool may_grant(const ClaimRequest& request, const Policy& policy,
+                             const ClaimFacts& facts, ClaimOutcome& outcome) noexcept {
+  return !outside_window(request, policy, facts, outcome) && !queues_up(policy, facts, outcome);
+}
+
 [[nodiscard]] Decision claim_held(ClaimRecord& record, Timestamp due, const ClaimRequest& request,
                                   const Policy& policy, ClaimFacts& facts, ClaimOutcome& outcome,
                                   Scratch& scratch) {
@@ -110,7 +123,7 @@ void reset(ClaimOutcome& outcome) noexcept {
     outcome.owner = record.owner;
     return {};
   }
-  if (facts.others_first) return queue_up(policy, outcome);
+  if (queues_up(policy, facts, outcome)) return {};
   const Decision decision = grant(record, request, policy, facts, outcome, scratch);
   outcome.takeover = outcome.answer == ClaimAnswer::granted;
   return decision;
@@ -136,9 +149,12 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
                       ClaimFacts& facts, ClaimOutcome& outcome, Scratch& scratch) {
   reset(outcome);
   if (live == nullptr) {
-    const Decision decision = grant_first(request, policy, facts, outcome, scratch);
-    if (decision.action == Action::store) [[likely]]
-      return decision;
+    if (policy.issued) {
+      outcome.answer = ClaimAnswer::unknown;
+      return {};
+    }
+    if (!may_grant(request, policy, facts, outcome)) return {};
+    return grant_first(request, policy, facts, outcome, scratch);
   }
   ClaimRecord record;
   switch (read_claim(live, record)) {
@@ -146,13 +162,11 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
       outcome.error = ErrorCode::wrong_kind;
       return {};
     case ClaimFound::absent:
-      // Only a key that nothing is remembered about can be too old: a record answers for itself.
       if (policy.issued && record.state != ClaimState::vacant) {
         outcome.answer = ClaimAnswer::unknown;
         return {};
       }
-      if (outside_window(request, policy, facts, outcome)) return {};
-      if (facts.others_first) return queue_up(policy, outcome);
+      if (!may_grant(request, policy, facts, outcome)) return {};
       if (policy.issued) record.unique_until = live->due;
       return grant(record, request, policy, facts, outcome, scratch);
     case ClaimFound::claim:
@@ -240,22 +254,23 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
                       given_back_until(record, policy, now), scratch);
 }
 
-/// What nearly all completions are, from bytes to bytes; the rest of decide_owner() says the same.
-/// Keeps the record where it is none of them.
-[[nodiscard]] Decision complete_in_lease(const RecordView* live, const OwnerCall& call,
-                                         const Policy& policy, const ClaimFacts& facts,
-                                         Scratch& scratch) {
-  HeldClaim held;
-  if (live == nullptr || live->kind != Kind::claim || !read_held(live->value, held)) return {};
-  if (held.epoch != call.epoch || call.keeping == ResultKeeping::none) return {};
-  if (lease_over(held.lease_until, facts.now, facts.owner_dead)) return {};
-  const Timestamp result_until = result_end_of(policy, facts.now);
-  if (result_until <= Timestamp{}) return {};  // such a time has no bytes
-  const Timestamp unique_until = done_end_of(policy, facts.now);
-  return giving_up({.action = Action::store,
-                    .kind = Kind::claim,
-                    .due = unique_until,
-                    .value = encode_done(held, result_until, unique_until, call.payload, scratch)});
+/// Answers the owner of an open claim. True: it comes too late.
+[[nodiscard]] bool is_refused(OwnerVerb verb, const Policy& policy, bool late,
+                              OwnerOutcome& outcome) noexcept {
+  const bool refuses =
+      late && (verb == OwnerVerb::renew || (verb == OwnerVerb::complete && policy.strict));
+  answer(outcome, refuses ? OwnerAnswer::refused : OwnerAnswer::ok);
+  outcome.late = late && !refuses;
+  return refuses;
+}
+
+/// Whether `live` is held by the caller, and its completion leaves a result with an end that has
+/// bytes: then what store_done() makes is written without a record of all that a claim can have.
+[[nodiscard]] bool is_plain_completion(const RecordView* live, const OwnerCall& call,
+                                       Timestamp result_until, HeldClaim& held) noexcept {
+  return live != nullptr && live->kind == Kind::claim && read_held(live->value, held) &&
+         held.epoch == call.epoch && call.keeping != ResultKeeping::none &&
+         result_until > Timestamp{};
 }
 
 }  // namespace
@@ -269,12 +284,17 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
   outcome.dropped = ErrorCode::ok;
   outcome.has_result = false;
   outcome.result.clear();
-  if (verb == OwnerVerb::complete) {
-    const Decision decision = complete_in_lease(live, call, policy, facts, scratch);
-    if (decision.action == Action::store) [[likely]] {
-      answer(outcome, OwnerAnswer::ok);
-      return decision;
-    }
+  const Timestamp result_until = result_end_of(policy, facts.now);
+  if (HeldClaim held; verb == OwnerVerb::complete &&
+                      is_plain_completion(live, call, result_until, held)) [[likely]] {
+    const bool late = lease_over(held.lease_until, facts.now, facts.owner_dead);
+    if (is_refused(verb, policy, late, outcome)) return {};
+    const Timestamp unique_until = done_end_of(policy, facts.now);
+    return giving_up(
+        {.action = Action::store,
+         .kind = Kind::claim,
+         .due = unique_until,
+         .value = encode_done(held, result_until, unique_until, call.payload, scratch)});
   }
 
   ClaimRecord record;
@@ -296,14 +316,7 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     return {};
   }
   const bool late = lease_over(record, facts.now, facts.owner_dead);
-  const bool refuse =
-      late && (verb == OwnerVerb::renew || (verb == OwnerVerb::complete && policy.strict));
-  if (refuse) {
-    answer(outcome, OwnerAnswer::refused);
-    return {};
-  }
-  answer(outcome, OwnerAnswer::ok);
-  outcome.late = late;
+  if (is_refused(verb, policy, late, outcome)) return {};
   switch (verb) {
     case OwnerVerb::complete:
       return giving_up(store_done(record, call.payload, policy, facts.now, scratch,
