@@ -123,21 +123,60 @@ SEMEL_ROW(node_get_p1)
 SEMEL_ROW(node_set)
 SEMEL_ROW(node_incr)
 SEMEL_ROW(node_complete)
+SEMEL_ROW(node_complete_noted)
 SEMEL_ROW(node_evalsha)
 SEMEL_ROW(node_hset)
 SEMEL_ROW(node_zadd)
 SEMEL_ROW(node_ping)
 
-extern "C" [[gnu::noinline]] void row_node_claim(Bench& bench, const Rounds& rounds,
-                                                 std::string& replies) {
-  gather(bench, rounds, replies);
+#define SEMEL_CLAIM_ROW(name)                                                      \
+  extern "C" [[gnu::noinline]] void row_##name(Bench& bench, const Rounds& rounds, \
+                                               std::string& replies) {             \
+    gather(bench, rounds, replies);                                                \
+  }
+
+SEMEL_CLAIM_ROW(node_claim)
+SEMEL_CLAIM_ROW(node_claim_noted)
+
+namespace {
+
+/// Claims of all keys, and their completions. `noted`: on a node that keeps its decisions.
+void claims(Bench& bench, bool noted) {
+  require(bench.call({"SEMEL.NAMESPACE", "orders", "LEASE", "600000"}).front() != '-',
+          "no namespace");
+  const auto key = [&](std::size_t i) { return std::string_view{bench.keys[i]}; };
+  std::string replies;
+  replies.reserve(std::size_t{1} << 20);
+  const Rounds all = bench.rounds(round_requests, {}, [&](std::size_t i) -> Words {
+    return {"SEMEL.CLAIM", "orders", key(i)};
+  });
+  noted ? row_node_claim_noted(bench, all, replies) : row_node_claim(bench, all, replies);
+  const std::vector<std::string> epochs = epochs_in(replies);
+  require(epochs.size() == request_count, "a key was not free");
+  const std::string extra = bench.call({"SEMEL.CLAIM", "orders", "extra"});
+  const std::string done =
+      bench.call({"SEMEL.COMPLETE", "orders", "extra", epochs_in(extra).at(0), "paid"});
+  require(done.find("ok") != std::string::npos, "a claim was not completed");
+  const Rounds ends = bench.rounds(round_requests, done, [&](std::size_t i) -> Words {
+    return {"SEMEL.COMPLETE", "orders", key(i), epochs[i], "paid"};
+  });
+  noted ? row_node_complete_noted(bench, ends) : row_node_complete(bench, ends);
 }
 
-int main() {
-  auto opened = Engine::open(
-      {.memory_bytes = std::size_t{256} << 20, .hash_seed = 7, .background = std::nullopt});
+std::unique_ptr<Engine> open_engine(std::size_t decision_log_bytes) {
+  auto opened = Engine::open({.memory_bytes = std::size_t{256} << 20,
+                              .decision_log_bytes = decision_log_bytes,
+                              .hash_seed = 7,
+                              .background = std::nullopt});
   require(opened.has_value(), "no engine");
-  Bench bench{**opened};
+  return *std::move(opened);
+}
+
+}  // namespace
+
+int main() {
+  const std::unique_ptr<Engine> engine = open_engine(0);
+  Bench bench{*engine};
   const std::size_t many = round_requests;
   const auto key = [&](std::size_t i) { return std::string_view{bench.keys[i]}; };
   const auto once = [&](std::size_t i) -> Words {
@@ -173,19 +212,10 @@ int main() {
     return {"ZADD", key(i), "1732924800.25", "member"};
   }));
 
-  require(bench.call({"SEMEL.NAMESPACE", "orders", "LEASE", "600000"}).front() != '-',
-          "no namespace");
-  std::string replies;
-  replies.reserve(std::size_t{1} << 20);
-  const auto claim = [&](std::size_t i) -> Words { return {"SEMEL.CLAIM", "orders", key(i)}; };
-  row_node_claim(bench, bench.rounds(many, {}, claim), replies);
-  const std::vector<std::string> epochs = epochs_in(replies);
-  require(epochs.size() == request_count, "a key was not free");
-  const std::string extra = bench.call({"SEMEL.CLAIM", "orders", "extra"});
-  const std::string done =
-      bench.call({"SEMEL.COMPLETE", "orders", "extra", epochs_in(extra).at(0), "paid"});
-  require(done.find("ok") != std::string::npos, "a claim was not completed");
-  row_node_complete(bench, bench.rounds(many, done, [&](std::size_t i) -> Words {
-    return {"SEMEL.COMPLETE", "orders", key(i), epochs[i], "paid"};
-  }));
+  claims(bench, false);
+
+  constexpr std::size_t default_log_bytes = std::size_t{8} << 20;  // of decision-log-size
+  const std::unique_ptr<Engine> noting = open_engine(default_log_bytes);
+  Bench noted{*noting};
+  claims(noted, true);
 }
