@@ -13,10 +13,10 @@
 namespace semel::net {
 namespace {
 
-constexpr std::size_t line_end_bytes = 2;       // CR LF, of which only the first byte is compared
-constexpr std::ptrdiff_t bulk_bytes_least = 6;  // "$0", and two ends of lines
-constexpr std::size_t short_number_max = 999;   // of take_short_number()
-constexpr std::size_t words_kept = 128;         // room for so many stays with the connection
+constexpr std::size_t line_end_bytes = 2;      // CR LF, of which only the first byte is compared
+constexpr std::size_t bulk_bytes_least = 6;    // "$0", and two ends of lines
+constexpr std::size_t short_number_max = 999;  // of take_short_number()
+constexpr std::size_t words_kept = 128;        // room for so many stays with the connection
 
 bool is_space(char c) noexcept {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -60,15 +60,17 @@ std::int64_t take_short_number(const char*& at, const char* end) noexcept {
   return number;
 }
 
-/// The same with this marker. Most numbers have one digit or two.
+/// The same with this marker, at `at`, behind which there are bulk_bytes_least at least. Most
+/// numbers have one digit or two.
 template <char marker>
-std::int64_t take_head(const char*& at, const char* end) noexcept {
-  if (end - at < bulk_bytes_least || *at != marker) return -1;
-  const auto head = static_cast<std::uint32_t>(packed_bytes({at, sizeof(std::uint32_t)}));
+[[gnu::always_inline]] inline std::int64_t take_head(std::string_view input,
+                                                     std::size_t& at) noexcept {
+  const char* const head_at = input.data() + at;
+  const auto head = static_cast<std::uint32_t>(packed_bytes({head_at, sizeof(std::uint32_t)}));
   constexpr std::uint32_t one_digit = marker | '\r' << 16;
   constexpr std::uint32_t two_digits = marker | '\r' << 24;
   const std::uint32_t first = (head >> 8 & 0xff) - '0';
-  if ((head & 0x00ff'00ff) == one_digit && first <= 9) {
+  if ((head & 0x00ff'00ff) == one_digit && first <= 9) [[likely]] {
     at += 2 + line_end_bytes;
     return first;
   }
@@ -77,7 +79,11 @@ std::int64_t take_head(const char*& at, const char* end) noexcept {
     at += 3 + line_end_bytes;
     return first * 10 + second;
   }
-  return take_short_number(at, end);
+  if (*head_at != marker) return -1;
+  const char* behind = head_at;
+  const std::int64_t number = take_short_number(behind, input.data() + input.size());
+  at = static_cast<std::size_t>(behind - input.data());
+  return number;
 }
 
 /// Takes one word of a line and removes its quotes. False: the quotes do not match.
@@ -240,26 +246,30 @@ RespParser::Step RespParser::pass_over(std::string_view input, const RequestLimi
 }
 
 bool RespParser::take_whole(std::string_view input, const RequestLimits& limits) {
-  const char* at = input.data();
-  const char* const end = at + input.size();
-  const std::int64_t count = take_head<'*'>(at, end);
-  if (count < 1 || count > static_cast<std::int64_t>(limits.arguments_max) ||
-      count * bulk_bytes_least > end - at || limits.bulk_bytes_max < short_number_max) {
-    return false;
-  }
-  if (arguments_.size() < static_cast<std::size_t>(count)) {
-    arguments_.resize(static_cast<std::size_t>(count));
-  }
+  if (input.size() < bulk_bytes_least || limits.bulk_bytes_max < short_number_max) return false;
+  std::size_t at = 0;
+  const std::int64_t head = take_head<'*'>(input, at);
+  if (head < 1) return false;
+  const auto count = static_cast<std::size_t>(head);
+  if (count > limits.arguments_max || count * bulk_bytes_least > input.size() - at) return false;
+  if (arguments_.size() < count) arguments_.resize(count);
   std::string_view* argument = arguments_.data();
-  for (const std::string_view* const last = argument + count; argument != last; ++argument) {
-    const std::int64_t bytes = take_head<'$'>(at, end);
-    if (bytes < 0 || bytes + static_cast<std::int64_t>(line_end_bytes) > end - at) return false;
-    *argument = {at, static_cast<std::size_t>(bytes)};
-    at += bytes + static_cast<std::int64_t>(line_end_bytes);
+  const std::string_view* const last = argument + count - 1;
+  // Before each argument there is room for a head. So one comparison behind it is enough: the sum
+  // of a position and a short number does not wrap.
+  const std::size_t at_max = input.size() - bulk_bytes_least;
+  for (;; ++argument) {
+    const std::int64_t bytes = take_head<'$'>(input, at);
+    if (bytes < 0) return false;
+    *argument = {input.data() + at, static_cast<std::size_t>(bytes)};
+    at += static_cast<std::size_t>(bytes) + line_end_bytes;
+    if (argument == last) break;
+    if (at > at_max) return false;
   }
-  at_ = static_cast<std::size_t>(at - input.data());
-  argument_count_ = static_cast<std::size_t>(count);
-  SEMEL_ASSERT(at_ <= input.size() && argument_count_ <= arguments_.size());
+  if (at > input.size()) return false;
+  at_ = at;
+  argument_count_ = count;
+  SEMEL_ASSERT(argument_count_ <= arguments_.size());
   ended_ = is_whole_ = true;
   return true;
 }
