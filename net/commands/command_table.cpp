@@ -165,44 +165,73 @@ static_assert(std::none_of(std::begin(rows), std::end(rows), [](const CommandRow
 }));
 
 // Names by their hash, without subcommands, which have a word each: a lookup is a few loads of the
-// name and one comparison.
+// name and a comparison of them.
 constexpr unsigned index_bits = 10;
 constexpr std::size_t index_size = std::size_t{1} << index_bits;
 constexpr std::uint16_t no_row = 0xffff;
 static_assert(row_count * 2 < index_size);
 
-struct NamedRow {
-  std::uint64_t code = 0;  // of a name of one to eight letters, which is all of it; 0: another name
-  std::uint16_t row = no_row;
+/// The first and the last eight bytes of a name; the last are 0 if there are no more than eight.
+struct NameBytes {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
 };
 
-/// By the first and the last eight bytes, in any case of letters, and the length.
-constexpr std::size_t slot_of(std::string_view name) noexcept {
+constexpr NameBytes bytes_of_name(std::string_view name) noexcept {
+  const bool is_long = name.size() > word_code_bytes_max;
+  return {.first = packed_bytes(name),
+          .last = is_long ? packed_bytes(name.substr(name.size() - word_code_bytes_max)) : 0};
+}
+
+/// In any case of letters.
+constexpr std::size_t slot_of(const NameBytes& name, std::size_t size) noexcept {
   constexpr std::uint64_t spread = 0x9e37'79b9'7f4a'7c15;  // 2^64 by the golden ratio
-  const std::size_t size = name.size();
-  std::uint64_t hash = packed_bytes(name) | small_bits(size);
+  std::uint64_t hash = name.first | small_bits(size);
   if (size > word_code_bytes_max) {
-    const std::string_view end = name.substr(size - word_code_bytes_max);
-    hash = hash * spread + (packed_bytes(end) | small_bits(word_code_bytes_max));
+    hash = hash * spread + (name.last | small_bits(word_code_bytes_max));
   }
   return static_cast<std::size_t>((hash + size) * spread >> (64 - index_bits));
 }
 
-constexpr bool is_of_letters(std::string_view name) noexcept {
-  return std::all_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+/// 0x20 at each letter: it makes a capital letter small, and changes no other byte.
+constexpr std::uint64_t letter_bits(std::uint64_t small) noexcept {
+  std::uint64_t bits = 0;
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    const auto byte = static_cast<char>(small >> shift & 0xff);
+    if (byte >= 'a' && byte <= 'z') bits |= std::uint64_t{0x20} << shift;
+  }
+  return bits;
 }
 
+/// A row's name, and the bytes of it in which a client may write a capital letter.
+struct FoldedName {
+  NameBytes small{};
+  NameBytes letters{};
+
+  [[nodiscard]] bool is(const NameBytes& name) const noexcept {
+    return (name.first | letters.first) == small.first && (name.last | letters.last) == small.last;
+  }
+};
+
+constexpr auto folded_names = [] {
+  std::array<FoldedName, row_count> names{};
+  for (std::size_t i = 0; i < row_count; ++i) {
+    const NameBytes small = bytes_of_name(rows[i].name);
+    names[i] = {.small = small,
+                .letters = {.first = letter_bits(small.first), .last = letter_bits(small.last)}};
+  }
+  return names;
+}();
+
 constexpr auto index_by_name = [] {
-  std::array<NamedRow, index_size> index{};
+  std::array<std::uint16_t, index_size> index{};
+  index.fill(no_row);
   for (std::size_t i = 0; i < row_count; ++i) {
     const std::string_view name = rows[i].name;
     if (name.find('|') != std::string_view::npos) continue;
-    std::size_t at = slot_of(name);
-    while (index[at].row != no_row) at = (at + 1) % index_size;
-    index[at].row = static_cast<std::uint16_t>(i);
-    if (name.size() <= word_code_bytes_max && is_of_letters(name)) {
-      index[at].code = packed_bytes(name);
-    }
+    std::size_t at = slot_of(bytes_of_name(name), name.size());
+    while (index[at] != no_row) at = (at + 1) % index_size;
+    index[at] = static_cast<std::uint16_t>(i);
   }
   return index;
 }();
@@ -255,12 +284,15 @@ bool needs_objects(const CommandRow& row) noexcept {
 }
 
 const CommandRow* find_command(std::string_view name) noexcept {
-  const std::uint64_t code = code_of(name);
-  for (std::size_t at = slot_of(name); index_by_name[at].row != no_row;
+  const std::size_t size = name.size();
+  const NameBytes bytes = bytes_of_name(name);
+  for (std::size_t at = slot_of(bytes, size); index_by_name[at] != no_row;
        at = (at + 1) % index_size) {
-    const NamedRow& found = index_by_name[at];
-    const CommandRow& row = rows[found.row];
-    if (found.code != 0 ? found.code == code : is_word(name, row.name)) return &row;
+    const std::size_t found = index_by_name[at];
+    const CommandRow& row = rows[found];
+    if (row.name.size() != size || !folded_names[found].is(bytes)) continue;
+    // What lies between the first and the last eight bytes.
+    if (size <= 2 * word_code_bytes_max || is_word(name, row.name)) return &row;
   }
   return nullptr;
 }

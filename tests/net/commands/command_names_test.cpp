@@ -31,6 +31,10 @@ TEST_CASE("commands: a name with another byte, or without one, is another name",
         c = other;
         CHECK(net::find_command(name) == nullptr);
       }
+      if (base::to_upper(before) == before) {  // the bit of the case is no case in other bytes
+        c = static_cast<char>(before ^ 0x20);
+        CHECK(net::find_command(name) == nullptr);
+      }
       c = before;
     }
     CHECK(net::find_command(name + " ") == nullptr);
