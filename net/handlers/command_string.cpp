@@ -97,13 +97,26 @@ bool take_condition(Words& words, Condition condition,
   return take_condition(words, condition) && take_value(words.operand, rest);
 }
 
-/// False: the word is not an option, or not allowed with an earlier one.
-bool take_word(Words& words, std::span<const std::string_view>& rest, bool of_set) noexcept {
-  const std::uint64_t code = code_of(rest.front());
+/// Most options have two letters.
+std::uint64_t code_of_option(std::string_view word) noexcept {
+  constexpr std::size_t usual = 2;
+  if (word.size() != usual) return code_of(word);
+  return packed_bytes(word.substr(0, usual)) | small_bits(usual);
+}
+
+/// An option of SET. False: the word is none, or not allowed with an earlier one.
+bool take_word_of_set(Words& words, std::span<const std::string_view>& rest) noexcept {
+  const std::uint64_t code = code_of_option(rest.front());
   rest = rest.subspan(1);
-  if (const auto unit = unit_of(code)) return take_unit(words, *unit, rest);
-  if (!of_set) return words.persists = code == code_of_word("persist") && !words.unit;
   switch (code) {
+    case code_of_word("ex"):
+      return take_unit(words, ExpiryUnit::in_seconds, rest);
+    case code_of_word("px"):
+      return take_unit(words, ExpiryUnit::in_ms, rest);
+    case code_of_word("exat"):
+      return take_unit(words, ExpiryUnit::at_seconds, rest);
+    case code_of_word("pxat"):
+      return take_unit(words, ExpiryUnit::at_ms, rest);
     case code_of_word("nx"):
       return take_condition(words, Condition::if_absent);
     case code_of_word("xx"):
@@ -125,10 +138,21 @@ bool take_word(Words& words, std::span<const std::string_view>& rest, bool of_se
   }
 }
 
+/// The same of GETEX.
+bool take_word_of_getex(Words& words, std::span<const std::string_view>& rest) noexcept {
+  const std::uint64_t code = code_of(rest.front());
+  rest = rest.subspan(1);
+  if (const auto unit = unit_of(code)) return take_unit(words, *unit, rest);
+  return words.persists = code == code_of_word("persist") && !words.unit;
+}
+
+using TakeWord = bool (*)(Words&, std::span<const std::string_view>&);
+
 /// False: syntax error.
-bool read_words(std::span<const std::string_view> rest, bool of_set, Words& words) {
+template <TakeWord take_word>
+bool read_words(std::span<const std::string_view> rest, Words& words) {
   while (!rest.empty()) {
-    if (!take_word(words, rest, of_set)) return false;
+    if (!take_word(words, rest)) return false;
   }
   return true;
 }
@@ -151,7 +175,7 @@ std::optional<std::vector<KeyValue>> pairs_of(Call& call) {
 
 ArgumentError plan_set(const Call& call, StoreOp& op) {
   Words words;
-  if (!read_words(call.args.subspan(3), true, words)) return ArgumentError::syntax;
+  if (!read_words<take_word_of_set>(call.args.subspan(3), words)) return ArgumentError::syntax;
   op.verb = Verb::set;
   op.condition = words.condition;
   op.operand = words.operand;
@@ -190,7 +214,7 @@ ArgumentError plan_verb(const Call&, StoreOp& op) {
 
 ArgumentError plan_getex(const Call& call, StoreOp& op) {
   Words words;
-  if (!read_words(call.args.subspan(2), false, words)) return ArgumentError::syntax;
+  if (!read_words<take_word_of_getex>(call.args.subspan(2), words)) return ArgumentError::syntax;
   op.verb = words.unit || words.persists ? Verb::getex : Verb::get;
   if (!words.unit) return ArgumentError::none;
   const ArgumentError error = read_expiry(call, *words.unit, words.number, op.expiry);
@@ -416,7 +440,8 @@ void getex(Call& call) {
   if (!there.ok() || !*there) return call.answer(there);
   Words words;
   Expiry expiry;
-  static_cast<void>(read_words(call.args.subspan(2), false, words));  // the plan has read them
+  // The plan has read them.
+  static_cast<void>(read_words<take_word_of_getex>(call.args.subspan(2), words));
   call.fail(read_expiry(call, *words.unit, words.number, expiry));
 }
 
