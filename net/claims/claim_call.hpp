@@ -22,9 +22,13 @@ void fail_namespace(Call& call, std::string_view name, const Error& error);
 /// error is written.
 [[nodiscard]] bool set_owner(Call& call, ClaimWords& words);
 
-/// False: the replicated log has to decide, and no reply is to be written.
-[[nodiscard]] bool claim(Call& call, Claims& claims, const ClaimRequest& request,
-                         ClaimOutcome& outcome);
+/// Claims, or repeats finished work; has_missed() says whether the outcome counts.
+[[nodiscard]] ClaimOutcome claim(Call& call, Claims& claims, const ClaimRequest& request);
+/// Whether the replicated log has to decide, and no reply is to be written.
+[[nodiscard]] inline bool has_missed(const Call& call) noexcept {
+  const Repeat* const repeat = call.context().repeat;
+  return repeat != nullptr && repeat->has_missed;
+}
 
 /// The answer of an owner's call without a claim, as in an undeclared namespace.
 [[nodiscard]] OwnerOutcome unknown_claim();

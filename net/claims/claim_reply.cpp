@@ -1,12 +1,12 @@
 #include "net/claims/claim_reply.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <exception>
 
 #include "base/hex.hpp"
+#include "net/resp/digits.hpp"
 
 namespace semel::net {
 namespace {
@@ -43,8 +43,6 @@ consteval auto make_bulk() {
 template <Literal text>
 inline constexpr auto bulk_bytes = make_bulk<text>();
 
-constexpr std::size_t digits_max = 20;
-
 /// The fields of one map, gathered on the stack; fields of fixed size go out in one piece.
 class Fields {
  public:
@@ -72,16 +70,23 @@ class Fields {
   template <Literal name>
   Fields& integer(std::int64_t number) {
     put(bulk_bytes<name>);
-    std::array<char, digits_max> digits;
-    const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    const auto length = static_cast<std::size_t>(end - digits.data());
-    const bool three = reply_.dialect() == Resp::three;
-    *at_++ = three ? ':' : '$';
-    if (!three) {
-      at_ = std::to_chars(at_, at_ + digits_max, length).ptr;
+    if (reply_.dialect() == Resp::three) {
+      *at_++ = ':';
+      at_ = put_digits(at_, number);
       end_line();
+      return *this;
     }
-    std::memcpy(at_, digits.data(), length);
+    // The digits are written behind the shortest head, and make room for a longer one.
+    constexpr std::size_t head = 1 + 1 + 2;
+    char* const begin = at_ + head;
+    const auto length = static_cast<std::size_t>(put_digits(begin, number) - begin);
+    *at_++ = '$';
+    if (length >= 10) {
+      std::memmove(begin + 1, begin, length);
+      *at_++ = static_cast<char>('0' + length / 10);
+    }
+    *at_++ = static_cast<char>('0' + length % 10);
+    end_line();
     at_ += length;
     end_line();
     return *this;
@@ -124,7 +129,7 @@ class Fields {
 
  private:
   // One field: its name, and a number at most, which may have a head of its own.
-  static constexpr std::size_t field_bytes_max = 100 + 8 + digits_max + 3 + 5;
+  static constexpr std::size_t field_bytes_max = 100 + 8 + number_bytes_max + 3 + 5;
   static constexpr std::size_t room_bytes = 512;
 
   template <std::size_t size>

@@ -29,14 +29,13 @@ bool accept(Call& call, const Status& parsed) {
   return false;
 }
 
-bool claim(Call& call, Claims& claims, const ClaimRequest& request, ClaimOutcome& outcome) {
+ClaimOutcome claim(Call& call, Claims& claims, const ClaimRequest& request) {
   Repeat* const repeat = call.context().repeat;
-  if (repeat == nullptr) [[likely]] {
-    outcome = claims.claim(request);
-    return true;
-  }
+  if (repeat == nullptr) [[likely]]
+    return claims.claim(request);
+  ClaimOutcome outcome;
   repeat->has_missed = !repeat->from.repeat_claim(claims, request, outcome);
-  return !repeat->has_missed;
+  return outcome;
 }
 
 bool set_owner(Call& call, ClaimWords& words) {
@@ -111,8 +110,8 @@ void semel_claim(Call& call) {
   words.request.key = call.args[2];
   if (!set_owner(call, words)) return;
   const DecisionsOf client{call};
-  ClaimOutcome outcome;
-  if (!claim(call, *claims, words.request, outcome)) return;
+  const ClaimOutcome outcome = claim(call, *claims, words.request);
+  if (has_missed(call)) return;
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);
   }

@@ -53,8 +53,8 @@ void semel_wait(Call& call) {
   if (claims == nullptr) return;
   if (!set_owner(call, words)) return;
   const DecisionsOf client{call};
-  ClaimOutcome outcome;
-  if (!claim(call, *claims, words.request, outcome)) return;
+  const ClaimOutcome outcome = claim(call, *claims, words.request);
+  if (has_missed(call)) return;
   if (outcome.error == ErrorCode::key_too_long) {
     return fail_about(call, outcome.error, words.request.key);
   }

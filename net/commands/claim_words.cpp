@@ -53,6 +53,11 @@ Error must_be(std::string_view name, std::string_view word, std::string_view all
   return reply_error(std::move(text.append(", not ").append(quoted_word(word))));
 }
 
+Error no_number(std::string_view name, std::string_view word, std::int64_t least,
+                std::int64_t most) {
+  return must_be(name, word, std::to_string(least) + ".." + std::to_string(most));
+}
+
 std::string_view take(WordSpan& rest) noexcept {
   const std::string_view word = rest.front();
   rest = rest.subspan(1);
@@ -228,7 +233,7 @@ Status read_number(std::string_view name, std::string_view word, std::int64_t le
     number = *read;
     return Done{};
   }
-  return must_be(name, word, std::to_string(least) + ".." + std::to_string(most));
+  return no_number(name, word, least, most);
 }
 
 Status read_ms(std::string_view name, std::string_view word, std::int64_t least, Millis& ms) {
@@ -239,9 +244,10 @@ Status read_ms(std::string_view name, std::string_view word, std::int64_t least,
 }
 
 Status read_epoch(std::string_view word, Epoch& epoch) {
-  std::int64_t number = 0;
-  SEMEL_CHECK(read_number("epoch", word, 1, std::numeric_limits<std::int64_t>::max(), number));
-  epoch = static_cast<Epoch>(number);
+  const auto read = integer_of(word);
+  if (!read || *read < 1)
+    return no_number("epoch", word, 1, std::numeric_limits<std::int64_t>::max());
+  epoch = static_cast<Epoch>(*read);
   return Done{};
 }
 

@@ -8,17 +8,17 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "net/resp/digits.hpp"
 
 namespace semel::net {
 namespace {
 
 constexpr std::string_view line_end = "\r\n";
-constexpr std::size_t digits_max = 24;
 
 // A short text is put together on the stack and appended in one piece: each append costs more than
 // copying it.
 constexpr std::size_t small_bytes_max = 64;
-constexpr std::size_t head_bytes_max = 1 + digits_max + line_end.size();
+constexpr std::size_t head_bytes_max = 1 + number_bytes_max + line_end.size();
 
 char* put_line_end(char* at) noexcept {
   *at++ = '\r';
@@ -40,16 +40,11 @@ char* put_line(char* at, std::string_view text) noexcept {
 
 char* put_head(char* at, char mark, std::int64_t number) noexcept {
   *at++ = mark;
-  if (number >= 0 && number <= 9) {
-    *at++ = static_cast<char>('0' + number);
-  } else {
-    at = std::to_chars(at, at + digits_max, number).ptr;
-  }
-  return put_line_end(at);
+  return put_line_end(put_digits(at, number));
 }
 
-std::string_view text_of(std::int64_t number, std::array<char, digits_max>& room) noexcept {
-  const auto end = std::to_chars(room.data(), room.data() + room.size(), number).ptr;
+std::string_view text_of(std::int64_t number, std::array<char, number_bytes_max>& room) noexcept {
+  const char* const end = put_digits(room.data(), number);
   return {room.data(), static_cast<std::size_t>(end - room.data())};
 }
 
@@ -104,7 +99,7 @@ std::size_t RespWriter::room() const noexcept {
 }
 
 bool RespWriter::is_over(std::size_t more) const noexcept {
-  return more > room();
+  return bytes_max_ != ~std::size_t{0} && more > room();
 }
 
 bool RespWriter::take_offer(std::string_view bytes) {
@@ -147,7 +142,7 @@ void RespWriter::bulk(std::string_view bytes) {
 }
 
 void RespWriter::bulk_of(std::int64_t number) {
-  std::array<char, digits_max> room;
+  std::array<char, number_bytes_max> room;
   bulk(text_of(number, room));
 }
 
