@@ -1,5 +1,6 @@
 // Streams and their groups: what the dialogues with a redis-server cannot show, as times, memory
 // and records that come back.
+#include <sstream>
 #include <string>
 #include <utility>
 #include "tests/support/catch.hpp"
@@ -196,6 +197,49 @@ TEST_CASE("streams: with memory full, entries can be read, acknowledged and trim
   CHECK(node.call({"XACK", "s", "g", "1-1"}) == ":1\r\n");
   CHECK(node.call({"XTRIM", "s", "MAXLEN", "1"}) == ":1\r\n");
   CHECK(node.call({"XLEN", "s"}) == ":1\r\n");
+}
+
+TEST_CASE("streams: what XREADGROUP has delivered is in its reply, also if memory ends behind it",
+          "[net][objects][streams]") {
+  Conversation node;
+  constexpr int many = 20'000;
+  REQUIRE(node.call({"XADD", "a", "1-1", "f", "v"}) == "$3\r\n1-1\r\n");
+  for (int i = 1; i <= many; ++i) {
+    static_cast<void>(node.call({"XADD", "b", "1-" + std::to_string(i), "f", "v"}));
+  }
+  for (const char* key : {"a", "b"}) {
+    REQUIRE(node.call({"XGROUP", "CREATE", key, "g", "0"}) == "+OK\r\n");
+  }
+  REQUIRE(node.call({"CONFIG", "SET", "maxmemory", "4194304"}) == "+OK\r\n");
+  for (std::size_t bytes = 100'000; bytes >= 100; bytes /= 10) {
+    const std::string value(bytes, 'v');
+    int held = 0;
+    const auto key = [&] { return std::to_string(bytes) + ":" + std::to_string(held++); };
+    while (node.call({"SET", key(), value}) == "+OK\r\n") {
+    }
+  }
+  for (int i = 0; i < 100; ++i) {  // room for what a takes
+    static_cast<void>(node.call({"DEL", "100:" + std::to_string(i)}));
+  }
+  const auto read = [&](const std::string& words) {
+    Words request{"XREADGROUP", "GROUP", "g", "c", "COUNT", std::to_string(many), "STREAMS"};
+    std::string word;
+    for (std::istringstream rest{words}; rest >> word;) request.push_back(word);
+    return node.call(request);
+  };
+  const auto pending = [&](const std::string& key) {
+    return node.call({"XPENDING", key, "g"}).substr(0, 6);
+  };
+  CHECK(read("b >").starts_with("-OOM"));
+  CHECK(read("b a > >").starts_with("-OOM"));
+  CHECK(pending("a") == "*4\r\n:0");
+  CHECK(read("a b > >") ==
+        "*1\r\n*2\r\n$1\r\na\r\n*1\r\n" + stream_entry("1-1", "f", "v"));
+  CHECK(pending("a") == "*4\r\n:1");
+  CHECK(pending("b") == "*4\r\n:0");
+  // Nothing new was delivered: the error is the answer.
+  CHECK(read("a b 0 >").starts_with("-OOM"));
+  CHECK(pending("a") == "*4\r\n:1");
 }
 
 TEST_CASE("streams: a snapshot brings back a stream with its groups", "[net][objects][streams]") {
