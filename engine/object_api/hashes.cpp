@@ -149,14 +149,27 @@ replication::PlainAnswer store_calls::apply_hash(Engine& engine,
   return *std::move(answer);
 }
 
-std::string engine::hash_bytes(Engine& engine, KeyRef key, std::span<const FieldValue> pairs) {
+std::string engine::hash_bytes(Engine& engine, KeyRef key, std::span<const FieldValue> pairs,
+                               std::span<const Timestamp> ends, Timestamp end) {
   std::vector<HashChange> changes;
   changes.reserve(pairs.size());
-  for (const FieldValue& pair : pairs) changes.push_back({pair.field, pair.value});
+  bool has_ends = false;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Timestamp due = ends.empty() ? no_end : ends[i];
+    has_ends = has_ends || due != no_end;
+    changes.push_back({pairs[i].field, pairs[i].value, due});
+  }
   engine::Core& core = impl_of(engine).core();
+  const HashView before = has_ends ? HashView{HashEnds{.key = end}} : HashView{};
   std::string bytes;
-  HashWriter{HashView{}, changes, hash_seed_of(core, core.context(), key)}.write(bytes);
+  HashWriter{before, changes, hash_seed_of(core, core.context(), key)}.write(bytes);
   return bytes;
+}
+
+Timestamp engine::due_of_record(Kind kind, Bytes value, Timestamp end) noexcept {
+  if (kind != Kind::hash) return end;
+  const std::optional<HashEnds> ends = ends_of_hash(value);
+  return ends ? ends->due() : end;
 }
 
 }  // namespace semel

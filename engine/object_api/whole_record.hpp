@@ -37,7 +37,11 @@ struct WholeRecord {
 [[nodiscard]] Status replace_whole(Engine& engine, KeyRef key, const WholeRecord& record);
 
 /// The bytes of a hash that is to be put at `key`: with these fields, one at least and none of them
-/// twice, in their order. In an entry of a group's log the same on all nodes. std::bad_alloc.
-[[nodiscard]] std::string hash_bytes(Engine& engine, KeyRef key, std::span<const FieldValue> pairs);
+/// twice, in their order. `ends`: of the fields, in their order, or none; then `end` is that of the
+/// key. In an entry of a group's log the same on all nodes. std::bad_alloc.
+[[nodiscard]] std::string hash_bytes(Engine& engine, KeyRef key, std::span<const FieldValue> pairs,
+                                     std::span<const Timestamp> ends, Timestamp end);
+/// When a record with these bytes ends whose key ends at `end`: earlier, if all fields of a hash do.
+[[nodiscard]] Timestamp due_of_record(Kind kind, Bytes value, Timestamp end) noexcept;
 
 }  // namespace semel::engine

@@ -153,9 +153,10 @@ void restore(Call& call) {
   if (!value) return;
   const auto end = end_of(call, *ttl, words->is_absolute);
   if (!end) return;
-  auto bytes = record_of(call.engine, {call.client.db, call.key()}, *value);
+  auto bytes = record_of(call.engine, {call.client.db, call.key()}, *value, *end);
   if (!bytes) return call.fail("ERR Bad data format");
-  put_restored(call, {.kind = value->kind, .due = *end, .value = *std::move(bytes)},
+  const Timestamp due = engine::due_of_record(value->kind, *bytes, *end);
+  put_restored(call, {.kind = value->kind, .due = due, .value = *std::move(bytes)},
                words->replaces);
   // What the policy does not go by is ignored, as by redis-server.
   if (words->use && words->is_frequency == is_lfu(memory_policy_of(call.services.settings))) {

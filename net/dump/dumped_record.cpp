@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "engine/kinds/element_keys.hpp"
@@ -9,6 +11,7 @@
 #include "engine/objects/object_edit.hpp"
 #include "net/dump/stream_record.hpp"
 #include "net/rdb/dump_writer.hpp"
+#include "semel/store.hpp"
 
 namespace semel::net {
 
@@ -66,9 +69,12 @@ std::optional<std::string> record_of_sorted_set(const DumpValue& value) {
   return record_of_keys(Kind::sorted_set, keys);
 }
 
-std::optional<std::string> record_of_hash(Engine& engine, KeyRef key, const ByteItems& items) {
+std::optional<std::string> record_of_hash(Engine& engine, KeyRef key, const DumpValue& value,
+                                          Timestamp end) {
+  const ByteItems& items = value.items;
   std::vector<FieldValue> pairs;
   std::vector<Bytes> fields;
+  std::vector<Timestamp> ends;
   pairs.reserve(items.size() / 2);
   fields.reserve(items.size() / 2);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -76,7 +82,11 @@ std::optional<std::string> record_of_hash(Engine& engine, KeyRef key, const Byte
     fields.push_back(items[i]);
   }
   if (has_twins(std::move(fields))) return std::nullopt;
-  return engine::hash_bytes(engine, key, pairs);
+  constexpr Timestamp first_end{Millis{1}};  // in a record 0 stands for none
+  for (const std::int64_t ms : value.ends) {
+    ends.push_back(ms == 0 ? no_end : std::max(engine.store(key.db).from_unix_ms(ms), first_end));
+  }
+  return engine::hash_bytes(engine, key, pairs, ends, end);
 }
 
 RdbType type_of(Kind kind) noexcept {
@@ -104,7 +114,8 @@ void write_element(DumpWriter& to, Kind kind, const Element& element) {
 
 }  // namespace
 
-std::optional<std::string> record_of(Engine& engine, KeyRef key, const DumpValue& value) {
+std::optional<std::string> record_of(Engine& engine, KeyRef key, const DumpValue& value,
+                                     Timestamp end) {
   switch (value.kind) {
     case Kind::list:
       return record_of_list(value.items);
@@ -113,7 +124,7 @@ std::optional<std::string> record_of(Engine& engine, KeyRef key, const DumpValue
     case Kind::sorted_set:
       return record_of_sorted_set(value);
     case Kind::hash:
-      return record_of_hash(engine, key, value.items);
+      return record_of_hash(engine, key, value, end);
     case Kind::stream:
       return record_of_stream(value);
     default:
@@ -164,22 +175,48 @@ std::string dump_of(const FieldValues& hash) {
   return to.take();
 }
 
-Result<std::optional<std::string>> payload_of(Engine& engine, KeyRef key,
-                                              const engine::WholeRecord& record) {
-  if (record.kind != Kind::hash) {
-    auto payload = dump_of(record);
-    if (payload) return payload;
-    return Error{ErrorCode::bad_option,
-                 "a " + std::string{name_of(record.kind)} + " has no serialization here"};
+/// In the format of redis-server 7.4: an older one, which would lose the ends, refuses it.
+std::string dump_of(const FieldValues& hash, std::span<const std::int64_t> ends_ms) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t ms : ends_ms) {
+    if (ms != 0) first = std::min(first, ms);
   }
+  DumpWriter to{RdbType::hash_ends};
+  to.fixed(static_cast<std::uint64_t>(first));
+  to.count(hash.size());
+  for (std::size_t i = 0; i < hash.size(); ++i) {
+    to.count(ends_ms[i] == 0 ? 0 : static_cast<std::uint64_t>(ends_ms[i] - first) + 1);
+    to.string(hash[i].field);
+    to.string(hash[i].value);
+  }
+  return to.take(rdb_version_of_ends);
+}
+
+/// Of a hash: its payload, and the end of its key.
+struct HashDump {
+  std::string payload{};
+  Timestamp due = no_end;
+};
+
+Result<std::optional<HashDump>> dump_of_hash(Engine& engine, KeyRef key) {
   SEMEL_TRY(fields, engine.hashes(key.db).hgetall(key.key));
-  // The version of the format that is written has no place for them.
+  if (fields.empty()) return std::optional<HashDump>{};  // each of them has ended
+  const Store store = engine.store(key.db);
+  SEMEL_TRY(ttl, engine.store(key.db).ttl(key.key));
+  const Timestamp due = ttl.has_ttl ? ttl.due : no_end;
   SEMEL_TRY(has_ends, engine::has_field_ends(engine, key));
-  if (has_ends) {
-    return Error{ErrorCode::bad_option,
-                 "a hash whose fields have a ttl has no serialization here; see HPERSIST"};
+  if (!has_ends) return std::optional{HashDump{dump_of(fields), due}};
+  std::vector<Bytes> names;
+  names.reserve(fields.size());
+  for (const FieldValue& pair : fields) names.push_back(pair.field);
+  SEMEL_TRY(ends, engine::field_ends(engine, key, names));
+  std::vector<std::int64_t> ends_ms;
+  ends_ms.reserve(ends.size());
+  for (const std::optional<Timestamp>& end : ends) {
+    const bool has_end = end && *end != no_end;
+    ends_ms.push_back(has_end ? store.to_unix_ms(*end) : 0);
   }
-  return std::optional{dump_of(fields)};
+  return std::optional{HashDump{dump_of(fields, ends_ms), due}};
 }
 
 }  // namespace
@@ -189,7 +226,16 @@ Result<std::optional<KeyDump>> dump_key(Engine& engine, KeyRef key) {
   SEMEL_TRY(record, engine::read_whole(engine, key));
   const Timestamp now = section.now();
   if (!record || record->due <= now) return std::optional<KeyDump>{};
-  SEMEL_TRY(payload, payload_of(engine, key, *record));
+  if (record->kind == Kind::hash) {
+    SEMEL_TRY(hash, dump_of_hash(engine, key));
+    if (!hash) return std::optional<KeyDump>{};
+    return std::optional{KeyDump{std::move(hash->payload), record->version, hash->due, now}};
+  }
+  auto payload = dump_of(*record);
+  if (!payload) {
+    return Error{ErrorCode::bad_option,
+                 "a " + std::string{name_of(record->kind)} + " has no serialization here"};
+  }
   return std::optional{KeyDump{*std::move(payload), record->version, record->due, now}};
 }
 

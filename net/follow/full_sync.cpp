@@ -154,10 +154,11 @@ bool FullSync::put_key(const RdbItem& item) {
   const KeyRef key{static_cast<std::uint8_t>(item.db), item.key};
   // An ended key stays until the DEL of the master.
   const HeldClock::Hold nothing_ends;
-  auto bytes = record_of(node_.engine(), key, value);
+  Timestamp end = no_end;
+  if (item.end_ms) end = node_.engine().store(key.db).from_unix_ms(*item.end_ms);
+  auto bytes = record_of(node_.engine(), key, value, end);
   if (!bytes) return refused("has an element twice");
-  Timestamp due = no_end;
-  if (item.end_ms) due = node_.engine().store(key.db).from_unix_ms(*item.end_ms);
+  const Timestamp due = engine::due_of_record(value.kind, *bytes, end);
   const Status put = engine::replace_whole(
       node_.engine(), key, {.kind = value.kind, .due = due, .value = *std::move(bytes)});
   if (!put) return refused("cannot be stored: " + put.error().message());

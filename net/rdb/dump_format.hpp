@@ -18,6 +18,9 @@
 //   16, 17   string: a listpack of a hash, of a sorted set
 //   18       length | u8 1 and string: an item; 2 and string: a listpack; of a list
 //   20       string: a listpack of a set
+//   24       i64 ms of the first end | length | length, field and value each, of a hash whose fields
+//            have ends: the length is 0 for none, or 1 and the ms behind the first end
+//   25       i64 ms of the first end | string: a listpack of field, value and end each: ms, or 0
 //   15, 19   length | nodes, two strings each | lengths: entries, last id; of 19 also first id,
 //   21       largest deleted id, entries ever added | length | groups; of a stream
 //     node     string of 16 bytes: its id, big-endian | string: a listpack, see dump_stream.cpp
@@ -60,11 +63,14 @@ enum class RdbType : std::uint8_t {
   list_quicklist_2 = 18,
   stream_2 = 19,  ///< of 7.0
   set_listpack = 20,
-  stream_3 = 21,  ///< of 7.2
+  stream_3 = 21,      ///< of 7.2
+  hash_ends = 24,     ///< of 7.4
+  hash_listpack_ends = 25,
 };
 
 inline constexpr std::uint16_t rdb_version_written = 10;   ///< of redis-server 7.0
-inline constexpr std::uint16_t rdb_version_read_max = 11;  ///< of redis-server 7.2
+inline constexpr std::uint16_t rdb_version_of_ends = 12;   ///< of 7.4: of a hash with them
+inline constexpr std::uint16_t rdb_version_read_max = 12;
 inline constexpr std::size_t dump_footer_bytes = 10;
 
 /// A stream. The fields and values of its entries are DumpValue::items, entry behind entry.
@@ -110,6 +116,8 @@ struct DumpValue {
   std::string text{};            ///< of a string
   ByteItems items{};             ///< elements, members; of a hash, fields and values by turns
   std::vector<double> scores{};  ///< of a sorted set, one for each item; none is NaN
+  /// Of a hash with ends, one for each field: ms since 1970, 0 for none.
+  std::vector<std::int64_t> ends{};
   DumpStream stream{};
 };
 

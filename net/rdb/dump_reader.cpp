@@ -88,6 +88,40 @@ void read_packed_scored(DumpBytes& in, PackedList list, DumpValue& value) {
   }
 }
 
+/// What the file has behind a type of ends; a number below 0 stands for none.
+std::int64_t end_ms(std::uint64_t number) noexcept {
+  const auto ms = static_cast<std::int64_t>(number);
+  return ms > 0 ? ms : 0;
+}
+
+void read_ends(DumpBytes& in, DumpValue& value) {
+  constexpr std::size_t ms_bytes = 8;
+  const std::uint64_t first = little_number(in.take(ms_bytes));
+  for (std::uint64_t count = in.count(); count > 0 && in.good(); --count) {
+    const std::uint64_t distance = in.length();  // and 1
+    value.ends.push_back(distance == 0 ? 0 : end_ms(first + distance - 1));
+    in.item(value.items);
+    in.item(value.items);
+  }
+}
+
+void read_packed_ends(DumpBytes& in, DumpValue& value) {
+  constexpr std::size_t ms_bytes = 8;
+  static_cast<void>(in.take(ms_bytes));  // each field has its own
+  ByteItems triples;
+  read_packed(in, read_listpack, triples);
+  if (triples.size() % 3 != 0) in.fail();
+  for (std::size_t i = 0; in.good() && i < triples.size(); i += 3) {
+    const std::string_view text = triples[i + 2];
+    std::int64_t ms = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
+    if (error != std::errc{} || end != text.data() + text.size() || ms < 0) return in.fail();
+    value.items.add(triples[i]);
+    value.items.add(triples[i + 1]);
+    value.ends.push_back(ms);
+  }
+}
+
 void read_value(DumpBytes& in, RdbType type, DumpValue& value) {
   switch (type) {
     case RdbType::string:
@@ -119,6 +153,10 @@ void read_value(DumpBytes& in, RdbType type, DumpValue& value) {
     case RdbType::hash_listpack:
     case RdbType::set_listpack:
       return read_packed(in, read_listpack, value.items);
+    case RdbType::hash_ends:
+      return read_ends(in, value);
+    case RdbType::hash_listpack_ends:
+      return read_packed_ends(in, value);
     case RdbType::stream:
       return read_stream(in, StreamForm::of_5_0, value);
     case RdbType::stream_2:
@@ -152,6 +190,8 @@ std::optional<Kind> kind_of(RdbType type) noexcept {
     case RdbType::hash_zipmap:
     case RdbType::hash_ziplist:
     case RdbType::hash_listpack:
+    case RdbType::hash_ends:
+    case RdbType::hash_listpack_ends:
       return Kind::hash;
     case RdbType::stream:
     case RdbType::stream_2:

@@ -81,8 +81,8 @@ void DumpWriter::score(double score) {
   little(std::bit_cast<std::uint64_t>(score), sizeof score);
 }
 
-std::string DumpWriter::take() {
-  little(rdb_version_written, 2);
+std::string DumpWriter::take(std::uint16_t version) {
+  little(version, 2);
   little(crc64(bytes_), 8);
   return std::move(bytes_);
 }

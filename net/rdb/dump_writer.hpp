@@ -28,7 +28,7 @@ class DumpWriter {
   /// Of sorted_set_2.
   void score(double score);
   /// The payload, with its footer. Once.
-  [[nodiscard]] std::string take();
+  [[nodiscard]] std::string take(std::uint16_t version = rdb_version_written);
 
  private:
   void byte(std::uint8_t value) { bytes_.push_back(static_cast<char>(value)); }

@@ -63,6 +63,10 @@ ItemShape shape_of(std::uint8_t first) noexcept {
       return "S*(SD)";
     case RdbType::hash:
       return "S*(SS)";
+    case RdbType::hash_ends:
+      return "S8*(LSS)";
+    case RdbType::hash_listpack_ends:
+      return "S8S";
     case RdbType::sorted_set_2:
       return "S*(S8)";
     case RdbType::list_quicklist_2:

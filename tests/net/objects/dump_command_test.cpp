@@ -158,6 +158,104 @@ TEST_CASE("dump: errors come in the order of redis-server", "[net][objects]") {
   CHECK(node.call({"GET", "s"}) == "$1\r\nv\r\n");
 }
 
+TEST_CASE("dump: ends of fields come back with their hash", "[net][objects]") {
+  Conversation node;
+  const auto count = GENERATE(std::size_t{3}, std::size_t{70}, std::size_t{3'000});
+  const auto key_ttl = GENERATE(as<std::string>{}, "0", "90000");
+  INFO(count << " fields, ttl " << key_ttl);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string field = "f" + std::to_string(i);
+    REQUIRE(node.call({"HSET", "h", field, "v" + field}) == ":1\r\n");
+    if (i % 3 == 0) continue;
+    const std::string ttl = std::to_string(1'000 + 500 * (i % 60));
+    REQUIRE(node.call({"HPEXPIRE", "h", ttl, "FIELDS", "1", field}) == "*1\r\n:1\r\n");
+  }
+  if (key_ttl != "0") REQUIRE(node.call({"PEXPIRE", "h", key_ttl}) == ":1\r\n");
+  const std::string dump = bulk_of(node.call({"DUMP", "h"}));
+  CHECK(dump.substr(dump.size() - 10, 2) == std::string_view{"\x0c\0", 2});
+  REQUIRE(node.call({"RESTORE", "back", key_ttl, dump}) == "+OK\r\n");
+  const Words fields{"FIELDS", "4", "f0", "f1", "f2", "none"};
+  const auto same = [&](Words words) {
+    const std::string name = words[0];
+    words.insert(words.begin() + 1, "h");
+    const std::string of_original = node.call(words);
+    words[1] = "back";
+    INFO(name);
+    CHECK(node.call(words) == of_original);
+  };
+  Words ends{"HPEXPIRETIME"};
+  ends.insert(ends.end(), fields.begin(), fields.end());
+  same(ends);
+  same({"PEXPIRETIME"});
+  same({"HLEN"});
+  // Fields that end are gone from both; the last ones take a key without other fields with them.
+  node.pass(Millis{1'500});
+  same({"HLEN"});
+  same(ends);
+  CHECK(bulk_of(node.call({"DUMP", "h"})).size() < dump.size());
+  node.pass(Millis{60'000});
+  same({"HLEN"});
+  // No field has an end any more: redis-server 7.0 takes it.
+  const std::string plain = bulk_of(node.call({"DUMP", "back"}));
+  CHECK(plain.substr(plain.size() - 10, 2) == std::string_view{"\x0a\0", 2});
+  node.pass(Millis{60'000});
+  CHECK(node.call({"EXISTS", "back"}) == (key_ttl == "0" ? ":1\r\n" : ":0\r\n"));
+}
+
+TEST_CASE("dump: hashes of redis-server 7.4 whose fields have ends, and damaged ones",
+          "[net][objects]") {
+  Conversation node;
+  const auto now = static_cast<std::uint64_t>(node.clock.unix_ms());
+  const auto restore = [&](const std::string& bytes) {
+    static_cast<void>(node.call({"DEL", "k"}));
+    return node.call({"RESTORE", "k", "0", bytes});
+  };
+  const auto hash = [&](std::uint64_t first, const std::string& pairs) {
+    return payload(24, little(first, 8) + pairs, 12);
+  };
+  const std::string field = prefixed("f") + prefixed("v");
+  REQUIRE(restore(hash(now + 5'000, length(2) + length(1'001) + field + length(0) +
+                                        prefixed("g") + prefixed("w"))) == "+OK\r\n");
+  CHECK(node.call({"HPTTL", "k", "FIELDS", "2", "f", "g"}) == "*2\r\n:6000\r\n:-1\r\n");
+  // Fields whose end has passed are not there, nor is a hash of such fields alone.
+  REQUIRE(restore(hash(1, length(2) + length(1) + field + length(0) + prefixed("g") +
+                              prefixed("w"))) == "+OK\r\n");
+  CHECK(node.call({"HGETALL", "k"}) == "*2\r\n$1\r\ng\r\n$1\r\nw\r\n");
+  REQUIRE(restore(hash(1, length(1) + length(1) + field)) == "+OK\r\n");
+  CHECK(node.call({"EXISTS", "k"}) == ":0\r\n");
+  // Ends beyond all times are far ones, or none.
+  const std::string huge = "\x81" + std::string(8, '\xff');
+  CHECK(restore(hash(~std::uint64_t{0}, length(1) + huge + field)) == "+OK\r\n");
+  CHECK(restore(hash(now, length(1) + huge + field)) == "+OK\r\n");
+  CHECK(restore(hash(std::uint64_t{1} << 62, length(1) + length(5) + field)) == "+OK\r\n");
+  CHECK(node.call({"HGET", "k", "f"}) == "$1\r\nv\r\n");
+  // The same packed.
+  const auto packed_hash = [&](const std::string& entries, std::size_t count) {
+    const std::string list =
+        little(7 + entries.size(), 4) + little(count, 2) + entries + "\xff";
+    return payload(25, little(now, 8) + prefixed(list), 12);
+  };
+  const auto text = [](std::string_view bytes) {
+    const auto size = static_cast<char>(bytes.size());
+    return std::string{static_cast<char>(0x80 | size)} + std::string{bytes} +
+           static_cast<char>(size + 1);
+  };
+  const std::string later = "\xf4" + little(now + 7'000, 8) + "\x09";
+  REQUIRE(restore(packed_hash(text("f") + text("v") + later + text("g") + text("w") +
+                                  std::string{"\0\x01", 2},
+                              6)) == "+OK\r\n");
+  CHECK(node.call({"HPTTL", "k", "FIELDS", "2", "f", "g"}) == "*2\r\n:7000\r\n:-1\r\n");
+  constexpr const char* bad = "-ERR Bad data format\r\n";
+  CHECK(restore(packed_hash(text("f") + text("v"), 2)) == bad);
+  CHECK(restore(packed_hash(text("f") + text("v") + text("x"), 3)) == bad);
+  CHECK(restore(packed_hash("", 0)) == bad);
+  CHECK(restore(hash(now, length(0))) == bad);
+  CHECK(restore(hash(now, length(2) + length(1) + field + length(1) + field)) == bad);
+  CHECK(restore(payload(24, little(now, 4), 12)) == bad);
+  CHECK(restore(hash(now, length(1'000'000) + length(1) + field)) == bad);
+  CHECK(node.call({"EXISTS", "k"}) == ":0\r\n");
+}
+
 TEST_CASE("dump: members and fields that are there twice are refused", "[net][objects]") {
   Conversation node;
   const std::string twins = length(2) + prefixed("a") + prefixed("a");

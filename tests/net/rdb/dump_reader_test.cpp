@@ -132,12 +132,12 @@ TEST_CASE("dump: damaged packed lists are not read beyond their bytes", "[net][r
   CHECK_FALSE(net::read_intset(intset({1, 2}, 3), items));
 }
 
-TEST_CASE("dump: a payload is taken up to version 11, with its checksum", "[net][rdb]") {
+TEST_CASE("dump: a payload is taken up to version 12, with its checksum", "[net][rdb]") {
   const std::string value = prefixed("v");
-  for (const int version : {1, 6, 10, 11}) {
+  for (const int version : {1, 6, 10, 11, 12}) {
     CHECK(fault_of(payload(0, value, static_cast<std::uint16_t>(version))) == DumpFault::none);
   }
-  CHECK(fault_of(payload(0, value, 12)) == DumpFault::footer);
+  CHECK(fault_of(payload(0, value, 13)) == DumpFault::footer);
   const std::string right = payload(0, value);
   for (std::size_t at = 0; at < right.size(); ++at) {
     std::string wrong = right;

@@ -164,7 +164,7 @@ TEST_CASE("rdb: a changed byte is refused, or the checksum is not that of the fi
 
 TEST_CASE("rdb: versions, unknown items and a file without a checksum", "[net][rdb]") {
   const std::string body = std::string(1, '\0') + prefixed("k") + prefixed("v") + "\xff";
-  CHECK(read("REDIS0012" + body, 99).fault == RdbFault::version);
+  CHECK(read("REDIS0013" + body, 99).fault == RdbFault::version);
   CHECK(read("REDIS0000" + body, 99).fault == RdbFault::header);
   CHECK(read("REDIX0009" + body, 99).fault == RdbFault::header);
   CHECK(read("RX", 99).fault == RdbFault::header);

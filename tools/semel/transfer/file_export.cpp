@@ -82,7 +82,7 @@ class Exporter {
   }
 
  private:
-  /// Of the format of the first payload, which is that of all.
+  /// Of the format of the first payload, which is that of all but hashes whose fields have a ttl.
   net::RdbWriter& writer(unsigned version = 10) {
     if (writer_) return *writer_;
     version_ = version;
@@ -187,7 +187,11 @@ class Exporter {
       return Done{};
     }
     net::RdbWriter& to = writer(body->version);
-    if (body->version != version_) return file_error(name + ": its dump has another version");
+    if (body->version > version_) {
+      tally_.refuse(name, "an RDB file of version " + std::to_string(version_) +
+                              " has no place for it: its fields may have a ttl");
+      return Done{};
+    }
     if (!std::exchange(is_begun_, true)) {
       to.database(database.number, database.keys, database.ends);
     }
