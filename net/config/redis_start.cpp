@@ -34,7 +34,7 @@ struct Directive {
 };
 
 /// The settings that a test has of redis-server, which a node for production has not.
-constexpr std::array<std::pair<Setting, std::string_view>, 7> stand_in_settings{{
+constexpr std::array<std::pair<Setting, std::string_view>, 8> stand_in_settings{{
     {Setting::stand_in, "yes"},
     {Setting::log_format, "redis"},
     {Setting::test_clock, "yes"},
@@ -42,6 +42,7 @@ constexpr std::array<std::pair<Setting, std::string_view>, 7> stand_in_settings{
     {Setting::monitor, "yes"},
     {Setting::cache_databases, "all"},
     {Setting::io_threads, "1"},
+    {Setting::shards, "4"},  // for one thread; each takes memory when the node starts
 }};
 
 class RedisStartReader {
