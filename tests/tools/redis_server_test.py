@@ -1,11 +1,13 @@
 """Black-box tests of `semel redis-server`: redis_server_test.py PATH_OF_SEMEL [unittest arguments].
 
-What programs that start a redis-server rely on. Nothing sleeps for a guessed time.
+What programs that start a redis-server rely on. Nothing sleeps for a guessed time. The long form
+(tools/prove launchers --long) starts a thousand instances one after another.
 """
 
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,13 +31,25 @@ def is_there(pid):
     return stat.rpartition(')')[2].split()[0] not in 'ZX'
 
 
+def processes_in(folder):
+    """Those whose working directory is there or below."""
+    found = []
+    for entry in pathlib.Path('/proc').iterdir():
+        try:
+            if entry.name.isdigit() and os.readlink(entry / 'cwd').startswith(str(folder)):
+                found.append(entry.name)
+        except OSError:  # it has ended, or is another user's
+            pass
+    return found
+
+
 class Redis(Server):
     """Started as a launcher does: ready when its output has the words that all of them look for."""
 
     name = 'semel redis-server'
 
-    def __init__(self, folder, *flags, words=None):
-        super().__init__(folder)
+    def __init__(self, folder, *flags, words=None, environment=None):
+        super().__init__(folder, environment)
         self.port = free_ports(1)[0]
         self.flags = flags
         self.started_by = words or [SEMEL, 'redis-server']
@@ -254,6 +268,30 @@ class Case(unittest.TestCase):
             self.addCleanup(server.clean)
             with self.assertRaisesRegex(CannotStart, 'in use'):
                 server.start()
+
+    def test_instances_one_after_another_leave_nothing(self):
+        count = int(os.environ.get('SEMEL_INSTANCES', '20'))
+        temporary = self.folder / 'temporary'
+        temporary.mkdir()
+        for number in range(count):
+            server = self.redis('--port', '{port}', '--save', '', '--pidfile', 'redis.pid',
+                                '--unixsocket', self.folder / 'redis.sock',
+                                environment={'TMPDIR': str(temporary)})
+            self.assertEqual(server.ask('PING'), b'PONG', f'instance {number}')
+            with server.client() as client:
+                with self.assertRaises((ConnectionError, OSError)):
+                    client('SHUTDOWN', 'NOSAVE')
+            self.assertEqual(server.wait(20), 0)
+            self.assertEqual(server.log(), '')
+            with socket.socket() as plug:  # a launcher may give its port to the next one
+                plug.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                plug.bind((server.host, server.port))
+            self.assertEqual(sorted(os.listdir(server.folder)), ['stderr', 'stdout'])
+            shutil.rmtree(server.folder)
+            self.assertEqual(os.listdir(self.folder), ['temporary'])
+            self.assertEqual(os.listdir(temporary), [])
+            self.assertEqual(processes_in(self.folder), [])
+        print(f'{count} instances, one after another', file=sys.stderr)
 
     def test_its_own_memory_is_small(self):
         server = self.redis()
