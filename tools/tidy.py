@@ -142,7 +142,7 @@ PARTS_OF_FILES = {
                                            'foreign': ('openssl/',)},
 }
 OS_HEADER = re.compile(r'(sys|linux|netinet|arpa)/|'
-                       r'(unistd|fcntl|netdb|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|'
+                       r'(unistd|fcntl|netdb|nss|poll|pthread|sched|signal|spawn|dlfcn|cpuid|errno|'
                        r'dirent|execinfo|'
                        r'[a-z]?mmintrin|x86intrin|ucontext|locale|malloc|stdlib|time)\.h$')
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -1,5 +1,8 @@
 // The program `semel`: one subcommand per file; this one only chooses between them.
 #include <fmt/format.h>
+#ifdef SEMEL_STATIC_PROGRAM
+#include <nss.h>
+#endif
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -118,6 +121,11 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef SEMEL_STATIC_PROGRAM
+  // Names of hosts are found by files and DNS, which are inside. Other ways that /etc/nsswitch.conf
+  // may ask for are shared libraries of the system's own C library, which would not fit.
+  if (__nss_configure_lookup("hosts", "files dns") != 0) return static_cast<int>(Exit::memory);
+#endif
   // A reader that leaves (head) is seen as the error of a write, so that the other outputs are
   // still finished and the statistics printed.
   std::signal(SIGPIPE, SIG_IGN);
