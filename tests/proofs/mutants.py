@@ -23,7 +23,8 @@ FLAGS = ["-std=c++20", "-O1", "-g1", "-w", "-DXXH_INLINE_ALL", "-include", "muta
 PARTS = ["arguments", "checker", "history", "oracle", "oracle_claims"]
 MODEL = ["model", "model_claims", "model_run", "model_store", "model_whole"]
 LINEAR = ["linearizability", "linear_ops", "linear_run"]
-ONCE = ["once", "once_ends", "once_locks", "once_program", "once_steps"]
+ONCE = ["once", "once_ends", "once_locks", "once_program",
+        "once_semaphores", "once_steps"]
 TIME_LIMIT_S = 40
 CONTROL_LIMIT_S = 180
 
@@ -122,6 +123,15 @@ MUTANTS = [
         "memos_mixed", "a step is answered with the memo of another payload",
         [("engine/rules/memo_list.cpp", "if (!is_other) found = memo.bytes;",
           "found = memo.bytes;", "statement")],
+        "once"),
+    Mutant(
+        "permits_uncounted", "fewer permits: holders beyond them do not count",
+        [("patterns/semaphore.cpp", "held <= permits_", "true", "expression")],
+        "once"),
+    Mutant(
+        "width_unknown", "how many permits there were is not remembered",
+        [("patterns/semaphore.cpp", "if (width > permits) return Done{};",
+          "if (true) return Done{};", "statement")],
         "once"),
     Mutant(
         "held_terms", "terms that change leave what is held as it was",

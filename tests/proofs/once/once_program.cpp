@@ -57,6 +57,7 @@ std::optional<Receipt> Receipt::decode(Bytes bytes) {
 void OnceFigures::add(const OnceFigures& more) noexcept {
   runs += more.runs;
   locks += more.locks;
+  permits += more.permits;
   refusals += more.refusals;
   closes += more.closes;
   twins += more.twins;
@@ -75,6 +76,7 @@ OnceProgram::OnceProgram(std::uint64_t seed)
       oracle_(policy_),
       process_(steps(), is_small_ ? limits::memory_bytes_min : limits::memory_bytes_default),
       locks_(random_, process_),
+      semaphores_(random_, process_),
       step_story_(random_, process_, only_steps_) {
   declare();
 }
@@ -102,12 +104,14 @@ void OnceProgram::declare() {
   static_cast<void>(process_.claims("t", policies::token));
   static_cast<void>(process_.claims("d", policies::debounce));
   locks_.declare();
+  semaphores_.declare();
   step_story_.declare();
 }
 
 void OnceProgram::next_process(std::uint64_t steps) {
   if (process_.alive()) ++figures_.closes;
   locks_.next_process();
+  semaphores_.next_process();
   step_story_.next_process(!process_.alive());
   process_.restart(steps);
   declare();
@@ -134,7 +138,7 @@ void OnceProgram::call() {
       return random_.chance(1, 2) ? token() : debounce();
     case 10:
     case 11: {
-      const std::string wrong = locks_.play();
+      const std::string wrong = random_.chance(1, 3) ? semaphores_.play() : locks_.play();
       if (complaint_.empty()) complaint_ = wrong;
       return;
     }

@@ -11,6 +11,7 @@
 #include "tests/patterns/process.hpp"
 #include "tests/proofs/once/once_locks.hpp"
 #include "tests/proofs/once/once_oracle.hpp"
+#include "tests/proofs/once/once_semaphores.hpp"
 #include "tests/proofs/once/once_steps.hpp"
 #include "tests/proofs/random.hpp"
 
@@ -28,6 +29,7 @@ struct Receipt {
 struct OnceFigures {
   std::uint64_t runs = 0;
   std::uint64_t locks = 0;     // grants
+  std::uint64_t permits = 0;   // grants
   std::uint64_t refusals = 0;  // calls that found memory full
   std::uint64_t closes = 0;    // engines, by a destructor
   std::uint64_t twins = 0;     // messages whose id came before in their batch
@@ -49,6 +51,7 @@ class OnceProgram {
     OnceFigures all = figures_;
     all.runs = oracle_.runs();
     all.locks = locks_.taken();
+    all.permits = semaphores_.taken();
     all.effects = step_story_.effects();
     all.recalled = step_story_.recalled();
     all.stale = step_story_.stale();
@@ -110,6 +113,7 @@ class OnceProgram {
   OnceOracle oracle_;
   tests::Process process_;
   LockStory locks_;
+  SemaphoreStory semaphores_;
   StepStory step_story_;
   std::string complaint_;
   OnceFigures figures_;

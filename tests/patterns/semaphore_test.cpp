@@ -1,0 +1,345 @@
+// Semaphore, claim_permit and permits_held. Words: a permit is a slot that is held; the width is
+// the largest number of permits that was asked for lately.
+#include "semel/patterns/semaphore.hpp"
+
+#include <atomic>
+#include <list>
+#include <set>
+#include <thread>
+#include <vector>
+#include "tests/support/catch.hpp"
+
+#include "semel/policies.hpp"
+#include "tests/patterns/process.hpp"
+
+using namespace semel;
+using semel::tests::Process;
+
+namespace {
+
+/// Holders of one semaphore, each with the number of permits it believes in.
+class Holders {
+ public:
+  Holders(Process& process, const Policy& policy = policies::lock)
+      : claims_(process.claims("pools", policy)) {}
+
+  /// Null: there was no permit.
+  Semaphore* take(std::uint32_t permits) {
+    Semaphore& one = all_.emplace_back(claims_, "k", SemaphoreOptions{.permits = permits});
+    if (one.try_acquire()) return &one;
+    CHECK(one.why_not().code == ErrorCode::timed_out);
+    all_.pop_back();
+    return nullptr;
+  }
+  [[nodiscard]] std::size_t held() { return permits_held(claims_, "k").value().size(); }
+  [[nodiscard]] Claims& claims() { return claims_; }
+
+ private:
+  Claims claims_;
+  std::list<Semaphore> all_;
+};
+
+/// Takes permits of keys until memory has no room for one; returns its key.
+std::string until_full(Claims& claims) {
+  for (unsigned i = 0; i < 100'000; ++i) {
+    std::string key = "full" + std::to_string(i);
+    const ClaimAnswer answer = claim_permit(claims, {.key = key}, 2).claim.answer;
+    if (answer != ClaimAnswer::granted) return key;
+  }
+  FAIL("memory does not fill up");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("semaphore: as many holders as permits, each in a slot of its own",
+          "[patterns][semaphore]") {
+  Process process;
+  Holders holders{process};
+  std::set<std::uint32_t> slots;
+  Semaphore* second = nullptr;
+  for (unsigned i = 0; i < 3; ++i) {
+    Semaphore* const one = holders.take(3);
+    REQUIRE(one != nullptr);
+    CHECK(one->fencing_token() != 0);
+    CHECK(slots.insert(one->slot()).second);
+    if (i == 1) second = one;
+  }
+  CHECK(*slots.rbegin() == 2);
+  CHECK(holders.take(3) == nullptr);
+  const std::uint32_t slot = second->slot();
+  const Epoch token = second->fencing_token();
+  CHECK(second->release());
+  CHECK_FALSE(second->release());
+  CHECK(second->fencing_token() == 0);
+  Semaphore* const next = holders.take(3);
+  REQUIRE(next != nullptr);
+  CHECK(next->slot() == slot);
+  CHECK(next->fencing_token() > token);
+}
+
+TEST_CASE("semaphore: a holder that went silent loses its permit, on both sides of its end",
+          "[patterns][semaphore]") {
+  Process process;
+  Holders holders{process};
+  Semaphore* const slow = holders.take(1);
+  REQUIRE(slow != nullptr);
+  process.clock().advance(Millis{29'999});
+  CHECK(slow->is_held());
+  CHECK(holders.take(1) == nullptr);
+  process.clock().advance(Millis{1});
+  CHECK_FALSE(slow->is_held());
+  Semaphore* const next = holders.take(1);
+  REQUIRE(next != nullptr);
+  CHECK_FALSE(slow->renew());
+  CHECK_FALSE(slow->release());  // another's permit is not given back
+  CHECK(next->is_held());
+}
+
+TEST_CASE("semaphore: a watchdog keeps permits, and a renewal does not outlive the release",
+          "[patterns][semaphore]") {
+  Process process;
+  Claims claims = process.claims("pools", policies::lock);
+  Watchdog watchdog{process.engine()};
+  Semaphore kept{claims, "k", {.permits = 2, .watchdog = &watchdog}};
+  REQUIRE(kept.try_acquire());
+  for (unsigned i = 0; i < 10; ++i) {
+    process.clock().advance(Millis{10'001});
+    CHECK(watchdog.poll() == 1);
+  }
+  CHECK(kept.is_held());
+  CHECK(kept.release());
+  CHECK(watchdog.kept() == 0);
+}
+
+TEST_CASE("semaphore: fewer permits give none until there are fewer holders, more at once",
+          "[patterns][semaphore]") {
+  Process process;
+  Holders holders{process};
+  std::vector<Semaphore*> wide;
+  for (unsigned i = 0; i < 5; ++i) wide.push_back(holders.take(5));
+  // Slots 0 and 1 are free, 2..4 are held: more than two.
+  CHECK(wide[0]->release());
+  CHECK(wide[1]->release());
+  CHECK(holders.take(2) == nullptr);
+  CHECK(holders.take(3) == nullptr);
+  Semaphore* const fourth = holders.take(4);
+  REQUIRE(fourth != nullptr);  // a fourth of four
+  CHECK(fourth->release());
+  CHECK(wide[4]->release());
+  CHECK(holders.take(2) == nullptr);  // two are held
+  CHECK(wide[3]->release());
+  Semaphore* const second = holders.take(2);
+  REQUIRE(second != nullptr);
+  CHECK(second->slot() == 0);
+  CHECK(holders.take(2) == nullptr);
+  CHECK(holders.held() == 2);
+  CHECK(holders.take(6) != nullptr);  // more: at once
+}
+
+TEST_CASE("semaphore: what was held under more permits counts for a day after they were asked for",
+          "[patterns][semaphore]") {
+  for (const bool is_later : {false, true}) {
+    Process process;
+    Claims claims = process.claims("pools", policies::lock);
+    const ClaimRequest request{.key = "k", .lease = Millis{3LL * 86'400'000}};
+    std::vector<PermitOutcome> wide;
+    for (unsigned i = 0; i < 2; ++i) wide.push_back(claim_permit(claims, request, 2));
+    REQUIRE(wide[1].slot == 1);
+    REQUIRE(claims.release({.key = wide[0].key, .epoch = wide[0].claim.epoch}).answer ==
+            OwnerAnswer::ok);
+    // With the lease that was asked for: four days in all.
+    process.clock().advance(Millis{4LL * 86'400'000 - (is_later ? 0 : 1)});
+    REQUIRE(permits_held(claims, "k").value().empty());  // its lease is over all the same
+    CHECK(process.engine().store().exists("pools:{k}#").value() == !is_later);
+  }
+}
+
+TEST_CASE("semaphore: a claim id that holds a permit is regranted that one",
+          "[patterns][semaphore]") {
+  Process process;
+  Claims claims = process.claims("pools", policies::lock);
+  const ClaimRequest other{.key = "k"};
+  const ClaimRequest mine{.key = "k", .claim_id = ClaimId{1, 2, 3}};
+  const PermitOutcome first = claim_permit(claims, other, 3);
+  const PermitOutcome granted = claim_permit(claims, mine, 3);
+  REQUIRE(granted.claim.answer == ClaimAnswer::granted);
+  CHECK(granted.slot == 1);
+  CHECK(granted.key == permit_key("k", 1));
+  // A lower slot is free meanwhile.
+  REQUIRE(claims.release({.key = first.key, .epoch = first.claim.epoch}).answer == OwnerAnswer::ok);
+  const PermitOutcome again = claim_permit(claims, mine, 3);
+  CHECK(again.claim.answer == ClaimAnswer::regranted);
+  CHECK(again.claim.epoch == granted.claim.epoch);
+  CHECK(again.slot == 1);
+  CHECK(permits_held(claims, "k").value().size() == 1);
+}
+
+TEST_CASE("semaphore: all that can be wrong with an attempt", "[patterns][semaphore]") {
+  Process process;
+  Claims claims = process.claims("pools", policies::lock);
+  const auto error_of = [&](Bytes key, std::uint32_t permits) {
+    const PermitOutcome found = claim_permit(claims, {.key = key}, permits);
+    CHECK(found.claim.answer != ClaimAnswer::granted);
+    return found.claim.error;
+  };
+  CHECK(error_of("", 1) == ErrorCode::key_empty);
+  CHECK(error_of("k", 0) == ErrorCode::bad_option);
+  CHECK(error_of("k", limits::permits_max + 1) == ErrorCode::bad_option);
+  CHECK(error_of(std::string(limits::key_bytes_max, 'k'), 1) == ErrorCode::key_too_long);
+  CHECK(claim_permit(claims, {.key = "k"}, limits::permits_max).claim.answer ==
+        ClaimAnswer::granted);
+  // Binary keys, and one that looks like a slot of another.
+  const std::string zeros("\0{}\r\n", 5);
+  for (const Bytes key : {Bytes{zeros}, Bytes{"{k}#0"}, Bytes{"{k}"}}) {
+    CHECK(claim_permit(claims, {.key = key}, 1).claim.answer == ClaimAnswer::granted);
+    CHECK(claim_permit(claims, {.key = key}, 1).claim.answer == ClaimAnswer::in_flight);
+  }
+  CHECK(permits_held(claims, "").error().code == ErrorCode::key_empty);
+  // Records of others in the way.
+  Store store = process.engine().store();
+  REQUIRE(store.set("pools:{w}#0", "mine").ok());
+  CHECK(error_of("w", 2) == ErrorCode::wrong_kind);
+  REQUIRE(process.engine().hashes().hset("pools:{h}#", "f", "v").ok());
+  CHECK(error_of("h", 2) == ErrorCode::wrong_type);
+  REQUIRE(store.set("pools:{n}#", "no number").ok());
+  CHECK(claim_permit(claims, {.key = "n"}, 2).claim.answer == ClaimAnswer::granted);
+}
+
+TEST_CASE("semaphore: full memory refuses, and what was held can be given back",
+          "[patterns][semaphore]") {
+  Process process{Process::never, limits::memory_bytes_min};
+  Claims claims = process.claims("pools", policies::lock);
+  Semaphore held{claims, "k", {.permits = 2}};
+  REQUIRE(held.try_acquire());
+  process.fill();
+  const std::string full = until_full(claims);
+  Semaphore other{claims, full, {.permits = 2}};
+  CHECK_FALSE(other.try_acquire());
+  CHECK(other.why_not().code == ErrorCode::memory_full);
+  CHECK(held.release());
+  process.empty();
+  CHECK(other.try_acquire());
+}
+
+TEST_CASE("semaphore: a namespace that fails open gives no permit unprotected",
+          "[patterns][semaphore]") {
+  Process process{Process::never, limits::memory_bytes_min};
+  Policy open = policies::lock;
+  open.fail_open = true;
+  Claims claims = process.claims("pools", open);
+  REQUIRE(claim_permit(claims, {.key = "k"}, 2).claim.answer == ClaimAnswer::granted);
+  process.fill();
+  Semaphore other{claims, until_full(claims), {.permits = 2}};
+  CHECK_FALSE(other.try_acquire());
+  CHECK(other.why_not().code == ErrorCode::memory_full);
+}
+
+TEST_CASE("semaphore: where the end of a lease is a doubt, its permit stays away until resolved",
+          "[patterns][semaphore]") {
+  Process process;
+  Policy doubts = policies::lock;
+  doubts.on_lease_end = Policy::OnLeaseEnd::in_doubt;
+  Holders holders{process, doubts};
+  REQUIRE(holders.take(2) != nullptr);
+  process.clock().advance(Millis{30'000});
+  REQUIRE(holders.take(2) != nullptr);
+  CHECK(holders.take(2) == nullptr);
+  REQUIRE(holders.claims().resolve(permit_key("k", 0), Resolution::released).value());
+  CHECK(holders.take(2) != nullptr);
+}
+
+TEST_CASE("semaphore: one object holds one permit", "[patterns][semaphore]") {
+  Process process;
+  Claims claims = process.claims("pools", policies::lock);
+  Semaphore one{claims, "k", {.permits = 2}};
+  REQUIRE(one.try_acquire());
+  CHECK_FALSE(one.try_acquire());
+  CHECK(one.why_not().code == ErrorCode::object_in_use);
+  std::thread{[&] { CHECK(one.release()); }}.join();
+  CHECK(one.try_acquire());
+  CHECK(one.why_not().code == ErrorCode::ok);
+  Semaphore none{claims, "k", {.permits = 0}};
+  CHECK_FALSE(none.try_acquire());
+  CHECK(none.why_not().code == ErrorCode::bad_option);
+  CHECK_THROWS_AS(none.acquire(), std::system_error);
+}
+
+TEST_CASE("semaphore: holders and the number of permits outlive a process, as leases do",
+          "[patterns][semaphore]") {
+  Process process;
+  Claims claims = process.claims("pools", policies::lock);
+  const ClaimRequest remote{.key = "k", .session = 0};
+  for (unsigned i = 0; i < 3; ++i) {
+    REQUIRE(claim_permit(claims, remote, 3).claim.answer == ClaimAnswer::granted);
+  }
+  REQUIRE(claims
+              .release({.key = permit_key("k", 0),
+                        .epoch = claims.get(permit_key("k", 0)).value().epoch})
+              .answer == OwnerAnswer::ok);
+  process.restart();
+  claims = process.claims("pools", policies::lock);
+  CHECK(permits_held(claims, "k").value().size() == 2);
+  CHECK(claim_permit(claims, remote, 2).claim.answer == ClaimAnswer::in_flight);
+  CHECK(claim_permit(claims, remote, 3).claim.answer == ClaimAnswer::granted);
+}
+
+TEST_CASE("semaphore: many threads, never more holders than permits",
+          "[patterns][semaphore][race]") {
+  std::unique_ptr<Engine> engine = Engine::open().value();
+  Claims claims = engine->claims("pools", policies::lock).value();
+  constexpr int permits = 3;
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  std::atomic<int> runs{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      Semaphore one{claims, "k", {.permits = permits}};
+      for (unsigned run = 0; run < 200; ++run) {
+        one.acquire();
+        const int now = inside.fetch_add(1, std::memory_order_relaxed) + 1;
+        int seen = most.load(std::memory_order_relaxed);
+        while (now > seen && !most.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
+        }
+        std::this_thread::yield();
+        inside.fetch_sub(1, std::memory_order_relaxed);
+        runs.fetch_add(one.release() ? 1 : 0, std::memory_order_relaxed);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(runs.load(std::memory_order_relaxed) == 1'600);
+  CHECK(most.load(std::memory_order_relaxed) <= permits);
+  CHECK(permits_held(claims, "k").value().empty());
+}
+
+TEST_CASE("semaphore: two that are too many together do not both stay",
+          "[patterns][semaphore][race]") {
+  std::unique_ptr<Engine> engine = Engine::open().value();
+  Claims claims = engine->claims("pools", policies::lock).value();
+  std::vector<PermitOutcome> wide;
+  for (unsigned i = 0; i < 4; ++i) wide.push_back(claim_permit(claims, {.key = "k"}, 4));
+  for (unsigned i = 0; i < 3; ++i) {
+    REQUIRE(claims.release({.key = wide[i].key, .epoch = wide[i].claim.epoch}).answer ==
+            OwnerAnswer::ok);
+  }
+  // Slot 3 is held under four permits. Of two permits one is left, and slots 0 and 1 are free.
+  std::atomic<int> inside{0};
+  std::atomic<bool> too_many{false};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (unsigned run = 0; run < 500; ++run) {
+        const PermitOutcome found = claim_permit(claims, {.key = "k"}, 2);
+        if (found.claim.answer != ClaimAnswer::granted) continue;
+        if (inside.fetch_add(1, std::memory_order_relaxed) > 0) too_many = true;
+        std::this_thread::yield();
+        inside.fetch_sub(1, std::memory_order_relaxed);
+        static_cast<void>(claims.release({.key = found.key, .epoch = found.claim.epoch}));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK_FALSE(too_many);
+}
