@@ -303,6 +303,14 @@ void write_claim(RespWriter& reply, const ClaimOutcome& outcome) {
   write_claim_fields(reply, outcome, 0);
 }
 
+void write_permit(RespWriter& reply, const PermitOutcome& found) {
+  constexpr std::size_t pairs = 2;
+  if (!is_outcome(found.claim)) return reply.error(error_text(found.claim.error));
+  write_claim_fields(reply, found.claim, pairs);
+  reply.bulk("slot"), write_number(reply, found.slot);
+  reply.bulk("key"), reply.bulk(found.key);
+}
+
 void write_owner(RespWriter& reply, const OwnerOutcome& outcome) {
   if (outcome.error != ErrorCode::ok) return reply.error(error_text(outcome.error));
   write_owner_fields(reply, outcome);
@@ -358,6 +366,12 @@ void write_in_flight(RespWriter& reply, std::string_view key, const ClaimView& v
   Fields fields{reply, 1 + held_pairs};
   fields.bulk<"key">(key);
   write_held(fields, view);
+}
+
+void write_held_permit(RespWriter& reply, const PermitView& permit, std::string_view key) {
+  Fields fields{reply, 2 + held_pairs};
+  fields.bulk<"key">(key).integer<"slot">(permit.slot);
+  write_held(fields, permit.claim);
 }
 
 void write_number(RespWriter& reply, std::int64_t number) {

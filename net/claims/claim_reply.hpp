@@ -10,6 +10,7 @@
 
 #include "net/resp/resp_writer.hpp"
 #include "semel/claims.hpp"
+#include "semel/patterns/semaphore.hpp"
 
 namespace semel::net {
 
@@ -28,6 +29,11 @@ void write_owner(RespWriter& reply, const OwnerOutcome& outcome);
 /// `free`: it would have been granted, but others of its batch were not.
 void write_claim_of_many(RespWriter& reply, const ClaimOutcome& outcome, bool free = false);
 void write_owner_of_many(RespWriter& reply, const OwnerOutcome& outcome);
+
+/// The reply of an attempt at a permit: that of its claim, then its slot and the key of that.
+void write_permit(RespWriter& reply, const PermitOutcome& found);
+/// A permit that is held, or whose holder is in doubt: as of a claim that is in flight.
+void write_held_permit(RespWriter& reply, const PermitView& permit, std::string_view key);
 
 /// The view of a record; its first pair is "state".
 void write_view(RespWriter& reply, const ClaimView& view);

@@ -4,6 +4,8 @@
 
 #include "net/commands/claim_words.hpp"
 #include "net/resp/text.hpp"
+#include "semel/limits.hpp"
+#include "semel/patterns/semaphore.hpp"
 
 namespace semel::net {
 namespace {
@@ -91,6 +93,19 @@ ClaimKeys claim_keys_in(const KeySpec& spec, Words words) {
   }
 }
 
+/// The keys of a semaphore: of its number of permits, and of each slot.
+void compose_permits(UsedKeys& used, std::string_view prefix, Words words) {
+  std::string stem{prefix};
+  const std::string first = permit_key(words[0], 0);
+  stem.append(first, 0, first.size() - 1);
+  std::int64_t slots = limits::permits_max;
+  if (words.size() > 1 && !read_number("", words[1], 1, limits::permits_max, slots)) return;
+  for (std::int64_t slot = 0; slot < slots; ++slot) {
+    used.composed.push_back(stem + std::to_string(slot));
+  }
+  used.composed.push_back(std::move(stem));
+}
+
 void compose(UsedKeys& used, const KeySpec& spec, Words words) {
   const auto at = static_cast<std::size_t>(spec.first);
   if (words.size() <= at) return;
@@ -99,6 +114,9 @@ void compose(UsedKeys& used, const KeySpec& spec, Words words) {
   if (spec.position == KeySpec::Position::space) {
     used.composed.push_back(prefix + "*");
     used.is_all = true;
+  }
+  if (spec.position == KeySpec::Position::permit && words.size() > at + 1) {
+    compose_permits(used, prefix, words.subspan(at + 1));
   }
   const ClaimKeys keys = claim_keys_in(spec, words);
   for (std::size_t i = 0; i < keys.words.size(); i += keys.step) {

@@ -12,6 +12,8 @@
 //          | "~" word ":" index                each word behind this one, from `index` on
 //          | "@claim" index                    the namespace; the key of the claim stands behind it
 //          | "@claims" index                   the namespace; options; KEYS n key..
+//          | "@permit" index                   the namespace; the key of a semaphore; the number
+//                                              of permits, else as many as there can be
 //          | "@completes" index                the namespace; n; and n times key, epoch, result
 //          | "@space" index                    a namespace with all its claims
 //          | "@streams" index                  behind the word STREAMS, which stands at `index` or
@@ -66,6 +68,7 @@ struct KeySpec {
     claim,
     claims,
     completes,
+    permit,
     space,
     streams,
     by,
@@ -168,10 +171,10 @@ constexpr bool read_flags(std::string_view text, std::uint16_t& flags) {
 constexpr bool read_position(std::string_view text, KeySpec& spec) {
   using Position = KeySpec::Position;
   constexpr auto names = std::to_array<std::string_view>(
-      {"claims", "claim", "completes", "space", "streams", "by", "store", "migrated"});
+      {"claims", "claim", "completes", "permit", "space", "streams", "by", "store", "migrated"});
   constexpr auto positions = std::to_array<Position>(
-      {Position::claims, Position::claim, Position::completes, Position::space, Position::streams,
-       Position::by, Position::store, Position::migrated});
+      {Position::claims, Position::claim, Position::completes, Position::permit, Position::space,
+       Position::streams, Position::by, Position::store, Position::migrated});
   if (text.empty()) return false;
   if (text.front() == '~') {
     text.remove_prefix(1);

@@ -1,5 +1,6 @@
 // What docs/patterns.md shows: its blocks of C++ stand here, word for word, and what they say
 // holds. tests/tools/readme_test.py compares the two. Its table of policies is made here.
+#include <array>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -12,6 +13,7 @@
 #include "semel/patterns/json_key.hpp"
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/replay_guard.hpp"
+#include "semel/patterns/semaphore.hpp"
 #include "semel/patterns/signed_request.hpp"
 #include "semel/patterns/token_service.hpp"
 
@@ -250,6 +252,25 @@ TEST_CASE("patterns_page: tokens that are counted", "[patterns][docs]") {
   CHECK(first->count == 2);
   CHECK(second->count == 3);
   CHECK(spent.answer == OwnerAnswer::ok);
+}
+
+TEST_CASE("patterns_page: semaphore", "[patterns][docs]") {
+  struct {
+    void write(std::uint32_t slot, Epoch token, Bytes line) {
+      if (fences.at(slot).admit(token)) lines.emplace_back(line);
+    }
+    std::array<Fence, 3> fences{};
+    std::vector<std::string> lines{};
+  } seats;
+  const auto engine = semel::Engine::open().value();
+  semel::Watchdog watchdog{*engine, semel::Millis{1'000}};
+  auto pools = engine->claims("pools", semel::policies::lock).value();
+  semel::Semaphore seat{pools, "reports", {.permits = 3, .watchdog = &watchdog}};
+  if (seat.try_acquire_for(semel::Millis{5'000})) {
+    seats.write(seat.slot(), seat.fencing_token(), "report 12");  // a fence for each slot
+    static_cast<void>(seat.release());                            // or at the end of the scope
+  }
+  CHECK(seats.lines == std::vector<std::string>{"report 12"});
 }
 
 TEST_CASE("patterns_page: lock", "[patterns][docs]") {

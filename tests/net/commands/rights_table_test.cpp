@@ -180,6 +180,8 @@ const std::vector<Form> forms{
     {Scene::claim, {"SEMEL.EXPLAIN", "ns", "k"}},
     {Scene::claim, {"SEMEL.INFLIGHT", "ns"}},
     {Scene::claim, {"SEMEL.ISSUE", "ns", "k"}},
+    {Scene::claim, {"SEMEL.PERMIT", "ns", "k", "2"}},
+    {Scene::claim, {"SEMEL.PERMITS", "ns", "k"}},
     {Scene::text, {"SEMEL.PUTRECORD", "k", "string", "-1", "x"}},
     {Scene::claim, {"SEMEL.RELEASE", "ns", "k", "1"}},
     {Scene::claim, {"SEMEL.RENEW", "ns", "k", "1"}},
