@@ -28,6 +28,9 @@ class LargeRecords final : public LargeRecordSink {
     if (LargeObject* const large = large_object_of(record)) [[unlikely]] {
       handle |= RetireList::large_bit;
       note_retired(context, *large);
+      // Nodes wait with it: about as many as its own change has made. Memory that waits for long
+      // is out of the cache when it is used again.
+      bytes += large->made_bytes + sizeof(LargeObject) + large->ends.bytes();
     }
     threads_.retire_record(context, handle, bytes);
   }

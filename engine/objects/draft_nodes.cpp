@@ -5,6 +5,7 @@
 namespace semel::engine {
 
 Handle DraftNodes::allocate(std::size_t bytes) noexcept {
+  made_bytes_ += bytes;
   try {
     if (made_.size() == made_.capacity()) made_.reserve(made_.size() * 2 + 16);
     Handle handle = has_failed_ ? 0 : pool_.allocate(bytes);

@@ -1,7 +1,9 @@
 // The nodes of a change of a large object: those that it makes, and those that it does without.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <memory_resource>
 #include <vector>
@@ -36,6 +38,10 @@ class DraftNodes final : public NodeMemory {
 
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
   [[nodiscard]] NodePool& pool() noexcept { return pool_; }
+  /// The bytes of all nodes that it has taken, those that it has freed again among them.
+  [[nodiscard]] std::uint32_t made_bytes() const noexcept {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(made_bytes_, ~std::uint32_t{0}));
+  }
 
   /// 0: the heap has none either.
   [[nodiscard]] Handle allocate(std::size_t bytes) noexcept override;
@@ -63,6 +69,7 @@ class DraftNodes final : public NodeMemory {
   std::pmr::vector<Handle> made_;  // a node's link is its place here
   std::vector<std::unique_ptr<std::uint64_t[]>> heap_;
   LargeObject* before_ = nullptr;
+  std::uint64_t made_bytes_ = 0;
   bool has_failed_ = false;
 };
 

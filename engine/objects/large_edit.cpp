@@ -12,6 +12,12 @@ std::uint64_t packed_part(std::uint64_t bytes) noexcept {
   return base::varint_bytes(bytes) + bytes;
 }
 
+/// What an element takes in a packed object; not of a hash.
+std::uint64_t packed_element(const TreeElementBytes& bytes, ElementParts parts) noexcept {
+  return (parts == ElementParts::values ? 0 : packed_part(bytes.key)) +
+         (parts == ElementParts::keys ? 0 : packed_part(bytes.value));
+}
+
 }  // namespace
 
 LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists)
@@ -22,23 +28,20 @@ LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists
 LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists, LargeObject& from)
     : LargeEdit(pool, kind, lists) {
   seed_ = from.seed;
-  bool is_newest = false;
-  {
-    const LargeChainLock lock{*from.chain};
-    is_newest = from.chain->newest == &from;
-  }
-  if (!is_newest) {  // of a copied key, most likely
+  if (!is_newest(from)) {  // of a copied key, most likely
     build([&](const auto& add) {
-      for (TreeCursor at = from.tree().at(0); at.has_element(); at.next()) {
-        const TreeElement element = at.element();
-        add(Element{element.key, element.value});
-      }
+      const LargeElements all = from.elements();
+      all.each(0, all.size(), [&](const Element& element) { return add(element), true; });
     });
     return;
   }
   from_ = &from;
   element_bytes_ = from.element_bytes;
   field_bytes_ = {from.element_bytes, from.bare_bytes};
+  if (kind_ == Kind::list) {
+    const LargeElements all = from.elements();
+    list_.begin(all.head, all.tail, from.ends);
+  }
   trees_->open(from.number + 1, from.root, from.index, lists_);
 }
 
@@ -49,8 +52,7 @@ LargeEdit::~LargeEdit() {
   pool_.free(reinterpret_cast<std::uintptr_t>(made_) / 8);
 }
 
-bool LargeEdit::build_index(TreeBuilder& builder, std::vector<Bytes>& keys,
-                            std::vector<std::string>& ends) {
+bool build_index(TreeBuilder& builder, std::vector<Bytes>& keys, std::vector<std::string>& ends) {
   std::sort(ends.begin(), ends.end());
   for (const std::string& key : ends) {
     if (!builder.add(key, {})) return false;
@@ -89,12 +91,20 @@ TreeChange LargeEdit::put_field(Bytes key, Bytes value) {
   return change;
 }
 
-TreeChange LargeEdit::erase_field(Bytes key, Bytes value) {
-  const std::uint64_t end = end_in(value);
-  const FieldBytes gone = field_bytes(key.size() - field_skip, value.size(), end);
-  if (!move_end(key, end, 0)) return TreeChange::no_memory;
-  const TreeChange change = trees_->main->erase(key);
-  if (note(change)) field_bytes_ -= gone;
+TreeChange LargeEdit::erase_field(Bytes key) {
+  std::uint64_t end = 0;
+  if (trees_->index->root() != 0) [[unlikely]] {
+    const std::optional<Bytes> value = tree().find(key);
+    if (!value) return TreeChange::nothing;
+    end = end_in(*value);
+    if (!move_end(key, end, 0)) return TreeChange::no_memory;
+  }
+  const std::size_t field = key.size() - field_skip;
+  TreeElementBytes gone;
+  const TreeChange change = trees_->main->erase(key, gone);
+  if (note(change) && change != TreeChange::nothing) {
+    field_bytes_ -= field_bytes(field, gone.value, end);
+  }
   return change;
 }
 
@@ -119,16 +129,17 @@ TreeChange LargeEdit::put(Bytes key, Bytes value) {
 
 TreeChange LargeEdit::erase(Bytes key) {
   pool_.set_growing(false);
-  const std::optional<Bytes> value = tree().find(key);
-  if (!value) return TreeChange::nothing;
-  if (kind_ == Kind::hash) return erase_field(key, *value);
-  const std::uint64_t bytes = packed_bytes({key, *value}, parts_of(kind_));
+  if (kind_ == Kind::hash) return erase_field(key);
   // The index first: the key may lie in a node of the other tree.
   if (has_index() && key.size() >= index_skip) {
-    if (!note(trees_->index->erase(key.substr(index_skip)))) return TreeChange::no_memory;
+    const TreeChange indexed =
+        trees_->index->erase_if(key.substr(index_skip), key.substr(0, index_skip));
+    if (!note(indexed) || indexed == TreeChange::nothing) return indexed;
   }
-  const TreeChange change = trees_->main->erase(key);
-  if (note(change)) element_bytes_ -= bytes;
+  TreeElementBytes gone;
+  const TreeChange change = trees_->main->erase(key, gone);
+  if (note(change) && change != TreeChange::nothing)
+    element_bytes_ -= packed_element(gone, parts_of(kind_));
   return change;
 }
 
@@ -143,38 +154,47 @@ TreeChange LargeEdit::move(Bytes key, Bytes to) {
 }
 
 void LargeEdit::insert_at(std::uint64_t rank, Bytes value) {
+  SEMEL_ASSERT(kind_ == Kind::list);
   pool_.set_growing(true);
-  if (note(trees_->main->insert_at(rank, value))) {
-    element_bytes_ += packed_bytes({{}, value}, parts_of(kind_));
-  }
+  has_grown_ = true;
+  const std::size_t bytes = value.size();
+  if (note(list_.insert(*trees_->main, rank, value))) element_bytes_ += packed_part(bytes);
 }
 
 void LargeEdit::set_at(std::uint64_t rank, Bytes value) {
   pool_.set_growing(true);
-  const std::uint64_t before = trees_->main->tree().size().payload;
-  if (!note(trees_->main->set_at(rank, value))) return;
-  const std::uint64_t now = trees_->main->tree().size().payload;
-  element_bytes_ += packed_part(value.size()) - packed_part(value.size() + before - now);
+  has_grown_ = true;
+  const std::uint64_t before = packed_part(elements().at(rank).value.size());
+  const std::size_t bytes = value.size();
+  const TreeChange change = kind_ == Kind::list ? list_.set(*trees_->main, rank, value)
+                                                : trees_->main->set_at(rank, value);
+  if (note(change)) element_bytes_ += packed_part(bytes) - before;
 }
 
 void LargeEdit::erase_at(std::uint64_t rank) {
   SEMEL_ASSERT(kind_ != Kind::hash);
   pool_.set_growing(false);
-  const TreeElement element = tree().at(rank).element();
-  const std::uint64_t bytes = packed_bytes({element.key, element.value}, parts_of(kind_));
-  // The index first: the key lies in a node of the other tree.
-  if (has_index() && element.key.size() >= index_skip) {
-    if (!note(trees_->index->erase(element.key.substr(index_skip)))) return;
+  if (kind_ == Kind::list) {
+    const std::uint64_t bytes = packed_part(elements().at(rank).value.size());
+    if (note(list_.erase(*trees_->main, rank))) element_bytes_ -= bytes;
+    return;
   }
-  if (note(trees_->main->erase_at(rank))) element_bytes_ -= bytes;
+  if (has_index()) {  // first: the key lies in a node of the other tree
+    const Bytes key = tree().at(rank).element().key;
+    if (key.size() >= index_skip && !note(trees_->index->erase(key.substr(index_skip)))) return;
+  }
+  TreeElementBytes gone;
+  if (note(trees_->main->erase_at(rank, gone)))
+    element_bytes_ -= packed_element(gone, parts_of(kind_));
 }
 
 bool LargeEdit::finish(std::string& record) {
   SEMEL_ASSERT(made_ == nullptr);
   if (has_failed()) return false;
-  pool_.set_growing(false);
+  // What grows a list may use no reserve, though it makes no node but this.
+  pool_.set_growing(kind_ == Kind::list && has_grown_);
   constexpr std::uint32_t many = 16;  // changes: below, few nodes were changed twice
-  if (changes_ >= many) {
+  if (changes_ >= many || list_.has_spilled()) {
     trees_->main->trim();
     trees_->index->trim();
     if (has_failed()) return false;
@@ -185,7 +205,8 @@ bool LargeEdit::finish(std::string& record) {
     if (handle == 0) return false;
     chain = new (pool_.writable(handle)) LargeChain;
   }
-  const Handle handle = pool_.allocate(sizeof(LargeObject));
+  const ListEndSizes ends = list_.sizes();
+  const Handle handle = pool_.allocate(sizeof(LargeObject) + ends.bytes());
   if (handle == 0) {
     if (from_ == nullptr) pool_.free(reinterpret_cast<std::uintptr_t>(chain) / 8);
     return false;
@@ -198,10 +219,13 @@ bool LargeEdit::finish(std::string& record) {
                   .index = trees_->index->root(),
                   .seed = seed_,
                   .bare_bytes = field_bytes_.bare,
+                  .made_bytes = trees_->nodes.made_bytes(),
+                  .ends = ends,
                   .before = from_,
                   .after = nullptr,
                   .records = 1,
                   .dead = 0};
+  list_.write(reinterpret_cast<char*>(made_ + 1));
   name_large_object(*made_, record);
   return true;
 }

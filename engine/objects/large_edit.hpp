@@ -10,6 +10,7 @@
 
 #include "engine/objects/draft_nodes.hpp"
 #include "engine/objects/hash_tree.hpp"
+#include "engine/objects/list_edit.hpp"
 #include "engine/objects/tree_builder.hpp"
 #include "engine/objects/tree_edit.hpp"
 #include "engine/rules/record.hpp"
@@ -18,6 +19,10 @@ namespace semel::engine {
 
 /// Of a sorted set: the first bytes of a key; the rest is its member.
 inline constexpr std::size_t index_skip = 8;
+
+/// Of a sorted set by its keys, or of a hash by its ends. False: there is no memory.
+[[nodiscard]] bool build_index(TreeBuilder& builder, std::vector<Bytes>& keys,
+                               std::vector<std::string>& ends);
 
 /// Of one thread. After a failure it goes on, and is not to be published. std::bad_alloc.
 class LargeEdit final : public Publication {
@@ -51,6 +56,8 @@ class LargeEdit final : public Publication {
 
   [[nodiscard]] Tree tree() const noexcept { return {nodes_of_process(), trees_->main->root()}; }
   [[nodiscard]] Tree index() const noexcept { return {nodes_of_process(), trees_->index->root()}; }
+  /// What tree() has, and, of a list, its ends.
+  [[nodiscard]] LargeElements elements() const noexcept { return list_.elements(tree()); }
   [[nodiscard]] std::uint64_t element_bytes() const noexcept { return element_bytes_; }
   [[nodiscard]] HashTrees hash() const noexcept { return {tree(), index(), seed_, field_bytes_}; }
   /// There was no memory for all of it.
@@ -89,11 +96,8 @@ class LargeEdit final : public Publication {
     has_failed_ = has_failed_ || change == TreeChange::no_memory;
     return change != TreeChange::no_memory;
   }
-  /// Of a sorted set by its keys, or of a hash by its ends.
-  [[nodiscard]] static bool build_index(TreeBuilder& builder, std::vector<Bytes>& keys,
-                                        std::vector<std::string>& ends);
   [[nodiscard]] TreeChange put_field(Bytes key, Bytes value);
-  [[nodiscard]] TreeChange erase_field(Bytes key, Bytes value);
+  [[nodiscard]] TreeChange erase_field(Bytes key);
   /// Of a field, in the index tree; 0: it has none.
   [[nodiscard]] bool move_end(Bytes key, std::uint64_t from, std::uint64_t to);
 
@@ -104,6 +108,8 @@ class LargeEdit final : public Publication {
   std::uint64_t element_bytes_ = 0;  // not of a hash
   FieldBytes field_bytes_;           // of a hash
   std::uint64_t seed_ = 0;           // the same
+  ListEdit list_;                    // of a list
+  bool has_grown_ = false;           // an element of a list was put or set
   bool has_failed_ = false;
   std::uint32_t changes_ = 0;
   // The second is for build(), which reads those that it replaces.
@@ -147,6 +153,7 @@ void LargeEdit::build(Walk&& walk) {
   trees->open(1, done ? root : 0, done ? index_root : 0, lists_);
   trees_ = trees;
   places_[std::exchange(place_, place)].reset();
+  list_.clear();
   element_bytes_ = bytes;
   from_ = nullptr;
 }

@@ -60,20 +60,23 @@ void name_large_object(const LargeObject& object, std::string& to) {
   std::memcpy(to.data() + 8, &address, sizeof address);
 }
 
+bool is_newest(const LargeObject& object) noexcept {
+  const LargeChainLock lock{*object.chain};
+  return object.chain->newest == &object;
+}
+
 void share(LargeObject& object) noexcept {
   const LargeChainLock lock{*object.chain};
   SEMEL_ASSERT(object.records != 0);
   ++object.records;
 }
 
-void pack(const Tree& tree, std::uint64_t element_bytes, ElementParts parts, std::string& to) {
-  const auto elements = static_cast<std::size_t>(tree.size().elements);
+void pack(const LargeElements& all, std::uint64_t element_bytes, ElementParts parts,
+          std::string& to) {
+  const auto elements = static_cast<std::size_t>(all.size());
   SEMEL_ASSERT(elements != 0);
   PackedWriter writer{to, elements, packed_head_bytes(elements) + element_bytes, parts};
-  for (TreeCursor at = tree.at(0); at.has_element(); at.next()) {
-    const TreeElement element = at.element();
-    writer.add({element.key, element.value});
-  }
+  all.each(0, elements, [&](const Element& element) { return writer.add(element), true; });
   writer.end();
 }
 
@@ -92,7 +95,7 @@ Bytes whole_bytes(Kind kind, Bytes record, std::string& scratch) {
     hash->pack(record, scratch);
     return scratch;
   }
-  pack(object->tree(), object->element_bytes, parts_of(kind), scratch);
+  pack(object->elements(), object->element_bytes, parts_of(kind), scratch);
   return scratch;
 }
 
@@ -100,7 +103,7 @@ std::size_t whole_size(Kind kind, Bytes record) noexcept {
   const LargeObject* const object = large_object_of(kind, record);
   if (object == nullptr) return record.size();
   if (const LargeHashRules* const hash = hash_rules(kind, record)) return hash->whole_size(record);
-  return packed_head_bytes(object->tree().size().elements) + object->element_bytes;
+  return packed_head_bytes(object->elements().size()) + object->element_bytes;
 }
 
 // --- freeing ------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@
 #include <string>
 
 #include "base/mutex.hpp"
+#include "engine/kinds/list_end.hpp"
 #include "engine/objects/object_parts.hpp"
 #include "engine/objects/tree.hpp"
 #include "engine/rules/large_hash.hpp"
@@ -37,6 +38,25 @@
 namespace semel::engine {
 
 struct LargeChain;
+
+/// All elements of a large object. Of one that is no list both ends are empty.
+struct LargeElements {
+  Tree tree;
+  EndElements head{};
+  EndElements tail{};
+
+  [[nodiscard]] std::uint64_t size() const noexcept {
+    return tree.size().elements + head.size() + tail.size();
+  }
+  /// `rank` < size().
+  [[nodiscard]] Element at(std::uint64_t rank) const noexcept;
+  /// Calls `visit(Element)` for ranks `from` .. `to` - 1, in order, until it returns false.
+  template <class Visit>
+  void each(std::uint64_t from, std::uint64_t to, Visit&& visit) const;
+  /// The same from `to` - 1 down to `from`.
+  template <class Visit>
+  void each_back(std::uint64_t from, std::uint64_t to, Visit&& visit) const;
+};
 
 struct LargeObject {
   // These never change.
@@ -47,6 +67,8 @@ struct LargeObject {
   Handle index;              ///< of a sorted set: member -> score; of a hash: ends; else 0
   std::uint64_t seed;        ///< of a hash: what its order is made with
   std::uint64_t bare_bytes;  ///< of a hash: of its elements without ends, packed
+  std::uint32_t made_bytes;  ///< of the nodes of its change, or more: an estimate
+  ListEndSizes ends;         ///< of a list; what they have lies behind this
   // These are the chain's.
   LargeObject* before;
   LargeObject* after;
@@ -55,6 +77,13 @@ struct LargeObject {
 
   [[nodiscard]] Tree tree() const noexcept;
   [[nodiscard]] Tree index_tree() const noexcept;
+  [[nodiscard]] LargeElements elements() const noexcept {
+    const auto* const lengths = reinterpret_cast<const std::uint8_t*>(this + 1);
+    const auto* const bytes = reinterpret_cast<const char*>(lengths + ends.head + ends.tail);
+    return {tree(),
+            {lengths, bytes, ends.head},
+            {lengths + ends.head, bytes + ends.head_bytes, ends.tail}};
+  }
 };
 
 struct LargeChain {
@@ -85,6 +114,8 @@ class LargeChainLock {
 /// Makes `to` the bytes of a record that names `object`.
 void name_large_object(const LargeObject& object, std::string& to);
 
+/// Whether nothing newer is in its chain: a change of it begins no chain of its own.
+[[nodiscard]] bool is_newest(const LargeObject& object) noexcept;
 /// One record more names it. Only while one does.
 void share(LargeObject& object) noexcept;
 
@@ -94,7 +125,53 @@ void share(LargeObject& object) noexcept;
 /// How long they are.
 [[nodiscard]] std::size_t whole_size(Kind kind, Bytes record) noexcept;
 /// All elements, packed. There is one at least. std::bad_alloc.
-void pack(const Tree& tree, std::uint64_t element_bytes, ElementParts parts, std::string& to);
+void pack(const LargeElements& all, std::uint64_t element_bytes, ElementParts parts,
+          std::string& to);
+
+inline Element LargeElements::at(std::uint64_t rank) const noexcept {
+  if (rank < head.size()) return head.element(static_cast<unsigned>(rank));
+  rank -= head.size();
+  const std::uint64_t in_tree = tree.size().elements;
+  if (rank >= in_tree) return tail.element(static_cast<unsigned>(rank - in_tree));
+  const TreeElement element = tree.at(rank).element();
+  return {element.key, element.value};
+}
+
+template <class Visit>
+void LargeElements::each(std::uint64_t from, std::uint64_t to, Visit&& visit) const {
+  for (; from < to && from < head.size(); ++from) {
+    if (!visit(head.element(static_cast<unsigned>(from)))) return;
+  }
+  const std::uint64_t tree_end = head.size() + tree.size().elements;
+  if (from < to && from < tree_end) {
+    TreeCursor at = tree.at(from - head.size());
+    for (; from < to && from < tree_end; ++from, at.next()) {
+      const TreeElement element = at.element();
+      if (!visit(Element{element.key, element.value})) return;
+    }
+  }
+  for (; from < to; ++from) {
+    if (!visit(tail.element(static_cast<unsigned>(from - tree_end)))) return;
+  }
+}
+
+template <class Visit>
+void LargeElements::each_back(std::uint64_t from, std::uint64_t to, Visit&& visit) const {
+  const std::uint64_t tree_end = head.size() + tree.size().elements;
+  for (; from < to && to > tree_end; --to) {
+    if (!visit(tail.element(static_cast<unsigned>(to - 1 - tree_end)))) return;
+  }
+  if (from < to && to > head.size()) {
+    TreeCursor at = tree.at(to - head.size());
+    for (; from < to && to > head.size() && at.previous(); --to) {
+      const TreeElement element = at.element();
+      if (!visit(Element{element.key, element.value})) return;
+    }
+  }
+  for (; from < to; --to) {
+    if (!visit(head.element(static_cast<unsigned>(to - 1)))) return;
+  }
+}
 
 inline LargeObject* large_object_of(Kind kind, Bytes record) noexcept {
   const bool names_one =

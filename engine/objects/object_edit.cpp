@@ -9,7 +9,7 @@ namespace semel::engine {
 // --- reading ------------------------------------------------------------------------------------
 
 std::size_t ObjectReader::rank(Bytes key) const noexcept {
-  if (is_tree_) return static_cast<std::size_t>(tree_.rank(key));
+  if (is_tree_) return static_cast<std::size_t>(large_elements_.tree.rank(key));
   if (edited_ == nullptr) return packed_.rank(key);
   std::size_t low = 0;
   std::size_t high = size();
@@ -25,17 +25,12 @@ std::size_t ObjectReader::rank(Bytes key) const noexcept {
 }
 
 std::optional<Bytes> ObjectReader::find(Bytes key) const noexcept {
-  if (is_tree_) return tree_.find(key);
+  if (is_tree_) return large_elements_.tree.find(key);
   const std::size_t place = rank(key);
   if (place == size()) return std::nullopt;
   const Element element = at(place);
   if (element.key != key) return std::nullopt;
   return element.value;
-}
-
-Element ObjectReader::tree_at(std::size_t rank) const noexcept {
-  const TreeElement element = tree_.at(rank).element();
-  return {element.key, element.value};
 }
 
 std::optional<Element> ObjectReader::find_indexed(Bytes suffix) const noexcept {
@@ -51,7 +46,7 @@ std::optional<Element> ObjectReader::find_indexed(Bytes suffix) const noexcept {
   }
   std::memcpy(key, prefix->data(), prefix->size());
   if (!suffix.empty()) std::memcpy(key + prefix->size(), suffix.data(), suffix.size());
-  const TreeElement found = tree_.lower_bound({key, bytes}).element();
+  const TreeElement found = large_elements_.tree.lower_bound({key, bytes}).element();
   return Element{found.key, found.value};
 }
 
@@ -92,7 +87,11 @@ Bytes ObjectEdit::keep(Bytes bytes) {
 void ObjectEdit::note_change(bool adds) noexcept {
   is_changed_ = true;
   has_added_ = has_added_ || adds;
-  if (large_) set_trees(large_->tree(), large_->index());
+  if (large_) set_trees(large_->elements(), large_->index());
+}
+
+bool ObjectEdit::is_costly_to_open() const noexcept {
+  return !large_ && large() != nullptr && !is_newest(*large());
 }
 
 LargeEdit* ObjectEdit::large_edit() {
@@ -107,14 +106,14 @@ LargeEdit* ObjectEdit::large_edit() {
   large_.emplace(*pool_, kind_, memory_).build([&](const auto& add) {
     each(0, size(), [&](const Element& element) { return add(element), true; });
   });
-  set_trees(large_->tree(), large_->index());
+  set_trees(large_->elements(), large_->index());
   return &*large_;
 }
 
 bool ObjectEdit::put(Bytes key, Bytes value) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::both || value.empty());
-  if (is_tree() && !large_) {  // where nothing is to be done, no node is copied
+  if (is_costly_to_open()) {
     const std::optional<Bytes> before = find(key);
     if (before && *before == value) return false;
   }
@@ -146,7 +145,7 @@ bool ObjectEdit::put(Bytes key, Bytes value) {
 bool ObjectEdit::erase(Bytes key) {
   SEMEL_ASSERT(parts_of(kind_) != ElementParts::values);
   if (is_tree()) {
-    if (!large_ && !find(key)) return false;
+    if (is_costly_to_open() && !find(key)) return false;
     const TreeChange change = large_edit()->erase(key);
     if (change == TreeChange::nothing) return false;
     trail_.erase(key);
@@ -162,7 +161,7 @@ bool ObjectEdit::erase(Bytes key) {
 bool ObjectEdit::move(Bytes key, Bytes to) {
   SEMEL_ASSERT(parts_of(kind_) == ElementParts::keys && key != to);
   SEMEL_ASSERT(kind_ != Kind::sorted_set || key.substr(index_skip) == to.substr(index_skip));
-  if (!is_tree() || (!large_ && !find(key))) return erase(key) && put(to);
+  if (!is_tree() || (is_costly_to_open() && !find(key))) return erase(key) && put(to);
   const TreeChange change = large_edit()->move(key, to);
   if (change == TreeChange::nothing) return false;
   trail_.erase(key);
@@ -238,7 +237,7 @@ void ObjectEdit::write(std::string& to, std::size_t bytes) {
   has_failed_ = large_->has_failed();
   if (has_failed_) return;
   if (size() <= packed_elements_max / 2 && bytes <= packed_bytes_max / 2) {
-    pack(large_->tree(), large_->element_bytes(), parts_of(kind_), to);
+    pack(large_->elements(), large_->element_bytes(), parts_of(kind_), to);
     large_.reset();
     return;
   }

@@ -76,6 +76,8 @@ class ObjectEdit final : public ObjectReader {
   [[nodiscard]] ElementPieces& pieces();
   /// The same of a large object, which it may become; null: it is packed.
   [[nodiscard]] LargeEdit* large_edit();
+  /// The first change copies the whole object: where nothing is to be done, none is begun.
+  [[nodiscard]] bool is_costly_to_open() const noexcept;
   void note_change(bool adds) noexcept;
   void erase_large(std::size_t from, std::size_t to);
   [[nodiscard]] Bytes keep(Bytes bytes);

@@ -27,7 +27,7 @@ class ObjectReader {
   ObjectReader(Bytes record, Kind kind) noexcept
       : large_(large_object_of(kind, record)),
         packed_(large_ == nullptr ? PackedObject{record, parts_of(kind)} : PackedObject{}) {
-    if (large_ != nullptr) set_trees(large_->tree(), large_->index_tree());
+    if (large_ != nullptr) set_trees(large_->elements(), large_->index_tree());
   }
   ObjectReader(const ObjectReader&) = delete;
   ObjectReader& operator=(const ObjectReader&) = delete;
@@ -35,13 +35,13 @@ class ObjectReader {
   /// False: the record is damaged, and reads as empty.
   [[nodiscard]] bool is_good() const noexcept { return packed_.is_good(); }
   [[nodiscard]] std::size_t size() const noexcept {
-    if (is_tree_) return static_cast<std::size_t>(tree_.size().elements);
+    if (is_tree_) return static_cast<std::size_t>(large_elements_.size());
     return edited_ == nullptr ? packed_.size() : edited_->size();
   }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   /// `rank` < size().
   [[nodiscard]] Element at(std::size_t rank) const noexcept {
-    if (is_tree_) return tree_at(rank);
+    if (is_tree_) return large_elements_.at(rank);
     return edited_ == nullptr ? packed_.at(rank) : edited_->at(rank);
   }
   /// The value of `key`. Not of a list, like the calls below.
@@ -62,13 +62,7 @@ class ObjectReader {
   /// false, they end there.
   template <class Visit>
   void each(std::size_t from, std::size_t to, Visit&& visit) const {
-    if (is_tree_) {
-      for (TreeCursor at = tree_.at(from); from < to; ++from, at.next()) {
-        const TreeElement element = at.element();
-        if (!visit(Element{element.key, element.value})) return;
-      }
-      return;
-    }
+    if (is_tree_) return large_elements_.each(from, to, visit);
     for (std::size_t i = from; i < to; ++i) {
       if (!visit(at(i))) return;
     }
@@ -76,13 +70,7 @@ class ObjectReader {
   /// The same from `to` - 1 down to `from`.
   template <class Visit>
   void each_back(std::size_t from, std::size_t to, Visit&& visit) const {
-    if (is_tree_) {
-      for (TreeCursor at = tree_.at(to); from < to && at.previous(); --to) {
-        const TreeElement element = at.element();
-        if (!visit(Element{element.key, element.value})) return;
-      }
-      return;
-    }
+    if (is_tree_) return large_elements_.each_back(from, to, visit);
     for (std::size_t i = to; i > from; --i) {
       if (!visit(at(i - 1))) return;
     }
@@ -94,19 +82,18 @@ class ObjectReader {
   /// The large object that the record names; null: none.
   [[nodiscard]] LargeObject* large() const noexcept { return large_; }
   [[nodiscard]] bool is_tree() const noexcept { return is_tree_; }
-  void set_trees(const Tree& tree, const Tree& index) noexcept {
+  void set_trees(const LargeElements& elements, const Tree& index) noexcept {
     is_tree_ = true;
-    tree_ = tree;
+    large_elements_ = elements;
     index_ = index;
   }
 
  private:
-  [[nodiscard]] Element tree_at(std::size_t rank) const noexcept;
   [[nodiscard]] std::optional<Element> find_indexed(Bytes suffix) const noexcept;
 
   LargeObject* large_ = nullptr;
   bool is_tree_ = false;  // then the trees have the elements
-  Tree tree_{nodes_of_process(), 0};
+  LargeElements large_elements_{{nodes_of_process(), 0}};
   Tree index_{nodes_of_process(), 0};  // of a sorted set
   PackedObject packed_;
   const ElementPieces* edited_ = nullptr;  // of an edit that has changed something

@@ -1,7 +1,5 @@
 #include "engine/objects/tree.hpp"
 
-#include "engine/objects/node_fetch.hpp"
-
 namespace semel::engine {
 
 TreeElement TreeCursor::element() const noexcept {

@@ -16,10 +16,19 @@ TreeChange TreeEdit::put(Bytes key, Bytes value) {
   return step.find(key) ? step.replace(value) : step.insert(key, value);
 }
 
-TreeChange TreeEdit::erase(Bytes key) {
+TreeChange TreeEdit::erase(Bytes key, TreeElementBytes& bytes) {
   SEMEL_ASSERT(!committed_);
   TreeStep step{draft_};
-  return step.find(key) ? step.erase() : TreeChange::nothing;
+  if (!step.find(key)) return TreeChange::nothing;
+  const TreeEntry gone = step.entry();
+  bytes = {gone.key.bytes.size(), gone.value.bytes.size()};
+  return step.erase();
+}
+
+TreeChange TreeEdit::erase_if(Bytes key, Bytes value) {
+  SEMEL_ASSERT(!committed_);
+  TreeStep step{draft_};
+  return step.find(key) && step.entry().value.bytes == value ? step.erase() : TreeChange::nothing;
 }
 
 TreeChange TreeEdit::insert_at(std::uint64_t rank, Bytes value) {
@@ -37,11 +46,13 @@ TreeChange TreeEdit::set_at(std::uint64_t rank, Bytes value) {
   return step.replace(value);
 }
 
-TreeChange TreeEdit::erase_at(std::uint64_t rank) {
+TreeChange TreeEdit::erase_at(std::uint64_t rank, TreeElementBytes& bytes) {
   SEMEL_ASSERT(!committed_);
   TreeStep step{draft_};
   const bool is_there = step.find_at(rank);
   SEMEL_ASSERT(is_there);
+  const TreeEntry gone = step.entry();
+  bytes = {gone.key.bytes.size(), gone.value.bytes.size()};
   return step.erase();
 }
 

@@ -17,6 +17,12 @@
 
 namespace semel::engine {
 
+/// How long a key and its value are.
+struct TreeElementBytes {
+  std::size_t key = 0;
+  std::size_t value = 0;
+};
+
 /// Belongs to one thread. Each call is done or, with no_memory, has changed nothing.
 class TreeEdit {
  public:
@@ -33,7 +39,14 @@ class TreeEdit {
   /// added, replaced, nothing (it has this value) or no_memory.
   [[nodiscard]] TreeChange put(Bytes key, Bytes value);
   /// erased, nothing (there is no such key) or no_memory.
-  [[nodiscard]] TreeChange erase(Bytes key);
+  [[nodiscard]] TreeChange erase(Bytes key) {
+    TreeElementBytes bytes;
+    return erase(key, bytes);
+  }
+  /// The same, and how long the element was.
+  [[nodiscard]] TreeChange erase(Bytes key, TreeElementBytes& bytes);
+  /// The same if it has this value; else nothing.
+  [[nodiscard]] TreeChange erase_if(Bytes key, Bytes value);
   // By ranks, which an element keeps where keys say nothing (a list).
 
   /// Puts an element without a key before that of `rank`, or behind the last: added or no_memory.
@@ -41,7 +54,12 @@ class TreeEdit {
   /// Of the element of `rank`, which is there: replaced, nothing or no_memory.
   [[nodiscard]] TreeChange set_at(std::uint64_t rank, Bytes value);
   /// erased or no_memory.
-  [[nodiscard]] TreeChange erase_at(std::uint64_t rank);
+  [[nodiscard]] TreeChange erase_at(std::uint64_t rank) {
+    TreeElementBytes bytes;
+    return erase_at(rank, bytes);
+  }
+  /// The same, and how long the element was.
+  [[nodiscard]] TreeChange erase_at(std::uint64_t rank, TreeElementBytes& bytes);
 
   /// Everything goes, at commit(). False: no memory, and nothing was changed.
   [[nodiscard]] bool clear();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/objects/node_fetch.hpp"
 #include "engine/objects/tree_bound.hpp"
 
 namespace semel::engine {

@@ -19,6 +19,10 @@ class TreeStep {
   [[nodiscard]] bool find(Bytes key) noexcept;
   /// The element of `rank`; of the count of all: none.
   [[nodiscard]] bool find_at(std::uint64_t rank) noexcept;
+  /// Of the element that was found.
+  [[nodiscard]] TreeEntry entry() const noexcept {
+    return node(depth_ - 1).entry(path_[depth_ - 1].index);
+  }
   /// Where find() has found none.
   TreeChange insert(Bytes key, Bytes value);
   /// Of the element that find() has found.

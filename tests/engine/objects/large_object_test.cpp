@@ -114,8 +114,16 @@ class Game {
   }
 
   std::string some_value() {
-    if (long_values_ && below(10) == 0) return std::string(300 + below(600), 'v');
+    if (long_values_ && below(10) == 0) return std::string(200 + below(700), 'v');
     return std::string(below(12), static_cast<char>('a' + below(20)));
+  }
+
+  /// Mostly near one of the ends.
+  std::size_t some_rank(std::size_t size) {
+    const std::uint64_t how = below(6);
+    if (how == 0) return below(size);
+    const std::size_t from_end = how < 4 ? 0 : below(std::min<std::size_t>(size, 40));
+    return below(2) == 0 ? from_end : size - 1 - from_end;
   }
 
   void change(ObjectEdit& edit, Model& model) {
@@ -128,9 +136,9 @@ class Game {
       return;
     }
     if (kind_ == Kind::list) {
-      const std::size_t rank = model.empty() ? 0 : below(model.size());
+      const std::size_t rank = model.empty() ? 0 : some_rank(model.size());
       if (grows || model.empty()) {
-        const std::size_t at = below(2) == 0 ? model.size() : rank;
+        const std::size_t at = below(3) == 0 ? model.size() : rank;
         const std::string value = some_value();
         edit.insert_at(at, value);
         model.insert(place(model, at), {"", value});
@@ -138,6 +146,11 @@ class Game {
         const std::string value = some_value();
         edit.set_at(rank, value);
         model[rank].second = value;
+      } else if (below(8) == 0) {  // of the list itself, whose elements move
+        const std::size_t from = some_rank(model.size());
+        edit.insert_at(rank, edit.at(from).value);
+        const std::string value = model[from].second;
+        model.insert(place(model, rank), {"", value});
       } else {
         edit.erase_at(rank);
         model.erase(place(model, rank));
