@@ -101,9 +101,9 @@ std::string missing_command(const Transcript& transcript) {
 }
 
 /// What each client has received and not been asked for.
-class Conversation {
+class Playback {
  public:
-  explicit Conversation(std::string dialect) : dialect_(std::move(dialect)) {}
+  explicit Playback(std::string dialect) : dialect_(std::move(dialect)) {}
 
   void say(char client, const std::vector<std::string>& words) {
     of(client).connection->receive(request_bytes(words), of(client).heard);
@@ -166,7 +166,7 @@ TEST_CASE("transcripts: replies equal the recorded ones of redis-server", "[net]
       ++skipped;
       continue;
     }
-    Conversation conversation{transcript.dialect};
+    Playback conversation{transcript.dialect};
     std::string asked;
     for (const Step& step : transcript.steps) {
       if (step.words) {
