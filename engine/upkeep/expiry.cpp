@@ -64,7 +64,7 @@ class PlainSweep {
   }
 
   /// Takes out what it can. Bit i of what it returns: the timer i is left.
-  [[nodiscard]] std::uint64_t run() noexcept {
+  [[nodiscard, gnu::noinline]] std::uint64_t run() noexcept {
     const std::uint64_t all = ~std::uint64_t{0} >> (64 - batch_.size());
     const std::uint64_t held = find_lines();
     find_records();
