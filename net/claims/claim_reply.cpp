@@ -43,6 +43,18 @@ consteval auto make_bulk() {
 template <Literal text>
 inline constexpr auto bulk_bytes = make_bulk<text>();
 
+/// Two of them, one behind the other.
+template <Literal first, Literal second>
+consteval auto make_pair() {
+  std::array<char, bulk_bytes<first>.size() + bulk_bytes<second>.size()> bytes{};
+  std::size_t at = 0;
+  for (const char c : bulk_bytes<first>) bytes[at++] = c;
+  for (const char c : bulk_bytes<second>) bytes[at++] = c;
+  return bytes;
+}
+template <Literal first, Literal second>
+inline constexpr auto pair_bytes = make_pair<first, second>();
+
 /// The fields of one map, gathered on the stack; fields of fixed size go out in one piece.
 class Fields {
  public:
@@ -63,8 +75,7 @@ class Fields {
 
   template <Literal name, Literal value>
   Fields& word() {
-    put(bulk_bytes<name>);
-    put(bulk_bytes<value>);
+    put(pair_bytes<name, value>);
     return *this;
   }
   template <Literal name>
@@ -101,14 +112,13 @@ class Fields {
   }
   template <Literal name>
   Fields& boolean(bool value) {
-    put(bulk_bytes<name>);
-    const bool three = reply_.dialect() == Resp::three;
-    *at_++ = three ? '#' : '$';
-    if (!three) {
-      *at_++ = '1';
-      end_line();
+    if (reply_.dialect() == Resp::two) {
+      value ? put(pair_bytes<name, "1">) : put(pair_bytes<name, "0">);
+      return *this;
     }
-    *at_++ = three ? (value ? 't' : 'f') : (value ? '1' : '0');
+    put(bulk_bytes<name>);
+    *at_++ = '#';
+    *at_++ = value ? 't' : 'f';
     end_line();
     return *this;
   }
