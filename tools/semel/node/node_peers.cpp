@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -23,6 +24,16 @@ namespace {
 
 /// Replies to RESTORE are short; errors have a sentence.
 constexpr std::size_t reply_bytes_max = std::size_t{1} << 20;
+
+/// So often it is asked whether the node ends.
+constexpr std::chrono::milliseconds slice{50};
+
+addrinfo stream_hints(int flags) noexcept {
+  addrinfo hints{};
+  hints.ai_flags = flags;
+  hints.ai_socktype = SOCK_STREAM;
+  return hints;
+}
 
 /// A socket that does not block, and is closed.
 class Socket {
@@ -68,7 +79,6 @@ class Socket {
   /// False: too late, or the node ends.
   [[nodiscard]] bool wait(short what) const {
     using Clock = std::chrono::steady_clock;
-    constexpr std::chrono::milliseconds slice{50};
     const auto until = Clock::now() + idle_max_;
     // mo: relaxed: it is looked at again soon
     while (!ends_.load(std::memory_order_relaxed)) {
@@ -86,6 +96,61 @@ class Socket {
   int file_;
   const Millis idle_max_;
   const std::atomic<bool>& ends_;
+};
+
+using Addresses = NodePeers::Addresses;
+
+/// A name that is looked up. Resolvers cannot be interrupted, so a thread of its own waits for the
+/// answer, and outlives those who asked.
+class Lookup final : public std::enable_shared_from_this<Lookup> {
+ public:
+  /// False: too many run, or there is no thread.
+  [[nodiscard]] bool begin(NodePeers::LookUp look_up, const net::PeerAddress& address) {
+    // mo: relaxed: counts only
+    if (running_.fetch_add(1, std::memory_order_relaxed) >= NodePeers::lookups_max) {
+      running_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as above
+      return false;
+    }
+    try {
+      std::thread{[self = shared_from_this(), look_up, host = address.host, port = address.port] {
+        const addrinfo hints = stream_hints(0);
+        addrinfo* found = nullptr;
+        const int error = look_up(host.c_str(), port.c_str(), &hints, &found);
+        self->end(error == 0 ? found : nullptr);
+        running_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as above
+      }}.detach();
+    } catch (const std::system_error&) {
+      running_.fetch_sub(1, std::memory_order_relaxed);  // mo: relaxed: as above
+      return false;
+    }
+    return true;
+  }
+  /// Null: there is no address, it takes too long, or the node ends.
+  [[nodiscard]] Addresses wait(Millis wait_max, const std::atomic<bool>& ends) {
+    const auto until = std::chrono::steady_clock::now() + wait_max;
+    base::MutexLock lock{mutex_};
+    // mo: relaxed: it is looked at again soon
+    while (!is_done_ && !ends.load(std::memory_order_relaxed)) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= until) break;
+      done_.wait_for(lock, std::min<std::chrono::steady_clock::duration>(until - now, slice));
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void end(addrinfo* found) {
+    const base::MutexLock lock{mutex_};
+    found_.reset(found);
+    is_done_ = true;
+    done_.notify_one();
+  }
+
+  static inline std::atomic<std::size_t> running_{0};  // of the process
+  base::Mutex mutex_;
+  base::Condition done_;
+  bool is_done_ SEMEL_GUARDED_BY(mutex_) = false;
+  Addresses found_ SEMEL_GUARDED_BY(mutex_);
 };
 
 class SocketLink final : public net::PeerLink {
@@ -146,15 +211,22 @@ bool NodePeers::run(std::function<void()> work) {
   return true;
 }
 
-Result<std::unique_ptr<net::PeerLink>> NodePeers::connect(const net::PeerAddress& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
+/// Null: there is none, it takes too long, or the node ends.
+NodePeers::Addresses NodePeers::find(const net::PeerAddress& address) const {
+  const addrinfo numbers = stream_hints(AI_NUMERICHOST);
   addrinfo* found = nullptr;
-  if (getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found) != 0) {
-    return file_error(address.host + ": no address");
+  if (look_up_(address.host.c_str(), address.port.c_str(), &numbers, &found) == 0) {
+    return Addresses{found};
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all{found, &freeaddrinfo};
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+  const auto lookup = std::make_shared<Lookup>();
+  if (!lookup->begin(look_up_, address)) return nullptr;
+  return lookup->wait(address.idle_max, ends_);
+}
+
+Result<std::unique_ptr<net::PeerLink>> NodePeers::connect(const net::PeerAddress& address) {
+  const Addresses found = find(address);
+  if (found == nullptr) return file_error(address.host + ": no address");
+  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
     Socket made{socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                 address.idle_max, ends_};
     if (!made.connect_to(*each)) continue;

@@ -1,6 +1,8 @@
 // Connections of a node to other servers, for MIGRATE, and the threads that use them.
 #pragma once
 
+#include <netdb.h>
+
 #include <atomic>
 #include <functional>
 #include <list>
@@ -16,8 +18,17 @@ namespace semel::tool {
 class NodePeers {
  public:
   static constexpr std::size_t threads_max = 16;
+  static constexpr std::size_t lookups_max = 16;  ///< at once; one goes on when its MIGRATE has ended
+  /// As getaddrinfo().
+  using LookUp = int (*)(const char* host, const char* port, const addrinfo* hints,
+                         addrinfo** found);
 
-  NodePeers() = default;
+  struct Release {
+    void operator()(addrinfo* found) const noexcept { freeaddrinfo(found); }
+  };
+  using Addresses = std::unique_ptr<addrinfo, Release>;
+
+  explicit NodePeers(LookUp look_up = &getaddrinfo) noexcept : look_up_(look_up) {}
   ~NodePeers() { end(); }
   NodePeers(const NodePeers&) = delete;
   NodePeers& operator=(const NodePeers&) = delete;
@@ -25,7 +36,7 @@ class NodePeers {
   /// Runs `work` on a thread of its own. False: so many run already, end() was called, or there is
   /// no thread. Thread-safe.
   bool run(std::function<void()> work);
-  /// For such a thread. Errors: storage_failed.
+  /// For such a thread. The look-up of a name is a step as well. Errors: storage_failed.
   [[nodiscard]] Result<std::unique_ptr<net::PeerLink>> connect(const net::PeerAddress& address);
   /// Fails all steps of connections, and waits for the threads. What they use must still be there.
   void end();
@@ -36,6 +47,9 @@ class NodePeers {
     std::atomic<bool> is_done{false};
   };
 
+  [[nodiscard]] Addresses find(const net::PeerAddress& address) const;
+
+  const LookUp look_up_;
   base::Mutex mutex_;
   std::list<Runner> runners_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<bool> ends_{false};
