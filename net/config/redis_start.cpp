@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -33,6 +34,21 @@ struct Directive {
   }
 };
 
+/// redis-server's, where nothing sets them.
+constexpr std::string_view default_save_points = "3600 1 300 100 60 10000";
+
+/// As redis-server names a line: 'port "6379" "6380"'. A password is not shown.
+std::string shown_line(const Directive& directive) {
+  std::string text = "'" + std::string{directive.name()};
+  const bool is_secret = is_word(directive.name(), "requirepass") ||
+                         is_word(directive.name(), "masterauth") ||
+                         is_word(directive.name(), "user");
+  for (std::size_t i = 1; i < directive.words.size() && !is_secret; ++i) {
+    text.append(" \"").append(directive.words[i]).append("\"");
+  }
+  return text + "'";
+}
+
 /// The settings that a test has of redis-server, which a node for production has not.
 constexpr std::array<std::pair<Setting, std::string_view>, 8> stand_in_settings{{
     {Setting::stand_in, "yes"},
@@ -53,6 +69,7 @@ class RedisStartReader {
             const std::function<std::string()>& read_input) {
     for (const auto& [setting, text] : stand_in_settings) assign(setting, text);
     std::error_code unknown;
+    show(Setting::save, default_save_points);
     const std::string here = std::filesystem::current_path(unknown).string();
     if (!here.empty()) assign(Setting::dir, here);
     std::vector<Directive> given;
@@ -69,6 +86,13 @@ class RedisStartReader {
 
  private:
   void fail(std::string text) { start_.errors.push_back(std::move(text)); }
+  void fail_arity(const Directive& directive) {
+    fail(directive.where + ": " + shown_line(directive) + ": wrong number of arguments");
+  }
+  void fail_value(const Directive& directive, Setting setting, const std::string& text,
+                  const std::string& why) {
+    fail(value_error(directive.where + ": " + shown_line(directive), setting, text, why));
+  }
   /// Reports a directive that has no place here.
   void ignore(std::string text) {
     (is_strict_ ? start_.errors : start_.warnings)
@@ -99,6 +123,7 @@ class RedisStartReader {
   RedisStart& start_;
   Settings& settings_;
   std::vector<std::string> save_points_;
+  std::set<std::string> users_;
   bool has_save_ = false;
   bool is_strict_ = false;
 };
@@ -141,6 +166,8 @@ void RedisStartReader::read_arguments(std::span<const std::string_view> argument
       }
       std::string where = "--" + words->front();
       given.push_back({*std::move(words), std::move(where)});
+    } else if (given.empty() && !word.empty() && !word.starts_with('-')) {
+      given.push_back({{std::string{word}}, std::string{word}});  // redis-server takes it as well
     } else if (given.empty()) {
       fail("'" + std::string{word} + "' belongs to no flag");
       return;
@@ -198,12 +225,14 @@ bool RedisStartReader::apply_own(const Directive& directive) {
   const std::string_view name = directive.name();
   const std::string text = directive.text();
   if (is_word(name, "strict")) return true;
+  if (is_word(name, "user") && directive.words.size() > 1 &&
+      !users_.insert(directive.words[1]).second) {
+    fail(directive.where + ": Duplicate user '" + directive.words[1] + "'");
+    return true;
+  }
   if (is_word(name, "daemonize") || is_word(name, "pidfile")) {
     const auto setting = find_setting(name)->setting;
-    if (directive.words.size() != 2) {
-      fail(directive.where + ": wrong number of arguments");
-      return true;
-    }
+    if (directive.words.size() != 2) return fail_arity(directive), true;
     const auto parsed = parse_setting(row_of(setting), text, {});
     if (!parsed) {
       fail(value_error(directive.where, setting, text, parsed.error().detail));
@@ -240,10 +269,13 @@ void RedisStartReader::apply_setting(const Directive& directive, Setting setting
       text.clear();
     } else if (may_be_bare(directive.name())) {
       text = "yes";
-    } else {
-      return fail(directive.where + ": wrong number of arguments");
+    } else if (row.type != SettingType::list) {
+      return fail_arity(directive);
     }
   }
+  const bool has_one_word = row.is_number() || row.type == SettingType::choice;
+  if (has_one_word && directive.words.size() > 2) return fail_arity(directive);
+  if (setting == Setting::replicaof && directive.words.size() != 3) return fail_arity(directive);
   if (row.has_one_value()) return show_setting_of(directive, setting, text);
   const bool is_port = setting == Setting::port || setting == Setting::tls_port;
   if (is_port && text == "0") text = "-1";  // none
@@ -255,7 +287,7 @@ void RedisStartReader::apply_setting(const Directive& directive, Setting setting
   }
   const Status assigned =
       settings_.assign(setting, text, {Origin::Kind::redis_conf, directive.where});
-  if (!assigned) fail(value_error(directive.where, setting, text, assigned.error().detail));
+  if (!assigned) fail_value(directive, setting, text, assigned.error().detail);
 }
 
 /// CONFIG GET shows a directive without an effect here, unless the directive promises something.
@@ -263,9 +295,7 @@ void RedisStartReader::show_setting_of(const Directive& directive, Setting setti
                                        const std::string& text) {
   const SettingRow& row = row_of(setting);
   const auto parsed = parse_setting(row, text, row.default_text);
-  if (!parsed) {
-    return fail(value_error(directive.where, setting, text, parsed.error().detail));
-  }
+  if (!parsed) return fail_value(directive, setting, text, parsed.error().detail);
   if (setting == Setting::save) {  // lines add up, and an empty one removes those before it
     has_save_ = true;
     if (text.empty()) save_points_.clear();

@@ -166,7 +166,8 @@ Result<std::string> rewritten_redis_conf(const Settings& settings, std::string_v
   for (std::size_t i = 0; i < setting_count; ++i) {
     const auto setting = static_cast<Setting>(i);
     if (settings.origin(setting).kind != Origin::Kind::config_set) continue;
-    if (row_of(setting).has_one_value()) continue;  // a start would refuse it
+    const bool is_shown = shows_any_value(settings, setting);
+    if (!is_shown) continue;  // a start would refuse it
     if (row_of(setting).redis_names.empty()) {
       if (settings.text(setting) != row_of(setting).default_text) return cannot_place();
       continue;

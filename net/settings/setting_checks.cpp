@@ -162,10 +162,21 @@ std::string true_text(const Settings& settings, Setting setting) {
   return std::string{row_of(setting).default_text};
 }
 
+namespace {
+
+/// What redis-server does to its process, or at its end: no answer depends on it.
+bool is_of_process(Setting setting) {
+  return setting == Setting::oom_score_adj || setting == Setting::oom_score_adj_values ||
+         setting == Setting::shutdown_on_sigint || setting == Setting::shutdown_on_sigterm;
+}
+
+}  // namespace
+
 bool shows_any_value(const Settings& settings, Setting setting) {
   const SettingRow& row = row_of(setting);
   if (!row.has_one_value()) return true;
-  const bool is_harmless = row.loss() == Loss::speed || row.loss() == Loss::disk;
+  const bool is_harmless =
+      row.loss() == Loss::speed || row.loss() == Loss::disk || is_of_process(setting);
   return is_harmless && settings.boolean(Setting::stand_in);
 }
 

@@ -1,5 +1,6 @@
 #include "net/settings/setting_value.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -74,6 +75,17 @@ Result<SettingValue> parse_integer(const SettingRow& row, std::string_view text)
   return value;
 }
 
+/// Flags of redis-server's come in the order of their row, each of them once.
+void order_flags(std::string_view flags, std::string& text) {
+  std::string ordered;
+  const auto given = words_of(text);
+  for (const std::string_view flag : words_of(flags)) {
+    if (std::find(given.begin(), given.end(), flag) == given.end()) continue;
+    ordered.append(ordered.empty() ? "" : " ").append(flag);
+  }
+  text = std::move(ordered);
+}
+
 Result<SettingValue> parse_list(const SettingRow& row, std::string_view text) {
   SettingValue value;
   std::int64_t count = 0;
@@ -91,6 +103,7 @@ Result<SettingValue> parse_list(const SettingRow& row, std::string_view text) {
     return fail("argument must have between " + std::to_string(row.low) + " and " +
                 std::to_string(row.high) + " words");
   }
+  if (row.section == "redis" && !row.detail.empty()) order_flags(row.detail, value.text);
   return value;
 }
 

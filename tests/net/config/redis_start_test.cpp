@@ -99,6 +99,22 @@ TEST_CASE("redis start: `--save` alone is an empty one, another flag's value may
   CHECK(dashes.settings.integer(Setting::port) == 7001);
 }
 
+TEST_CASE("redis start: what redis-server does to its process is shown, flags in their order",
+          "[net][config][redis-start]") {
+  const Directory directory;
+  const std::string conf = conf_written(directory, "redis.conf", "timeout 5\n");
+  // Behind the file a directive may come without dashes.
+  const StartOf of{{conf, "loglevel", "verbose", "--shutdown-on-sigint", "nosave", "force", "now",
+                    "now", "--shutdown-on-sigterm", "nosave force", "--oom-score-adj", "yes"}};
+  CHECK(of.start.errors == Names{});
+  CHECK(of.shown("loglevel") == "verbose");
+  CHECK(of.shown("shutdown-on-sigint") == "nosave now force");
+  CHECK(of.shown("shutdown-on-sigterm") == "nosave force");
+  CHECK(of.shown("oom-score-adj") == "yes");
+  CHECK(of.shown("save") == "3600 1 300 100 60 10000");  // where nothing sets it
+  CHECK(of.start.without_effect.size() == 3);
+}
+
 TEST_CASE("redis start: flags of a node are taken, bare if they are switches",
           "[net][config][redis-start]") {
   const StartOf of{{"--test-clock", "no", "--exit-with-parent", "--port", "auto"}};
@@ -173,7 +189,20 @@ TEST_CASE("redis start: the unknown is named and ignored, and an error if it is 
 TEST_CASE("redis start: a value that its directive does not take is an error",
           "[net][config][redis-start]") {
   CHECK(StartOf{{"--port", "70000"}}.start.errors.size() == 1);
-  CHECK(StartOf{{"--port"}}.only_error() == "--port: wrong number of arguments");
+  CHECK(StartOf{{"--port"}}.only_error() == "--port: 'port': wrong number of arguments");
+  const auto error_of = [](std::vector<std::string_view> arguments) {
+    return StartOf{arguments}.only_error();
+  };
+  const auto has = [](const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(error_of({"--port", "6379", "6380"}), "'port \"6379\" \"6380\"': wrong number of"));
+  CHECK(has(error_of({"--port", "--loglevel", "verbose"}), "'port \"--loglevel\" \"verbose\"'"));
+  CHECK(has(error_of({"--loglevel", "--bla"}), "'loglevel \"--bla\"'"));
+  CHECK(has(error_of({"--shutdown-on-sigint"}), "argument(s) must be one of the following"));
+  CHECK(has(error_of({"--replicaof", "host", "abc"}), "Invalid master port"));
+  CHECK(has(error_of({"--replicaof", "host"}), "wrong number of arguments"));
+  CHECK(has(error_of({"--user", "foo", "--user", "foo"}), "Duplicate user 'foo'"));
   CHECK(StartOf{{"--appendonly", "perhaps"}}.start.errors.size() == 1);
   CHECK(StartOf{{"--daemonize", "perhaps"}}.start.errors.size() == 1);
   CHECK(StartOf{{"--daemonize"}}.start.errors.size() == 1);
