@@ -87,10 +87,20 @@ Bytes EntryFields::take(Bytes& rest) noexcept {
   return part;
 }
 
-StreamReader::StreamReader(const ObjectReader& object)
-    : object_(object), entries_(ranks_of(object, section_key(StreamSection::entries))) {
-  const auto bytes = object.find(section_key(StreamSection::head));
-  if (bytes) head_ = read_head(*bytes).value_or(StreamHead{});
+StreamReader::StreamReader(const ObjectReader& object) : object_(object) {
+  if (object.empty()) return;
+  // The head is the first element, entries are behind it, and what groups have is behind those: the
+  // ends of the object cost less than a search for either.
+  const auto section_of = [](const Element& element) {
+    return static_cast<StreamSection>(element.key.front());
+  };
+  const Element first = object.at(0);
+  const bool has_head = first.key.size() == 1 && section_of(first) == StreamSection::head;
+  if (has_head) head_ = read_head(first.value).value_or(StreamHead{});
+  entries_.from = has_head ? 1 : 0;
+  constexpr char behind_entries = static_cast<char>(StreamSection::groups);
+  const bool has_groups = section_of(object.at(object.size() - 1)) > StreamSection::entries;
+  entries_.to = has_groups ? object.rank({&behind_entries, 1}) : object.size();
 }
 
 StreamId StreamReader::first_id() const noexcept {

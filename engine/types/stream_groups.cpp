@@ -128,11 +128,13 @@ bool see_consumer(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms) {
   return is_new;
 }
 
-void note_active(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms) {
+bool note_active(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms) {
   auto state = find_consumer(stream, name);
-  if (!state) return;
-  state->active_ms = now_ms;
+  const bool is_new = !state;
+  if (is_new) state.emplace();
+  state->seen_ms = state->active_ms = now_ms;
   put_consumer(stream, name, *state);
+  return is_new;
 }
 
 std::optional<std::size_t> delete_consumer(ObjectEdit& stream, ConsumerName name) {

@@ -58,8 +58,8 @@ bool destroy_group(ObjectEdit& stream, GroupName name);
 bool create_consumer(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms);
 /// Notes that the consumer has asked now. True: it is new.
 bool see_consumer(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms);
-/// Notes that it has got something now.
-void note_active(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms);
+/// Notes that it has asked, and has got something, now. True: it is new.
+bool note_active(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms);
 /// How many ids were pending with it. None: there was no such consumer.
 std::optional<std::size_t> delete_consumer(ObjectEdit& stream, ConsumerName name);
 

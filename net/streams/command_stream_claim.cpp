@@ -63,9 +63,7 @@ Taken take_over(ObjectEdit& stream, engine::ConsumerName to, StreamId id, const 
 /// A consumer that takes nothing is neither created nor seen. True: it is new.
 bool note_taker(ObjectEdit& stream, engine::ConsumerName to, std::size_t taken, std::int64_t now) {
   if (taken == 0) return false;
-  const bool is_new = engine::see_consumer(stream, to, now);
-  engine::note_active(stream, to, now);
-  return is_new;
+  return engine::note_active(stream, to, now);
 }
 
 void write_claimed(RespWriter& reply, const ObjectReader& stream, StreamId id, bool only_id) {

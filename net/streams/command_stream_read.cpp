@@ -64,6 +64,11 @@ void fail_no_group_to_read(Call& call, std::string_view key, std::string_view gr
 /// False: an error has been written.
 bool read_starts(Call& call, StreamReads& reads) {
   const ReadWords& words = reads.words;
+  // One step does all for a worker of a queue: read_group() finds the same errors.
+  if (words.has_group && words.keys.size() == 1 && words.ids[0] == ">") {
+    reads.behind.push_back(new_entries);
+    return true;
+  }
   for (std::size_t i = 0; i < words.keys.size(); ++i) {
     std::optional<StreamId> start;
     notify_miss(call, words.keys[i]);
@@ -148,15 +153,18 @@ class GroupRead {
     const bool is_history = behind_ != new_entries;
     is_served = is_history || (stream.length() != 0 && stream.last_id() > group->last);
     if (!is_served) return;
-    is_new = engine::see_consumer(object, {words_.group, words_.consumer}, now);
+    if (is_history) {
+      is_new = engine::see_consumer(object, {words_.group, words_.consumer}, now);
+    }
     if (call.reply.dialect() == Resp::two) call.reply.array(2);
     call.reply.bulk(key_);
-    is_history ? deliver_again(call.reply, object, words_, behind_, now)
-               : deliver(call.reply, object,
-                         {.to = {words_.group, words_.consumer},
-                          .count = words_.count,
-                          .no_ack = words_.no_ack,
-                          .now = now});
+    if (is_history) return deliver_again(call.reply, object, words_, behind_, now);
+    is_new = deliver(call.reply, object, stream,
+                     {.to = {words_.group, words_.consumer},
+                      .group = *group,
+                      .count = words_.count,
+                      .no_ack = words_.no_ack,
+                      .now = now});
   }
   [[nodiscard]] HeldCall& held() noexcept { return held_; }
 

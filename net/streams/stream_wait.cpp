@@ -166,11 +166,14 @@ class StreamAttempt final : public engine::Attempt {
               (!has_grown || stream.head().last <= group->last)) {
             return ErrorCode::ok;
           }
-          is_new = engine::see_consumer(object, to, now);
           reply.set_bound(room());
           begin_reply(reply, awaited.key);
-          deliver(reply, object,
-                  {.to = to, .count = wait_.count, .no_ack = wait_.no_ack, .now = now});
+          is_new = deliver(reply, object, stream,
+                           {.to = to,
+                            .group = *group,
+                            .count = wait_.count,
+                            .no_ack = wait_.no_ack,
+                            .now = now});
           end_reply(reply);
           return ErrorCode::ok;
         });
@@ -231,10 +234,10 @@ engine::Ranks ranks_behind(const StreamReader& stream, StreamId id) {
   return first ? stream.between(*first, engine::stream_id_max) : engine::Ranks{end, end};
 }
 
-void deliver(RespWriter& reply, ObjectEdit& object, const Delivery& delivery) {
+bool deliver(RespWriter& reply, ObjectEdit& object, const StreamReader& stream,
+             const Delivery& delivery) {
   const engine::ConsumerName to = delivery.to;
-  engine::GroupState group = engine::find_group(object, {to.group}).value_or(engine::GroupState{});
-  const StreamReader stream{object};
+  engine::GroupState group = delivery.group;
   const engine::Ranks ranks = first_ranks(ranks_behind(stream, group.last), delivery.count);
   reply.array(ranks.count());
   // The elements of groups are behind the entries, whose ranks stay.
@@ -246,7 +249,7 @@ void deliver(RespWriter& reply, ObjectEdit& object, const Delivery& delivery) {
     if (!delivery.no_ack) engine::give(object, to, id, delivery.now, 1);
   }
   engine::set_group(object, {to.group}, group);
-  engine::note_active(object, to, delivery.now);
+  return engine::note_active(object, to, delivery.now);
 }
 
 void wait_for_entries(Call& call, const ReadWords& words, const std::vector<StreamId>& behind) {

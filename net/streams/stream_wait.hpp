@@ -20,12 +20,16 @@ void wait_for_entries(Call& call, const ReadWords& words,
 /// The entries of a stream behind `id`, up to the last one.
 [[nodiscard]] engine::Ranks ranks_behind(const engine::StreamReader& stream, engine::StreamId id);
 /// Gives at most `count` (0: all) of the new entries of a group to a consumer, and writes them.
+/// True: the consumer is new.
 struct Delivery {
   engine::ConsumerName to;
+  engine::GroupState group;  ///< as it is
   std::uint64_t count = 0;
   bool no_ack = false;
   std::int64_t now = 0;
 };
-void deliver(RespWriter& reply, engine::ObjectEdit& stream, const Delivery& delivery);
+/// `stream`: of `object`.
+bool deliver(RespWriter& reply, engine::ObjectEdit& object, const engine::StreamReader& stream,
+             const Delivery& delivery);
 
 }  // namespace semel::net
