@@ -107,9 +107,18 @@ bool is_for_monitors(const CommandRow& row) noexcept {
 
 namespace {
 
+/// Messages about evicted keys come before the reply, as from redis-server. Other commands than
+/// those of records may take back what was written since they began: there they come behind it.
+void send_evictions(Call& call) {
+  if (!call.row->is(flag_write) && !call.row->is(flag_readonly)) return;
+  call.services.events.drain();
+  call.services.tracking.send(true);
+}
+
 /// Whether the request is refused because there is no room. Evicts first, if it can.
 bool is_out_of_room(Call& call) {
   call.client.out_of_memory = !call.services.memory.has_room();
+  send_evictions(call);
   if (!call.client.out_of_memory) return false;
   if (call.row->is(flag_denyoom)) return true;
   if (call.client.transaction == nullptr) return false;
