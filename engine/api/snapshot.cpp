@@ -8,6 +8,7 @@
 // that a record of the table had replaced by then.
 #include "engine/api/snapshot.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <new>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "engine/api/engine_impl.hpp"
 #include "engine/core/section.hpp"
 #include "engine/hashes/hash_trim.hpp"
+#include "engine/keys/records.hpp"
 #include "engine/rules/claim_rules.hpp"
 #include "semel/engine_host.hpp"
 
@@ -106,6 +108,26 @@ void give_back(Core& core, const std::vector<Handle>& handles) {
   }
 }
 
+/// Objects that no engine restores, of one that keeps them in memory alone: see
+/// limits::object_bytes_max.
+class TooLong {
+ public:
+  explicit TooLong(const Options& options) noexcept
+      : bytes_max_(options.value_bytes_max + engine::value_overhead_max) {}
+
+  void look(const Mutation& shown) noexcept { longest_ = std::max(longest_, shown.value.size()); }
+  [[nodiscard]] Status status() const {
+    if (longest_ <= bytes_max_) return Done{};
+    return Error{ErrorCode::value_too_long,
+                 "an object of " + std::to_string(longest_) + " bytes, limit " +
+                     std::to_string(bytes_max_) + ": it was visited, and no engine restores it"};
+  }
+
+ private:
+  const std::size_t bytes_max_;
+  std::size_t longest_ = 0;
+};
+
 /// What a snapshot sees beyond the table.
 class ColdCut {
  public:
@@ -186,6 +208,7 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
     at_cut();
   }
   std::string whole;  // of a large object
+  TooLong too_long{core.options()};
   const auto show = [&](Handle handle) {
     const Entry& entry = core.keys().entry(handle);
     if (entry.due() <= now || entry.version() < floors[entry.db()] || visitor.has_failed()) return;
@@ -194,6 +217,7 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
     std::string trimmed;
     if (core.options().replicated) take_out_ended(mutation, now, trimmed);
     visitor(mutation);
+    too_long.look(mutation);
   };
   // The cut always ends and its preserved records are freed, whatever the visitor does, and also
   // without memory.
@@ -226,7 +250,7 @@ Status engine::snapshot_at(Engine& engine, const Function<void()>& at_cut,
   if (beyond) visitor.run([&] { shown = beyond->show(std::ref(visitor)); });
   if (visitor.has_failed()) return visitor.error();
   if (!preserved.is_complete) return Error{ErrorCode::memory_full, {}};
-  return shown;
+  return shown ? too_long.status() : shown;
 }
 
 }  // namespace semel

@@ -49,7 +49,9 @@ class EngineHost {
   // --- records out and in -----------------------------------------------------------------
   /// Visits every record as of one instant (a consistent cut), while writers go on. A record
   /// may be visited twice with the same version. Holds the memory of records replaced
-  /// meanwhile. Errors: snapshot_running.
+  /// meanwhile. Errors: snapshot_running; value_too_long, at the end: all was visited, but among it
+  /// an object that restore() does not take, as it is longer than Options::value_bytes_max (only of
+  /// an engine without journal, cold store and group).
   [[nodiscard]] Status snapshot(const Function<void(const Mutation&)>& visit);
 
   /// Puts a journalled or snapshot mutation back. An equal or newer record stays. Epochs and

@@ -2,6 +2,8 @@
 // differential/profile_lists.cpp compares them at random; here are the rules, one by one.
 #include "tests/support/catch.hpp"
 
+#include "engine/object_api/object_calls.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/net/conversation.hpp"
 
 namespace semel::tests {
@@ -31,6 +33,30 @@ constexpr const char* wrong_type =
     "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n";
 
 }  // namespace
+
+TEST_CASE("lists: a snapshot with an object that no engine restores says so, and has the others",
+          "[net][objects][lists]") {
+  Conversation node;
+  const std::size_t bytes_max = engine::value_bytes_max(*node.engine);
+  const std::string element(bytes_max / 16, 'e');
+  REQUIRE(node.call({"SET", "k", "v"}) == "+OK\r\n");
+  for (int i = 0; i < 15; ++i) static_cast<void>(node.call({"RPUSH", "list", element}));
+  const auto shown = [&] {
+    std::size_t count = 0;
+    const Status status = node.engine->host().snapshot([&](const Mutation& put) {
+      count += put.type == Mutation::Type::put ? 1 : 0;
+    });
+    CHECK(count == 2);
+    return status;
+  };
+  CHECK(shown());
+  REQUIRE(node.call({"RPUSH", "list", element, element}) == ":17\r\n");
+  const Status refused = shown();
+  CHECK(refused.error().code == ErrorCode::value_too_long);
+  CHECK(refused.error().detail.starts_with("an object of "));
+  REQUIRE(node.call({"LPOP", "list", "10"}).size() > element.size());
+  CHECK(shown());
+}
 
 TEST_CASE("lists: pushes come one by one, and X needs a list", "[net][objects][lists]") {
   Lists node;
