@@ -129,6 +129,34 @@ std::string limits_section() {
 
 }  // namespace
 
+namespace {
+
+/// What `tools/prove redis-suite` finds.
+constexpr std::string_view suite_section =
+    "\n"
+    "## Redis' own tests\n"
+    "\n"
+    "`tools/prove redis-suite` runs the suite of redis-server 7.0.15 against `semel "
+    "redis-server`; `tests/redis_suite/run.py --external` against one that\n"
+    "runs already. `tests/redis_suite/reasons.txt` has a reason for each test that "
+    "redis-server passes and the node does not:\n"
+    "\n"
+    "| subject | what the tests look for |\n"
+    "|---|---|\n"
+    "| replication | a replica that follows the node, or the stream of SYNC: a node "
+    "follows others, and none follows it |\n"
+    "| files | RDB and AOF files of the node: a storage journals writes instead |\n"
+    "| start | flags and errors of redis-server's start, settings that only it has, and "
+    "a node that other machines reach without a password |\n"
+    "| memory | buffers, encodings and numbers of bytes of redis-server: memory is laid "
+    "out otherwise, and a large hash has the order of its index |\n"
+    "| scripts | Lua 5.1 outside of a sandbox, and a debugger: scripts run in LuaJIT's "
+    "|\n"
+    "| answers | limits of this page, and MIGRATE, DEBUG SLEEP, ACL LOAD and DBSIZE as "
+    "their rows say or as they are safer |\n";
+
+}  // namespace
+
 std::string compatibility_page() {
   std::string page =
       "# Compatibility\n\n"
@@ -148,7 +176,7 @@ std::string compatibility_page() {
     page += cell(about.deviation);
     page += " |\n";
   }
-  return page + limits_section();
+  return page + limits_section() + std::string{suite_section};
 }
 
 }  // namespace semel::net

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Redis' own test suite against the node, in spawn mode, beside a redis-server:
-tests/redis_suite/run.py --program SEMEL --build DIR [--unit UNIT ..]
+"""Redis' own test suite against the node, beside a redis-server:
+tests/redis_suite/run.py --program SEMEL --build DIR [--external] [--unit UNIT ..]
+
+The suite starts the servers; with --external one server that runs already has all of its tests that
+need no other.
 
 Each unit is a run of the suite of its own, so that one that stops does not hide the rest. A test
 counts by its unit and name. What redis-server passes and the node does not is a difference; each
@@ -11,12 +14,14 @@ has none and is known by its reason.
 
 import argparse
 import collections
+import contextlib
 import fnmatch
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -63,11 +68,34 @@ def prepare(tree, folder, server):
             os.symlink(found, folder / 'src' / tool)
 
 
-def run_unit(folder, unit, port, environment, skipped):
+@contextlib.contextmanager
+def server_on(command, folder, port):
+    """A server that runs at the port until the end of the block; its output is in a file."""
+    with open(folder / 'server.log', 'wb') as log, \
+            subprocess.Popen([*command, '--port', str(port), '--save', '', '--bind', '127.0.0.1',
+                              '--enable-debug-command', 'yes'],
+                             cwd=folder, stdout=log, stderr=log) as server:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError), \
+                        socket.create_connection(('127.0.0.1', port), 1):
+                    break
+                if server.poll() is not None:
+                    sys.exit(f'the server at {port} did not start: {folder / "server.log"}')
+                time.sleep(0.1)
+            yield
+        finally:
+            server.terminate()
+
+
+def run_unit(folder, unit, port, environment, skipped, external=False):
     """{'passed': [names], 'failed': [names], 'ended': bool, 'seconds': s, 'last': [lines]}"""
     started = time.monotonic()
-    command = ['./runtest', '--single', unit, '--clients', '1', '--durable',
-               '--baseport', str(port), '--portcount', '900', '--tags', LEFT_OUT]
+    command = ['./runtest', '--single', unit, '--clients', '1', '--durable', '--tags', LEFT_OUT]
+    if external:  # databases other than 0, and the suite's own port behind that of the server
+        command += ['--host', '127.0.0.1', '--port', str(port), '--baseport', str(port + 100)]
+    else:
+        command += ['--baseport', str(port), '--portcount', '900']
     for name in skipped:
         command += ['--skiptest', name]
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, text=True,
@@ -124,9 +152,12 @@ def results_of(who, tree, arguments, port):
     environment = {'SEMEL_PROGRAM': str(arguments.program.resolve())} if who == 'node' else {}
     results = {}
     breaking = [] if who == 'redis' else [each for each in reasons() if each[2].startswith(BREAKS)]
+    program = [arguments.program.resolve(), 'redis-server'] if who == 'node' else [server]
     for unit in arguments.unit or UNITS:
         skipped = [name for pattern, name, _ in breaking if fnmatch.fnmatchcase(unit, pattern)]
-        results[unit] = run_unit(folder, unit, port, environment, skipped)
+        # A unit that broke its server would hide the rest.
+        with server_on(program, folder, port) if arguments.external else contextlib.nullcontext():
+            results[unit] = run_unit(folder, unit, port, environment, skipped, arguments.external)
         each = results[unit]
         print(f'{who:<6} {unit:<24} {len(each["passed"]):>4} passed {len(each["failed"]):>4} failed'
               f'{"" if each["ended"] else "  STOPPED"}  {each["seconds"]} s', flush=True)
@@ -135,7 +166,7 @@ def results_of(who, tree, arguments, port):
 
 def kept_results(arguments, tree, port):
     """Of redis-server: kept, as neither the suite nor the server changes between runs."""
-    file = arguments.build / 'redis.json'
+    file = arguments.build / ('external.json' if arguments.external else 'redis.json')
     kept = json.loads(file.read_text(encoding='utf-8')) if file.exists() else {}
     wanted = arguments.unit or UNITS
     missing = [unit for unit in wanted if unit not in kept]
@@ -180,6 +211,7 @@ def main():
     parser.add_argument('--program', type=Path, required=True)
     parser.add_argument('--build', type=Path, required=True)
     parser.add_argument('--unit', action='append')
+    parser.add_argument('--external', action='store_true')
     parser.add_argument('--port', type=int, default=23111)
     arguments = parser.parse_args()
     arguments.build.mkdir(parents=True, exist_ok=True)
