@@ -41,7 +41,8 @@ struct WholeRecord {
 /// key. In an entry of a group's log the same on all nodes. std::bad_alloc.
 [[nodiscard]] std::string hash_bytes(Engine& engine, KeyRef key, std::span<const FieldValue> pairs,
                                      std::span<const Timestamp> ends, Timestamp end);
-/// When a record with these bytes ends whose key ends at `end`: earlier, if all fields of a hash do.
+/// When a record with these bytes ends whose key ends at `end`: earlier, if all fields of a hash
+/// do.
 [[nodiscard]] Timestamp due_of_record(Kind kind, Bytes value, Timestamp end) noexcept;
 
 }  // namespace semel::engine

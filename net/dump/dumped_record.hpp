@@ -10,8 +10,8 @@
 
 namespace semel::net {
 
-/// The bytes of the record that `value` becomes at `key`, which ends at `end`. None: a set, a sorted
-/// set or a hash has a member or field twice. std::bad_alloc.
+/// The bytes of the record that `value` becomes at `key`, which ends at `end`. None: a set, a
+/// sorted set or a hash has a member or field twice. std::bad_alloc.
 [[nodiscard]] std::optional<std::string> record_of(Engine& engine, KeyRef key,
                                                    const DumpValue& value, Timestamp end);
 
@@ -20,7 +20,7 @@ struct KeyDump {
   std::string payload{};
   Version version = 0;
   Timestamp due = no_end;  ///< of the key
-  Timestamp now{};  ///< of the instant at which the key was read
+  Timestamp now{};         ///< of the instant at which the key was read
 };
 /// As of one instant. None: there is no such key. Errors: bad_option, whose detail says why there
 /// is no serialization; those of read_whole() and Engine::section(). std::bad_alloc.

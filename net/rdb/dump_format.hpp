@@ -18,8 +18,8 @@
 //   16, 17   string: a listpack of a hash, of a sorted set
 //   18       length | u8 1 and string: an item; 2 and string: a listpack; of a list
 //   20       string: a listpack of a set
-//   24       i64 ms of the first end | length | length, field and value each, of a hash whose fields
-//            have ends: the length is 0 for none, or 1 and the ms behind the first end
+//   24       i64 ms of the first end | length | length, field and value each: the length is 0, the
+//            field has no end, or 1 and the ms behind the first end
 //   25       i64 ms of the first end | string: a listpack of field, value and end each: ms, or 0
 //   15, 19   length | nodes, two strings each | lengths: entries, last id; of 19 also first id,
 //   21       largest deleted id, entries ever added | length | groups; of a stream
@@ -63,13 +63,13 @@ enum class RdbType : std::uint8_t {
   list_quicklist_2 = 18,
   stream_2 = 19,  ///< of 7.0
   set_listpack = 20,
-  stream_3 = 21,      ///< of 7.2
-  hash_ends = 24,     ///< of 7.4
+  stream_3 = 21,   ///< of 7.2
+  hash_ends = 24,  ///< of 7.4
   hash_listpack_ends = 25,
 };
 
-inline constexpr std::uint16_t rdb_version_written = 10;   ///< of redis-server 7.0
-inline constexpr std::uint16_t rdb_version_of_ends = 12;   ///< of 7.4: of a hash with them
+inline constexpr std::uint16_t rdb_version_written = 10;  ///< of redis-server 7.0
+inline constexpr std::uint16_t rdb_version_of_ends = 12;  ///< of 7.4: of a hash with them
 inline constexpr std::uint16_t rdb_version_read_max = 12;
 inline constexpr std::size_t dump_footer_bytes = 10;
 

@@ -214,8 +214,8 @@ TEST_CASE("dump: hashes of redis-server 7.4 whose fields have ends, and damaged 
     return payload(24, little(first, 8) + pairs, 12);
   };
   const std::string field = prefixed("f") + prefixed("v");
-  REQUIRE(restore(hash(now + 5'000, length(2) + length(1'001) + field + length(0) +
-                                        prefixed("g") + prefixed("w"))) == "+OK\r\n");
+  REQUIRE(restore(hash(now + 5'000, length(2) + length(1'001) + field + length(0) + prefixed("g") +
+                                        prefixed("w"))) == "+OK\r\n");
   CHECK(node.call({"HPTTL", "k", "FIELDS", "2", "f", "g"}) == "*2\r\n:6000\r\n:-1\r\n");
   // Fields whose end has passed are not there, nor is a hash of such fields alone.
   REQUIRE(restore(hash(1, length(2) + length(1) + field + length(0) + prefixed("g") +
@@ -231,8 +231,7 @@ TEST_CASE("dump: hashes of redis-server 7.4 whose fields have ends, and damaged 
   CHECK(node.call({"HGET", "k", "f"}) == "$1\r\nv\r\n");
   // The same packed.
   const auto packed_hash = [&](const std::string& entries, std::size_t count) {
-    const std::string list =
-        little(7 + entries.size(), 4) + little(count, 2) + entries + "\xff";
+    const std::string list = little(7 + entries.size(), 4) + little(count, 2) + entries + "\xff";
     return payload(25, little(now, 8) + prefixed(list), 12);
   };
   const auto text = [](std::string_view bytes) {
@@ -241,9 +240,9 @@ TEST_CASE("dump: hashes of redis-server 7.4 whose fields have ends, and damaged 
            static_cast<char>(size + 1);
   };
   const std::string later = "\xf4" + little(now + 7'000, 8) + "\x09";
-  REQUIRE(restore(packed_hash(text("f") + text("v") + later + text("g") + text("w") +
-                                  std::string{"\0\x01", 2},
-                              6)) == "+OK\r\n");
+  REQUIRE(restore(packed_hash(
+              text("f") + text("v") + later + text("g") + text("w") + std::string{"\0\x01", 2},
+              6)) == "+OK\r\n");
   CHECK(node.call({"HPTTL", "k", "FIELDS", "2", "f", "g"}) == "*2\r\n:7000\r\n:-1\r\n");
   constexpr const char* bad = "-ERR Bad data format\r\n";
   CHECK(restore(packed_hash(text("f") + text("v"), 2)) == bad);

@@ -233,8 +233,7 @@ TEST_CASE("streams: what XREADGROUP has delivered is in its reply, also if memor
   CHECK(read("b >").starts_with("-OOM"));
   CHECK(read("b a > >").starts_with("-OOM"));
   CHECK(pending("a") == "*4\r\n:0");
-  CHECK(read("a b > >") ==
-        "*1\r\n*2\r\n$1\r\na\r\n*1\r\n" + stream_entry("1-1", "f", "v"));
+  CHECK(read("a b > >") == "*1\r\n*2\r\n$1\r\na\r\n*1\r\n" + stream_entry("1-1", "f", "v"));
   CHECK(pending("a") == "*4\r\n:1");
   CHECK(pending("b") == "*4\r\n:0");
   // Nothing new was delivered: the error is the answer.
