@@ -437,6 +437,16 @@ typedef struct semel_claim_outcome {
 SEMEL_API int semel_claim(semel_claims* claims, const semel_request* request,
                           semel_claim_outcome* outcome);
 
+/* Claims one of `permits` permits (1..1024) of the semaphore request->key: at most so many hold one
+ * at a time. Waits up to request->wait_ms while all are held, in no order. With SEMEL_GRANTED
+ * *slot is 0 to permits - 1, and *key (an empty buffer, or one to reuse; the caller's) is the key
+ * of its claim, for the owner's calls: semel_renew(), semel_release(), semel_keep_begin().
+ * Otherwise *key has no bytes. Fewer permits than before: none is granted while as many are held.
+ * `slot` may be NULL. Progress: blocks up to wait_ms. Errors: those of semel_claim but
+ * SEMEL_TIMED_OUT; SEMEL_BAD_OPTION (permits), SEMEL_WRONG_TYPE. */
+SEMEL_API int semel_permit(semel_claims* claims, const semel_request* request, unsigned permits,
+                           semel_claim_outcome* outcome, unsigned* slot, semel_buffer* key);
+
 /* Names the work, and the owner's right to it. */
 typedef struct semel_owner_call {
   size_t size;

@@ -235,6 +235,18 @@ PermitOutcome claim_permit(Claims& claims, const ClaimRequest& request, std::uin
   return found;
 }
 
+PermitOutcome claim_permit_or_wait(Claims& claims, const ClaimRequest& request,
+                                   std::uint32_t permits, Timestamp deadline) {
+  for (;;) {
+    PermitOutcome found = claim_permit(claims, request, permits);
+    if (!is_in_flight(found.claim) || claims.engine().now() >= deadline) return found;
+    if (wait_in_line(claims, request, deadline, found)) {
+      Attempt{claims, request, permits}.confirm(found);
+    }
+    if (!is_in_flight(found.claim)) return found;
+  }
+}
+
 Result<std::vector<PermitView>> permits_held(Claims& claims, Bytes key) {
   if (key.empty()) return Error{ErrorCode::key_empty, {}};
   SEMEL_TRY(width, Width(claims, key).get());
@@ -258,17 +270,6 @@ ClaimRequest Semaphore::request() const noexcept {
 bool Semaphore::refuse(ErrorCode code, std::string why) {
   error_ = {code, std::move(why)};
   return false;
-}
-
-PermitOutcome Semaphore::ask_until(Timestamp deadline) {
-  for (;;) {
-    PermitOutcome found = claim_permit(claims_, request(), options_.permits);
-    if (!is_in_flight(found.claim) || claims_.engine().now() >= deadline) return found;
-    if (wait_in_line(claims_, request(), deadline, found)) {
-      Attempt{claims_, request(), options_.permits}.confirm(found);
-    }
-    if (!is_in_flight(found.claim)) return found;
-  }
 }
 
 /// The hold is a Lock of the slot: it gives a grant back whose lease is over.
@@ -304,7 +305,7 @@ bool Semaphore::attempt(Timestamp deadline) {
   }
   PermitOutcome found;
   try {
-    found = ask_until(deadline);
+    found = claim_permit_or_wait(claims_, request(), options_.permits, deadline);
     const std::lock_guard guard{mutex_};
     asking_ = false;
     return take(std::move(found));

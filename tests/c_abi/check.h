@@ -35,6 +35,7 @@ semel_owner_call owner_call_for(const char* key, semel_uint64 epoch, const char*
 void test_lengths(void);
 void test_patterns(void);
 void test_locks(void);
+void test_permits(void);
 void test_waits(const char* directory);
 void test_steps(void);
 void test_restart(const char* directory);

@@ -296,6 +296,52 @@ void test_locks(void) {
   CHECK_OK(semel_engine_close(engine));
 }
 
+static int ask_permit(semel_claims* pools, unsigned permits, semel_claim_outcome* outcome,
+                      unsigned* slot, semel_buffer* key) {
+  semel_request request = request_for("k");
+  return semel_permit(pools, &request, permits, outcome, slot, key);
+}
+
+void test_permits(void) {
+  semel_engine* engine = open_engine(NULL);
+  semel_claims* pools = open_claims(engine, "pools", "lock");
+  semel_claim_outcome outcome;
+  semel_owner_outcome owned;
+  semel_owner_call call;
+  semel_buffer first = {NULL, 0};
+  semel_buffer key = {NULL, 0};
+  semel_uint64 token;
+  unsigned slot = 7;
+  SEMEL_INIT(outcome);
+  SEMEL_INIT(owned);
+  CHECK_OK(ask_permit(pools, 2, &outcome, &slot, &first));
+  CHECK(outcome.answer == SEMEL_GRANTED && slot == 0);
+  CHECK(first.length == 5 && memcmp(first.data, "{k}#0", 5) == 0);
+  token = outcome.epoch;
+  CHECK_OK(ask_permit(pools, 2, &outcome, &slot, &key));
+  CHECK(outcome.answer == SEMEL_GRANTED && slot == 1 && key.length == 5);
+  CHECK_OK(ask_permit(pools, 2, &outcome, &slot, &key));
+  CHECK(outcome.answer == SEMEL_IN_FLIGHT && slot == 0 && key.length == 0);
+  call = owner_call_for("{k}#0", token, NULL);
+  CHECK_OK(semel_release(pools, &call, &owned));
+  CHECK(owned.answer == SEMEL_OWNER_OK);
+  CHECK_OK(ask_permit(pools, 1, &outcome, NULL, &key)); /* one is held: no other of one */
+  CHECK(outcome.answer == SEMEL_IN_FLIGHT);
+  CHECK_OK(ask_permit(pools, 3, NULL, NULL, &key));
+  CHECK(key.length == 5);
+  CHECK(ask_permit(pools, 0, &outcome, &slot, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_permit(pools, 1025, &outcome, &slot, &key) == SEMEL_BAD_OPTION);
+  CHECK(semel_permit(pools, NULL, 1, &outcome, &slot, &key) != SEMEL_OK);
+  CHECK(ask_permit(NULL, 1, &outcome, &slot, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_permit(pools, 1, &outcome, &slot, NULL) == SEMEL_BAD_OPTION);
+  semel_buffer_free(&first);
+  semel_buffer_free(&key);
+  semel_buffer_free(&outcome.owner);
+  semel_buffer_free(&outcome.result);
+  semel_buffer_free(&owned.result);
+  CHECK_OK(semel_engine_close(engine));
+}
+
 void test_restart(const char* directory) {
   semel_engine* engine = open_engine(directory);
   semel_engine* other = NULL;

@@ -31,6 +31,7 @@ from ._keeping import Keeper
 from ._library import library as _loaded
 from ._locks import Lock
 from ._numbers import OutOfRange
+from ._permits import Permit
 from ._policy import IN_DOUBT, KEEP, RELEASE, Policy
 from ._process import PerProcess
 from ._replay import Replayed, ReplayGuard, signature_of
@@ -51,10 +52,11 @@ __all__ = [
     'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',
     'KeptFailure', 'LeaseLost', 'Lock', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld',
     'NotRecorded', 'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown', 'Owned',
-    'OwnerAnswer', 'PerProcess', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed', 'ResultNotKept',
-    'RunFailed', 'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps', 'StorageError',
-    'Superseded', 'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult',
-    'Unfinished', 'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work', 'WrongKind',
+    'OwnerAnswer', 'PerProcess', 'Permit', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed',
+    'ResultNotKept', 'RunFailed', 'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps',
+    'StorageError', 'Superseded', 'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld',
+    'TransitionResult', 'Unfinished', 'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work',
+    'WrongKind',
     'codec_for', 'composite_key', 'fingerprint', 'guarded', 'idempotent', 'identity',
     'signature_of',
 ]

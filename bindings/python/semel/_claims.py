@@ -16,6 +16,7 @@ from ._lazy import refuse_lazy
 from ._library import Text, library, raw, take
 from ._locks import Lock
 from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
+from ._permits import Permit
 from ._policy import Policy
 from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request, in_flight,
                         name_bytes)
@@ -341,6 +342,17 @@ class Claims:
         total, unless `keep_lease` is False."""
         return Lock(self, key, span('wait', wait_ms, wait, least=0), owner,
                     span('lease', lease_ms, lease), keep_lease, work_max)
+
+    def permit(self, key: Text, permits: int, *, owner: Text = b'',
+               wait: Optional[Duration] = None, lease: Optional[Duration] = None,
+               wait_ms: Ms = None, lease_ms: Ms = None, keep_lease: bool = True,
+               work_max: Duration = WORK_MAX) -> Permit:
+        """One of so many permits (1 to 1024) of a semaphore: `with` takes it, waits up to `wait`,
+        else raises NotTaken. A thread of the engine renews its lease, for `work_max` in total,
+        unless `keep_lease` is False. With fewer permits than before, none is given while as many
+        are held."""
+        return Permit(self, key, permits, span('wait', wait_ms, wait, least=0), owner,
+                      span('lease', lease_ms, lease), keep_lease, work_max)
 
     def _owner(self, function: Any, key: Text, epoch: int, payload: Text = b'',
                lease_ms: int = 0, on_failure: int = 0) -> Owned:

@@ -195,6 +195,8 @@ _SIGNATURES = {
     'claims_drop': (c_int, [c_void_p, c_char_p, c_int, POINTER(c_uint64)]),
     'claims_list': (c_int, [c_void_p, POINTER(c_uint64), c_size_t, POINTER(Buffer)]),
     'claim': (c_int, [c_void_p, POINTER(Request), POINTER(ClaimOutcome)]),
+    'permit': (c_int, [c_void_p, POINTER(Request), c_uint, POINTER(ClaimOutcome), POINTER(c_uint),
+                       POINTER(Buffer)]),
     'complete': (c_int, _OWNER),
     'fail': (c_int, _OWNER),
     'renew': (c_int, _OWNER),

@@ -25,6 +25,7 @@ RANGES: Dict[str, Tuple[int, int]] = {
     'algorithm': (1, 255), 'epoch': _UINT64, 'version': _UINT64, 'if_version': _UINT64,
     'memory_bytes': _UINT64, 'log_bytes': _UINT64, 'key_bytes_max': _UINT64,
     'value_bytes_max': _UINT64, 'decision_log_bytes': (0, 1 << 30), 'count': (1, 8),
+    'permits': (1, 1024),
     'background_ms': (-1, 1000), 'attempts_max': (0, (1 << 32) - 1),
     'first_seen.window_ms': (1, TTL_MAX_MS),
     **{name: _MS for name in (

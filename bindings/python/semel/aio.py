@@ -14,6 +14,7 @@ noticed by the engine's own thread (background_ms). Source: docs/c-abi.md
 """
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import inspect
@@ -38,6 +39,7 @@ from ._lazy import finished, refuse_lazy
 from ._library import Text, raw
 from ._locks import Acquisition, LockOf
 from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
+from ._permits import PermitOf
 from ._replay import Parameters, ReplayGuard, Replayed
 from ._requests import Fingerprint, _request, in_flight
 from ._runs import (NOTHING, ON_UNKEPT, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
@@ -49,7 +51,7 @@ from ._waits import Held, Wait
 F = TypeVar('F', bound=Callable[..., Any])
 
 __all__ = ['check', 'claim', 'consume_once', 'debounce', 'guarded', 'hold', 'idempotent', 'lock',
-           'once', 'step']
+           'once', 'permit', 'step']
 
 
 class _Notifier:
@@ -456,6 +458,59 @@ def idempotent(claims: Claims, key: Union[str, KeyOf, None] = None, *,
 
 
 guarded = idempotent
+
+
+class permit(PermitOf):
+    """`async with` takes one of so many permits as Claims.permit() and waits up to `wait`, else
+    raises NotTaken; or take() and give()."""
+
+    def __init__(self, claims: Claims, key: Text, permits: int, *, owner: Text = b'',
+                 wait: Optional[Duration] = None, lease: Optional[Duration] = None,
+                 wait_ms: Ms = None, lease_ms: Ms = None, keep_lease: bool = True,
+                 work_max: Duration = WORK_MAX) -> None:
+        super().__init__(claims, key, permits, span('wait', wait_ms, wait, least=0), owner,
+                         span('lease', lease_ms, lease), keep_lease, work_max)
+        self._engine = claims.engine
+
+    async def take(self, wait_ms: Optional[int] = None) -> bool:
+        """False: all permits are held. A task that is cancelled holds none."""
+        taken = await self._ask()
+        for pause in () if taken else self._pauses(self._longest(wait_ms)):
+            await asyncio.sleep(pause)
+            if await self._ask():
+                return True
+        return taken
+
+    async def _ask(self) -> bool:
+        held_before = self._slot_key
+        try:
+            return bool(await _off_loop(self._engine, self._take_now))
+        except asyncio.CancelledError:
+            if self._slot_key is not held_before:  # it was granted meanwhile
+                with contextlib.suppress(LeaseLost):
+                    await _off_loop(self._engine, self._give_now)
+            raise
+
+    async def give(self) -> bool:
+        return bool(await _off_loop(self._engine, self._give_now))
+
+    async def renew(self) -> bool:
+        return bool(await _off_loop(self._engine, self._renew_now))
+
+    async def __aenter__(self) -> 'permit':
+        if not await self.take():
+            raise self._refused()
+        return self
+
+    async def __aexit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
+        """Raises LeaseLost, unless the block raises, which is the news."""
+        if not self._engine.is_here:
+            return
+        try:
+            await self.give()
+        except LeaseLost:
+            if raised is None:
+                raise
 
 
 class lock(LockOf):

@@ -51,6 +51,9 @@ struct PermitOutcome {
 /// holds something else). Progress: as Claims::claim(), `permits` times at most.
 [[nodiscard]] PermitOutcome claim_permit(Claims& claims, const ClaimRequest& request,
                                          std::uint32_t permits);
+/// The same, but in_flight waits: it is the answer at the deadline. Progress: blocks until then.
+[[nodiscard]] PermitOutcome claim_permit_or_wait(Claims& claims, const ClaimRequest& request,
+                                                 std::uint32_t permits, Timestamp deadline);
 /// The key of a slot's claim: "{key}#slot".
 [[nodiscard]] std::string permit_key(Bytes key, std::uint32_t slot);
 
@@ -111,7 +114,6 @@ class Semaphore {
 
  private:
   [[nodiscard]] bool attempt(Timestamp deadline);
-  [[nodiscard]] PermitOutcome ask_until(Timestamp deadline);
   [[nodiscard]] bool take(PermitOutcome&& found);
   [[nodiscard]] bool refuse(ErrorCode code, std::string why);
   [[nodiscard]] ClaimRequest request() const noexcept;
