@@ -20,9 +20,25 @@ const (
 // request is one claim. All its tries have the same CLAIM-ID, so a repeat is answered with the grant
 // that an earlier try got.
 type request struct {
-	key   string
-	words []any // of SEMEL.CLAIM and SEMEL.WAIT: the namespace and what follows
-	lease time.Duration
+	key    string
+	words  []any // of SEMEL.CLAIM, SEMEL.WAIT and SEMEL.PERMIT: the namespace and what follows
+	lease  time.Duration
+	permit bool // of a semaphore, whose node chooses the key of the claim
+}
+
+func (r request) command() string {
+	if r.permit {
+		return "SEMEL.PERMIT"
+	}
+	return "SEMEL.CLAIM"
+}
+
+// granted is the key of the claim that the node has granted.
+func (r request) granted(found fields) string {
+	if r.permit {
+		return found.text("key")
+	}
+	return r.key
 }
 
 // abandoned is a grant without a caller: he has left, or was told that nothing ran.
@@ -73,6 +89,7 @@ func (c *Claims) unwanted(r request, value any, err error) {
 		return
 	}
 	if found, err := fieldsOf(value); err == nil && isGrant(found) {
+		r.key = r.granted(found)
 		c.abandon(abandoned{request: r, epoch: found.number("epoch")})
 	}
 }
@@ -129,6 +146,7 @@ func (c *Claims) end(each *abandoned) bool {
 			}
 			return true
 		}
+		each.key = each.granted(found)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), tidyUpTime)
 	defer cancel()
@@ -142,9 +160,15 @@ func (c *Claims) find(r request) (found fields, answered bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), tidyUpTime)
 	defer cancel()
 	late := func(value any) { c.unwanted(r, value, nil) }
-	reply, err := attempt(ctx, late, func() (any, error) { return c.look(ctx, r) })
-	if errorWord(err) == "NOPERM" { // to WATCH, MULTI or SEMEL.GETCLAIM
-		reply, err = c.send(ctx, append([]any{"SEMEL.CLAIM"}, r.words...), late)
+	var reply any
+	err := errNotHeld
+	if !r.permit {
+		reply, err = attempt(ctx, late, func() (any, error) { return c.look(ctx, r) })
+	}
+	// NOPERM to WATCH, MULTI or SEMEL.GETCLAIM. Of a semaphore, a permit that is free is taken for
+	// the moment until it is released.
+	if r.permit || errorWord(err) == "NOPERM" {
+		reply, err = c.send(ctx, append([]any{r.command()}, r.words...), late)
 	}
 	if err == errNotHeld {
 		return fields{"outcome": "in_flight"}, true // or not yet: look again
@@ -172,7 +196,7 @@ func (c *Claims) look(ctx context.Context, r request) (value any, err error) {
 			return errNotHeld // or its lease ends it; what is over would be a takeover
 		}
 		replies, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-			return pipe.Do(ctx, append([]any{"SEMEL.CLAIM"}, r.words...)...).Err()
+			return pipe.Do(ctx, append([]any{r.command()}, r.words...)...).Err()
 		})
 		if err == nil {
 			value, err = replies[0].(*redis.Cmd).Result()

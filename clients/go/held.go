@@ -28,6 +28,7 @@ type Work struct {
 type held struct {
 	claims *Claims
 	key    string
+	slot   int // of a semaphore
 	s      settings
 	policy policy
 	work   Work
@@ -50,7 +51,11 @@ type answer struct {
 func (c *Claims) request(key string, s settings, lease time.Duration) (request, error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
-	words := []any{c.name, key, "CLAIM-ID", hex.EncodeToString(id), "LEASE", milliseconds(lease)}
+	words := []any{c.name, key}
+	if s.permits != 0 {
+		words = append(words, s.permits)
+	}
+	words = append(words, "CLAIM-ID", hex.EncodeToString(id), "LEASE", milliseconds(lease))
 	fingerprint, algorithm, err := s.fingerprint()
 	if algorithm != 0 {
 		words = append(words, "FINGERPRINT", fingerprint, "ALGORITHM", algorithm)
@@ -61,7 +66,7 @@ func (c *Claims) request(key string, s settings, lease time.Duration) (request, 
 	if s.owner != "" {
 		words = append(words, "OWNER", s.owner)
 	}
-	return request{key, words, lease}, err
+	return request{key, words, lease, s.permits != 0}, err
 }
 
 // acquire claims a key: it is held, or a replay, or an error says why neither.
@@ -81,7 +86,7 @@ func (c *Claims) acquire(ctx context.Context, key string, s settings) (answer, e
 	found, h, err := c.asked(ctx, key, s)
 	if ctx.Err() != nil && (err != nil || h != nil) {
 		if h != nil && !h.work.Unprotected {
-			c.abandon(abandoned{request: request{key: key, lease: h.lease}, epoch: h.work.Epoch})
+			c.abandon(abandoned{request: request{key: h.key, lease: h.lease}, epoch: h.work.Epoch})
 		}
 		if err == nil || !isReply(err) {
 			err = context.Cause(ctx)
@@ -113,13 +118,17 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 	asked := time.Now()
 	found, err := c.claim(ctx, s.patience, request)
 	if err == nil && found.text("outcome") == "in_flight" && s.wait != 0 {
-		found, err = c.wait(ctx, s, request)
-		asked = time.Now()
+		if s.permits != 0 {
+			found, asked, err = c.waitForPermit(ctx, s, request)
+		} else {
+			found, err = c.wait(ctx, s, request)
+			asked = time.Now()
+		}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &held{claims: c, key: key, s: s, policy: known, lease: lease, until: asked.Add(lease),
+	h := &held{claims: c, key: request.granted(found), slot: int(found.number("slot")), s: s, policy: known, lease: lease, until: asked.Add(lease),
 		work: Work{Epoch: found.number("epoch"), Attempt: int(found.number("attempt")),
 			Takeover: found.flag("takeover")}}
 	switch found.text("outcome") {

@@ -111,6 +111,7 @@ type settings struct {
 	runMax    time.Duration
 	patience  time.Duration
 	detached  bool
+	permits   int // of a semaphore; 0: not of one
 	err       error
 }
 
