@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { json, notKept, restored, stored, type Codec } from './codec.js';
 import { driverOf, type AnyClient, type Driver, type Word } from './drivers.js';
 import * as errors from './errors.js';
-import { exactly, giveBack, reclaim } from './giveback.js';
+import { exactly, giveBack, grantedKey, reclaim } from './giveback.js';
 import { Held, type KnownPolicy, type Work } from './held.js';
 import { refuseLazy, refuseLazyResult } from './lazy.js';
-import { Lock } from './lock.js';
+import { Lock, Permit } from './lock.js';
 import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
 import { checked, fingerprintWords, merged, ms, namespaceName, policyWords, unixTime, type CallOptions,
   type Policy } from './options.js';
-import { Fields, insist, isAnswer, unlessAborted } from './wire.js';
+import { Fields, insist, isAnswer, pause, unlessAborted } from './wire.js';
 import { waitFor } from './wait.js';
 
 /** Work that is done, by this call or by an earlier one. */
@@ -37,6 +37,9 @@ export interface ClaimsOptions extends Omit<CallOptions, 'signal' | 'fingerprint
 
 const defaultLease = 60_000;
 const policyAge = 60_000; // after which the policy is read again
+const permitsMax = 1024;
+const permitPause = 2; // between two attempts at a permit: the first pause, and the longest
+const permitPauseMax = 50;
 
 /** A claim as it is asked for. */
 interface Request {
@@ -48,6 +51,8 @@ interface Request {
   id: string;
   /** Of the claim, behind its key and its id. */
   words: string[];
+  /** Of a semaphore. */
+  permits?: number | undefined;
 }
 
 /**
@@ -121,8 +126,35 @@ export class Claims {
     return this.#lock(key, { ...options, wait: 0 });
   }
 
+  /**
+   * Waits for one of so many permits of a key, 1 to 1024, by default without limit; after `wait` it
+   * rejects with an InFlightError. Waiters have no order.
+   *
+   * Each caller states how many permits there are. With fewer than before, no permit is given while
+   * there are as many holders as permits. Declare the namespace as `lock`.
+   */
+  permit(key: Key, permits: number, options: CallOptions = {}): Promise<Permit> {
+    return this.#permit(key, permits, merged({ wait: this.options.wait ?? Infinity }, options));
+  }
+
+  /** Does not wait: an InFlightError says that all permits are held. */
+  tryPermit(key: Key, permits: number, options: CallOptions = {}): Promise<Permit> {
+    return this.#permit(key, permits, { ...options, wait: 0 });
+  }
+
+  async #permit(key: Key, permits: number, options: CallOptions): Promise<Permit> {
+    if (!Number.isInteger(permits) || permits < 1 || permits > permitsMax) {
+      throw new errors.OptionError(`permits: ${String(permits)}, 1 to ${permitsMax} are possible`);
+    }
+    return new Permit(await this.#held(key, options, permits));
+  }
+
   async #lock(key: Key, options: CallOptions): Promise<Lock> {
-    const found = await this.acquire(key, options, true);
+    return new Lock(await this.#held(key, options));
+  }
+
+  async #held(key: Key, options: CallOptions, permits?: number): Promise<Held> {
+    const found = await this.acquire(key, options, true, permits);
     if (found instanceof Fields) {
       throw new errors.SemelError('NO_LOCK', 'the key is that of finished work, not of a lock');
     }
@@ -130,7 +162,7 @@ export class Claims {
       found.end();
       throw new errors.BusyError('the namespace fails open, which is no lock');
     }
-    return new Lock(found);
+    return found;
   }
 
   /** The policy. One that an operator changes is seen within a minute. @internal */
@@ -176,16 +208,20 @@ export class Claims {
   }
 
   /** A claim that is held, or the fields of a replay. @internal */
-  async acquire(key: Key, given: CallOptions, detached = false): Promise<Held | Fields> {
+  async acquire(key: Key, given: CallOptions, detached = false,
+    permits?: number): Promise<Held | Fields> {
     const options = merged(this.options, checked(given));
     const { signal } = options;
     signal?.throwIfAborted();
-    const request = await this.#request(key, options);
+    const request = { ...await this.#request(key, options), permits };
     const { patience } = request;
     signal?.throwIfAborted();
     let asked = performance.now();
     let found = await this.#claim(request);
-    if (found.outcome === 'in_flight' && (options.wait ?? 0) > 0) {
+    const waits = found.outcome === 'in_flight' && (options.wait ?? 0) > 0;
+    if (waits && permits !== undefined) {
+      ({ found, asked } = await this.#nextPermit(request, options.wait ?? 0));
+    } else if (waits) {
       found = await waitFor({ driver: this.driver, namespace: this.name, key: request.key,
         words: this.#words(request), lease: request.lease, wait: options.wait ?? 0, patience,
         signal }).catch((error) => {
@@ -195,7 +231,9 @@ export class Claims {
       asked = performance.now();
     }
     const { lease, policy } = request;
-    const terms = { driver: this.driver, namespace: this.name, key: request.key, lease, patience,
+    const claimKey = grantedKey({ ...request, driver: this.driver, namespace: this.name,
+      permit: permits !== undefined }, found);
+    const terms = { driver: this.driver, namespace: this.name, key: claimKey, lease, patience,
       policy, runMax: options.runMax ?? 3_600_000, onFailure: options.onFailure };
     switch (found.outcome) {
       case 'granted':
@@ -217,6 +255,19 @@ export class Claims {
     return held;
   }
 
+  /** Asks again until there is a permit. Waiters have no order, and do not ask all at once. */
+  async #nextPermit(request: Request,
+    wait: number): Promise<{ found: Fields; asked: number }> {
+    const end = performance.now() + wait;
+    for (let delay = permitPause; ; delay = Math.min(2 * delay, permitPauseMax)) {
+      const next = Math.min(delay * (0.5 + Math.random() / 2), end - performance.now());
+      await pause(Math.max(0, next), request.options.signal);
+      const asked = performance.now();
+      const found = await this.#claim(request);
+      if (found.outcome !== 'in_flight' || performance.now() >= end) return { found, asked };
+    }
+  }
+
   async #request(key: Key, options: CallOptions): Promise<Request> {
     const word = keyWord(key);
     const words = fingerprintWords(options);
@@ -230,8 +281,10 @@ export class Claims {
       id: randomBytes(16).toString('hex') };
   }
 
-  #words({ key, id, words }: Request): Word[] {
-    return ['SEMEL.CLAIM', this.name, key, 'CLAIM-ID', id, ...words];
+  #words({ key, id, words, permits }: Request): Word[] {
+    const named: Word[] = permits === undefined ? ['SEMEL.CLAIM', this.name, key]
+      : ['SEMEL.PERMIT', this.name, key, String(permits)];
+    return [...named, 'CLAIM-ID', id, ...words];
   }
 
   /**
@@ -240,7 +293,8 @@ export class Claims {
   async #claim(request: Request): Promise<Fields> {
     const { key, patience, lease, options } = request;
     const all = this.#words(request);
-    const claim = { driver: this.driver, namespace: this.name, key };
+    const claim = { driver: this.driver, namespace: this.name, key,
+      permit: request.permits !== undefined };
     const again = (): void => void reclaim(claim, all, lease);
     let isPending = false;
     const unawaited = (call: Promise<unknown>): void => {

@@ -12,6 +12,13 @@ export interface Named {
   driver: Driver;
   namespace: string;
   key: Word;
+  /** The key is a semaphore's: that of the claim is in the reply. */
+  permit?: boolean;
+}
+
+/** The key of the claim that was granted. */
+export function grantedKey({ key, permit }: Named, found: Fields): Word {
+  return (permit && found.bytes('key')) || key;
 }
 
 /**
@@ -34,8 +41,8 @@ export async function exactly(driver: Driver, words: readonly Word[],
 export async function giveBack(claim: Named, found: Fields): Promise<void> {
   const epoch = found.integer('epoch');
   if (epoch === 0n) return;
-  await insist(claim.driver, ['SEMEL.RELEASE', claim.namespace, claim.key, String(epoch)],
-    tidyUpTime);
+  await insist(claim.driver,
+    ['SEMEL.RELEASE', claim.namespace, grantedKey(claim, found), String(epoch)], tidyUpTime);
 }
 
 /** A pause that does not keep the process alive. */
@@ -44,7 +51,8 @@ function idle(time: number): Promise<void> {
 }
 
 /** Whether the key is held, perhaps by this claim. What is free is not claimed to give it back. */
-async function isHeld({ driver, namespace, key }: Named): Promise<boolean> {
+async function isHeld({ driver, namespace, key, permit }: Named): Promise<boolean> {
+  if (permit) return true; // one that is free is taken for a moment
   try {
     return new Fields(await driver.send(['SEMEL.GETCLAIM', namespace, key])).text('state') === 'held';
   } catch (error) {

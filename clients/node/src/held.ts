@@ -45,6 +45,8 @@ const failureBytesMax = 1024;
 export class Held {
   readonly work: Work;
   readonly terms: Terms;
+  /** Of a permit of a semaphore. */
+  readonly slot: number;
   lostBecause: LeaseLostError | undefined;
   readonly #controller = new AbortController();
   readonly #deadline: number;
@@ -56,6 +58,7 @@ export class Held {
 
   constructor(terms: Terms, found: Fields, until: number, caller: AbortSignal | undefined) {
     this.terms = terms;
+    this.slot = found.number('slot');
     this.#until = until;
     this.#deadline = performance.now() + terms.runMax;
     this.#caller = caller;

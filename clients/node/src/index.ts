@@ -16,6 +16,6 @@ export type { Work } from './held.js';
 export { canonicalOf, ExactNumber, identityOf, identityOfText, type Identity,
   type Scope } from './identity.js';
 export { compositeKey, formatKey, type Key } from './keys.js';
-export { Lock } from './lock.js';
+export { Lock, Permit } from './lock.js';
 export type { CallOptions, Ending, Milliseconds, Policy } from './options.js';
 export { Tokens } from './tokens.js';

@@ -63,3 +63,44 @@ export class Lock implements AsyncDisposable {
     if (!this.signal.aborted) await this.unlock();
   }
 }
+
+/**
+ * One of the permits of a semaphore. As a Lock; its token grows with each holder of its slot, so what
+ * the holders write to keeps one for each slot. `await using permit = ..` releases it.
+ */
+export class Permit implements AsyncDisposable {
+  readonly #lock: Lock;
+  /** 0 to permits - 1: no other holder has it. It may name one of as many things. */
+  readonly slot: number;
+
+  /** @internal */
+  constructor(held: Held) {
+    this.#lock = new Lock(held);
+    this.slot = held.slot;
+  }
+
+  /** The fencing token. */
+  get token(): bigint {
+    return this.#lock.token;
+  }
+
+  /** Aborted with a LeaseLostError when the permit is lost. */
+  get signal(): AbortSignal {
+    return this.#lock.signal;
+  }
+
+  /** Whether the permit is known to be lost, or its lease is over. */
+  get isLost(): boolean {
+    return this.#lock.isLost;
+  }
+
+  /** Gives the permit back, as Lock.unlock() gives back a lock. */
+  release(): Promise<void> {
+    return this.#lock.unlock();
+  }
+
+  /** As release(), but a permit whose signal is aborted is no error: its holder knows. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lock[Symbol.asyncDispose]();
+  }
+}
