@@ -212,6 +212,15 @@ func (d *door) locks() {
 		_ = other.Unlock()
 	}
 	d.say("lock-lost", word(lost.Unlock(), semel.ErrLeaseLost, "lease lost"))
+
+	one, _ := locks.TryAcquire(ctx, "permits-fewer", 2)
+	other, _ := locks.TryAcquire(ctx, "permits-fewer", 2)
+	_ = one.Release()
+	_, none := locks.TryAcquire(ctx, "permits-fewer", 1)
+	_ = other.Release()
+	last, err := locks.TryAcquire(ctx, "permits-fewer", 1)
+	_ = last.Release()
+	d.say("permits-fewer", word(none, semel.ErrInFlight, "held")+"; then "+word(err, nil, "granted"))
 }
 
 func (d *door) cancelled() {

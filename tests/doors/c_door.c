@@ -216,6 +216,50 @@ static void locks(void) {
   semel_lock_close(one);
 }
 
+static semel_uint64 permit(semel_claims* space, unsigned permits, semel_buffer* key) {
+  semel_request request;
+  semel_claim_outcome outcome;
+  SEMEL_INIT(request);
+  SEMEL_INIT(outcome);
+  request.key = "permits-fewer";
+  request.key_length = 13;
+  semel_permit(space, &request, permits, &outcome, NULL, key);
+  semel_buffer_free(&outcome.owner);
+  semel_buffer_free(&outcome.result);
+  return outcome.answer == SEMEL_GRANTED ? outcome.epoch : 0;
+}
+
+static void give_permit(semel_claims* space, semel_buffer* key, semel_uint64 token) {
+  semel_owner_call call;
+  semel_owner_outcome outcome;
+  SEMEL_INIT(call);
+  SEMEL_INIT(outcome);
+  call.key = key->data;
+  call.key_length = key->length;
+  call.epoch = token;
+  semel_release(space, &call, &outcome);
+  semel_buffer_free(key);
+}
+
+static void permits(void) {
+  semel_claims* space = NULL;
+  semel_buffer keys[3] = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+  semel_uint64 one, other, fewer;
+  semel_policy policy;
+  SEMEL_INIT(policy);
+  semel_policy_named("lock", &policy);
+  semel_claims_open(engine, "locks", &policy, &space);
+  one = permit(space, 2, &keys[0]);
+  other = permit(space, 2, &keys[1]);
+  give_permit(space, &keys[0], one);
+  fewer = permit(space, 1, &keys[2]);
+  printf("permits-fewer\t%s", one != 0 && other != 0 && fewer == 0 ? "held" : "too many");
+  give_permit(space, &keys[1], other);
+  fewer = permit(space, 1, &keys[2]);
+  printf("; then %s\n", fewer != 0 ? "granted" : "none");
+  give_permit(space, &keys[2], fewer);
+}
+
 int main(void) {
   semel_options options;
   semel_policy policy;
@@ -236,6 +280,7 @@ int main(void) {
   lease_lost();
   step_stale();
   locks();
+  permits();
   semel_engine_close(engine);
   return 0;
 }

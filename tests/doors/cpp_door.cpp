@@ -11,6 +11,7 @@
 #include "semel/patterns/identity.hpp"
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/once.hpp"
+#include "semel/patterns/semaphore.hpp"
 #include "semel/policies.hpp"
 
 namespace semel::doors {
@@ -143,6 +144,19 @@ void locks(Here& here) {
   tell("lock-lost", lock.unlock() ? "given back" : "lease lost");
 }
 
+void permits(Here& here) {
+  Claims space = here.engine->claims("doors-cpp-locks", policies::lock).value();
+  Semaphore one{space, "permits-fewer", {.permits = 2}};
+  Semaphore other{space, "permits-fewer", {.permits = 2}};
+  Semaphore fewer{space, "permits-fewer", {.permits = 1}};
+  const bool both = one.try_acquire() && other.try_acquire();
+  const bool given = one.release();
+  const bool held = both && given && !fewer.try_acquire();
+  const bool granted = other.release() && fewer.try_acquire();
+  tell("permits-fewer",
+       std::string{held ? "held" : "too many"} + (granted ? "; then granted" : "; then none"));
+}
+
 void play() {
   Here here;
   result_equal(here);
@@ -156,6 +170,7 @@ void play() {
   lease_lost(here);
   step_stale(here);
   locks(here);
+  permits(here);
 }
 
 }  // namespace

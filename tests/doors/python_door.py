@@ -33,6 +33,12 @@ class Blocking:
             raise AssertionError('it ran')
         return lazy
 
+    def permits(self, locks):
+        one, other = (locks.permit('permits-fewer', 2) for _ in range(2))
+        fewer = locks.permit('permits-fewer', 1)
+        held = one.take() and other.take() and one.give() and not fewer.take()
+        return held, other.give() and fewer.take() and fewer.give()
+
     def lock_shared(self, locks):
         lock = locks.lock('lock-shared')
         inside, most = 0, 0
@@ -106,6 +112,16 @@ class Aio(Blocking):
             yield from ()
             raise AssertionError('it ran')
         return lazy
+
+    def permits(self, locks):
+        async def play():
+            one, other = (aio.permit(locks, 'permits-fewer', 2) for _ in range(2))
+            fewer = aio.permit(locks, 'permits-fewer', 1)
+            held = (await one.take() and await other.take() and await one.give()
+                    and not await fewer.take())
+            return held, await other.give() and await fewer.take() and await fewer.give()
+
+        return asyncio.run(play())
 
     def lock_shared(self, locks):
         lock = aio.lock(locks, 'lock-shared')
@@ -301,6 +317,9 @@ class Stories:
         except semel.Error:
             word = 'lease lost'
         self.tell('lock-lost', word)
+        held, granted = self.face.permits(self.locks)
+        self.tell('permits-fewer', f"{'held' if held else 'too many'}; "
+                                   f"then {'granted' if granted else 'none'}")
 
     def wait_cancelled(self):
         holder = self.calls.claim('wait-cancelled')

@@ -87,6 +87,13 @@ async function owners(): Promise<void> {
   await advance();
   await (await locks.tryLock('lock-lost')).unlock();
   tell('lock-lost', await rejects(() => lost.unlock(), semel.LeaseLostError, 'lease lost'), false);
+  const one = await locks.tryPermit('permits-fewer', 2);
+  const other = await locks.tryPermit('permits-fewer', 2);
+  await one.release();
+  const held = await rejects(() => locks.tryPermit('permits-fewer', 1), semel.InFlightError, 'held');
+  await other.release();
+  await (await locks.tryPermit('permits-fewer', 1)).release();
+  tell('permits-fewer', `${held}; then granted`, false);
 
   let begin = (): void => {};
   let goOn = (): void => {};
