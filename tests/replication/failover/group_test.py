@@ -510,6 +510,35 @@ class Forwarding(GroupTest):
         self.assertEqual(int(self.lead('GET', 'count')), answered)
         self.assertEqual(int(self.lead('GET', 'both')), 2 * answered)
 
+    def test_permits_outlive_a_leader_and_their_number_changes_with_them(self):
+        ids = [f'{i:032x}' for i in range(1, 6)]
+
+        def ask(node, permits, owner):
+            reply = self.ask(node, 'SEMEL.PERMIT', 'pools', 'k', permits, 'CLAIM-ID', owner,
+                             'LEASE', 600_000)
+            self.assertIsInstance(reply, list, reply)
+            return dict(zip(reply[::2], reply[1::2]))
+
+        self.soon(self.others[0], b'OK', 'SET', 'k', 1)  # it knows who leads
+        held = [ask(self.others[0], 4, owner) for owner in ids[:4]]
+        self.assertEqual([each[b'slot'] for each in held], [b'0', b'1', b'2', b'3'])
+        self.leader.kill()
+        node = self.others[0]
+        again = ask(node, 4, ids[2])
+        self.assertEqual((again[b'outcome'], again[b'epoch'], again[b'slot']),
+                         (b'regranted', held[2][b'epoch'], b'2'))
+        for each in held[:2]:
+            self.assertEqual(self.ask(node, 'SEMEL.RELEASE', 'pools', each[b'key'],
+                                      each[b'epoch']), [b'outcome', b'ok', b'late', b'0'])
+        self.assertEqual(ask(node, 2, ids[4])[b'outcome'], b'in_flight')  # slots 2 and 3 are held
+        self.assertEqual(ask(node, 3, ids[4])[b'slot'], b'0')
+        self.assertEqual(ask(node, 3, ids[0])[b'outcome'], b'in_flight')
+        wanted = self.ask(node, 'SEMEL.PERMITS', 'pools', 'k')
+        self.assertEqual([dict(zip(each[::2], each[1::2]))[b'slot'] for each in wanted],
+                         [b'0', b'2', b'3'])
+        if int(held[0][b'epoch']) >= int(ask(node, 3, ids[4])[b'epoch']):
+            self.fail('the token of a slot did not grow')
+
     def wait_for_more(self, replies, rounds):
         wanted = [len(mine) + 7 * rounds for mine in replies]
         end = time.monotonic() + 30
