@@ -31,75 +31,119 @@ class KeptValue {
 };
 static_assert(list_end_value_max < tree_apart_min);
 
+/// How many of an end go to the tree so that the rest fills half of it.
+unsigned above_half(const EndDraft& end, TreeEnd which) noexcept {
+  const EndElements all = end.view();
+  unsigned bytes = end.bytes();
+  unsigned gone = 0;
+  for (; all.size() - gone > list_end_elements_max / 2 || bytes > list_end_bytes_max / 2; ++gone) {
+    const unsigned next = which == TreeEnd::begin ? all.size() - 1 - gone : gone;
+    bytes -= static_cast<unsigned>(all.at(next).size());
+  }
+  return gone;
+}
+
+/// Elements of an end as the entries of a leaf.
+class EndLeaf {
+ public:
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  EndLeaf(const EndElements& from, unsigned first, unsigned count) noexcept : count_(count) {
+    SEMEL_ASSERT(count <= list_end_elements_max);
+    base::ByteWriter to{bytes_.data()};
+    for (unsigned i = 0; i < count; ++i) {
+      const Bytes value = from.at(first + i);
+      const char* const begin = to.end();
+      to.varint(0);  // no key
+      to.varint(value.size());
+      to.bytes(value);
+      const Bytes raw{begin, static_cast<std::size_t>(to.end() - begin)};
+      pieces_[i] = {raw, {}, {raw.substr(raw.size() - value.size()), 0}, {1, value.size()}};
+    }
+  }
+  EndLeaf(const EndLeaf&) = delete;
+  EndLeaf& operator=(const EndLeaf&) = delete;
+
+  [[nodiscard]] std::span<const Piece> pieces() const noexcept { return {pieces_.data(), count_}; }
+
+ private:
+  static constexpr std::size_t lengths_max = 3;  // varints of 0 and of up to 255
+  std::array<char, list_end_bytes_max + list_end_elements_max * lengths_max> bytes_;
+  std::array<Piece, list_end_elements_max> pieces_;
+  unsigned count_;
+};
+static_assert(list_end_elements_max <= tree_entries_max);
+
 }  // namespace
 
 // --- between the parts --------------------------------------------------------------------------
 
-template <class GoesOn>
-bool ListEdit::spill_head(TreeEdit& tree, GoesOn&& goes_on) {
-  while (head_.size() != 0 && goes_on()) {
-    const unsigned last = head_.size() - 1;
-    if (tree.insert_at(0, head_.view().at(last)) == TreeChange::no_memory) return false;
-    head_.erase(last, last + 1);
+bool ListEdit::spill_one_by_one(TreeEdit& tree, TreeEnd end, unsigned count) {
+  EndDraft& from = at(end);
+  for (; count != 0; --count) {
+    const bool is_head = end == TreeEnd::begin;
+    const unsigned next = is_head ? from.size() - 1 : 0;
+    const Bytes value = from.view().at(next);
+    if (tree.insert_at(is_head ? 0 : size_of(tree), value) == TreeChange::no_memory) return false;
+    from.erase(next, next + 1);
     has_spilled_ = true;
   }
   return true;
 }
 
-template <class GoesOn>
-bool ListEdit::spill_tail(TreeEdit& tree, GoesOn&& goes_on) {
-  while (tail_.size() != 0 && goes_on()) {
-    if (tree.insert_at(size_of(tree), tail_.view().at(0)) == TreeChange::no_memory) return false;
-    tail_.erase(0, 1);
-    has_spilled_ = true;
+bool ListEdit::spill(TreeEdit& tree, TreeEnd end, unsigned count) {
+  if (count == 0) return true;
+  EndDraft& from = at(end);
+  const unsigned first = end == TreeEnd::begin ? from.size() - count : 0;
+  const EndLeaf leaf{from.view(), first, count};
+  switch (tree.insert_leaf(leaf.pieces(), end)) {
+    case TreeChange::no_memory:
+      return false;
+    case TreeChange::nothing:
+      return spill_one_by_one(tree, end, count);
+    default:
+      from.erase(first, first + count);
+      return true;
   }
-  return true;
 }
 
-TreeChange ListEdit::push_head(TreeEdit& tree, Bytes value) {
-  if (!head_.has_room(value.size())) {
+TreeChange ListEdit::push(TreeEdit& tree, TreeEnd end, Bytes value) {
+  EndDraft& to = at(end);
+  const bool is_head = end == TreeEnd::begin;
+  if (!to.has_room(value.size())) {
     const bool is_short = value.size() <= list_end_value_max;
-    if (!spill_head(tree, [&] { return !is_short || head_.is_above_half(); })) {
-      return TreeChange::no_memory;
-    }
-    if (!is_short) return tree.insert_at(0, value);
+    const unsigned count = is_short ? above_half(to, end) : to.size();
+    if (!spill(tree, end, count)) return TreeChange::no_memory;
+    if (!is_short) return tree.insert_at(is_head ? 0 : size_of(tree), value);
   }
-  head_.insert(0, value);
+  to.insert(is_head ? 0 : to.size(), value);
   return TreeChange::added;
 }
 
-TreeChange ListEdit::push_tail(TreeEdit& tree, Bytes value) {
-  if (!tail_.has_room(value.size())) {
-    const bool is_short = value.size() <= list_end_value_max;
-    if (!spill_tail(tree, [&] { return !is_short || tail_.is_above_half(); })) {
-      return TreeChange::no_memory;
-    }
-    if (!is_short) return tree.insert_at(size_of(tree), value);
+void ListEdit::refill(TreeEdit& tree, TreeEnd end) {
+  const std::uint64_t size = size_of(tree);
+  const unsigned count = size < refilled_from ? 0 : tree.leaf_entries(end);
+  if (count == 0) return;
+  EndDraft& to = at(end);
+  TreeCursor next = tree.tree().at(end == TreeEnd::begin ? 0 : size - count);
+  for (; to.size() < count && to.has_room(next.element().value.size()); next.next()) {
+    to.insert(to.size(), next.element().value);
   }
-  tail_.insert(tail_.size(), value);
-  return TreeChange::added;
+  if (to.size() == count && tree.erase_leaf(end) == TreeChange::erased) return;
+  const bool is_full = to.size() != count;
+  to.clear();
+  if (is_full) refill_one_by_one(tree, end);
 }
 
-void ListEdit::refill_head(TreeEdit& tree) {
-  if (size_of(tree) < refilled_from) return;
-  while (!head_.is_above_half()) {
-    const Bytes next = tree.tree().at(0).element().value;
-    if (!head_.has_room(next.size())) return;
+/// Where not all of the leaf has room.
+void ListEdit::refill_one_by_one(TreeEdit& tree, TreeEnd end) {
+  EndDraft& to = at(end);
+  while (!to.is_above_half()) {
+    const std::uint64_t rank = end == TreeEnd::begin ? 0 : size_of(tree) - 1;
+    const Bytes next = tree.tree().at(rank).element().value;
+    if (!to.has_room(next.size())) return;
     const KeptValue value{next};
-    if (tree.erase_at(0) == TreeChange::no_memory) return;
-    head_.insert(head_.size(), value.bytes());
-  }
-}
-
-void ListEdit::refill_tail(TreeEdit& tree) {
-  if (size_of(tree) < refilled_from) return;
-  while (!tail_.is_above_half()) {
-    const std::uint64_t last = size_of(tree) - 1;
-    const Bytes next = tree.tree().at(last).element().value;
-    if (!tail_.has_room(next.size())) return;
-    const KeptValue value{next};
-    if (tree.erase_at(last) == TreeChange::no_memory) return;
-    tail_.insert(0, value.bytes());
+    if (tree.erase_at(rank) == TreeChange::no_memory) return;
+    to.insert(end == TreeEnd::begin ? to.size() : 0, value.bytes());
   }
 }
 
@@ -108,22 +152,23 @@ void ListEdit::refill_tail(TreeEdit& tree) {
 TreeChange ListEdit::insert(TreeEdit& tree, std::uint64_t rank, Bytes value) {
   const KeptValue kept{value};
   const std::uint64_t tree_end = head_.size() + size_of(tree);
-  if (rank == tree_end + tail_.size() && rank != 0) return push_tail(tree, kept.bytes());
-  if (rank == 0) return push_head(tree, kept.bytes());
+  if (rank == tree_end + tail_.size() && rank != 0) return push(tree, TreeEnd::end, kept.bytes());
+  if (rank == 0) return push(tree, TreeEnd::begin, kept.bytes());
   const bool has_room_in_head = head_.has_room(value.size());
   if (rank < head_.size() || (rank == head_.size() && has_room_in_head)) {
     if (has_room_in_head) {
       head_.insert(static_cast<unsigned>(rank), kept.bytes());
       return TreeChange::added;
     }
-    if (!spill_head(tree, [&] { return rank < head_.size(); })) return TreeChange::no_memory;
+    const unsigned behind = head_.size() - static_cast<unsigned>(rank);
+    if (!spill(tree, TreeEnd::begin, behind)) return TreeChange::no_memory;
   } else if (rank > tree_end) {
     if (tail_.has_room(value.size())) {
       tail_.insert(static_cast<unsigned>(rank - tree_end), kept.bytes());
       return TreeChange::added;
     }
-    const std::uint64_t behind = tree_end + tail_.size() - rank;
-    if (!spill_tail(tree, [&] { return tail_.size() > behind; })) return TreeChange::no_memory;
+    const auto before = static_cast<unsigned>(rank - tree_end);
+    if (!spill(tree, TreeEnd::end, before)) return TreeChange::no_memory;
   }
   return tree.insert_at(rank - head_.size(), kept.bytes());
 }
@@ -143,19 +188,15 @@ TreeChange ListEdit::set(TreeEdit& tree, std::uint64_t rank, Bytes value) {
     return TreeChange::replaced;
   }
   // It goes to the tree, with all that is between them.
-  if (is_in_head) {
-    if (!spill_head(tree, [&] { return rank < head_.size(); })) return TreeChange::no_memory;
-  } else {
-    const std::uint64_t behind = tail_.size() - index - 1;
-    if (!spill_tail(tree, [&] { return tail_.size() > behind; })) return TreeChange::no_memory;
-  }
+  const unsigned count = is_in_head ? head_.size() - index : index + 1;
+  if (!spill(tree, is_in_head ? TreeEnd::begin : TreeEnd::end, count)) return TreeChange::no_memory;
   return tree.set_at(rank - head_.size(), kept.bytes());
 }
 
 TreeChange ListEdit::erase(TreeEdit& tree, std::uint64_t rank) {
-  if (rank == 0 && head_.size() == 0) refill_head(tree);
+  if (rank == 0 && head_.size() == 0) refill(tree, TreeEnd::begin);
   const std::uint64_t size = head_.size() + size_of(tree) + tail_.size();
-  if (rank + 1 == size && tail_.size() == 0) refill_tail(tree);
+  if (rank + 1 == size && tail_.size() == 0) refill(tree, TreeEnd::end);
   const std::uint64_t tree_end = size - tail_.size();
   if (rank < head_.size()) {
     head_.erase(static_cast<unsigned>(rank), static_cast<unsigned>(rank) + 1);

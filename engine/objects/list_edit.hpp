@@ -37,16 +37,14 @@ class ListEdit {
   [[nodiscard]] bool has_spilled() const noexcept { return has_spilled_; }
 
  private:
-  /// Gives elements to the tree, those next to it first, while `goes_on()`. False: no memory.
-  template <class GoesOn>
-  [[nodiscard]] bool spill_head(TreeEdit& tree, GoesOn&& goes_on);
-  template <class GoesOn>
-  [[nodiscard]] bool spill_tail(TreeEdit& tree, GoesOn&& goes_on);
-  [[nodiscard]] TreeChange push_head(TreeEdit& tree, Bytes value);
-  [[nodiscard]] TreeChange push_tail(TreeEdit& tree, Bytes value);
-  /// Takes some elements from the tree, as far as there is memory.
-  void refill_head(TreeEdit& tree);
-  void refill_tail(TreeEdit& tree);
+  [[nodiscard]] EndDraft& at(TreeEnd end) noexcept { return end == TreeEnd::begin ? head_ : tail_; }
+  /// Gives the `count` elements that are next to the tree to it. False: no memory.
+  [[nodiscard]] bool spill(TreeEdit& tree, TreeEnd end, unsigned count);
+  [[nodiscard]] bool spill_one_by_one(TreeEdit& tree, TreeEnd end, unsigned count);
+  [[nodiscard]] TreeChange push(TreeEdit& tree, TreeEnd end, Bytes value);
+  /// Takes the leaf of the tree that is next to it, or some elements, as far as there is memory.
+  void refill(TreeEdit& tree, TreeEnd end);
+  void refill_one_by_one(TreeEdit& tree, TreeEnd end);
 
   EndDraft head_;
   EndDraft tail_;

@@ -2,8 +2,6 @@
 
 #include <new>
 
-#include "engine/objects/tree_step.hpp"
-
 namespace semel::engine {
 
 TreeEdit::~TreeEdit() {
@@ -54,6 +52,34 @@ TreeChange TreeEdit::erase_at(std::uint64_t rank, TreeElementBytes& bytes) {
   const TreeEntry gone = step.entry();
   bytes = {gone.key.bytes.size(), gone.value.bytes.size()};
   return step.erase();
+}
+
+void TreeEdit::find_end(TreeStep& step, TreeEnd end) const noexcept {
+  static_cast<void>(step.find_at(end == TreeEnd::begin ? 0 : tree().size().elements));
+}
+
+TreeChange TreeEdit::insert_leaf(std::span<const Piece> pieces, TreeEnd end) {
+  SEMEL_ASSERT(!committed_);
+  TreeStep step{draft_};
+  find_end(step, end);
+  return step.insert_leaf(pieces, end);
+}
+
+unsigned TreeEdit::leaf_entries(TreeEnd end) const noexcept {
+  if (draft_.root == 0) return 0;
+  TreeNode node{draft_.memory, draft_.root};
+  if (node.is_leaf()) return 0;
+  while (!node.is_leaf()) {
+    node = {draft_.memory, node.child(end == TreeEnd::begin ? 0 : node.entries() - 1).node};
+  }
+  return node.entries();
+}
+
+TreeChange TreeEdit::erase_leaf(TreeEnd end) {
+  SEMEL_ASSERT(!committed_);
+  TreeStep step{draft_};
+  find_end(step, end);
+  return step.erase_leaf();
 }
 
 bool TreeEdit::clear() {

@@ -10,10 +10,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/objects/tree.hpp"
 #include "engine/objects/tree_draft.hpp"
+#include "engine/objects/tree_step.hpp"
 
 namespace semel::engine {
 
@@ -61,6 +63,14 @@ class TreeEdit {
   /// The same, and how long the element was.
   [[nodiscard]] TreeChange erase_at(std::uint64_t rank, TreeElementBytes& bytes);
 
+  /// Puts elements, a leaf's at most, in front of all or behind all: added, no_memory, or nothing:
+  /// the tree is so small that they go one by one.
+  [[nodiscard]] TreeChange insert_leaf(std::span<const Piece> pieces, TreeEnd end);
+  /// How many elements the first or last leaf has; 0: there is one leaf at most.
+  [[nodiscard]] unsigned leaf_entries(TreeEnd end) const noexcept;
+  /// That leaf goes, which has no long value: erased, no_memory or nothing.
+  [[nodiscard]] TreeChange erase_leaf(TreeEnd end);
+
   /// Everything goes, at commit(). False: no memory, and nothing was changed.
   [[nodiscard]] bool clear();
 
@@ -75,6 +85,8 @@ class TreeEdit {
   void commit() noexcept;
 
  private:
+  /// Leads `step` to the first or last leaf.
+  void find_end(TreeStep& step, TreeEnd end) const noexcept;
   /// Frees the fresh nodes of a subtree; the others belong to the tree as it was.
   void free_fresh(Handle node) noexcept;
   /// The node in place of a fresh one, without what it does not need.

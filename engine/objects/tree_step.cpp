@@ -30,6 +30,17 @@ unsigned split_at(const Pieces& pieces, const NodeChange& change) noexcept {
                     tree_entries_max);
 }
 
+/// One entry takes the place of another and is as long: above the leaves nearly always.
+bool has_same_bytes(const TreeNode& node, const NodeChange& change) noexcept {
+  return change.removed == 1 && change.added == 1 &&
+         node.entry(change.index).raw.size() == change.pieces[0].raw.size();
+}
+
+bool is_too_small(const Pieces& pieces, const NodeChange& change, const TreeNode& parent) noexcept {
+  return change.removed > change.added && pieces.count() < tree_entries_min &&
+         pieces.bytes() < tree_bytes_min && parent.entries() > 1;
+}
+
 }  // namespace
 
 bool TreeStep::find(Bytes key) noexcept {
@@ -76,7 +87,7 @@ TreeChange TreeStep::insert(Bytes key, Bytes value) {
   const TreePart new_value = maker_.part(value);
   if (maker_.failed()) return finish(TreeChange::no_memory, false);
   change.pieces[0] = maker_.piece(new_key, new_value, size);
-  return finish(TreeChange::added, apply(change));
+  return finish(TreeChange::added, apply_above(depth_, change));
 }
 
 TreeChange TreeStep::replace(Bytes value) {
@@ -93,7 +104,7 @@ TreeChange TreeStep::replace(Bytes value) {
   const TreePart new_value = maker_.part(value);
   if (maker_.failed()) return finish(TreeChange::no_memory, false);
   change.pieces[0] = maker_.piece(old.key, new_value, size);
-  return finish(TreeChange::replaced, apply(change));
+  return finish(TreeChange::replaced, apply_above(depth_, change));
 }
 
 TreeChange TreeStep::erase() {
@@ -105,7 +116,45 @@ TreeChange TreeStep::erase() {
   drop(old.value.run);
   const TreeSize size{1, old.key.bytes.size() + old.value.bytes.size()};
   return finish(TreeChange::erased,
-                apply({.index = index, .removed = 1, .delta = minus({}, size)}));
+                apply_above(depth_, {.index = index, .removed = 1, .delta = minus({}, size)}));
+}
+
+TreeChange TreeStep::insert_leaf(std::span<const Piece> pieces, TreeEnd end) {
+  if (depth_ == 0) return TreeChange::nothing;
+  const unsigned at = depth_ - 1;
+  const TreeNode leaf = node(at);
+  Pieces all;
+  const auto add_new = [&] {
+    for (const Piece& piece : pieces) all.add(piece);
+  };
+  if (end == TreeEnd::begin) add_new();
+  for (unsigned i = 0; i < leaf.entries(); ++i) all.add(piece_of(leaf, i));
+  if (end == TreeEnd::end) add_new();
+  const bool joins = all.count() <= tree_entries_max && all.bytes() <= tree_node_bytes;
+  if (!joins && at == 0) return TreeChange::nothing;
+  if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
+  NodeChange change{.added = 1};
+  for (const Piece& piece : pieces) change.delta += piece.size;
+  const NodeMaker::Made made = maker_.node(0, joins ? all.part(0, all.count()) : pieces, false);
+  if (maker_.failed()) return finish(TreeChange::no_memory, false);
+  if (joins) drop(path_[at].node);
+  if (at == 0) return finish(TreeChange::added, set_root(made.node));
+  change.removed = joins ? 1 : 0;
+  change.index = path_[at - 1].index + (!joins && end == TreeEnd::end ? 1 : 0);
+  change.pieces[0] = maker_.child_piece({}, made);
+  return finish(TreeChange::added, apply_above(at, change));
+}
+
+TreeChange TreeStep::erase_leaf() {
+  if (depth_ < 2) return TreeChange::nothing;
+  if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
+  const unsigned at = depth_ - 1;
+  const TreeNode leaf = node(at);
+  for (unsigned i = 0; i < leaf.entries(); ++i) SEMEL_ASSERT(leaf.entry(i).value.run == 0);
+  drop(path_[at].node);
+  const NodeChange change{
+      .index = path_[at - 1].index, .removed = 1, .delta = minus({}, leaf.head().size)};
+  return finish(TreeChange::erased, apply_above(at, change));
 }
 
 TreeChange TreeStep::finish(TreeChange change, bool done) {
@@ -117,12 +166,12 @@ TreeChange TreeStep::finish(TreeChange change, bool done) {
   return change;
 }
 
-bool TreeStep::apply(NodeChange change) {
+bool TreeStep::apply_above(unsigned level, NodeChange change) {
   if (depth_ == 0) {
     draft_.root = maker_.node(0, {change.pieces.data(), 1}, false).node;
     return !maker_.failed();
   }
-  for (unsigned level = depth_; level-- > 0;) {
+  while (level-- > 0) {
     if (changes_in_place(level, change)) {
       change_in_place(level, change);
       add_to_parents(level, change.delta);
@@ -137,7 +186,7 @@ bool TreeStep::apply(NodeChange change) {
 
 bool TreeStep::changes_in_place(unsigned level, const NodeChange& change) const noexcept {
   if (!draft_.is_fresh(path_[level].node)) return false;
-  if (has_same_bytes(level, change)) return true;
+  if (has_same_bytes(node(level), change)) return true;
   const TreeNodeHead& head = node(level).head();
   const unsigned entries = change.entries_of(head);
   if (entries > head.places || head.used + change.added_bytes() > head.room) return false;
@@ -146,17 +195,11 @@ bool TreeStep::changes_in_place(unsigned level, const NodeChange& change) const 
   return change.added >= change.removed || entries >= tree_entries_min;
 }
 
-/// One entry takes the place of another and is as long: above the leaves nearly always.
-bool TreeStep::has_same_bytes(unsigned level, const NodeChange& change) const noexcept {
-  return change.removed == 1 && change.added == 1 &&
-         node(level).entry(change.index).raw.size() == change.pieces[0].raw.size();
-}
-
 void TreeStep::change_in_place(unsigned level, const NodeChange& change) noexcept {
   char* const to = memory_.writable(path_[level].node);
   auto& head = *reinterpret_cast<TreeNodeHead*>(to);
   head.size += change.delta;
-  if (has_same_bytes(level, change)) {
+  if (has_same_bytes(node(level), change)) {
     const Bytes raw = change.pieces[0].raw;
     std::memcpy(const_cast<char*>(node(level).entry(change.index).raw.data()), raw.data(),
                 raw.size());
@@ -234,7 +277,7 @@ bool TreeStep::rewrite(unsigned level, NodeChange& change) {
   if (!is_root) {
     above.index = path_[level - 1].index;
     above.removed = 1;
-    if (is_too_small(level, pieces, change)) join(level, pieces, above);
+    if (is_too_small(pieces, change, node(level - 1))) join(level, pieces, above);
     bound = node(level - 1).entry(above.index).key;
   }
   if (pieces.count() == 0) {
@@ -292,12 +335,6 @@ void TreeStep::collect(unsigned level, const NodeChange& change, Pieces& pieces)
   if (from.is_leaf() || pieces.count() == 0 || pieces[0].key.bytes.empty()) return;
   drop(pieces[0].key.run);
   pieces.replace(0, maker_.piece({}, pieces[0].value, pieces[0].size));
-}
-
-bool TreeStep::is_too_small(unsigned level, const Pieces& pieces,
-                            const NodeChange& change) const noexcept {
-  return change.removed > change.added && pieces.count() < tree_entries_min &&
-         pieces.bytes() < tree_bytes_min && node(level - 1).entries() > 1;
 }
 
 /// Takes the entries of a neighbour in, which then goes as well.

@@ -6,8 +6,10 @@
 
 namespace semel::engine {
 
-/// One change of one element. The change of a node leads to the change of its parent. All memory is
-/// taken before anything is changed.
+enum class TreeEnd : std::uint8_t { begin, end };
+
+/// One change of one element, or of one leaf. The change of a node leads to the change of its
+/// parent. All memory is taken before anything is changed.
 class TreeStep {
  public:
   explicit TreeStep(TreeDraft& draft) noexcept
@@ -29,6 +31,14 @@ class TreeStep {
   TreeChange replace(Bytes value);
   TreeChange erase();
 
+  // Of a list, whose elements have no keys: whole leaves.
+
+  /// Puts `pieces`, a leaf's at most, before or behind the leaf that find_at() has found, into that
+  /// leaf if they fit. `nothing`: there is no leaf, or only a root, and they do not fit into it.
+  TreeChange insert_leaf(std::span<const Piece> pieces, TreeEnd end);
+  /// The leaf that find_at() has found goes. `nothing`: it is the root, or there is none.
+  TreeChange erase_leaf();
+
  private:
   struct Place {
     Handle node;
@@ -41,10 +51,10 @@ class TreeStep {
   [[nodiscard]] std::size_t dropped_max() const noexcept { return depth_ * 4 + 2; }
   TreeChange finish(TreeChange change, bool done);
 
-  /// Applies `change` to the leaf, and to each node above the change that it needs then.
-  [[nodiscard]] bool apply(NodeChange change);
+  /// Applies `change` to the node above level `level` of the path, `depth_` for the leaf, and to
+  /// each node above it the change that it needs then.
+  [[nodiscard]] bool apply_above(unsigned level, NodeChange change);
   [[nodiscard]] bool changes_in_place(unsigned level, const NodeChange& change) const noexcept;
-  [[nodiscard]] bool has_same_bytes(unsigned level, const NodeChange& change) const noexcept;
   void change_in_place(unsigned level, const NodeChange& change) noexcept;
   void add_to_parents(unsigned level, const TreeSize& delta) noexcept;
   [[nodiscard]] bool is_plain(unsigned level, const NodeChange& change) const noexcept;
@@ -52,8 +62,6 @@ class TreeStep {
   [[nodiscard]] bool to_parent(unsigned level, const NodeMaker::Made& made, NodeChange& change);
   [[nodiscard]] bool rewrite(unsigned level, NodeChange& change);
   void collect(unsigned level, const NodeChange& change, Pieces& pieces) noexcept;
-  [[nodiscard]] bool is_too_small(unsigned level, const Pieces& pieces,
-                                  const NodeChange& change) const noexcept;
   void join(unsigned level, Pieces& pieces, NodeChange& above) noexcept;
   void drop_root(const Piece& only) noexcept;
 
