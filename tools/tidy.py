@@ -177,7 +177,8 @@ ROOMS = (
     'bindings/c',
     'tools/semel/shared', 'tools/semel/records', 'tools/semel/dedup/blocks',
     'tools/semel/dedup', 'tools/semel/storage', 'tools/semel/demo',
-    'tools/semel/node', 'tools/semel/redis_server', 'tools/semel/cluster', 'tools/semel/transfer',
+    'tools/semel/node', 'tools/semel/redis_server', 'tools/semel/cluster', 'tools/semel/cli',
+    'tools/semel/transfer',
     'tools/semel/gateway', 'tools/semel/help',
     'tools/semel',
 )

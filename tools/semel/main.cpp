@@ -22,6 +22,7 @@
 #include "tools/semel/shared/output.hpp"
 #include "tools/semel/storage/storage_commands.hpp"
 #ifdef SEMEL_HAS_NODE
+#include "tools/semel/cli/cli_command.hpp"
 #include "tools/semel/cluster/cluster_command.hpp"
 #include "tools/semel/node/node_command.hpp"
 #include "tools/semel/redis_server/redis_server.hpp"
@@ -73,6 +74,7 @@ int run(int argc, char** argv) {
   semel::tool::NodeCommand node{program};
   semel::tool::add_redis_server(program);
   const semel::tool::ClusterCommand cluster{program};
+  const semel::tool::CliCommand cli{program};
   const semel::tool::ImportCommand import{program};
   const semel::tool::ExportCommand to_export{program};
 #endif
@@ -100,6 +102,7 @@ int run(int argc, char** argv) {
 #ifdef SEMEL_HAS_NODE
   if (node.is_chosen()) return static_cast<int>(node.run());
   if (cluster.is_chosen()) return static_cast<int>(cluster.run());
+  if (cli.is_chosen()) return static_cast<int>(cli.run());
   if (import.is_chosen()) return static_cast<int>(import.run());
   if (to_export.is_chosen()) return static_cast<int>(to_export.run());
 #endif

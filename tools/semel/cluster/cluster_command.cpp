@@ -27,20 +27,23 @@ AskingAction::AskingAction(CLI::App& cluster, const char* name, const char* what
       ->type_name("ADDRESS");
   app_->add_option("--wait", wait_, "Bound of all that is waited for. Default: 60s")
       ->type_name("DURATION");
-  app_->add_option("--user", client_.user, "User of the node")->type_name("NAME");
-  app_->add_option("--password-file", client_.password_file,
-                   "File whose first line is the password")
+  add_login_options(*app_, client_);
+}
+
+void add_login_options(CLI::App& app, ClientOptions& client) {
+  app.add_option("--user", client.user, "User of the node")->type_name("NAME");
+  app.add_option("--password-file", client.password_file, "File whose first line is the password")
       ->type_name("FILE");
-  app_->add_flag("--tls", client_.uses_tls, "The node's port speaks TLS");
-  app_->add_option("--cacert", client_.authorities,
-                   "Authorities of the nodes' certificates, PEM. Default: the system's")
+  app.add_flag("--tls", client.uses_tls, "The node's port speaks TLS");
+  app.add_option("--cacert", client.authorities,
+                 "Authorities of the nodes' certificates, PEM. Default: the system's")
       ->type_name("FILE");
-  app_->add_option("--cert", client_.certificate, "Certificate of this client, PEM")
+  app.add_option("--cert", client.certificate, "Certificate of this client, PEM")
       ->type_name("FILE");
-  app_->add_option("--key", client_.key, "Its key, PEM. Default: the file of --cert")
+  app.add_option("--key", client.key, "Its key, PEM. Default: the file of --cert")
       ->type_name("FILE");
-  app_->add_option("--tls-name", client_.tls_name,
-                   "Name that the nodes' certificates have. Default: the host of the address")
+  app.add_option("--tls-name", client.tls_name,
+                 "Name that the nodes' certificates have. Default: the host of the address")
       ->type_name("NAME");
 }
 

@@ -1,6 +1,7 @@
 // A connection to a node, for operators: one request after the other, each within a bound.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -22,6 +23,9 @@ struct ClientOptions {
   std::string key{};
   std::string tls_name{};  ///< that the nodes' certificates have; empty: the host of the address
 };
+
+/// Adds the flags that fill it. `client` must outlive the parse.
+void add_login_options(CLI::App& app, ClientOptions& client);
 
 using Deadline = std::chrono::steady_clock::time_point;
 
