@@ -18,7 +18,7 @@ namespace semel::tool {
 class NodePeers {
  public:
   static constexpr std::size_t threads_max = 16;
-  /// At once; one goes on when its MIGRATE has ended.
+  /// Look-ups of names at once; one goes on when its MIGRATE has ended.
   static constexpr std::size_t lookups_max = 16;
   /// As getaddrinfo().
   using LookUp = int (*)(const char* host, const char* port, const addrinfo* hints,
