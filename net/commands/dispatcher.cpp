@@ -107,8 +107,8 @@ bool is_for_monitors(const CommandRow& row) noexcept {
 
 namespace {
 
-/// Sends the messages about evicted keys before the reply, as redis-server does. CLIENT REPLY, which
-/// is about no records, may drop its reply with all behind it: such commands send them later.
+/// Sends the messages about evicted keys before the reply, as redis-server does. CLIENT REPLY,
+/// which is about no records, may drop its reply with all behind it: such commands send them later.
 void send_evictions(Call& call) {
   if (!call.row->is(flag_write) && !call.row->is(flag_readonly)) return;
   call.services.events.drain();
