@@ -118,9 +118,9 @@ class TooLong {
   void look(const Mutation& shown) noexcept { longest_ = std::max(longest_, shown.value.size()); }
   [[nodiscard]] Status status() const {
     if (longest_ <= bytes_max_) return Done{};
-    return Error{ErrorCode::value_too_long,
-                 "an object of " + std::to_string(longest_) + " bytes, limit " +
-                     std::to_string(bytes_max_) + ": it was visited, and no engine restores it"};
+    return Error{ErrorCode::value_too_long, "an object of " + std::to_string(longest_) +
+                                                " bytes, limit " + std::to_string(bytes_max_) +
+                                                ": it was visited, and no engine restores it"};
   }
 
  private:

@@ -15,7 +15,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'support'))
-from servers import Node  # noqa: E402
+from servers import Node, free_ports  # noqa: E402
 
 SEMEL = ''
 SECONDS = 30
@@ -94,6 +94,7 @@ class Cli(unittest.TestCase):
         self.check(self.run_cli(flags=['--watch', '1s']), 2, '', 'needs a command')
         self.check(self.run_cli('ping', flags=['--watch', '1ms']), 2, '', 'below 100ms')
         self.check(self.run_cli('ping', flags=['--wait', 'x']), 2, '', 'x')
+        self.check(self.run_cli('ping', flags=['--jsn']), 2, '', "no flag '--jsn'")
         done = subprocess.run([SEMEL, 'cli', '--at', '127.0.0.1:1', 'ping'], capture_output=True,
                               timeout=SECONDS, check=False)
         self.check(done, 1, '', '127.0.0.1:1')
@@ -119,7 +120,7 @@ class Cli(unittest.TestCase):
         self.check(self.run_cli(lines='help nothing\n'), 0, "no command 'nothing'\n")
 
     def test_a_node_that_goes_and_comes(self):
-        node = Node(SEMEL)
+        node = Node(SEMEL, port=free_ports(1)[0])
         self.addCleanup(node.end)
         node.start()
         cli = subprocess.Popen([SEMEL, 'cli', '--at', f'127.0.0.1:{node.port}'],

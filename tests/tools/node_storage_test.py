@@ -71,10 +71,11 @@ class Storage(node_test.Case):
         there = keys(client, 1)
         self.assertEqual(node.stop(), 0)
         client = self.keep(*flags).client()
+        before = evicted(client)
         after = keys(client, 1)
         self.assertLessEqual(after, there)
-        # Records lie otherwise in memory now, so some more may have gone.
-        self.assertEqual(len(there) - len(after), evicted(client))
+        # Records lie otherwise in memory now, so some more may have gone; each one is counted.
+        self.assertIn(len(there) - len(after), range(before, evicted(client) + 1))
         self.assertGreater(len(after), len(there) / 2)
         if gone.encode() in after:
             self.assertEqual(client("GET", gone), b"again")

@@ -183,9 +183,8 @@ CliCommand::CliCommand(CLI::App& program)
       ->type_name("DURATION");
   app_->add_flag("--json", as_json_, "Print each reply as one line of JSON");
   add_login_options(*app_, client_);
-  app_->add_option("command", words_, "A command and its arguments. Default: lines of the input")
-      ->type_name("COMMAND");
-  app_->prefix_command();
+  app_->prefix_command();  // what follows the first word is the command's, also what looks like
+                           // flags
   app_->footer(
       "A name that Redis does not have needs no 'SEMEL.': 'semel cli claim orders o-1',\n"
       "'semel cli explain orders o-1', 'semel cli --watch 1s inflight orders'. Without a\n"
@@ -206,8 +205,10 @@ Exit CliCommand::run() const {
   auto client = GroupClient::open(client_);
   if (!client.ok()) return fail(client.error());
   Session session{*std::move(client), at_, *wait, as_json_};
-  std::vector<std::string> words = words_;
-  for (const std::string& more : app_->remaining()) words.push_back(more);
+  const std::vector<std::string> words = app_->remaining();
+  if (!words.empty() && words.front().starts_with('-')) {
+    return fail(usage_error("no flag '" + words.front() + "'"));
+  }
   if (!watch_.empty()) {
     auto every = parse_window(watch_);
     if (!every.ok()) return fail(usage_error("--watch: " + every.error().detail));

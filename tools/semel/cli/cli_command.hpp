@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <vector>
 
 #include "tools/semel/cluster/group_client.hpp"
 #include "tools/semel/shared/exit_code.hpp"
@@ -25,7 +24,6 @@ class CliCommand {
   std::string watch_{};
   ClientOptions client_{};
   bool as_json_ = false;
-  std::vector<std::string> words_{};
 };
 
 }  // namespace semel::tool
