@@ -43,9 +43,8 @@ TEST_CASE("lists: a snapshot with an object that no engine restores says so, and
   for (int i = 0; i < 15; ++i) static_cast<void>(node.call({"RPUSH", "list", element}));
   const auto shown = [&] {
     std::size_t count = 0;
-    const Status status = node.engine->host().snapshot([&](const Mutation& put) {
-      count += put.type == Mutation::Type::put ? 1 : 0;
-    });
+    const Status status = node.engine->host().snapshot(
+        [&](const Mutation& put) { count += put.type == Mutation::Type::put ? 1 : 0; });
     CHECK(count == 2);
     return status;
   };

@@ -183,7 +183,7 @@ CliCommand::CliCommand(CLI::App& program)
       ->type_name("DURATION");
   app_->add_flag("--json", as_json_, "Print each reply as one line of JSON");
   add_login_options(*app_, client_);
-  app_->prefix_command();  // what follows the first word is the command's, also what looks like
+  app_->prefix_command();  // flags behind the first word belong to the command
                            // flags
   app_->footer(
       "A name that Redis does not have needs no 'SEMEL.': 'semel cli claim orders o-1',\n"
