@@ -7,8 +7,10 @@ SEMEL_TEST_PROGRAM names. A registry out of reach is a skip.
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -16,11 +18,12 @@ from pathlib import Path
 import archives
 import go_module
 import maven
+import tarball
 from facts import ROOT
 
 sys.path[:0] = [str(ROOT / 'tests/clients'), str(ROOT / 'tests/support')]
 
-from servers import Node  # noqa: E402
+from servers import Node, Server, free_ports  # noqa: E402
 from suites import OUT_OF_REACH  # noqa: E402
 
 SKIPPED = 77
@@ -184,7 +187,73 @@ def check_deb(facts, out, folder):
     expect(said == f'semel {facts.version}\n', f'--version says {said!r}')
 
 
-CHECKS = {'npm': check_npm, 'go': check_go, 'maven': check_maven,
+SYSTEMS = ('bullseye', 'bookworm', 'trixie')  # Debian 11 to 13: glibc 2.31, 2.36 and 2.41
+MIRROR = 'http://deb.debian.org/debian'
+
+
+def bare_system(name):
+    """The root of a Debian with nothing but its base; kept for the next check."""
+    root = ROOT / 'build/release-systems' / name
+    if os.geteuid() != 0 or not shutil.which('debootstrap'):
+        raise Skip('debootstrap, as root, makes the systems to check on')
+    if not (root / 'etc/debian_version').exists() or (root / 'debootstrap').exists():
+        shutil.rmtree(root, ignore_errors=True)
+        root.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(['debootstrap', '--variant=minbase', name, str(root), MIRROR],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            raise Skip(f'debootstrap does not make {name}')
+    return root
+
+
+class InRoot(Server):
+    """`semel redis-server` in the root of another system."""
+
+    name = 'semel redis-server'
+
+    def __init__(self, root, program):
+        super().__init__()
+        self.port = free_ports(1)[0]
+        self.command = ['chroot', root, program, 'redis-server', '--port', self.port]
+
+    def words(self):
+        return self.command
+
+    def is_ready(self):
+        return self.answers()
+
+
+def check_tar(facts, out, folder):
+    made = one(out, 'semel-*-linux-*.tar.gz')
+    with tarfile.open(made) as archive:
+        archive.extractall(folder, filter='data')
+    place = folder / made.name.removesuffix('.tar.gz')
+    expect(not tarball.needed(place / 'semel'), f'it needs {tarball.needed(place / "semel")}')
+    expect(len(list((place / 'licenses').iterdir())) > 5, 'licences are missing')
+    ran = []
+    for name in SYSTEMS:
+        try:
+            root = bare_system(name)
+        except Skip as why:
+            print(f'tar      {name} is skipped: {why}')
+            continue
+        shutil.copy(place / 'semel', root / 'semel')
+        said = run('chroot', root, '/semel', '--version')
+        expect(said == f'semel {facts.version}\n', f'{name}: --version says {said!r}')
+        with InRoot(root, '/semel') as server:
+            server.ask('SET', 'job', 'done', 'PX', 60_000)
+            expect(server.ask('EVAL', "return redis.call('get', KEYS[1])", '1', 'job') == b'done',
+                   f'{name}: a script does not read its key')
+            server.ask('SEMEL.CLOCK', 'ADVANCE', 60_000)
+            expect(server.ask('GET', 'job') is None, f'{name}: the ttl does not end')
+            expect(server.stop() == 0, f'{name}: it does not end in order')
+        ran.append(name)
+    if not ran:
+        raise Skip('no system to run it on')
+    print(f'tar      runs on a bare {", ".join(ran)}')
+
+
+CHECKS = {'tar': check_tar, 'npm': check_npm, 'go': check_go, 'maven': check_maven,
           'wheel': check_wheel, 'sdist': check_sdist, 'deb': check_deb}
 
 

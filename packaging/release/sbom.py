@@ -19,7 +19,14 @@ LINKED = (
     ('libboost-dev', 'boost', 'BSL-1.0'), ('libxxhash-dev', 'xxhash', 'BSD-2-Clause'),
     ('libfmt-dev', 'fmt', 'MIT'), ('libspdlog-dev', 'spdlog', 'MIT'),
     ('libcli11-dev', 'cli11', 'BSD-3-Clause'), ('libtomlplusplus-dev', 'tomlplusplus', 'MIT'),
-    ('zlib1g-dev', 'zlib', 'Zlib'), ('libzstd-dev', 'zstd', 'BSD-3-Clause'))
+    ('zlib1g-dev', 'zlib', 'Zlib'), ('libzstd-dev', 'zstd', 'BSD-3-Clause'),
+    ('libsnappy-dev', 'snappy', 'BSD-3-Clause'), ('liblz4-dev', 'lz4', 'BSD-2-Clause'))
+# Linked as well by the program that needs no shared library (the part tar): the C library, the
+# compiler's, and what Debian's RocksDB asks for.
+OF_THE_SYSTEM = {'libc6-dev': ('glibc', 'LGPL-2.1-or-later'),
+                 'libstdc++-12-dev': ('gcc-libraries', 'GPL-3.0-or-later WITH GCC-exception-3.1'),
+                 'libbz2-dev': ('bzip2', 'bzip2-1.0.6'),
+                 'libgflags-dev': ('gflags', 'BSD-3-Clause')}
 
 
 def component(kind, name, version, purl, licence=None, **more):
@@ -40,6 +47,16 @@ def installed(package):
 
 def linked():
     for package, name, licence in LINKED:
+        version = installed(package)
+        if version:
+            yield component('library', name, version, f'pkg:deb/debian/{package}@{version}',
+                            licence)
+
+
+def of_the_system(artefacts):
+    if not any('-linux-' in path.name for path in artefacts):
+        return
+    for package, (name, licence) in OF_THE_SYSTEM.items():
         version = installed(package)
         if version:
             yield component('library', name, version, f'pkg:deb/debian/{package}@{version}',
@@ -80,8 +97,8 @@ def npm_packages():
 def make(facts, out, artefacts):
     files = [{'type': 'file', 'bom-ref': path.name, 'name': path.name,
               'hashes': [{'alg': 'SHA-256', 'content': digest(path)}]} for path in artefacts]
-    parts = sorted([*linked(), *go_modules(), *java_libraries(), *npm_packages()],
-                   key=lambda each: each['purl'])
+    parts = sorted([*linked(), *of_the_system(artefacts), *go_modules(), *java_libraries(),
+                    *npm_packages()], key=lambda each: each['purl'])
     own = component('application', 'semel', facts.version, f'pkg:generic/semel@{facts.version}',
                     LICENCE, description=SUMMARY,
                     externalReferences=[{'type': 'vcs', 'url': facts.url}])

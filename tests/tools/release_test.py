@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -30,6 +31,7 @@ import maven  # noqa: E402
 import npm_package  # noqa: E402
 import sbom  # noqa: E402
 import sdist  # noqa: E402
+import tarball  # noqa: E402
 
 URL = 'https://git.example/Some/semel'
 
@@ -148,6 +150,21 @@ class Parts(Case):
         self.assertEqual(len(purls), len(set(purls)))
         self.assertFalse([purl for purl in purls if '${' in purl])
         self.assertEqual(sbom.make(self.facts, self.out, [artefact]).read_text(), text)
+
+    @unittest.skipUnless(sbom.installed('libc6-dev'), 'the C library is not a package here')
+    def test_the_c_library_is_listed_where_it_is_inside(self):
+        def names(artefact):
+            archives.write_tar(artefact, {'a': b'1'}, 0)
+            made = json.loads(sbom.make(self.facts, self.out, [artefact]).read_text())
+            return {each['name'] for each in made['components']}
+        self.assertIn('glibc', names(self.out / 'semel-1.0.0-linux-x86_64.tar.gz'))
+        self.assertNotIn('glibc', names(self.out / 'semel-1.0.0.tar.gz'))
+
+    @unittest.skipUnless(shutil.which('readelf'), 'readelf is not installed')
+    def test_a_program_that_needs_shared_libraries_is_not_taken_for_one_without(self):
+        needs = ' '.join(tarball.needed('/bin/sh'))
+        self.assertIn('libc.so.6', needs)
+        self.assertIn('INTERP', needs)
 
 
 class Program(Case):
