@@ -58,6 +58,13 @@ def tool(name):
     return found
 
 
+def results(service, kind, port, tests):
+    try:
+        return json.loads(run(*service, kind, port, tests).splitlines()[-1])
+    except CannotHave as why:  # it is here, and fails
+        sys.exit(f'tests: {kind}: {why}')
+
+
 def python(work):
     interpreter = work / 'python/bin/python'
     if not interpreter.exists():
@@ -123,13 +130,13 @@ def served(kind, semel, service, tests):
     with tempfile.TemporaryDirectory() as folder:
         with Quick(kind, command_of(kind, semel, port), port, folder, core=None) as server:
             resident, private = memory_of(server.pid)
-            found = json.loads(run(*service, kind, port, tests).splitlines()[-1])
+            found = results(service, kind, port, tests)
             return {'start': statistics.median(starts), 'mib': resident, 'private': private,
                     'seconds': found['seconds']}
 
 
 def inside(kind, service, tests):
-    found = json.loads(run(*service, kind, 0, tests).splitlines()[-1])
+    found = results(service, kind, 0, tests)
     return {'start': found['start_ms'], 'mib': found['mib'], 'private': None,
             'seconds': found['seconds']}
 

@@ -57,7 +57,17 @@ public class Service {
     expect(db.get("lock"), null);
   }
 
-  public static void main(String[] words) throws Exception {
+  public static void main(String[] words) {
+    try {
+      measure(words);
+      System.exit(0);
+    } catch (Exception error) {
+      error.printStackTrace();
+      System.exit(1);  // the threads of the mock would go on
+    }
+  }
+
+  private static void measure(String[] words) throws Exception {
     String kind = words[0];
     int port = Integer.parseInt(words[1]);
     double before = resident();
@@ -67,7 +77,7 @@ public class Service {
       mock = RedisServer.newRedisServer().start();
       port = mock.getBindPort();
     }
-    Jedis db = new Jedis("127.0.0.1", port);
+    Jedis db = new Jedis("127.0.0.1", port, 60_000);
     expect(db.ping(), "PONG");
     double startMs = mock == null ? 0 : (System.nanoTime() - began) / 1e6;
     began = System.nanoTime();
@@ -75,6 +85,5 @@ public class Service {
     double seconds = (System.nanoTime() - began) / 1e9;
     System.out.printf(java.util.Locale.ROOT,
         "{\"start_ms\": %f, \"seconds\": %f, \"mib\": %f}%n", startMs, seconds, resident() - before);
-    System.exit(0);
   }
 }
