@@ -41,6 +41,9 @@ class TestClock final : public Clock {
     const base::MutexLock lock{mutex_};
     if (by < Millis{0} || by > ahead_max - ahead_) return false;
     ahead_ += by;
+    // What ends `by` after a time that was shown has ended, also for a thread that reads the
+    // system's clock a little behind.
+    last_ += by;
     if (frozen_) frozen_->engine += by;
     return true;
   }

@@ -61,6 +61,23 @@ TEST_CASE("test clock: a reading of the system's clock that is behind is not sho
   CHECK(t.engine() == start);
 }
 
+TEST_CASE("test clock: an advance counts from the latest time that was shown", "[net][clock]") {
+  Times t;
+  const std::int64_t start = t.engine();
+  t.system.advance(-1ms);
+  CHECK(t.clock.advance(60'000ms));
+  CHECK(t.engine() == start + 60'000);
+  t.system.advance(1ms);
+  CHECK(t.engine() == start + 60'000);
+  t.clock.freeze();
+  CHECK(t.clock.advance(5ms));
+  CHECK(t.engine() == start + 60'005);
+  t.clock.go();
+  CHECK(t.engine() == start + 60'005);
+  t.system.advance(1ms);
+  CHECK(t.engine() == start + 60'006);
+}
+
 TEST_CASE("SEMEL.CLOCK: only where the node was started for tests", "[net][clock]") {
   NodeFixture f;
   Client a{*f.node};
