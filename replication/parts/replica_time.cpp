@@ -24,7 +24,7 @@ std::uint64_t ReplicaTime::now() const noexcept {
 
 // --- messages and entries -----------------------------------------------------------------------
 
-void ReplicaTime::stamp(RaftMessage& message) noexcept {
+void ReplicaTime::stamp(RaftMessage& message) {
   const ConsensusCore& core = parts_.core;
   clock_.tell(message, core.raft().is_leader(), here());
   if (auto* const reply = std::get_if<AppendReply>(&message.what)) {

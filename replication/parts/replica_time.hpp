@@ -48,8 +48,8 @@ class ReplicaTime {
     LogIndex commit = 0;
     std::int64_t unix_ms = 0;  // of the leader; 0: it does not say
   };
-  /// Before it is sent.
-  void stamp(RaftMessage& message) noexcept;
+  /// Before it is sent. std::bad_alloc.
+  void stamp(RaftMessage& message);
   /// Call before the core processes the message. std::bad_alloc.
   void hear(const RaftMessage& message);
   [[nodiscard]] static MarkNote mark_in(const RaftMessage& message) noexcept;
