@@ -56,7 +56,7 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
       request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0});
   Scratch scratch;
   Version version = 0;
-  bool closing = false;
+  bool closing = false, is_session_over = false;
   ErrorCode error = or_memory_full(
       update,
       [&](const RecordView* live, const auto& next) -> Decision {
@@ -67,12 +67,16 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
         note.read(live);
         Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);
         closing = context.refuses(decision);
-        if (!commit || closing) decision.action = Action::keep;
+        // It may have been closed since this call began: a thread may stand still in between.
+        is_session_over = context.is_closed_session(request);
+        if (!commit || closing || is_session_over) decision.action = Action::keep;
         return decision;
       },
       version);
   if (closing && error == ErrorCode::ok) [[unlikely]]
     error = ErrorCode::namespace_dropped;
+  if (is_session_over && error == ErrorCode::ok) [[unlikely]]
+    error = ErrorCode::session_closed;
   if (error != ErrorCode::ok) [[unlikely]] {
     refuse(outcome, error);
     if (error == ErrorCode::memory_full && policy.fail_open) {
