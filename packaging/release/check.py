@@ -188,7 +188,6 @@ def check_deb(facts, out, folder):
 
 
 SYSTEMS = ('bullseye', 'bookworm', 'trixie')  # Debian 11 to 13: glibc 2.31, 2.36 and 2.41
-MIRROR = 'http://deb.debian.org/debian'
 
 
 def bare_system(name):
@@ -199,7 +198,7 @@ def bare_system(name):
     if not (root / 'etc/debian_version').exists() or (root / 'debootstrap').exists():
         shutil.rmtree(root, ignore_errors=True)
         root.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(['debootstrap', '--variant=minbase', name, str(root), MIRROR],
+        done = subprocess.run(['debootstrap', '--variant=minbase', name, str(root)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
             raise Skip(f'debootstrap does not make {name}')

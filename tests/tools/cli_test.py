@@ -93,6 +93,7 @@ class Cli(unittest.TestCase):
         self.check(self.run_cli('monitor'), 2, '', 'answers more than once')
         self.check(self.run_cli(flags=['--watch', '1s']), 2, '', 'needs a command')
         self.check(self.run_cli('ping', flags=['--watch', '1ms']), 2, '', 'below 100ms')
+        self.check(self.run_cli('ping', flags=['--watch', '25h']), 2, '', 'more than 24h')
         self.check(self.run_cli('ping', flags=['--wait', 'x']), 2, '', 'x')
         self.check(self.run_cli('ping', flags=['--jsn']), 2, '', "no flag '--jsn'")
         done = subprocess.run([SEMEL, 'cli', '--at', '127.0.0.1:1', 'ping'], capture_output=True,
@@ -114,7 +115,7 @@ class Cli(unittest.TestCase):
 
     def test_lines_that_fail(self):
         done = self.run_cli(lines='set "a\nping\n')
-        self.check(done, 0, 'PONG\n', 'a quote is not closed')
+        self.check(done, 0, 'PONG\n', r'a quote is not closed\n\Z')  # not what was typed
         self.check(self.run_cli(lines='ping\nnothing\n'), 1, 'PONG\n', 'unknown command')
         self.check(self.run_cli(lines=''), 0, '')
         self.check(self.run_cli(lines='help nothing\n'), 0, "no command 'nothing'\n")

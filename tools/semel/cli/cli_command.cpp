@@ -142,7 +142,7 @@ Exit talk(Session& session, const std::string& at) {
   while (const auto line = editor.read(at + "> ")) {
     const auto words = words_of(*line);
     if (!words) {
-      print_error("semel cli: a quote is not closed: {}\n", *line);
+      print_error("semel cli: a quote is not closed\n");  // the line may hold a password
       last = Exit::usage;
       continue;
     }
@@ -213,6 +213,7 @@ Exit CliCommand::run() const {
     auto every = parse_window(watch_);
     if (!every.ok()) return fail(usage_error("--watch: " + every.error().detail));
     if (*every < watch_min) return fail(usage_error("--watch: '" + watch_ + "' is below 100ms"));
+    if (*every > wait_max) return fail(usage_error("--watch: '" + watch_ + "' is more than 24h"));
     if (words.empty()) return fail(usage_error("--watch needs a command"));
     return watch(session, words, *every);
   }
