@@ -69,9 +69,10 @@ TEST_CASE("dialogues: a trim that is about takes the same nodes of a stream",
   for (int i = 1; i <= 350; ++i) requests.push_back({"XADD", "s", std::to_string(i), "f", "v"});
   for (const char* line :
        {"XTRIM s MAXLEN ~ 251", "XLEN s", "XTRIM s MAXLEN ~ 250", "XTRIM s MAXLEN ~ 100 LIMIT 99",
-        "XTRIM s MAXLEN ~ 100 LIMIT 100", "XTRIM s MINID ~ 300", "XTRIM s MINID ~ 301",
-        "XADD s MAXLEN ~ 10 351 f v", "XLEN s", "XTRIM s MAXLEN ~ 0 LIMIT 50", "XTRIM s MAXLEN ~ 0",
-        "XADD s MAXLEN ~ 0 LIMIT 0 352 f v", "XINFO STREAM s"}) {
+        "XTRIM s MAXLEN ~ 100 LIMIT 100", "XTRIM s MINID ~ 300", "XTRIM s MINID ~ 301 LIMIT 99",
+        "XTRIM s MINID ~ 301", "XADD s MAXLEN ~ 10 351 f v", "XLEN s",
+        "XTRIM s MAXLEN ~ 0 LIMIT 50", "XTRIM s MAXLEN ~ 0", "XADD s MAXLEN ~ 0 LIMIT 0 352 f v",
+        "XINFO STREAM s"}) {
     requests.push_back(words_in(line));
   }
   play_beside(requests);
