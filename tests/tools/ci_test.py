@@ -5,6 +5,7 @@ Each test runs a copy of .ci/run in a folder whose tools/prove is written by the
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -23,23 +24,26 @@ def runs(process):
 
 
 class EndOfRun(unittest.TestCase):
-    def run_stages(self, *stages, prove, **variables):
-        """Exit code and the lines behind the table. No build waits for an idle machine."""
+    @staticmethod
+    def make_folder(folder, scripts):
+        """A copy of .ci/run, with tools of the test's. No build waits for an idle machine."""
+        for script in (".ci/run", "tools/setup"):
+            (folder / script).parent.mkdir()
+            shutil.copy(ROOT / script, folder / script)
+        scripts = {"chrt": 'exec "${@:3}"', **{f"tools/{n}": t for n, t in scripts.items()}}
+        for name, text in scripts.items():
+            (folder / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
+            (folder / name).chmod(0o755)
+        return dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")
+
+    def run_stages(self, *stages, prove="", tools=None, **variables):
+        """Exit code and the lines behind the table."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            for script in (".ci/run", "tools/setup"):
-                (folder / script).parent.mkdir()
-                shutil.copy(ROOT / script, folder / script)
-            program = folder / "tools/prove"
-            program.write_text("#!/usr/bin/env bash\n" + prove)
-            program.chmod(0o755)
-            chrt = folder / "chrt"
-            chrt.write_text('#!/usr/bin/env bash\nexec "${@:3}"\n')
-            chrt.chmod(0o755)
-            environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", **variables)
+            environment = self.make_folder(folder, {"prove": prove, **(tools or {})})
             done = subprocess.run(["bash", folder / ".ci/run", *stages], check=False, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                  env=environment, timeout=50)
+                                  env={**environment, **variables}, timeout=50)
         lines = done.stdout.splitlines()
         table_end = next(i for i, line in enumerate(lines) if line.startswith("total "))
         return done.returncode, lines[table_end + 1:]
@@ -114,6 +118,22 @@ class EndOfRun(unittest.TestCase):
                 """)
                 self.assertEqual(code, 0)
                 self.assertFalse((pathlib.Path(here) / "builder").exists())
+
+    def test_a_package_that_fails_fails_its_stage(self):
+        for words, at in (("", '[ $# = 0 ]'), ("wheel", '[ "${1:-}" = wheel ]')):
+            with self.subTest(words=words):
+                code, lines = self.run_stages("package", tools={"package": f"! {at}"})
+                self.assertEqual((code, lines[-1]), (1, "0 passed, 1 failed"))
+        code, _ = self.run_stages("package", tools={"package": '[ $# = 0 ] || exit 77'})
+        self.assertEqual(code, 0)
+
+    def test_each_stage_is_in_one_group_of_the_workflow(self):
+        run = (ROOT / ".ci/run").read_text()
+        stages = re.search(r"^stages=\(([^)]*)\)", run, re.MULTILINE).group(1).split()
+        workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+        groups = re.findall(r"^ *- \{group: .*, stages: (.*)\}", workflow, re.MULTILINE)
+        grouped = [stage for group in groups for stage in group.split()]
+        self.assertEqual(sorted(grouped), sorted(set(stages) - {"setup"}))
 
 
 if __name__ == "__main__":
