@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -118,6 +119,69 @@ class EndOfRun(unittest.TestCase):
                 """)
                 self.assertEqual(code, 0)
                 self.assertFalse((pathlib.Path(here) / "builder").exists())
+
+    def test_a_build_goes_on_from_stage_to_stage(self):
+        with tempfile.TemporaryDirectory() as here:
+            code, _ = self.run_stages(
+                "claims", "model", "interleavings", "sanitizers", HERE=here,
+                SEMEL_STAGES_AT_ONCE="1", prove="""
+                    if [ "$2" = --build ]; then
+                      echo "$1" >>"$HERE/builders"
+                      exec sleep 1000
+                    fi
+                    for ((i = 0; i < 400; i++)); do
+                      [ ! -s "$HERE/builders" ] || break
+                      sleep 0.05
+                    done
+                """)
+            builders = (pathlib.Path(here) / "builders").read_text().splitlines()
+        self.assertEqual((code, builders), (0, ["sanitizers-core"]))
+
+    # Says that it is there, and waits for the other.
+    MEETING = """
+        touch "$HERE/$1"
+        for ((i = 0; i < $TURNS; i++)); do
+          [ "$(ls "$HERE" | wc -l)" -lt 2 ] || exit 0
+          sleep 0.05
+        done
+        rm "$HERE/$1"
+        exit 1
+    """
+
+    def test_two_stages_that_wait_run_at_a_time(self):
+        with tempfile.TemporaryDirectory() as here:
+            code, lines = self.run_stages("java", "model", prove=self.MEETING, HERE=here,
+                                          TURNS="400")
+        self.assertEqual((code, lines), (0, ["2 passed, 0 failed"]))
+
+    def test_others_run_one_after_the_other(self):
+        for stages, variables in ((("model", "races"), {}), (("races", "model"), {}),
+                                  (("doors", "java"), {}),
+                                  (("java", "model"), {"SEMEL_STAGES_AT_ONCE": "1"})):
+            with self.subTest(stages=stages), tempfile.TemporaryDirectory() as here:
+                code, lines = self.run_stages(*stages, prove=self.MEETING, HERE=here, TURNS="10",
+                                              SEMEL_BESIDE="0", **variables)
+                self.assertEqual((code, lines[-1]), (1, "0 passed, 2 failed"))
+
+    def test_stages_end_with_the_run(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            environment = self.make_folder(folder, {
+                "prove": 'echo $$ >"$HERE/$1.new" && mv "$HERE/$1.new" "$HERE/$1"; '
+                         'exec sleep 1000'})
+            with subprocess.Popen(["bash", folder / ".ci/run", "claims", "model"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  env={**environment, "HERE": name}) as run:
+                said = [folder / "claim-rules", folder / "model"]
+                end = time.monotonic() + 40
+                while not all(path.exists() for path in said) and time.monotonic() < end:
+                    time.sleep(0.02)
+                stages = [int(path.read_text()) for path in said]
+                run.terminate()
+                run.communicate(timeout=40)
+            while any(map(runs, stages)) and time.monotonic() < end:
+                time.sleep(0.02)
+            self.assertEqual([runs(stage) for stage in stages], [False, False])
 
     def test_a_package_that_fails_fails_its_stage(self):
         for words, at in (("", '[ $# = 0 ]'), ("wheel", '[ "${1:-}" = wheel ]')):
