@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -169,19 +170,34 @@ class EndOfRun(unittest.TestCase):
             environment = self.make_folder(folder, {
                 "prove": 'echo $$ >"$HERE/$1.new" && mv "$HERE/$1.new" "$HERE/$1"; '
                          'exec sleep 1000'})
-            with subprocess.Popen(["bash", folder / ".ci/run", "claims", "model"],
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                  env={**environment, "HERE": name}) as run:
-                said = [folder / "claim-rules", folder / "model"]
-                end = time.monotonic() + 40
-                while not all(path.exists() for path in said) and time.monotonic() < end:
-                    time.sleep(0.02)
-                stages = [int(path.read_text()) for path in said]
-                run.terminate()
-                run.communicate(timeout=40)
-            while any(map(runs, stages)) and time.monotonic() < end:
+            said = [folder / "claim-rules", folder / "model"]
+            end = time.monotonic() + 40
+            run = subprocess.Popen(["bash", folder / ".ci/run", "claims", "model"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env={**environment, "HERE": name})
+            while not all(path.exists() for path in said) and time.monotonic() < end:
                 time.sleep(0.02)
-            self.assertEqual([runs(stage) for stage in stages], [False, False])
+            run.terminate()
+            stages = [int(path.read_text()) for path in said if path.exists()]
+            while any(map(runs, [run.pid, *stages])) and time.monotonic() < end:
+                run.poll()
+                time.sleep(0.02)
+            left = [process for process in [run.pid, *stages] if runs(process)]
+            for process in left:
+                os.kill(process, signal.SIGKILL)
+            run.wait()
+            self.assertEqual((len(stages), left), (2, []))
+
+    def test_what_another_stage_plays_is_no_test_again(self):
+        for stages, wanted in ((("tests",), ""),
+                               (("tests", "claims"), "-E ^(claim_rules_tests[.].*)$"),
+                               (("tests", "claims", "package"),
+                                "-E ^(claim_rules_tests[.].*|python[.]bindings)$")):
+            with self.subTest(stages=stages), tempfile.TemporaryDirectory() as here:
+                self.run_stages(*stages, HERE=here,
+                                tools={"test": 'printf "%s\\n" "$*" >"$HERE/words"', "package": ""})
+                words = (pathlib.Path(here) / "words").read_text().strip()
+                self.assertEqual(words, wanted)
 
     def test_a_package_that_fails_fails_its_stage(self):
         for words, at in (("", '[ $# = 0 ]'), ("wheel", '[ "${1:-}" = wheel ]')):
