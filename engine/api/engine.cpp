@@ -406,10 +406,14 @@ Stats Engine::stats() const {
 }
 
 const Clock& Engine::clock() const noexcept {
-  // A replica's own clock stands still between entries: no one could compute a deadline from it.
   // mo: relaxed: set before calls are made
   const engine::CallLog* const log = impl_->call_log.load(std::memory_order_relaxed);
-  return log == nullptr ? impl_->clock() : log->clock();
+  if (log == nullptr) [[likely]]
+    return impl_->clock();
+  // A replica's own clock stands still between entries: no one could compute a deadline from it.
+  // Within one it is the entry's time, which is the same on each replica.
+  const engine::ThreadContext* const own = impl_->core().threads().try_context();
+  return own != nullptr && own->sees_replica() ? impl_->clock() : log->clock();
 }
 
 Timestamp Engine::now() const noexcept {

@@ -98,7 +98,7 @@ class Engine::Impl {
     if (!may_have_log()) [[likely]]
       return {};
     const engine::ThreadContext* const own = core_.threads().try_context();
-    const bool is_free = own != nullptr && own->decision == nullptr && own->section == nullptr;
+    const bool is_free = own != nullptr && !own->sees_replica() && own->section == nullptr;
     if (!is_free) return {};
     return {call_log, logged_calls};
   }

@@ -163,6 +163,7 @@ ThreadContext* Threads::bind() {
     }
   }
   context->no_wait = false;
+  context->own_state = false;
   context->client_size = 0;
   context->section = nullptr;
   context->ticket = 0;
@@ -190,6 +191,7 @@ ThreadContext* Threads::adopt() noexcept {
 
 void Threads::release(ThreadContext& context) noexcept {
   context.no_wait = false;
+  context.own_state = false;
   context.client_size = 0;
   context.in_use.store(false, std::memory_order_release);  // mo: release [threads.owner]
 }

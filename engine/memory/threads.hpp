@@ -102,6 +102,7 @@ struct alignas(128) ThreadContext {
   std::uint8_t client_size = 0;
   std::array<char, 48> client;  // the caller's label, for the decision log
   bool no_wait = false;         // its calls do not wait for sections that take long
+  bool own_state = false;       // its calls do not ask the log of the replica's group
   bool in_upkeep = false;       // it sweeps: refusals on its way are final
   bool drain_due = false;       // the queue has grown by a chunk, or large_bytes beyond its bound
   bool only_looks = false;      // its reads are no uses of keys
@@ -118,6 +119,9 @@ struct alignas(128) ThreadContext {
   std::atomic<bool> in_use{true};
   ThreadContext* next = nullptr;
 
+  /// Whether calls of its thread see the replica itself and not its group: within an entry, and in
+  /// the scope of an OwnState. To be asked by that thread.
+  [[nodiscard]] bool sees_replica() const noexcept { return decision != nullptr || own_state; }
   /// Whether its thread is inside an operation. To be asked by that thread.
   [[nodiscard]] bool is_inside() const noexcept {
     return (announce.load(std::memory_order_relaxed) & 1) != 0;  // mo: relaxed: its own word

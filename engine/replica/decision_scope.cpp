@@ -73,10 +73,7 @@ std::size_t close_former_sessions(Engine& engine, const SessionOwner& owner) {
 void set_call_log(Engine& engine, CallLog* log) {
   Engine::Impl& impl = impl_of(engine);
   SEMEL_ASSERT(log == nullptr || impl.core().options().replicated);
-  if (impl.logged_waits != nullptr) {
-    impl.logged_waits->close();
-    impl.wait_queue().close();  // blocked threads would go on to the CallLog that is taken away
-  }
+  end_waits(engine);  // blocked threads would go on to the CallLog that is taken away
   impl.call_log.store(log, std::memory_order_seq_cst);  // mo: seq_cst [engine.logged_calls]
   // Those under way have been answered, or are in a moment.
   // mo: seq_cst [engine.logged_calls]
@@ -84,6 +81,13 @@ void set_call_log(Engine& engine, CallLog* log) {
     poll(nullptr, 0, 1);
   }
   if (log != nullptr) impl.logged_waits = std::make_shared<LoggedWaits>(engine, *log);
+}
+
+void end_waits(Engine& engine) noexcept {
+  Engine::Impl& impl = impl_of(engine);
+  if (impl.logged_waits == nullptr) return;
+  impl.logged_waits->close();
+  impl.wait_queue().close();
 }
 
 void set_group_clock(Engine& engine, const GroupTime* clock) noexcept {

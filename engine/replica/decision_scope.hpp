@@ -51,6 +51,9 @@ std::size_t close_former_sessions(Engine& engine, const SessionOwner& owner);
 /// From now on, calls of a replica outside of entries go to `log`. Null: ends this permanently, and
 /// all waits. Not beside other calls of the engine.
 void set_call_log(Engine& engine, CallLog* log);
+/// Ends all waits of an engine with a CallLog permanently, those of set_call_log(nullptr): closing.
+/// Its other calls still go to the CallLog. Beside other calls; again: without effect.
+void end_waits(Engine& engine) noexcept;
 /// The group's time, which goes on between entries: for waits. Before calls of the engine; it must
 /// outlive them.
 void set_group_clock(Engine& engine, const GroupTime* clock) noexcept;
