@@ -28,6 +28,10 @@
 
 namespace semel {
 
+namespace replication {
+struct ReplicationHost;  // the way in of GroupNode, whose replica runs requests of clients
+}
+
 /// PEM files. A certificate has the URI semel://CLUSTER/NODE in its subjectAltName: the cluster as
 /// 16 hex digits, the node in decimals.
 struct ReplicationTls {
@@ -54,7 +58,7 @@ struct ReplicationOptions {
   /// Limits are to be the same on each node. Neither journal nor cold store nor clock; durability
   /// is quorum, whatever it says. 256 MiB more than memory_bytes are used for calls under way.
   Options engine{};
-  /// For the operator log. From any thread; must not call the engine.
+  /// For the operator log. From any thread; must not call the engine. What it throws is dropped.
   std::function<void(const std::string& what)> report{};
 };
 
@@ -78,6 +82,14 @@ struct ReplicationProgress {
   bool disk_is_full = false;               ///< this node acknowledges nothing until there is space
   /// A snapshot has come that takes the place of the state: end this object and open it again.
   bool needs_reopen = false;
+  bool is_fetching = false;         ///< a snapshot comes from another node, or has come
+  std::uint64_t leader_commit = 0;  ///< the newest commit index that a leader has reported
+  std::int64_t clock_off_ms = 0;    ///< the wall clock minus the group's time
+  std::uint64_t stalled_ms = 0;     ///< commands wait, and nothing was applied; 0: no stall
+  /// Entries that are committed and not applied here.
+  [[nodiscard]] std::uint64_t lag() const noexcept {
+    return leader_commit < applied ? 0 : leader_commit - applied;
+  }
 };
 
 struct ReplicationStatus : ReplicationProgress {
@@ -111,6 +123,10 @@ class Replication {
   [[nodiscard]] Engine& engine() noexcept;
   /// In a child of its process `failed` is set, and all calls here end with forked.
   [[nodiscard]] ReplicationStatus status() const;
+  /// Whether this node should be given work, for a load balancer. Errors, whose detail is a whole
+  /// sentence: closing (it takes part no longer, or leaves), forked, not_leader (none is known),
+  /// log_busy (a snapshot is fetched, or it lags behind by more than `lag_max` entries).
+  [[nodiscard]] Status ready(std::uint64_t lag_max = 10'000) const;
 
   // --- for operators, at the leader -------------------------------------------------------------
   // Errors: not_leader, refused (too early; says why), bad_option (says what), closing. Progress:
@@ -128,6 +144,7 @@ class Replication {
   [[nodiscard]] Status reload_tls(const ReplicationTls& files);
 
  private:
+  friend struct replication::ReplicationHost;
   class Impl;
   explicit Replication(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;

@@ -61,20 +61,12 @@ struct GroupView : ReplicationProgress {
   std::uint64_t cluster_id = 0;
   std::uint64_t node_id = 0;
   std::uint64_t elections = 0;
-  std::uint64_t leader_commit = 0;  ///< the newest commit index that a leader has reported
-  bool is_changing = false;         ///< a change of members is not committed
-  bool is_fetching = false;         ///< a snapshot comes from another node
-  std::int64_t clock_off_ms = 0;    ///< the wall clock minus the group's time
-  std::uint64_t stalled_ms = 0;     ///< commands wait, and nothing was applied; 0: no stall
-  std::uint64_t log_bytes = 0;      ///< on the disk
+  bool is_changing = false;     ///< a change of members is not committed
+  std::uint64_t log_bytes = 0;  ///< on the disk
   std::uint64_t snapshot_bytes_sent = 0;
   std::uint64_t snapshot_bytes_received = 0;
   std::uint64_t refused = 0;  ///< connections of non-members
   std::vector<GroupMember> members{};
-  /// Entries that are committed and not applied here.
-  [[nodiscard]] std::uint64_t lag() const noexcept {
-    return leader_commit < applied ? 0 : leader_commit - applied;
-  }
 };
 
 class Group : public ClaimRepeats, public GroupLevel {

@@ -1,7 +1,5 @@
 #include "net/group/node_group.hpp"
 
-#include <poll.h>
-
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "net/group/entry_runner.hpp"
 #include "net/group/group_settings.hpp"
 #include "net/group/replicated_group.hpp"
+#include "replication/node/shown_status.hpp"
 
 namespace semel::net {
 
@@ -17,8 +16,8 @@ using replication::ReplicaOptions;
 using replication::ReplicaStatus;
 
 struct NodeGroup::Parts {
-  Parts(std::unique_ptr<Replica> made, const ReplicaOptions& options, std::string client_port)
-      : replica(std::move(made)), group(*replica, options, std::move(client_port)) {}
+  Parts(std::unique_ptr<Replica> made, GroupTerms terms)
+      : replica(std::move(made)), group(*replica, std::move(terms)) {}
   ~Parts() { replica->stop(); }  // its thread uses the others
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -30,11 +29,22 @@ struct NodeGroup::Parts {
 
 namespace {
 
-Error not_ready(std::string text) {
-  return {ErrorCode::storage_failed, std::move(text)};
-}
 Error with_whole_text(const Error& error, const std::string& where = {}) {
   return {error.code, where.empty() ? error.message() : where + ": " + error.message()};
+}
+
+/// Clients of a forwarding node see nothing of a leader's end. A client that follows MOVED waits
+/// only for requests under way, and briefly: this node may be the one that is cut off.
+GroupTerms terms_of(const ReplicaOptions& options, std::int64_t port) {
+  GroupTerms terms{.cluster_id = options.cluster_id,
+                   .node_id = options.node_id,
+                   .forwards = options.forwards,
+                   .calls = {.asks_again = 3 * options.election},
+                   .client_port = std::to_string(port)};
+  if (options.forwards) {
+    terms.calls = {.patience = 10 * options.election, .asks_again = 10 * options.election};
+  }
+  return terms;
 }
 
 /// The event names of operations.md.
@@ -108,8 +118,8 @@ Status NodeGroup::open(const Options& engine, Report report) {
   };
   auto opened = Replica::open(options);
   if (!opened.ok()) return with_whole_text(opened.error(), options.directory);
-  parts_ = std::make_unique<Parts>(*std::move(opened), options,
-                                   std::to_string(settings_.integer(Setting::port)));
+  parts_ = std::make_unique<Parts>(*std::move(opened),
+                                   terms_of(options, settings_.integer(Setting::port)));
   return Done{};
 }
 
@@ -126,11 +136,7 @@ Status NodeGroup::start(Node& node) {
 }
 
 void NodeGroup::hand_over() {
-  if (parts_ == nullptr) return;
-  Replica& replica = *parts_->replica;
-  if (!replica.is_leader() || !replica.transfer(0)) return;
-  constexpr int tries = 300;
-  for (int i = 0; i < tries && replica.is_leader(); ++i) poll(nullptr, 0, 1);
+  if (parts_ != nullptr) parts_->replica->hand_over();
 }
 void NodeGroup::stop() {
   if (parts_ != nullptr) parts_->replica->stop();
@@ -142,19 +148,8 @@ NodeGroup::Ending NodeGroup::ending() const {
 }
 Status NodeGroup::ready() const {
   if (parts_ == nullptr) return Done{};
-  const ReplicaStatus status = parts_->replica->status();
-  if (!status.failed.empty()) return not_ready("this node takes part no longer: " + status.failed);
-  if (status.is_fetching) {
-    return not_ready("a snapshot is fetched from the leader, " +
-                     std::to_string(status.totals.snapshot_bytes_received) + " bytes so far");
-  }
-  if (status.leader == 0) return not_ready("the group has no leader, or it is not known");
-  const std::uint64_t lag =
-      status.leader_commit < status.applied ? 0 : status.leader_commit - status.applied;
   const auto lag_max = static_cast<std::uint64_t>(settings_.integer(Setting::cluster_ready_lag));
-  if (lag <= lag_max) return Done{};
-  return not_ready("this node lags behind by " + std::to_string(lag) +
-                   " entries, and cluster-ready-lag is " + std::to_string(lag_max));
+  return replication::check_ready(*parts_->replica, lag_max, "cluster-ready-lag");
 }
 
 Status NodeGroup::reload_tls() {

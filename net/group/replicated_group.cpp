@@ -25,15 +25,6 @@ std::string needs_level(std::string_view what, replication::FeatureLevel needed,
          "it by itself when all of its members have met)";
 }
 
-/// Clients of a forwarding node see nothing of a leader's end. A client that follows MOVED waits
-/// only for requests under way, and briefly: this node may be the one that is cut off.
-replication::ProposalTerms terms_of(const replication::ReplicaOptions& options) {
-  if (options.forwards) {
-    return {.patience = 10 * options.election, .asks_again = 10 * options.election};
-  }
-  return {.asks_again = 3 * options.election};
-}
-
 void fail(const std::function<void(GroupReply)>& done, const Error& error) {
   done({.error = error.code, .replies = {}, .detail = error.detail});
 }
@@ -44,22 +35,15 @@ void fail(const std::function<void(GroupLibraryAnswer)>& done, const Error& erro
 
 }  // namespace
 
-ReplicatedGroup::ReplicatedGroup(replication::Replica& replica,
-                                 const replication::ReplicaOptions& options,
-                                 std::string client_port)
-    : replica_(replica),
-      cluster_id_(options.cluster_id),
-      node_id_(options.node_id),
-      forwards_(options.forwards),
-      terms_(terms_of(options)),
-      client_port_(std::move(client_port)),
-      gate_(replica.engine()) {}
+ReplicatedGroup::ReplicatedGroup(replication::Replica& replica, GroupTerms terms)
+    : replica_(replica), terms_(std::move(terms)), gate_(replica.engine()) {}
 
 /// The part behind the comma, or else the host of the other part with this node's own port.
 std::string ReplicatedGroup::client_address(const std::string& address) const {
   const std::size_t comma = address.find(',');
   if (comma != std::string::npos) return address.substr(comma + 1);
-  return address.substr(0, address.rfind(':') + 1) + client_port_;
+  if (terms_.client_port.empty()) return {};
+  return address.substr(0, address.rfind(':') + 1) + terms_.client_port;
 }
 
 bool ReplicatedGroup::is_full() {
@@ -83,14 +67,10 @@ GroupMember ReplicatedGroup::member_of(const ReplicaStatus& status,
 GroupView ReplicatedGroup::view() const {
   const ReplicaStatus status = replica_.status();
   GroupView view{replication::shown_progress(replica_, status)};
-  view.cluster_id = cluster_id_;
-  view.node_id = node_id_;
+  view.cluster_id = terms_.cluster_id;
+  view.node_id = terms_.node_id;
   view.elections = status.elections;
-  view.leader_commit = status.leader_commit;
   view.is_changing = status.is_changing_members;
-  view.is_fetching = status.is_fetching || status.needs_reopen;
-  view.clock_off_ms = status.clock_off_ms;
-  view.stalled_ms = status.stalled_ms;
   view.log_bytes = status.log_bytes;
   view.snapshot_bytes_sent = status.totals.snapshot_bytes_sent;
   view.snapshot_bytes_received = status.totals.snapshot_bytes_received;
@@ -127,7 +107,7 @@ void ReplicatedGroup::submit(GroupRequest request, MemoryUse use,
         if (plain == nullptr) return fail(done, Error{ErrorCode::outcome_unknown, {}});
         done({.error = ErrorCode::ok, .replies = std::move(plain->text), .detail = {}});
       },
-      terms_);
+      terms_.calls);
 }
 
 void ReplicatedGroup::change_libraries(const replication::LibraryChange& change,
@@ -156,7 +136,7 @@ void ReplicatedGroup::change_libraries(const replication::LibraryChange& change,
               .detail = {},
               .verdict = {static_cast<Fault>(plain->number), std::move(plain->text)}});
       },
-      terms_);
+      terms_.calls);
 }
 
 void ReplicatedGroup::read(std::function<void(ErrorCode)> done) {
@@ -164,7 +144,7 @@ void ReplicatedGroup::read(std::function<void(ErrorCode)> done) {
       [done = std::move(done)](const Result<Answer>& answer) {
         done(answer.ok() ? ErrorCode::ok : answer.error().code);
       },
-      terms_);
+      terms_.calls);
 }
 
 void ReplicatedGroup::open_session(std::function<void(ErrorCode, SessionId)> done) {
@@ -178,7 +158,7 @@ void ReplicatedGroup::open_session(std::function<void(ErrorCode, SessionId)> don
         const auto* const plain = std::get_if<PlainAnswer>(&answer->what);
         done(ErrorCode::ok, plain == nullptr ? 0 : static_cast<SessionId>(plain->number));
       },
-      terms_);
+      terms_.calls);
 }
 
 void ReplicatedGroup::close_session(SessionId session) noexcept {

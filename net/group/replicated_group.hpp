@@ -13,15 +13,23 @@
 
 namespace semel::net {
 
+/// How one node of a group treats its clients.
+struct GroupTerms {
+  std::uint64_t cluster_id = 0;
+  std::uint64_t node_id = 0;
+  bool forwards = false;               ///< ReplicaOptions::forwards
+  replication::ProposalTerms calls{};  ///< of requests and reads of clients
+  /// Of this node, for members that do not announce an address for clients. Empty: those have none.
+  std::string client_port{};
+};
+
 class ReplicatedGroup final : public Group {
  public:
-  /// `options`: those that `replica`, which must outlive this, was opened with. `client_port`: of
-  /// this node, for members that do not announce an address for clients.
-  ReplicatedGroup(replication::Replica& replica, const replication::ReplicaOptions& options,
-                  std::string client_port);
+  /// `replica` must outlive this.
+  ReplicatedGroup(replication::Replica& replica, GroupTerms terms);
 
   [[nodiscard]] bool leads() const noexcept override { return replica_.is_leader(); }
-  [[nodiscard]] bool forwards() const noexcept override { return forwards_; }
+  [[nodiscard]] bool forwards() const noexcept override { return terms_.forwards; }
   [[nodiscard]] GroupView view() const override;
   [[nodiscard]] std::string lacks_objects() const override;
   void submit(GroupRequest request, MemoryUse use, std::function<void(GroupReply)> done) override;
@@ -62,11 +70,7 @@ class ReplicatedGroup final : public Group {
   [[nodiscard]] bool is_full();
 
   replication::Replica& replica_;
-  const std::uint64_t cluster_id_;
-  const std::uint64_t node_id_;
-  const bool forwards_;
-  const replication::ProposalTerms terms_;
-  const std::string client_port_;
+  const GroupTerms terms_;
   replication::MemoryGate gate_;
   mutable std::atomic<bool> has_objects_{false};
 };

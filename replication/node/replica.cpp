@@ -1,5 +1,7 @@
 #include "replication/node/replica.hpp"
 
+#include <poll.h>
+
 #include <future>
 #include <utility>
 
@@ -34,6 +36,11 @@ Engine& Replica::engine() noexcept {
 }
 Status Replica::start(RequestRunner* runner) {
   return loop_->start(runner);
+}
+void Replica::hand_over() {
+  constexpr int tries = 300;
+  if (!is_leader() || !transfer(0)) return;
+  for (int i = 0; i < tries && is_leader(); ++i) poll(nullptr, 0, 1);
 }
 void Replica::stop() {
   loop_->stop();

@@ -40,6 +40,9 @@ class Replica {
   /// Listens, and takes part in the group. `runner`: of RequestCommand, or null; must outlive this.
   /// Once. Errors: bad_option, storage_in_use (the address), no_thread.
   [[nodiscard]] Status start(RequestRunner* runner = nullptr);
+  /// Hands the lead over, if it has it: another node then leads at once, and not after an election
+  /// timeout. Waits for that, 300 ms at most. Not on the replica's thread.
+  void hand_over();
   /// Commands under way are answered: outcome_unknown. Written entries are synced. After it, every
   /// call ends with `closing`.
   void stop();

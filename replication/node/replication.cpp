@@ -1,13 +1,14 @@
 #include "semel/replication.hpp"
 
-#include <poll.h>
 #include <algorithm>
-
+#include <atomic>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "engine/replica/decision_scope.hpp"
 #include "replication/node/group_calls.hpp"
 #include "replication/node/replica.hpp"
+#include "replication/node/replication_host.hpp"
 #include "replication/node/shown_status.hpp"
 #include "replication/transport/peer_stream.hpp"
 #include "semel/process.hpp"
@@ -17,6 +18,7 @@ namespace semel {
 using replication::GroupCalls;
 using replication::Replica;
 using replication::ReplicaOptions;
+using replication::ReplicationHost;
 
 namespace {
 
@@ -67,7 +69,10 @@ Result<ReplicaOptions> replica_options(const ReplicationOptions& from) {
   options.forwards = true;
   if (from.report) {
     options.report = [report = from.report](const replication::ReplicaEvent& event) {
-      report("term " + std::to_string(event.term) + ": " + event.text);
+      try {
+        report("term " + std::to_string(event.term) + ": " + event.text);
+      } catch (...) {  // the thread that applies entries does not end for it
+      }
     };
   }
   options.engine = from.engine;
@@ -83,18 +88,33 @@ class Replication::Impl {
   Impl(std::unique_ptr<Replica> made, Millis patience)
       : replica(std::move(made)), calls(*replica, patience) {}
   ~Impl() {
-    hand_over();
-    replica->stop();
+    stop();
     engine::set_call_log(replica->engine(), nullptr);
     calls.stop();
   }
 
-  [[nodiscard]] Status start() {
+  [[nodiscard]] Status start(replication::RequestRunner* runner) {
     engine::set_call_log(replica->engine(), &calls);
     SEMEL_CHECK(calls.start());  // its thread looks at the engine's waits from the beginning
-    return replica->start();
+    return replica->start(runner);
+  }
+  void stop() {
+    is_ending_.store(true, std::memory_order_relaxed);  // mo: relaxed: see ready()
+    const base::MutexLock lock{mutex_};
+    if (std::exchange(is_stopped_, true)) return;
+    replica->hand_over();
+    replica->stop();  // from here on calls are answered `closing`
+    engine::end_waits(replica->engine());
   }
 
+  [[nodiscard]] Status ready(std::uint64_t lag_max) const {
+    SEMEL_CHECK(here());
+    // mo: relaxed: a call beside stop() may be before or behind it
+    if (is_ending_.load(std::memory_order_relaxed)) {
+      return Error{ErrorCode::closing, "this node leaves the group"};
+    }
+    return replication::check_ready(*replica, lag_max, "lag_max");
+  }
   /// In a child process there is no thread that could answer.
   [[nodiscard]] Status here() const {
     if (!mark.is_here()) return Error{ErrorCode::forked, {}};
@@ -106,11 +126,9 @@ class Replication::Impl {
   GroupCalls calls;
 
  private:
-  void hand_over() {
-    constexpr int tries_ms = 300;
-    if (!replica->is_leader() || !replica->transfer(0)) return;
-    for (int i = 0; i < tries_ms && replica->is_leader(); ++i) poll(nullptr, 0, 1);
-  }
+  std::atomic<bool> is_ending_{false};
+  base::Mutex mutex_;
+  bool is_stopped_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 Replication::Replication(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -130,11 +148,25 @@ Status Replication::found(const ReplicationOptions& options) {
 }
 
 Result<std::unique_ptr<Replication>> Replication::open(const ReplicationOptions& options) {
+  SEMEL_TRY(made, ReplicationHost::make(options));
+  SEMEL_CHECK(ReplicationHost::start(*made, nullptr));
+  return made;
+}
+
+Result<std::unique_ptr<Replication>> ReplicationHost::make(const ReplicationOptions& options) {
   SEMEL_TRY(made, replica_options(options));
   SEMEL_TRY(replica, Replica::open(made));
-  auto impl = std::make_unique<Impl>(std::move(replica), options.patience);
-  SEMEL_CHECK(impl->start());
+  auto impl = std::make_unique<Replication::Impl>(std::move(replica), options.patience);
   return std::unique_ptr<Replication>{new Replication{std::move(impl)}};
+}
+Status ReplicationHost::start(Replication& group, replication::RequestRunner* runner) {
+  return group.impl_->start(runner);
+}
+void ReplicationHost::stop(Replication& group) {
+  group.impl_->stop();
+}
+Replica& ReplicationHost::replica(Replication& group) noexcept {
+  return *group.impl_->replica;
 }
 
 Engine& Replication::engine() noexcept {
@@ -154,6 +186,10 @@ ReplicationStatus Replication::status() const {
     status.members.push_back(replication::shown_member(*impl_->replica, from, each));
   }
   return status;
+}
+
+Status Replication::ready(std::uint64_t lag_max) const {
+  return impl_->ready(lag_max);
 }
 
 Status Replication::add(std::uint64_t id, const std::string& address) {

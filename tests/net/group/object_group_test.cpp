@@ -102,9 +102,13 @@ class NodesOfGroup {
   }
   void join(NodeId id) {
     Part& part = nodes_.at(id);
-    const replication::ReplicaOptions options{
-        .cluster_id = 1, .node_id = id, .directory = {}, .listen = {}, .forwards = true};
-    part.group = std::make_unique<net::ReplicatedGroup>(replicas_.node(id), options, "0");
+    const Millis patience{5'000};
+    part.group = std::make_unique<net::ReplicatedGroup>(
+        replicas_.node(id), net::GroupTerms{.cluster_id = 1,
+                                            .node_id = id,
+                                            .forwards = true,
+                                            .calls = {.patience = patience, .asks_again = patience},
+                                            .client_port = "0"});
     part.node->set_group(*part.group);
   }
 

@@ -8,8 +8,11 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <optional>
+#include <stdexcept>
 #include <thread>
 
+#include "engine/replica/own_state.hpp"
 #include "semel/claims.hpp"
 #include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
@@ -164,6 +167,60 @@ TEST_CASE("replication: in a child process every call of the object ends, and sa
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("replication: in its own state a thread reads the replica, and changes nothing",
+          "[replication]") {
+  Services services{3};
+  Engine& engine = services.engine(1);
+  REQUIRE(engine.store().set("k", "v").ok());
+  for (std::uint64_t id = 2; id <= 3; ++id) services.close(id);
+  auto own_state = std::make_optional<engine::OwnState>(&engine);
+  // No majority is asked.
+  CHECK(*engine.store().get("k") == "v");
+  CHECK(engine.store().set("k", "w").error().code == ErrorCode::refused);
+  CHECK(engine.claims("new", Policy{}).error().code == ErrorCode::refused);
+  const Timestamp still = engine.clock().now();
+  // That of other threads goes on.
+  std::promise<bool> goes_on;
+  std::thread other{
+      [&] { goes_on.set_value(comes_true([&] { return engine.clock().now() > still; })); }};
+  other.join();
+  CHECK(goes_on.get_future().get());
+  CHECK(engine.clock().now() == still);
+  own_state.reset();
+  CHECK(engine.clock().now() > still);
+}
+
+TEST_CASE("replication: whether it is ready is said with the reason, and a report may throw",
+          "[replication]") {
+  Services services{3};
+  REQUIRE(services.leader() != 0);
+  const std::uint64_t here = services.follower();
+  const auto is_ready = [&] { return services.at(here).ready().ok(); };
+  CHECK(comes_true(is_ready));
+  const ReplicationStatus status = services.at(here).status();
+  CHECK(status.leader != 0);
+  CHECK_FALSE(status.is_fetching);
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    if (id != here) services.close(id);
+  }
+  CHECK(comes_true([&] { return !is_ready(); }));
+  const Status why = services.at(here).ready();
+  CHECK(why.error().code == ErrorCode::not_leader);
+  CHECK(why.error().detail == "the group has no leader, or it is not known");
+  services.close(here);
+
+  ReplicationOptions options = services.options(here);
+  std::atomic<int> said{0};
+  options.report = [&](const std::string&) {
+    ++said;
+    throw std::runtime_error{"report"};
+  };
+  const auto opened = Replication::open(options);
+  REQUIRE(opened.ok());
+  CHECK(comes_true([&] { return said > 0; }));
+  CHECK((*opened)->status().failed.empty());
 }
 
 TEST_CASE("replication: a batch of completions larger than an entry is recorded", "[replication]") {

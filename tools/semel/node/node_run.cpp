@@ -181,7 +181,7 @@ Status NodeRun::open_ports() {
                                                            group_certificates(engine_.group()));
   follow_settings();
   failures_.emplace(settings_, watch_, engine_.storage(), engine_.group());
-  ticker_ = std::make_unique<Ticker>(*node_, [this] {
+  ticker_ = std::make_unique<net::Ticker>(*node_, [this] {
     arm_thread();
     watch_.pulse().beat(Pulse::ticker, std::chrono::steady_clock::now());
     watch_.tick();

@@ -9,6 +9,7 @@
 #include "net/config/namespaces.hpp"
 #include "net/follow/follower.hpp"
 #include "net/node/node.hpp"
+#include "net/node/ticker.hpp"
 #include "net/settings/settings.hpp"
 #include "semel/clock.hpp"
 #include "semel/result.hpp"
@@ -19,7 +20,6 @@
 #include "tools/semel/node/node_failures.hpp"
 #include "tools/semel/node/node_peers.hpp"
 #include "tools/semel/node/node_ports.hpp"
-#include "tools/semel/node/node_ticker.hpp"
 #include "tools/semel/node/node_watch.hpp"
 #include "tools/semel/shared/exit_code.hpp"
 
@@ -74,7 +74,7 @@ class NodeRun {
   std::unique_ptr<NodeCertificates> group_certificates_;
   std::unique_ptr<NodeBackup> backup_;  // null: there is no storage
   std::optional<NodeFailures> failures_;
-  std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<net::Ticker> ticker_;
   NodeConsole console_;
 };
 

@@ -1,12 +1,15 @@
-#include "tools/semel/node/node_ticker.hpp"
+#include "net/node/ticker.hpp"
 
 #include <sys/resource.h>
 
+#include <optional>
 #include <utility>
 
-namespace semel::tool {
+#include "base/stopwatch.hpp"
 
-Ticker::Ticker(net::Node& node, std::function<void()> now_and_then)
+namespace semel::net {
+
+Ticker::Ticker(Node& node, std::function<void()> now_and_then)
     : node_(node), now_and_then_(std::move(now_and_then)), thread_([this] { run(); }) {}
 
 Ticker::~Ticker() {
@@ -41,9 +44,8 @@ void Ticker::run() {
   constexpr auto pause = std::chrono::microseconds{200};
   constexpr auto rest = std::chrono::milliseconds{2};
   constexpr auto release_every = std::chrono::milliseconds{20};
-  using Time = std::chrono::steady_clock::time_point;
-  Time called{};
-  Time released{};
+  std::optional<base::Stopwatch> called;
+  std::optional<base::Stopwatch> released;
   base::MutexLock lock{mutex_};
   bool more = false;
   while (!stops_) {
@@ -52,18 +54,18 @@ void Ticker::run() {
     if (stops_) return;
     lock.unlock();
     more = !node_.tick(part);
-    const Time now = std::chrono::steady_clock::now();
-    if (now - called >= often) {
-      called = now;
+    if (!called || called->passed() >= often) {
+      called.emplace();
       now_and_then_();
     }
     // mo: relaxed: see end_waits
-    if (ends_waits_.load(std::memory_order_relaxed) && now - released >= release_every) {
-      released = now;
+    const bool ends_waits = ends_waits_.load(std::memory_order_relaxed);
+    if (ends_waits && (!released || released->passed() >= release_every)) {
+      released.emplace();
       release_clients();
     }
     lock.lock();
   }
 }
 
-}  // namespace semel::tool
+}  // namespace semel::net
