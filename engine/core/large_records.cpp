@@ -1,5 +1,7 @@
 #include "engine/core/large_records.hpp"
 
+#include <utility>
+
 namespace semel::engine {
 
 void LargeRecords::release_large(ThreadContext& context, Handle record) noexcept {
@@ -14,13 +16,13 @@ void LargeRecords::note_retired(ThreadContext& context, LargeObject& object) noe
     const LargeChainLock lock{*object.chain};
     if (object.after == nullptr) context.large_bytes += object.element_bytes;
   }
-  if (context.large_bytes >= collect_bytes) context.drain_due = true;
+  if (context.large_bytes >= step_bytes) context.drain_due = true;
 }
 
 void LargeRecords::collect_if_due(ThreadContext& context) noexcept {
-  if (context.large_bytes < collect_bytes) return;
-  context.large_bytes = 0;
-  threads_.collect_now(context);
+  if (context.large_bytes < step_bytes) return;
+  const std::size_t bytes = std::exchange(context.large_bytes, 0);
+  threads_.collect_now(context, bytes < collect_bytes);
   // A release frees little at once; what it leaves must not grow faster than it is freed.
   constexpr unsigned batches = 16;
   static_cast<void>(free_some(context, batches));

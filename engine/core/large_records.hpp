@@ -47,6 +47,10 @@ class LargeRecords final : public LargeRecordSink {
   void collect_if_due(ThreadContext& context) noexcept;
 
  private:
+  /// After so many bytes of nodes an epoch ends. The nodes that it frees fit into the thread's own
+  /// stacks, which hand them out again while they are in the cache.
+  static constexpr std::size_t step_bytes = 64 * 1024;
+  /// So much came at once: it is freed to the end, and all threads may use it.
   static constexpr std::size_t collect_bytes = 256 * 1024;
 
   static void note_retired(ThreadContext& context, LargeObject& object) noexcept;

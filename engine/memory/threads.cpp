@@ -275,7 +275,12 @@ void Threads::free_old(ThreadContext& context) noexcept {
   }
 }
 
-void Threads::collect_now(ThreadContext& context) noexcept {
+void Threads::collect_now(ThreadContext& context, bool by_step) noexcept {
+  if (by_step) {
+    context.retired_count = context.retired_bytes = 0;
+    if (try_advance_epoch()) free_old(context);
+    return;
+  }
   // Three steps free everything if no thread stays inside for long.
   for (int step = 0; step < 3 && !context.retired.empty(); ++step) {
     if (!try_advance_epoch()) break;

@@ -239,8 +239,9 @@ class Threads {
     note_retired(context, 1, bytes, push_count);
   }
 
-  /// Frees as much of it as it can without waiting, and gives it to the pool.
-  void collect_now(ThreadContext& context) noexcept;
+  /// Frees as much of it as it can without waiting, and gives it to the pool. `by_step`: at most
+  /// one epoch ends, and the thread keeps the memory.
+  void collect_now(ThreadContext& context, bool by_step = false) noexcept;
   /// The same for this thread and all contexts without a thread, until nothing is left. Must not
   /// be called inside an operation.
   void collect_all(ThreadContext& context);
