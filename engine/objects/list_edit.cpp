@@ -71,7 +71,8 @@ class EndLeaf {
   std::array<Piece, list_end_elements_max> pieces_;
   unsigned count_;
 };
-static_assert(list_end_elements_max <= tree_entries_max);
+static_assert(list_end_elements_max <= tree_leaf_given_max);
+static_assert(tree_leaf_given_max <= tree_entries_max);
 
 }  // namespace
 

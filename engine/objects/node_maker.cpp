@@ -21,16 +21,26 @@ struct Stretch {
 
 using Places = std::array<std::uint16_t, tree_entries_max>;
 
-// Of all places that a node may have, in arithmetic of 16 bits, which wraps around: such loops the
-// compiler does for eight at a time, without a rest.
-void move_places(Places& places, std::uint16_t by) noexcept {
-  for (std::uint16_t& place : places) place = static_cast<std::uint16_t>(place + by);
+// Of as many places as the node has, and some behind them, in arithmetic of 16 bits, which wraps
+// around: such loops the compiler does for eight at a time, without a rest.
+constexpr unsigned at_once = 8;
+static_assert(tree_entries_max % at_once == 0);
+
+void move_places(Places& places, unsigned count, std::uint16_t by) noexcept {
+  for (unsigned begin = 0; begin < count; begin += at_once) {
+    for (unsigned i = begin; i < begin + at_once; ++i) {
+      places[i] = static_cast<std::uint16_t>(places[i] + by);
+    }
+  }
 }
-void close_gap(Places& places, const Stretch& gap) noexcept {
-  const auto begin = static_cast<std::uint16_t>(gap.begin);
-  const auto bytes = static_cast<std::uint16_t>(gap.bytes);
-  for (std::uint16_t& place : places) {
-    place = static_cast<std::uint16_t>(place - (place > begin ? bytes : 0));
+/// The same, and `gap` is closed.
+void move_places(Places& places, unsigned count, std::uint16_t by, const Stretch& gap) noexcept {
+  const auto begin_of = static_cast<std::uint16_t>(gap.begin);
+  const auto behind = static_cast<std::uint16_t>(by - gap.bytes);
+  for (unsigned begin = 0; begin < count; begin += at_once) {
+    for (unsigned i = begin; i < begin + at_once; ++i) {
+      places[i] = static_cast<std::uint16_t>(places[i] + (places[i] > begin_of ? behind : by));
+    }
   }
 }
 
@@ -150,8 +160,12 @@ NodeMaker::Made NodeMaker::copy(Handle from, const NodeChange& change, bool with
   }
   Places places{};
   std::memcpy(places.data(), at + sizeof head, old.entries * place_bytes);
-  for (unsigned i = change.removed; i-- > 0;) close_gap(places, gone[i]);  // the last one first
-  move_places(places, shift);
+  if (change.removed == 2) move_places(places, old.entries, 0, gone[1]);  // the last one first
+  if (change.removed == 0) {
+    move_places(places, old.entries, shift);
+  } else {
+    move_places(places, old.entries, shift, gone[0]);
+  }
   char* const to_places = to + sizeof head;
   const unsigned behind = change.index + change.removed;
   std::memcpy(to_places, places.data(), change.index * place_bytes);
@@ -163,6 +177,24 @@ NodeMaker::Made NodeMaker::copy(Handle from, const NodeChange& change, bool with
   head.entries = static_cast<std::uint16_t>(entries);
   head.size = old.size;
   head.size += change.delta;
+  return {made, head.size};
+}
+
+NodeMaker::Made NodeMaker::copy_with(Handle from, std::size_t offset, Bytes bytes,
+                                     const TreeSize& delta) {
+  const char* const at = memory_.at(from);
+  TreeNodeHead head = TreeNode{memory_, from}.head();
+  SEMEL_ASSERT(offset > sizeof head && offset + bytes.size() <= head.used);
+  const std::size_t room = (head.used + std::size_t{7}) / 8 * 8;
+  const Handle made = make(room);
+  if (made == 0) return {};
+  char* const to = memory_.writable(made);
+  head.stamp = stamp_;
+  head.size += delta;
+  head.room = static_cast<std::uint32_t>(room);
+  write_head(to, head);
+  std::memcpy(to + sizeof head, at + sizeof head, head.used - sizeof head);
+  std::memcpy(to + offset, bytes.data(), bytes.size());
   return {made, head.size};
 }
 

@@ -47,6 +47,9 @@ class NodeMaker {
   [[nodiscard]] Made node(std::uint8_t height, std::span<const Piece> pieces, bool with_room);
   /// A node with the entries of `from` and the change.
   [[nodiscard]] Made copy(Handle from, const NodeChange& change, bool with_room);
+  /// A copy of `from` in which `bytes` take the place of as many from `offset` on, and whose size
+  /// differs by `delta`.
+  [[nodiscard]] Made copy_with(Handle from, std::size_t offset, Bytes bytes, const TreeSize& delta);
   /// A copy of `bytes`, in a run of its own if they are long; else `bytes` themselves.
   [[nodiscard]] TreePart part(Bytes bytes);
   /// An entry, whose bytes are the maker's.

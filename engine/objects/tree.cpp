@@ -43,8 +43,9 @@ bool TreeCursor::previous() noexcept {
   return false;
 }
 
-std::optional<Bytes> Tree::find(Bytes key) const noexcept {
+std::optional<Bytes> Tree::find(Bytes sought) const noexcept {
   if (root_ == 0) return std::nullopt;
+  const SoughtKey key{sought};
   TreeNode node{*memory_, root_};
   while (!node.is_leaf()) {
     const Handle child = node.child(node.child_for(key)).node;
@@ -54,12 +55,13 @@ std::optional<Bytes> Tree::find(Bytes key) const noexcept {
   const unsigned index = node.lower_bound(key);
   if (index == node.entries()) return std::nullopt;
   const TreeEntry found = node.entry(index);
-  if (found.key.bytes != key) return std::nullopt;
+  if (found.key.bytes != sought) return std::nullopt;
   return found.value.bytes;
 }
 
-std::uint64_t Tree::rank(Bytes key) const noexcept {
+std::uint64_t Tree::rank(Bytes sought) const noexcept {
   if (root_ == 0) return 0;
+  const SoughtKey key{sought};
   std::uint64_t before = 0;
   TreeNode node{*memory_, root_};
   while (!node.is_leaf()) {
@@ -88,9 +90,10 @@ TreeCursor Tree::at(std::uint64_t rank) const noexcept {
   }
 }
 
-TreeCursor Tree::lower_bound(Bytes key) const noexcept {
+TreeCursor Tree::lower_bound(Bytes sought) const noexcept {
   TreeCursor cursor = end();
   if (root_ == 0) return cursor;
+  const SoughtKey key{sought};
   for (Handle handle = root_;;) {
     const TreeNode node{*memory_, handle};
     SEMEL_ASSERT(cursor.depth_ < tree_levels_max);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory_resource>
@@ -21,7 +22,7 @@ class TreeDraft {
   /// `lists`: for the lists of handles.
   TreeDraft(NodeMemory& nodes, Handle old_root, std::uint64_t own_stamp,
             std::pmr::memory_resource* lists) noexcept
-      : memory(nodes), root(old_root), stamp(own_stamp), dropped_(lists) {}
+      : memory(nodes), root(old_root), stamp(own_stamp), many_(lists) {}
 
   NodeMemory& memory;
   Handle root;
@@ -36,27 +37,43 @@ class TreeDraft {
 
   /// Room for so many more calls of drop(). False: there is no memory.
   [[nodiscard]] bool reserve(std::size_t count) {
-    const std::size_t wanted = dropped_.size() + count;
-    try {
-      if (dropped_.capacity() < wanted) dropped_.reserve(std::max(wanted, dropped_.size() * 2));
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
+    const std::size_t wanted = count_ + count;
+    if (wanted > few_.size() && !reserve_many(wanted)) return false;
     return memory.reserve_retired(wanted);
   }
   /// Frees a fresh one; the others are retired when the new root has been published.
   void drop(Handle handle) noexcept {
     if (is_fresh(handle)) return memory.free(handle);
-    SEMEL_ASSERT(dropped_.size() < dropped_.capacity());
-    dropped_.push_back(handle);
+    if (count_ < few_.size()) {
+      few_[count_] = handle;
+    } else {
+      SEMEL_ASSERT(many_.size() < many_.capacity());
+      many_.push_back(handle);
+    }
+    ++count_;
   }
   void retire_dropped() noexcept {
-    for (const Handle handle : dropped_) memory.retire(handle);
-    dropped_.clear();
+    for (std::size_t i = 0; i < std::min(count_, few_.size()); ++i) memory.retire(few_[i]);
+    for (const Handle handle : many_) memory.retire(handle);
+    many_.clear();
+    count_ = 0;
   }
 
  private:
-  std::pmr::vector<Handle> dropped_;
+  [[nodiscard]] bool reserve_many(std::size_t wanted) noexcept {
+    try {
+      const std::size_t more = wanted - few_.size();
+      if (many_.capacity() < more) many_.reserve(std::max(more, many_.size() * 2));
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  }
+
+  // A change of one element drops few nodes, and takes no memory for their list.
+  std::size_t count_ = 0;
+  std::array<Handle, 24> few_;
+  std::pmr::vector<Handle> many_;
 };
 
 }  // namespace semel::engine

@@ -30,7 +30,7 @@
 
 namespace semel::engine {
 
-inline constexpr unsigned tree_entries_max = 32;
+inline constexpr unsigned tree_entries_max = 64;
 /// A node with more bytes than this is split, if it has two entries.
 inline constexpr std::size_t tree_node_bytes = 4096;
 inline constexpr std::size_t tree_apart_min = 257;
@@ -99,16 +99,45 @@ struct TreeEntry {
   Bytes raw;  ///< as it lies in the node
 };
 
-/// As one < other. A search compares a key with five others a node, and most differ in their first
-/// eight bytes: without a call of memcmp() it takes half the time.
-[[nodiscard]] inline bool is_below(Bytes one, Bytes other) noexcept {
-  if (one.size() >= sizeof(std::uint64_t) && other.size() >= sizeof(std::uint64_t)) {
-    const std::uint64_t begin = base::big_endian(one.data());
-    const std::uint64_t other_begin = base::big_endian(other.data());
-    if (begin != other_begin) return begin < other_begin;
+/// The first eight bytes of a key as a number, with zeros behind a shorter one: numbers that differ
+/// are in the order of the keys.
+[[nodiscard]] inline std::uint64_t begin_of(Bytes key) noexcept {
+  const std::size_t size = key.size();
+  if (size >= sizeof(std::uint64_t)) return base::big_endian(key.data());
+  std::uint64_t begin = 0;
+  if (size >= sizeof(std::uint32_t)) {
+    std::uint32_t first;
+    std::uint32_t last;  // they overlap
+    std::memcpy(&first, key.data(), sizeof first);
+    std::memcpy(&last, key.data() + size - sizeof last, sizeof last);
+    const std::size_t more = (size - sizeof first) * 8;
+    begin = std::uint64_t{__builtin_bswap32(first)} << more | __builtin_bswap32(last);
+  } else {
+    for (const char byte : key) begin = begin << 8 | static_cast<unsigned char>(byte);
+    if (size == 0) return 0;
   }
-  return one < other;
+  return begin << (sizeof begin - size) * 8;
 }
+
+/// A key that is compared with many others. Most of them differ from it in their first eight bytes:
+/// without a call of memcmp() a search takes half the time.
+class SoughtKey {
+ public:
+  explicit SoughtKey(Bytes key) noexcept : key_(key), begin_(begin_of(key)) {}
+
+  [[nodiscard]] bool is_above(Bytes other) const noexcept {
+    const std::uint64_t begin = begin_of(other);
+    return begin != begin_ ? begin < begin_ : other < key_;
+  }
+  [[nodiscard]] bool is_below(Bytes other) const noexcept {
+    const std::uint64_t begin = begin_of(other);
+    return begin != begin_ ? begin_ < begin : key_ < other;
+  }
+
+ private:
+  Bytes key_;
+  std::uint64_t begin_;
+};
 
 /// Reads a node. Cheap to copy; valid as long as the node is.
 class TreeNode {
@@ -129,6 +158,14 @@ class TreeNode {
     const char* const begin = at_ + place(index);
     const char* at = begin;
     TreeEntry entry;
+    if (has_short_lengths(begin)) [[likely]] {
+      const std::size_t key = static_cast<std::uint8_t>(begin[0]);
+      const std::size_t value = static_cast<std::uint8_t>(begin[1]);
+      entry.key = {{begin + 2, key}, 0};
+      entry.value = {{begin + 2 + key, value}, 0};
+      entry.raw = {begin, 2 + key + value};
+      return entry;
+    }
     const std::uint64_t key_bytes = varint(at);
     const std::uint64_t value_bytes = varint(at);
     entry.key = part(at, key_bytes);
@@ -138,9 +175,15 @@ class TreeNode {
   }
   [[nodiscard]] Bytes key(unsigned index) const noexcept {
     const char* at = at_ + place(index);
+    if (has_short_lengths(at)) [[likely]]
+      return {at + 2, static_cast<std::uint8_t>(at[0])};
     const std::uint64_t key_bytes = varint(at);
     static_cast<void>(varint(at));
     return part(at, key_bytes).bytes;
+  }
+  /// Of bytes that lie in the node, from its begin.
+  [[nodiscard]] std::size_t offset(Bytes inside) const noexcept {
+    return static_cast<std::size_t>(inside.data() - at_);
   }
   [[nodiscard]] TreeChild child(unsigned index) const noexcept {
     SEMEL_ASSERT(!is_leaf());
@@ -149,11 +192,11 @@ class TreeNode {
     return child;
   }
   /// The first entry whose key is not below `key`.
-  [[nodiscard]] unsigned lower_bound(Bytes key) const noexcept {
+  [[nodiscard]] unsigned lower_bound(const SoughtKey& key) const noexcept {
     unsigned begin = 0;
     for (unsigned count = entries(); count > 0;) {
       const unsigned half = count / 2;
-      if (is_below(this->key(begin + half), key)) {
+      if (key.is_above(this->key(begin + half))) {
         begin += half + 1;
         count -= half + 1;
       } else {
@@ -163,11 +206,11 @@ class TreeNode {
     return begin;
   }
   /// The child in which `key` is, if it is anywhere.
-  [[nodiscard]] unsigned child_for(Bytes key) const noexcept {
+  [[nodiscard]] unsigned child_for(const SoughtKey& key) const noexcept {
     unsigned begin = 1;  // the first has no lower bound
     for (unsigned count = entries() - 1; count > 0;) {
       const unsigned half = count / 2;
-      if (!is_below(key, this->key(begin + half))) {
+      if (!key.is_below(this->key(begin + half))) {
         begin += half + 1;
         count -= half + 1;
       } else {
@@ -182,6 +225,11 @@ class TreeNode {
     std::uint16_t place;
     std::memcpy(&place, at_ + sizeof(TreeNodeHead) + index * sizeof place, sizeof place);
     return place;
+  }
+  /// Of an entry: both take a byte, and neither key nor value has a run. So are nearly all.
+  [[nodiscard]] static bool has_short_lengths(const char* at) noexcept {
+    static_assert(tree_apart_min > 127);
+    return ((at[0] | at[1]) & 0x80) == 0;
   }
   [[nodiscard]] static std::uint64_t varint(const char*& at) noexcept {
     auto byte = static_cast<std::uint8_t>(*at++);

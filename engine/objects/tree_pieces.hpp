@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <new>
 #include <span>
+#include <type_traits>
 
 #include "engine/objects/tree_node.hpp"
 
 namespace semel::engine {
 
-inline constexpr unsigned tree_entries_min = 8;
+inline constexpr unsigned tree_entries_min = 16;
 inline constexpr std::size_t tree_bytes_min =
     1024;  // a node with fewer entries and bytes joins its neighbour
 inline constexpr std::size_t place_bytes = sizeof(std::uint16_t);
@@ -31,27 +34,46 @@ struct Piece {
 /// A node's pieces, with those that come and those of a neighbour.
 class Pieces {
  public:
+  // The room is not initialized: it is long, and most nodes fill little of it.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  Pieces() noexcept {}
+  Pieces(const Pieces&) = delete;
+  Pieces& operator=(const Pieces&) = delete;
+
   void add(const Piece& piece) noexcept {
-    SEMEL_ASSERT(count_ < all_.size());
-    all_[count_++] = piece;
+    SEMEL_ASSERT(count_ < pieces_max);
+    new (all() + count_++) Piece{piece};
     bytes_ += piece.raw.size() + place_bytes;
   }
   [[nodiscard]] unsigned count() const noexcept { return count_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] const Piece& operator[](unsigned index) const noexcept { return all_[index]; }
+  [[nodiscard]] const Piece& operator[](unsigned index) const noexcept { return all()[index]; }
   void replace(unsigned index, const Piece& piece) noexcept {
-    bytes_ = bytes_ - all_[index].raw.size() + piece.raw.size();
-    all_[index] = piece;
+    bytes_ = bytes_ - all()[index].raw.size() + piece.raw.size();
+    all()[index] = piece;
+  }
+  void assign(const Pieces& from) noexcept {
+    count_ = 0;
+    bytes_ = 0;
+    for (unsigned i = 0; i < from.count(); ++i) add(from[i]);
   }
   [[nodiscard]] std::span<const Piece> part(unsigned begin, unsigned end) const noexcept {
-    return std::span{all_}.subspan(begin, end - begin);
+    return {all() + begin, all() + end};
   }
 
  private:
-  std::array<Piece, tree_entries_max * 2 + 2> all_;
+  static constexpr std::size_t pieces_max = tree_entries_max * 2 + 2;
+
+  [[nodiscard]] Piece* all() noexcept { return reinterpret_cast<Piece*>(room_.data()); }
+  [[nodiscard]] const Piece* all() const noexcept {
+    return reinterpret_cast<const Piece*>(room_.data());
+  }
+
+  alignas(Piece) std::array<std::byte, pieces_max * sizeof(Piece)> room_;
   unsigned count_ = 0;
   std::size_t bytes_ = 0;
 };
+static_assert(std::is_trivially_destructible_v<Piece>);
 
 /// What happens to the entries of a node: `removed` from `index` on go, and `pieces` come.
 struct NodeChange {

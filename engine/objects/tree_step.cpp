@@ -43,14 +43,15 @@ bool is_too_small(const Pieces& pieces, const NodeChange& change, const TreeNode
 
 }  // namespace
 
-bool TreeStep::find(Bytes key) noexcept {
+bool TreeStep::find(Bytes sought) noexcept {
   if (draft_.root == 0) return false;
+  const SoughtKey key{sought};
   for (Handle handle = draft_.root;;) {
     const TreeNode node{memory_, handle};
     SEMEL_ASSERT(depth_ < tree_levels_max);
     const unsigned index = node.is_leaf() ? node.lower_bound(key) : node.child_for(key);
     path_[depth_++] = {handle, index};
-    if (node.is_leaf()) return index < node.entries() && node.key(index) == key;
+    if (node.is_leaf()) return index < node.entries() && node.key(index) == sought;
     handle = node.child(index).node;
     fetch_node(memory_, handle);
   }
@@ -115,8 +116,8 @@ TreeChange TreeStep::erase() {
   drop(old.key.run);
   drop(old.value.run);
   const TreeSize size{1, old.key.bytes.size() + old.value.bytes.size()};
-  return finish(TreeChange::erased,
-                apply_above(depth_, {.index = index, .removed = 1, .delta = minus({}, size)}));
+  NodeChange change{.index = index, .removed = 1, .delta = minus({}, size)};
+  return finish(TreeChange::erased, apply_above(depth_, change));
 }
 
 TreeChange TreeStep::insert_leaf(std::span<const Piece> pieces, TreeEnd end) {
@@ -130,7 +131,7 @@ TreeChange TreeStep::insert_leaf(std::span<const Piece> pieces, TreeEnd end) {
   if (end == TreeEnd::begin) add_new();
   for (unsigned i = 0; i < leaf.entries(); ++i) all.add(piece_of(leaf, i));
   if (end == TreeEnd::end) add_new();
-  const bool joins = all.count() <= tree_entries_max && all.bytes() <= tree_node_bytes;
+  const bool joins = all.count() <= tree_leaf_given_max && all.bytes() <= tree_node_bytes;
   if (!joins && at == 0) return TreeChange::nothing;
   if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
   NodeChange change{.added = 1};
@@ -152,7 +153,7 @@ TreeChange TreeStep::erase_leaf() {
   const TreeNode leaf = node(at);
   for (unsigned i = 0; i < leaf.entries(); ++i) SEMEL_ASSERT(leaf.entry(i).value.run == 0);
   drop(path_[at].node);
-  const NodeChange change{
+  NodeChange change{
       .index = path_[at - 1].index, .removed = 1, .delta = minus({}, leaf.head().size)};
   return finish(TreeChange::erased, apply_above(at, change));
 }
@@ -166,7 +167,7 @@ TreeChange TreeStep::finish(TreeChange change, bool done) {
   return change;
 }
 
-bool TreeStep::apply_above(unsigned level, NodeChange change) {
+bool TreeStep::apply_above(unsigned level, NodeChange& change) {
   if (depth_ == 0) {
     draft_.root = maker_.node(0, {change.pieces.data(), 1}, false).node;
     return !maker_.failed();
@@ -177,7 +178,8 @@ bool TreeStep::apply_above(unsigned level, NodeChange change) {
       add_to_parents(level, change.delta);
       return true;
     }
-    if (!(is_plain(level, change) ? copy(level, change) : rewrite(level, change))) return false;
+    if (is_plain(level, change)) return copy(level, change);
+    if (!rewrite(level, change)) return false;
   }
   return true;
 }
@@ -247,21 +249,40 @@ bool TreeStep::is_plain(unsigned level, const NodeChange& change) const noexcept
 }
 
 /// With a copy that does not look at the entries that stay.
-bool TreeStep::copy(unsigned level, NodeChange& change) {
+bool TreeStep::copy(unsigned level, const NodeChange& change) {
   const Handle from = path_[level].node;
-  const NodeMaker::Made made = maker_.copy(from, change, draft_.is_fresh(from));
+  const TreeNode old = node(level);
+  NodeMaker::Made made;
+  if (has_same_bytes(old, change)) {
+    const std::size_t offset = old.offset(old.entry(change.index).raw);
+    made = maker_.copy_with(from, offset, change.pieces[0].raw, change.delta);
+  } else {
+    made = maker_.copy(from, change, draft_.is_fresh(from));
+  }
   if (maker_.failed()) return false;
   drop(from);
-  return to_parent(level, made, change);
+  return point_to(made, level, change.delta);
 }
 
-/// The parent's change when a node has become another one.
-bool TreeStep::to_parent(unsigned level, const NodeMaker::Made& made, NodeChange& change) {
-  if (level == 0) return set_root(made.node);
-  const unsigned index = path_[level - 1].index;
-  change = {.index = index, .removed = 1, .added = 1, .delta = change.delta};
-  change.pieces[0] = maker_.child_piece(node(level - 1).entry(index).key, made);
-  return true;
+/// The node at `level` has become `made`, with the same bound: above it only the child changes.
+bool TreeStep::point_to(NodeMaker::Made made, unsigned level, const TreeSize& delta) {
+  while (level-- > 0) {
+    const Place& place = path_[level];
+    const TreeChild child{made.node, made.size};
+    const Bytes bytes{reinterpret_cast<const char*>(&child), sizeof child};
+    const std::size_t offset = node(level).offset(node(level).entry(place.index).value.bytes);
+    if (draft_.is_fresh(place.node)) {
+      char* const to = memory_.writable(place.node);
+      reinterpret_cast<TreeNodeHead*>(to)->size += delta;
+      std::memcpy(to + offset, bytes.data(), bytes.size());
+      add_to_parents(level, delta);
+      return true;
+    }
+    made = maker_.copy_with(place.node, offset, bytes, delta);
+    if (maker_.failed()) return false;
+    drop(place.node);
+  }
+  return set_root(made.node);
 }
 
 /// Writes the node anew, as one or two or none, and makes `change` what its parent has to do.
@@ -365,7 +386,7 @@ void TreeStep::join(unsigned level, Pieces& pieces, NodeChange& above) noexcept 
   if (is_right) add_neighbour();
   if (!is_used) drop(bound.run);
   drop(other);
-  pieces = all;
+  pieces.assign(all);
   above.index = right - 1;
   above.removed = 2;
 }

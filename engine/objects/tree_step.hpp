@@ -8,6 +8,9 @@ namespace semel::engine {
 
 enum class TreeEnd : std::uint8_t { begin, end };
 
+/// A list's leaf that whole leaves have joined has no more elements, so that an end takes them all.
+inline constexpr unsigned tree_leaf_given_max = 32;
+
 /// One change of one element, or of one leaf. The change of a node leads to the change of its
 /// parent. All memory is taken before anything is changed.
 class TreeStep {
@@ -52,14 +55,14 @@ class TreeStep {
   TreeChange finish(TreeChange change, bool done);
 
   /// Applies `change` to the node above level `level` of the path, `depth_` for the leaf, and to
-  /// each node above it the change that it needs then.
-  [[nodiscard]] bool apply_above(unsigned level, NodeChange change);
+  /// each node above it the change that it needs then, for which `change` is used again.
+  [[nodiscard]] bool apply_above(unsigned level, NodeChange& change);
   [[nodiscard]] bool changes_in_place(unsigned level, const NodeChange& change) const noexcept;
   void change_in_place(unsigned level, const NodeChange& change) noexcept;
   void add_to_parents(unsigned level, const TreeSize& delta) noexcept;
   [[nodiscard]] bool is_plain(unsigned level, const NodeChange& change) const noexcept;
-  [[nodiscard]] bool copy(unsigned level, NodeChange& change);
-  [[nodiscard]] bool to_parent(unsigned level, const NodeMaker::Made& made, NodeChange& change);
+  [[nodiscard]] bool copy(unsigned level, const NodeChange& change);
+  [[nodiscard]] bool point_to(NodeMaker::Made made, unsigned level, const TreeSize& delta);
   [[nodiscard]] bool rewrite(unsigned level, NodeChange& change);
   void collect(unsigned level, const NodeChange& change, Pieces& pieces) noexcept;
   void join(unsigned level, Pieces& pieces, NodeChange& above) noexcept;
