@@ -72,7 +72,7 @@ class ObjectStep {
       edit_.emplace(kind_, &pool);
       return judge(core, replaces_ ? live : nullptr, change);
     }
-    edit_.emplace(live->value, kind_, &pool);
+    edit_.emplace(live->value, kind_, &pool, core.journal() != nullptr);
     if (!edit_->is_good()) return fail(ErrorCode::storage_damaged);
     return judge(core, live, change);
   }

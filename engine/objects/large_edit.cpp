@@ -26,7 +26,7 @@ LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists
 }
 
 LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists, LargeObject& from)
-    : LargeEdit(pool, kind, lists) {
+    : pool_(pool), kind_(kind), lists_(lists), trees_(&places_[0].emplace(pool, lists)) {
   seed_ = from.seed;
   if (!is_newest(from)) {  // of a copied key, most likely
     build([&](const auto& add) {
@@ -233,7 +233,7 @@ bool LargeEdit::finish(std::string& record) {
 bool LargeEdit::begin() noexcept {
   SEMEL_ASSERT(made_ != nullptr && !lock_);
   lock_.emplace(*made_->chain);
-  if (from_ == nullptr || from_->chain->newest == from_) return true;
+  if (from_ == nullptr || is_newest(*from_)) return true;
   lock_.reset();
   return false;
 }
@@ -247,7 +247,8 @@ void LargeEdit::end(bool is_published) noexcept {
     trees_->main.reset();
     trees_->index.reset();
     if (from_ != nullptr) from_->after = made_;
-    made_->chain->newest = made_;
+    // mo: relaxed [large.chain]: under its lock
+    made_->chain->newest.store(made_, std::memory_order_relaxed);
     made_ = nullptr;
   }
   lock_.reset();

@@ -7,33 +7,11 @@ namespace semel::engine {
 
 namespace {
 
-/// Cannot allocate: for those who only read.
-class ProcessNodes final : public NodeMemory {
- public:
-  ProcessNodes() noexcept : NodeMemory(nullptr) {}
-  Handle allocate(std::size_t) noexcept override { return 0; }
-  void free(Handle) noexcept override { SEMEL_ASSERT(false); }
-  bool reserve_retired(std::size_t) noexcept override { return false; }
-  void retire(Handle) noexcept override { SEMEL_ASSERT(false); }
-};
-
 Handle handle_of(const void* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address) / 8;
 }
 
 }  // namespace
-
-const NodeMemory& nodes_of_process() noexcept {
-  static const ProcessNodes nodes;
-  return nodes;
-}
-
-Tree LargeObject::tree() const noexcept {
-  return {nodes_of_process(), root};
-}
-Tree LargeObject::index_tree() const noexcept {
-  return {nodes_of_process(), index};
-}
 
 LargeChainLock::LargeChainLock(LargeChain& chain) noexcept : chain_(chain) {
   for (unsigned spins = 0;; ++spins) {
@@ -61,8 +39,8 @@ void name_large_object(const LargeObject& object, std::string& to) {
 }
 
 bool is_newest(const LargeObject& object) noexcept {
-  const LargeChainLock lock{*object.chain};
-  return object.chain->newest == &object;
+  // mo: relaxed [large.chain]: a change asks again under the lock.
+  return object.chain->newest.load(std::memory_order_relaxed) == &object;
 }
 
 void share(LargeObject& object) noexcept {
@@ -118,7 +96,11 @@ void LargeObjectGarbage::release(LargeObject& object, NodeMemory& memory) noexce
     LargeObject* const before = object.before;
     LargeObject* const after = object.after;
     if (before != nullptr) before->after = after;
-    (after != nullptr ? after->before : chain->newest) = before;
+    if (after != nullptr) {
+      after->before = before;
+    } else {
+      chain->newest.store(before, std::memory_order_relaxed);  // mo: relaxed [large.chain]
+    }
     if (after == nullptr && before != nullptr) {
       before->dead = 0;  // it has these nodes, and nothing newer is there that has not
       SEMEL_ASSERT(object.dead == 0);

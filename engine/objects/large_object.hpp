@@ -20,7 +20,9 @@
 //   readers  take no lock and write nothing: an epoch keeps the record, and that the version.
 //   [large.chain]  a lock of the chain: acquire by compare-and-set, release by store. It guards the
 //                  links of the chain, the counts of records and the dead nodes, for some
-//                  instructions, and one compare-and-set of the table.
+//                  instructions, and one compare-and-set of the table. Which version is the newest
+//                  is read without it as well, relaxed: who begins a change of it asks again under
+//                  the lock.
 #pragma once
 
 #include <atomic>
@@ -38,6 +40,23 @@
 namespace semel::engine {
 
 struct LargeChain;
+
+/// Cannot allocate: for those who only read.
+class ProcessNodes final : public NodeMemory {
+ public:
+  constexpr ProcessNodes() noexcept : NodeMemory(nullptr) {}
+  Handle allocate(std::size_t) noexcept override { return 0; }
+  void free(Handle) noexcept override { SEMEL_ASSERT(false); }
+  bool reserve_retired(std::size_t) noexcept override { return false; }
+  void retire(Handle) noexcept override { SEMEL_ASSERT(false); }
+};
+/// There from the start of the process: a reader asks for it many times, and pays for no check.
+inline constinit const ProcessNodes process_nodes;
+
+/// Nodes by their address in the process, for those who only read.
+[[nodiscard]] inline const NodeMemory& nodes_of_process() noexcept {
+  return process_nodes;
+}
 
 /// All elements of a large object. Of one that is no list both ends are empty.
 struct LargeElements {
@@ -75,8 +94,8 @@ struct LargeObject {
   std::uint64_t records;  ///< that name it
   Handle dead;            ///< the first of its dead nodes, which their links chain
 
-  [[nodiscard]] Tree tree() const noexcept;
-  [[nodiscard]] Tree index_tree() const noexcept;
+  [[nodiscard]] Tree tree() const noexcept { return {nodes_of_process(), root}; }
+  [[nodiscard]] Tree index_tree() const noexcept { return {nodes_of_process(), index}; }
   [[nodiscard]] LargeElements elements() const noexcept {
     const auto* const lengths = reinterpret_cast<const std::uint8_t*>(this + 1);
     const auto* const bytes = reinterpret_cast<const char*>(lengths + ends.head + ends.tail);
@@ -88,7 +107,8 @@ struct LargeObject {
 
 struct LargeChain {
   std::atomic<std::uint32_t> lock{0};
-  LargeObject* newest = nullptr;
+  /// Written under the lock. Who only wants to know whether to try a change reads it without.
+  std::atomic<LargeObject*> newest{nullptr};
 };
 
 /// Of one thread.
@@ -102,9 +122,6 @@ class LargeChainLock {
  private:
   LargeChain& chain_;
 };
-
-/// Nodes by their address in the process, for those who only read.
-[[nodiscard]] const NodeMemory& nodes_of_process() noexcept;
 
 // --- records ------------------------------------------------------------------------------------
 

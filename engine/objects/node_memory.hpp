@@ -18,6 +18,8 @@ class NodeMemory {
 
   /// Handles count 8 bytes from `base`.
   explicit NodeMemory(const void* base) noexcept : base_(reinterpret_cast<std::uintptr_t>(base)) {}
+  /// Handles are addresses.
+  explicit constexpr NodeMemory(std::nullptr_t) noexcept : base_(0) {}
   virtual ~NodeMemory() = default;
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;

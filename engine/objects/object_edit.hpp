@@ -25,12 +25,13 @@ class ObjectEdit final : public ObjectReader {
   /// Of no record. Without a pool of nodes it stays packed, however large.
   explicit ObjectEdit(Kind kind, NodePool* pool = nullptr) noexcept : kind_(kind), pool_(pool) {}
   /// `record` must live as long as this. One that names a large object needs a pool to be changed.
-  ObjectEdit(Bytes record, Kind kind, NodePool* pool = nullptr) noexcept
+  /// `wants_trail`: false where no journal asks for it.
+  ObjectEdit(Bytes record, Kind kind, NodePool* pool = nullptr, bool wants_trail = true) noexcept
       : ObjectReader(record, kind),
         kind_(kind),
         pool_(pool),
         bytes_(record.size()),
-        trail_(whole_size(kind, record)) {}
+        trail_(wants_trail ? whole_size(kind, record) : 0) {}
 
   // Of a kind whose elements have keys.
 
@@ -57,7 +58,7 @@ class ObjectEdit final : public ObjectReader {
   /// Nothing was put or inserted: the object has become smaller.
   [[nodiscard]] bool only_erases() const noexcept { return is_changed_ && !has_added_; }
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
-  /// The steps that were made, if they are much shorter than the record; else empty.
+  /// The steps that were made, if they are wanted and much shorter than the record; else empty.
   [[nodiscard]] Bytes trail() const noexcept { return trail_.bytes(); }
   /// Of the record that write() would make; of a large object, of its whole bytes.
   [[nodiscard]] std::size_t record_bytes() const noexcept;
