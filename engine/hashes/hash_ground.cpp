@@ -166,38 +166,37 @@ Decision HashGround::write_large(std::span<const HashChange> changes, const Hash
   SEMEL_ASSERT(scratch.nodes != nullptr);
   const std::size_t bytes_of_all = HashTrees{*object_}.packed_bytes().whole();
   EditTrail& trail = scratch.trail.emplace(scratch.wants_trail ? bytes_of_all : 0);
-  auto edit = std::make_unique<HashTreeEdit>(live_->value, *scratch.nodes);
-  edit->erase_ended(now_, trail);
-  const std::size_t before = edit->bytes();
+  HashTreeEdit& edit = scratch.edit.emplace(live_->value, *scratch.nodes);
+  edit.erase_ended(now_, trail);
+  const std::size_t before = edit.bytes();
   std::size_t added = 0;
   std::size_t removed = 0;
   std::size_t puts = 0;
   for (const HashChange& change : changes) {
     if (change.value) {
-      added += edit->put(change.field, *change.value, change.due) ? 1 : 0;
+      added += edit.put(change.field, *change.value, change.due) ? 1 : 0;
       ++puts;
     } else {
-      removed += edit->erase(change.field) ? 1 : 0;
+      removed += edit.erase(change.field) ? 1 : 0;
     }
   }
   outcome.number = static_cast<std::int64_t>(added + removed);
   if (puts == 0 && removed == 0) return {};
   Decision decision{.action = Action::store, .kind = Kind::hash, .due = live_->due, .value = {}};
-  if (edit->has_failed()) {
+  if (edit.has_failed()) {
     decision.no_memory = true;
     return decision;
   }
-  if (edit->fields() == 0) {
+  if (edit.fields() == 0) {
     outcome.is_gone = true;
     return {.action = Action::erase, .kind = Kind::hash, .due = no_end, .value = {}};
   }
-  if (is_too_long(edit->fields(), edit->bytes(), before, large_bytes_max(facts), outcome)) {
+  if (is_too_long(edit.fields(), edit.bytes(), before, large_bytes_max(facts), outcome)) {
     return {};
   }
   note(changes, trail);
-  if (edit->is_changed()) {
-    decision = edit->write(key_end(), facts.value_bytes_max, scratch.bytes);
-    scratch.held = std::move(edit);
+  if (edit.is_changed()) {
+    decision = edit.write(key_end(), facts.value_bytes_max, scratch.bytes);
   } else {
     decision.value = live_->value;  // fields were set to what they are
   }

@@ -97,6 +97,7 @@ Status run_hash(Engine& engine, KeyRef key, const HashOp& op, HashOutcome& out) 
                           now, object_bytes_max(core.options())};
     if (op.verb >= HashVerb::set) {
       scratch.held.reset();
+      scratch.edit.reset();
       scratch.wants_trail = core.journal() != nullptr;
       ThreadContext& own = core.context();
       // What a section changes may use the reserve, as its records may.
