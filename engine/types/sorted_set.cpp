@@ -1,7 +1,9 @@
 #include "engine/types/sorted_set.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 
 #include "base/assert.hpp"
 
@@ -18,11 +20,43 @@ std::string scored_key(double score, Bytes member) {
 
 // --- members ------------------------------------------------------------------------------------
 
+namespace {
+
+/// The same; a short one takes no memory beside it.
+class ScoredKey {
+ public:
+  // The array is not initialized: most keys fill little of it.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  ScoredKey(double score, Bytes member) {
+    if (member.size() > small_.size() - score_bytes) {
+      long_ = scored_key(score, member);
+      bytes_ = long_;
+      return;
+    }
+    SEMEL_ASSERT(!std::isnan(score));
+    const auto prefix = encode_score(score);
+    std::memcpy(small_.data(), prefix.data(), prefix.size());
+    if (!member.empty()) std::memcpy(small_.data() + prefix.size(), member.data(), member.size());
+    bytes_ = {small_.data(), prefix.size() + member.size()};
+  }
+  ScoredKey(const ScoredKey&) = delete;
+  ScoredKey& operator=(const ScoredKey&) = delete;
+
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
+
+ private:
+  std::array<char, 128> small_;
+  std::string long_;
+  Bytes bytes_;
+};
+
+}  // namespace
+
 AddOutcome add_member(ObjectEdit& set, double score, Bytes member, const AddRule& rule) {
   const std::optional<Bytes> there = set.find_prefix(score_bytes, member);
   if (!there) {
     if (rule.only_present) return {};
-    set.put(scored_key(score, member));
+    set.put(ScoredKey{score, member}.bytes());
     return {Added::inserted, score};
   }
   if (rule.only_new) return {};
@@ -31,7 +65,7 @@ AddOutcome add_member(ObjectEdit& set, double score, Bytes member, const AddRule
   if (std::isnan(score)) return {.what = Added::not_score};
   if ((rule.only_greater && score <= before) || (rule.only_less && score >= before)) return {};
   if (score == before) return {Added::same, score};
-  set.move(scored_key(before, member), scored_key(score, member));
+  set.move(ScoredKey{before, member}.bytes(), ScoredKey{score, member}.bytes());
   return {Added::moved, score};
 }
 
