@@ -2,9 +2,9 @@
 """Instructions of a call, counted by callgrind: run.py PROGRAM.. [--write]
 
 Question: does a call take more instructions than it did?
-Method:   Each PROGRAM (rows.cpp, node_rows.cpp) under callgrind, which counts the same on a busy
-          machine as on a quiet one. Each function row_NAME is a row: its instructions, with all
-          that it calls, by call; of a node, by request.
+Method:   Each PROGRAM (rows.cpp, node_rows.cpp, queue_rows.cpp) under callgrind, which counts the
+          same on a busy machine as on a quiet one. Each function row_NAME is a row: its
+          instructions, with all that it calls, by call; of a node, by request.
 Compare:  expected.txt, a column for each compiler. More than SLACK above it, or below it, fails: a
           gain is written down, so that it is not lost unseen. Without a column: shown, not judged.
 Report:   a line a row. --write puts the counts into expected.txt.
