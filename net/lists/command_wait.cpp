@@ -1,5 +1,7 @@
 // Pops and moves that wait for an element.
-#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
 
 #include "net/commands/handlers.hpp"
 #include "net/objects/object_wait.hpp"
@@ -17,22 +19,20 @@ Words keys_before_timeout(const Call& call) {
   return call.args.subspan(1, call.args.size() - 2);
 }
 
-void pop_or_wait(Call& call, const std::shared_ptr<Taking>& taking) {
+template <class What>
+void pop_or_wait(Call& call, const What& what) {
   Millis timeout{0};
   const auto error = read_timeout(call.args.back(), timeout);
   if (!error.empty()) return call.fail(error);
-  take_or_wait(call, keys_before_timeout(call), timeout, taking);
+  take_or_wait(call, keys_before_timeout(call), timeout, what);
 }
 
-void move_or_wait(Call& call, ListEnd from_end, ListEnd to_end) {
+void move_between(Call& call, ListEnd from_end, ListEnd to_end) {
   Millis timeout{0};
   const auto error = read_timeout(call.args.back(), timeout);
   if (!error.empty()) return call.fail(error);
-  const std::array<std::string_view, 1> from{call.args[1]};
-  take_or_wait(
-      call, from, timeout,
-      take_and_move(
-          {.from = call.args[1], .to = call.args[2], .from_end = from_end, .to_end = to_end}));
+  move_or_wait(call, timeout,
+               {.from = call.args[1], .to = call.args[2], .from_end = from_end, .to_end = to_end});
 }
 
 /// MIN or MAX.
@@ -61,27 +61,27 @@ bool read(Call& call, PopOrWait& words, const TakeEnd& take_end) {
 }  // namespace
 
 void blpop(Call& call) {
-  pop_or_wait(call, take_of_list({.end = ListEnd::head}));
+  pop_or_wait(call, ListTaking{.end = ListEnd::head});
 }
 void brpop(Call& call) {
-  pop_or_wait(call, take_of_list({.end = ListEnd::tail}));
+  pop_or_wait(call, ListTaking{.end = ListEnd::tail});
 }
 void bzpopmin(Call& call) {
-  pop_or_wait(call, take_of_sorted_set({.is_highest = false}));
+  pop_or_wait(call, SortedTaking{.is_highest = false});
 }
 void bzpopmax(Call& call) {
-  pop_or_wait(call, take_of_sorted_set({.is_highest = true}));
+  pop_or_wait(call, SortedTaking{.is_highest = true});
 }
 
 void blmove(Call& call) {
   const auto from_end = list_end_of(call.args[3]);
   const auto to_end = list_end_of(call.args[4]);
   if (!from_end || !to_end) return call.fail_syntax();
-  move_or_wait(call, *from_end, *to_end);
+  move_between(call, *from_end, *to_end);
 }
 
 void brpoplpush(Call& call) {
-  move_or_wait(call, ListEnd::tail, ListEnd::head);
+  move_between(call, ListEnd::tail, ListEnd::head);
 }
 
 void blmpop(Call& call) {
@@ -92,7 +92,7 @@ void blmpop(Call& call) {
     return;
   }
   take_or_wait(call, words.pop.keys, words.timeout,
-               take_of_list({.end = *end, .count = words.pop.count, .is_list = true}));
+               ListTaking{.end = *end, .count = words.pop.count, .is_list = true});
 }
 
 void bzmpop(Call& call) {
@@ -102,9 +102,8 @@ void bzmpop(Call& call) {
             [&](std::string_view word) { return (highest = is_highest(word)).has_value(); })) {
     return;
   }
-  take_or_wait(
-      call, words.pop.keys, words.timeout,
-      take_of_sorted_set({.is_highest = *highest, .count = words.pop.count, .is_list = true}));
+  take_or_wait(call, words.pop.keys, words.timeout,
+               SortedTaking{.is_highest = *highest, .count = words.pop.count, .is_list = true});
 }
 
 }  // namespace semel::net::handlers

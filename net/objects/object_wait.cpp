@@ -1,6 +1,7 @@
 #include "net/objects/object_wait.hpp"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <string>
 #include <utility>
@@ -127,8 +128,9 @@ ErrorCode judge_kinds(Call& call, std::span<const KeyRef> keys, Kind wanted) {
   return ErrorCode::ok;
 }
 
-void begin(Call& call, std::span<const KeyRef> keys, Timestamp deadline,
-           const std::shared_ptr<Taking>& taking) {
+void begin(Call& call, std::span<const KeyRef> keys, Millis timeout, const Taking& first) {
+  const Timestamp deadline = end_of_wait(call.engine.now(), timeout);
+  const std::shared_ptr<Taking> taking = first.kept();
   taking->other_is_none = true;
   std::string nothing;
   RespWriter{nothing, call.client.dialect}.null_array();
@@ -157,24 +159,30 @@ void begin(Call& call, std::span<const KeyRef> keys, Timestamp deadline,
 }  // namespace
 
 void take_or_wait(Call& call, std::span<const std::string_view> keys, Millis timeout,
-                  const std::shared_ptr<Taking>& taking) {
+                  Taking& taking) {
   if (keys.size() > limits::section_keys_max) return call.fail(ErrorCode::too_many_keys);
-  std::vector<KeyRef> refs;
-  refs.reserve(keys.size());
-  for (const Bytes key : keys) refs.push_back({call.client.db, key});
+  std::array<KeyRef, 1> one;  // as most have
+  std::vector<KeyRef> several;
+  std::span<const KeyRef> refs = one;
+  if (keys.size() == 1) {
+    one[0] = {call.client.db, keys[0]};
+  } else {
+    several.reserve(keys.size());
+    for (const Bytes key : keys) several.push_back({call.client.db, key});
+    refs = several;
+  }
   const bool may_wait = !call.context().is_part();
-  const Timestamp deadline = end_of_wait(call.engine.now(), timeout);
   if (may_wait && others_wait(call, refs)) {
-    const Kind wanted = taking->kind() == engine::WaitKind::list ? Kind::list : Kind::sorted_set;
+    const Kind wanted = taking.kind() == engine::WaitKind::list ? Kind::list : Kind::sorted_set;
     const ErrorCode judged = judge_kinds(call, refs, wanted);
     if (judged != ErrorCode::ok) return call.fail(judged);
-    return begin(call, refs, deadline, taking);
+    return begin(call, refs, timeout, taking);
   }
-  const auto taken = take_first(call, refs, *taking);
+  const auto taken = take_first(call, refs, taking);
   if (!taken.ok()) return call.fail(taken.error());
-  if (*taken) return taking->answer(ChangeSite::of(call), call.reply);
-  if (!may_wait) return taking->write_nothing(call.reply);
-  begin(call, refs, deadline, taking);
+  if (*taken) return taking.answer(ChangeSite::of(call), call.reply);
+  if (!may_wait) return taking.write_nothing(call.reply);
+  begin(call, refs, timeout, taking);
 }
 
 }  // namespace semel::net

@@ -5,7 +5,6 @@
 // left at the client's handle. If the client has gone by then, what it was to get is put back.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string_view>
 
@@ -17,6 +16,12 @@ namespace semel::net {
 /// Takes or begins to wait; `timeout` 0: for ever. Within a transaction or a script, and in an
 /// entry of a group's log, it replies that there is nothing instead.
 void take_or_wait(Call& call, std::span<const std::string_view> keys, Millis timeout,
-                  const std::shared_ptr<Taking>& taking);
+                  Taking& taking);
+void take_or_wait(Call& call, std::span<const std::string_view> keys, Millis timeout,
+                  const ListTaking& what);
+void take_or_wait(Call& call, std::span<const std::string_view> keys, Millis timeout,
+                  const SortedTaking& what);
+/// The element stays moved if the reply is not read.
+void move_or_wait(Call& call, Millis timeout, const ListMove& move);
 
 }  // namespace semel::net

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "net/objects/taking.hpp"
+#include "net/objects/object_wait.hpp"
 #include "net/session/watches.hpp"
 
 namespace semel::net {
@@ -14,9 +14,13 @@ using engine::ObjectEdit;
 
 class ElementsTaking final : public Taking {
  public:
-  explicit ElementsTaking(const ListTaking& what) noexcept : what_(what) {}
+  explicit ElementsTaking(const ListTaking& what, bool is_kept = false) noexcept
+      : what_(what), is_kept_(is_kept) {}
 
   [[nodiscard]] engine::WaitKind kind() const noexcept override { return engine::WaitKind::list; }
+  [[nodiscard]] std::shared_ptr<Taking> kept() const override {
+    return std::make_shared<ElementsTaking>(what_, true);
+  }
   [[nodiscard]] std::size_t bytes() const noexcept override { return sizeof *this; }
 
   [[nodiscard]] Result<bool> take(Engine& engine, KeyRef key) override {
@@ -27,53 +31,59 @@ class ElementsTaking final : public Taking {
       return popped.error();
     }
     if (popped->elements.empty()) return false;
-    key_ = key.key;
+    is_kept_ ? key_.keep(key.key) : key_.point_to(key.key);
     popped_ = std::move(popped).value();
     return true;
   }
 
   void publish(const ChangeSite& site) const override {
-    notify_popped(site, key_, what_.end, popped_.change);
-    site.services.watches.touched(site.db, key_);
+    notify_popped(site, key_.name(), what_.end, popped_.change);
+    site.services.watches.touched(site.db, key_.name());
   }
 
   void write(RespWriter& reply) const override {
     reply.array(2);
-    reply.bulk(key_);
+    reply.bulk(key_.name());
     if (what_.is_list) reply.array(popped_.elements.size());
     for (const std::string& element : popped_.elements) reply.bulk(element);
   }
 
   /// At the end from which they came, so that the next pop brings them in the same order.
   void give_back(const ChangeSite& site, Unwanted) override {
-    const auto done =
-        engine::change_object(site.engine, {site.db, key_}, Kind::list, [&](ObjectEdit& list) {
+    const auto done = engine::change_object(
+        site.engine, {site.db, key_.name()}, Kind::list, [&](ObjectEdit& list) {
           for (auto each = popped_.elements.rbegin(); each != popped_.elements.rend(); ++each) {
             push_to_list(list, what_.end, *each);
           }
           return ErrorCode::ok;
         });
     if (!done.ok()) return;
-    notify_pushed(site, key_, what_.end, *done);
-    site.services.watches.touched(site.db, key_);
+    notify_pushed(site, key_.name(), what_.end, *done);
+    site.services.watches.touched(site.db, key_.name());
   }
 
  private:
   const ListTaking what_;
-  std::string key_;
+  const bool is_kept_;
+  TakenKey key_;
   PoppedElements popped_;
 };
 
 class MoveTaking final : public Taking {
  public:
-  explicit MoveTaking(const ListMove& move) : from_(move.from), to_(move.to), move_(move) {
-    move_.from = from_;
-    move_.to = to_;
-  }
+  explicit MoveTaking(const ListMove& move) noexcept : move_(move) {}
 
   [[nodiscard]] engine::WaitKind kind() const noexcept override { return engine::WaitKind::list; }
+  [[nodiscard]] std::shared_ptr<Taking> kept() const override {
+    auto kept = std::make_shared<MoveTaking>(move_);
+    kept->from_.keep(move_.from);
+    kept->to_.keep(move_.to);
+    kept->move_.from = kept->from_.name();
+    kept->move_.to = kept->to_.name();
+    return kept;
+  }
   [[nodiscard]] std::size_t bytes() const noexcept override {
-    return sizeof *this + from_.size() + to_.size();
+    return sizeof *this + move_.from.size() + move_.to.size();
   }
 
   [[nodiscard]] Result<bool> take(Engine& engine, KeyRef key) override {
@@ -85,8 +95,8 @@ class MoveTaking final : public Taking {
 
   void publish(const ChangeSite& site) const override {
     notify_moved(site, move_, moved_);
-    site.services.watches.touched(site.db, from_);
-    site.services.watches.touched(site.db, to_);
+    site.services.watches.touched(site.db, move_.from);
+    site.services.watches.touched(site.db, move_.to);
   }
 
   void write(RespWriter& reply) const override { reply.bulk(*moved_.element); }
@@ -103,14 +113,14 @@ class MoveTaking final : public Taking {
     if (why == Unwanted::unread) return;
     bool is_there = false;
     const ListMove back{
-        .from = to_, .to = from_, .from_end = move_.to_end, .to_end = move_.from_end};
-    const std::array<KeyRef, 2> keys{{{site.db, from_}, {site.db, to_}}};
+        .from = move_.to, .to = move_.from, .from_end = move_.to_end, .to_end = move_.from_end};
+    const std::array<KeyRef, 2> keys{{{site.db, move_.from}, {site.db, move_.to}}};
     Result<MovedElement> moved{MovedElement{}};
     {
       auto section = site.engine.section(keys);
       if (!section.ok()) return;
       const Status seen = engine::read_object(
-          site.engine, {site.db, to_}, Kind::list, [&](const engine::ObjectReader& list) {
+          site.engine, {site.db, move_.to}, Kind::list, [&](const engine::ObjectReader& list) {
             if (list.empty()) return;
             const auto place = list_end(list.size(), move_.to_end, 1);
             is_there = list.at(place.from).value == *moved_.element;
@@ -121,25 +131,29 @@ class MoveTaking final : public Taking {
     }
     if (!moved.ok() || !moved->element) return;
     notify_moved(site, back, *moved);
-    site.services.watches.touched(site.db, from_);
-    site.services.watches.touched(site.db, to_);
+    site.services.watches.touched(site.db, move_.from);
+    site.services.watches.touched(site.db, move_.to);
   }
 
  private:
-  const std::string from_;
-  const std::string to_;
+  TakenKey from_;  // of a kept one
+  TakenKey to_;
   ListMove move_;
   MovedElement moved_;
 };
 
 }  // namespace
 
-std::shared_ptr<Taking> take_of_list(const ListTaking& what) {
-  return std::make_shared<ElementsTaking>(what);
+void take_or_wait(Call& call, std::span<const std::string_view> keys, Millis timeout,
+                  const ListTaking& what) {
+  ElementsTaking taking{what};
+  take_or_wait(call, keys, timeout, taking);
 }
 
-std::shared_ptr<Taking> take_and_move(const ListMove& move) {
-  return std::make_shared<MoveTaking>(move);
+void move_or_wait(Call& call, Millis timeout, const ListMove& move) {
+  MoveTaking taking{move};
+  const std::array<std::string_view, 1> from{move.from};
+  take_or_wait(call, from, timeout, taking);
 }
 
 }  // namespace semel::net

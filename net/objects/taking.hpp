@@ -1,9 +1,11 @@
 // What a command takes that waits until it can: elements of a list, members of a sorted set. One
-// call tries it at once, and a waiter each time that one of its keys has changed.
+// call tries it at once, and a waiter each time that one of its keys has changed. The first try is
+// on the stack and points into the request; a waiter has a copy.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "engine/waits/attempt.hpp"
 #include "net/objects/list_changes.hpp"
@@ -41,6 +43,8 @@ class Taking {
   }
   /// Puts the elements back, if that is possible.
   virtual void give_back(const ChangeSite& site, Unwanted why) = 0;
+  /// The same with copies of all words that it is made of: for a client that waits.
+  [[nodiscard]] virtual std::shared_ptr<Taking> kept() const = 0;
   /// Beside its keys, for the memory limit.
   [[nodiscard]] virtual std::size_t bytes() const noexcept = 0;
   /// Whether it takes from an object of another kind as if the key were missing. It does so when it
@@ -53,15 +57,27 @@ struct ListTaking {
   std::uint64_t count = 1;
   bool is_list = false;  ///< the reply has a list of elements, as LMPOP's has
 };
-[[nodiscard]] std::shared_ptr<Taking> take_of_list(const ListTaking& what);
-/// Of `move.from`, whatever key is tried. The element stays moved if the reply is not read.
-[[nodiscard]] std::shared_ptr<Taking> take_and_move(const ListMove& move);
-
 struct SortedTaking {
   bool is_highest = false;
   std::uint64_t count = 1;
   bool is_list = false;  ///< as above
 };
-[[nodiscard]] std::shared_ptr<Taking> take_of_sorted_set(const SortedTaking& what);
+
+/// The name of a key: a view into a request; a waiter has a copy.
+class TakenKey {
+ public:
+  /// In an object that owns what it points to.
+  void keep(Bytes name) { name_ = own_.assign(name); }
+  void point_to(Bytes name) noexcept { name_ = name; }
+  [[nodiscard]] Bytes name() const noexcept { return name_; }
+
+  TakenKey() = default;
+  TakenKey(const TakenKey&) = delete;
+  TakenKey& operator=(const TakenKey&) = delete;
+
+ private:
+  std::string own_;
+  Bytes name_;
+};
 
 }  // namespace semel::net

@@ -1,6 +1,7 @@
 // Parses the arguments of commands: numbers and keywords.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
@@ -34,6 +35,15 @@ namespace semel::net {
 /// without blanks around it.
 [[nodiscard]] inline std::optional<long double> float_of(std::string_view text) {
   constexpr std::size_t bytes_max = 256;
+  // Digits alone, as most timeouts are: such a number is the same without strtold().
+  constexpr std::size_t digits_max = 18;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!text.empty() && text.size() <= digits_max &&
+      std::all_of(text.begin(), text.end(), is_digit)) {
+    std::int64_t number = 0;
+    for (const char digit : text) number = number * 10 + (digit - '0');
+    return static_cast<long double>(number);
+  }
   if (text.empty() || text.size() > bytes_max || text.front() == ' ' ||
       (text.front() >= '\t' && text.front() <= '\r')) {
     return std::nullopt;
