@@ -19,11 +19,11 @@ bool Operation::reclaim(Room& tried) {
 }
 
 bool Operation::admit_after_wait(KeyLocation& location, KeyRef key) noexcept {
-  do {
-    location = core_.keys().location_of(key);
+  // The database is the same nearly always, and so is where its key lies.
+  for (;; location = core_.keys().location_of(key)) {
     if (!try_admit(*location.shard)) return false;
-  } while (core_.databases().stored(key.db) != location.stored_db);
-  return true;
+    if (core_.databases().stored(key.db) == location.stored_db) return true;
+  }
 }
 
 }  // namespace semel::engine

@@ -1,5 +1,6 @@
 #include "engine/keys/shard.hpp"
 
+#include <bit>
 #include <thread>
 
 #include "base/assert.hpp"
@@ -9,6 +10,11 @@ namespace semel::engine {
 namespace {
 
 constexpr std::uint32_t recent_sections_many = 4;
+
+/// Of the shards in a mask. Most sections hold one or two of 64.
+std::size_t first_of(std::uint64_t mask) noexcept {
+  return static_cast<std::size_t>(std::countr_zero(mask));
+}
 
 }  // namespace
 
@@ -25,8 +31,8 @@ bool Shard::wait_for_section(bool no_wait) noexcept {
 bool begin_section(std::span<Shard> shards, std::uint64_t mask, Threads& threads) {
   ThreadContext& own = threads.context();
   bool all_watched = true;
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    if ((mask >> i & 1) == 0) continue;
+  for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
+    const std::size_t i = first_of(rest);
     Shard& shard = shards[i];
     if (!own.no_wait) {
       shard.section_mutex.lock();
@@ -54,18 +60,17 @@ bool begin_section(std::span<Shard> shards, std::uint64_t mask, Threads& threads
 }
 
 void prolong_section(std::span<Shard> shards, std::uint64_t mask) noexcept {
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    if ((mask >> i & 1) == 0) continue;
+  for (; mask != 0; mask &= mask - 1) {
+    Shard& shard = shards[first_of(mask)];
     // mo: release [core.section]: a section still holds the shard.
-    shards[i].section.store(Shard::held_long, std::memory_order_release);
-    shards[i].section.notify_all();
+    shard.section.store(Shard::held_long, std::memory_order_release);
+    shard.section.notify_all();
   }
 }
 
 void end_section(std::span<Shard> shards, std::uint64_t mask) {
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    if ((mask >> i & 1) == 0) continue;
-    Shard& shard = shards[i];
+  for (; mask != 0; mask &= mask - 1) {
+    Shard& shard = shards[first_of(mask)];
     const bool are_many = shard.recent_sections >= recent_sections_many;
     // mo: relaxed: only the section that ends writes it.
     SEMEL_ASSERT(Shard::is_held(shard.section.load(std::memory_order_relaxed)));

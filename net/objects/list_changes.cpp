@@ -32,14 +32,21 @@ ErrorCode take_one(ObjectEdit& list, ListEnd end, std::optional<std::string>& el
 }
 
 /// Within one list.
-Status rotate(Engine& engine, std::uint8_t db, const ListMove& move, MovedElement& moved) {
-  SEMEL_TRY(done, engine::change_object(engine, {db, move.from}, Kind::list, [&](ObjectEdit& list) {
-              const ErrorCode taken = take_one(list, move.from_end, moved.element);
-              if (moved.element) push_to_list(list, move.to_end, *moved.element);
-              return taken;
-            }));
-  moved.pushed = moved.popped = done;
-  return Done{};
+Result<MovedElement> rotate(Engine& engine, std::uint8_t db, const ListMove& move) {
+  MovedElement moved;
+  const auto done =
+      engine::change_object(engine, {db, move.from}, Kind::list, [&](ObjectEdit& list) {
+        const ErrorCode taken = take_one(list, move.from_end, moved.element);
+        if (moved.element) push_to_list(list, move.to_end, *moved.element);
+        return taken;
+      });
+  if (!done.ok()) {
+    const bool is_other = done.error().code == ErrorCode::wrong_type;
+    if (is_other && move.other_is_none) return MovedElement{};
+    return done.error();
+  }
+  moved.pushed = moved.popped = *done;
+  return moved;
 }
 
 /// Pushes before it pops: only the push may be refused, and then nothing has changed.
@@ -48,10 +55,11 @@ Status move_between(Engine& engine, std::uint8_t db, const ListMove& move, Moved
               push_to_list(list, move.to_end, *moved.element);
               return ErrorCode::ok;
             }));
-  std::optional<std::string> again;
   SEMEL_TRY(popped,
             engine::change_object(engine, {db, move.from}, Kind::list, [&](ObjectEdit& list) {
-              return take_one(list, move.from_end, again);
+              const engine::ListRange range = list_end(list.size(), move.from_end, 1);
+              list.erase_range(range.from, range.to);
+              return ErrorCode::ok;
             }));
   moved.pushed = pushed;
   moved.popped = popped;
@@ -109,14 +117,12 @@ void notify_pushed(const ChangeSite& site, Bytes key, ListEnd end, const ObjectC
 }
 
 Result<MovedElement> move_element(Engine& engine, std::uint8_t db, const ListMove& move) {
+  if (move.from == move.to) return rotate(engine, db, move);
   const std::array<KeyRef, 2> keys{{{db, move.from}, {db, move.to}}};
   SEMEL_TRY(section, engine.section(keys));
   MovedElement moved;
   SEMEL_CHECK(look(engine, db, move, moved.element));
-  if (moved.element) {
-    SEMEL_CHECK(move.from == move.to ? rotate(engine, db, move, moved)
-                                     : move_between(engine, db, move, moved));
-  }
+  if (moved.element) SEMEL_CHECK(move_between(engine, db, move, moved));
   SEMEL_CHECK(section.commit());
   return moved;
 }
