@@ -20,20 +20,15 @@ void put_id(StreamId id, char* to) noexcept {
   put_number(id.ms, to);
   put_number(id.seq, to + number_bytes);
 }
-void append_id(StreamId id, std::string& to) {
-  std::array<char, stream_id_bytes> bytes;
-  put_id(id, bytes.data());
-  to.append(bytes.data(), bytes.size());
-}
 std::uint64_t number_of(Bytes bytes) noexcept {
   std::uint64_t number = 0;
   for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
   return number;
 }
 
-void put_id_value(std::string& to, StreamId id) {
-  base::put_fixed(to, id.ms);
-  base::put_fixed(to, id.seq);
+void put_id_value(base::ByteWriter& to, StreamId id) noexcept {
+  to.fixed(id.ms);
+  to.fixed(id.seq);
 }
 StreamId take_id(base::ByteReader& reader) noexcept {
   const auto ms = reader.fixed<std::uint64_t>();
@@ -70,8 +65,74 @@ EntryKey::EntryKey(StreamId id) noexcept {
   put_id(id, bytes_.data() + 1);
 }
 
+namespace {
+
+std::size_t name_bytes(Bytes name) noexcept {
+  return base::varint_bytes(name.size()) + name.size();
+}
+
+std::size_t key_bytes(const StreamKey& key) noexcept {
+  switch (key.section) {
+    case StreamSection::groups:
+      return 1 + key.group.size();
+    case StreamSection::consumers:
+      return 1 + name_bytes(key.group) + key.consumer.size();
+    case StreamSection::pending:
+      return 1 + name_bytes(key.group) + stream_id_bytes;
+    case StreamSection::owned:
+      return 1 + name_bytes(key.group) + name_bytes(key.consumer) + stream_id_bytes;
+    case StreamSection::entries:
+      return 1 + stream_id_bytes;
+    case StreamSection::head:
+    case StreamSection::end:
+      break;
+  }
+  return 1;
+}
+
+void put_name(base::ByteWriter& to, Bytes name) noexcept {
+  to.varint(name.size());
+  to.bytes(name);
+}
+
+/// Everything but the first byte, the section.
+void put_parts(base::ByteWriter& to, const StreamKey& key) noexcept {
+  switch (key.section) {
+    case StreamSection::groups:
+      return to.bytes(key.group);
+    case StreamSection::consumers:
+      put_name(to, key.group);
+      return to.bytes(key.consumer);
+    case StreamSection::pending:
+      put_name(to, key.group);
+      return put_id(key.id, to.end());
+    case StreamSection::owned:
+      put_name(to, key.group);
+      put_name(to, key.consumer);
+      return put_id(key.id, to.end());
+    case StreamSection::entries:
+      return put_id(key.id, to.end());
+    case StreamSection::head:
+    case StreamSection::end:
+      break;
+  }
+}
+
+std::string string_of(Bytes bytes) {
+  return std::string{bytes};
+}
+
+}  // namespace
+
+StreamKeyBytes::StreamKeyBytes(const StreamKey& key) : bytes_(key_bytes(key)) {
+  SEMEL_ASSERT(key.section < StreamSection::end);
+  base::ByteWriter to{bytes_.data()};
+  to.fixed(static_cast<std::uint8_t>(key.section));
+  put_parts(to, key);
+}
+
 std::string group_key(Bytes group) {
-  return section_key(StreamSection::groups).append(group);
+  return string_of(StreamKeyBytes{{.section = StreamSection::groups, .group = group}});
 }
 
 std::string keys_of_group(StreamSection section, Bytes group) {
@@ -87,19 +148,17 @@ std::string keys_of_owner(Bytes group, Bytes consumer) {
 }
 
 std::string consumer_key(Bytes group, Bytes consumer) {
-  return keys_of_group(StreamSection::consumers, group).append(consumer);
+  return string_of(
+      StreamKeyBytes{{.section = StreamSection::consumers, .group = group, .consumer = consumer}});
 }
 
 std::string pending_key(Bytes group, StreamId id) {
-  std::string key = keys_of_group(StreamSection::pending, group);
-  append_id(id, key);
-  return key;
+  return string_of(StreamKeyBytes{{.section = StreamSection::pending, .group = group, .id = id}});
 }
 
 std::string owned_key(Bytes group, Bytes consumer, StreamId id) {
-  std::string key = keys_of_owner(group, consumer);
-  append_id(id, key);
-  return key;
+  return string_of(StreamKeyBytes{
+      {.section = StreamSection::owned, .group = group, .consumer = consumer, .id = id}});
 }
 
 std::string behind_all(std::string prefix) {
@@ -151,34 +210,46 @@ std::optional<StreamKey> read_stream_key(Bytes key) noexcept {
 
 // --- values -------------------------------------------------------------------------------------
 
+StreamValueBytes::StreamValueBytes(const StreamHead& head)
+    : bytes_(2 * stream_id_bytes + number_bytes) {
+  base::ByteWriter to{bytes_.data()};
+  put_id_value(to, head.last);
+  to.fixed(head.entries_added);
+  put_id_value(to, head.max_deleted);
+}
+
+StreamValueBytes::StreamValueBytes(const GroupState& group)
+    : bytes_(stream_id_bytes + number_bytes) {
+  base::ByteWriter to{bytes_.data()};
+  put_id_value(to, group.last);
+  to.fixed(group.entries_read);
+}
+
+StreamValueBytes::StreamValueBytes(const ConsumerState& consumer) : bytes_(2 * number_bytes) {
+  base::ByteWriter to{bytes_.data()};
+  to.fixed(consumer.seen_ms);
+  to.fixed(consumer.active_ms);
+}
+
+StreamValueBytes::StreamValueBytes(const PendingState& pending)
+    : bytes_(2 * number_bytes + pending.consumer.size()) {
+  base::ByteWriter to{bytes_.data()};
+  to.fixed(pending.delivered_ms);
+  to.fixed(pending.deliveries);
+  to.bytes(pending.consumer);
+}
+
 std::string encode(const StreamHead& head) {
-  std::string value;
-  put_id_value(value, head.last);
-  base::put_fixed(value, head.entries_added);
-  put_id_value(value, head.max_deleted);
-  return value;
+  return string_of(StreamValueBytes{head});
 }
-
 std::string encode(const GroupState& group) {
-  std::string value;
-  put_id_value(value, group.last);
-  base::put_fixed(value, group.entries_read);
-  return value;
+  return string_of(StreamValueBytes{group});
 }
-
 std::string encode(const ConsumerState& consumer) {
-  std::string value;
-  base::put_fixed(value, consumer.seen_ms);
-  base::put_fixed(value, consumer.active_ms);
-  return value;
+  return string_of(StreamValueBytes{consumer});
 }
-
 std::string encode(const PendingState& pending) {
-  std::string value;
-  base::put_fixed(value, pending.delivered_ms);
-  base::put_fixed(value, pending.deliveries);
-  value.append(pending.consumer);
-  return value;
+  return string_of(StreamValueBytes{pending});
 }
 
 std::optional<StreamHead> read_head(Bytes value) noexcept {

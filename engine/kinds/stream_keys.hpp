@@ -30,6 +30,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/kinds/small_bytes.hpp"
 #include "semel/types.hpp"
 
 namespace semel::engine {
@@ -68,6 +69,24 @@ class EntryKey {
   std::array<char, 1 + stream_id_bytes> bytes_;
 };
 
+/// A key of any section, taken apart. Parts that its section does not have are empty.
+struct StreamKey {
+  StreamSection section = StreamSection::end;
+  Bytes group{};
+  Bytes consumer{};
+  StreamId id{};
+};
+/// Put together, of a section before `end`: the reverse of read_stream_key(). Calls look up several
+/// of them, so they are on the stack.
+class StreamKeyBytes {
+ public:
+  explicit StreamKeyBytes(const StreamKey& key);
+  operator Bytes() const noexcept { return bytes_; }
+
+ private:
+  SmallBytes bytes_;
+};
+
 [[nodiscard]] std::string group_key(Bytes group);
 /// Without a consumer: where the consumers of the group begin.
 [[nodiscard]] std::string consumer_key(Bytes group, Bytes consumer = {});
@@ -82,13 +101,6 @@ class EntryKey {
 /// Of a key that ends with an id: of an entry, a pending or an owned one. A shorter one reads as 0.
 [[nodiscard]] StreamId id_of(Bytes key) noexcept;
 
-/// A key of any section, taken apart. Parts that its section does not have are empty.
-struct StreamKey {
-  StreamSection section = StreamSection::end;
-  Bytes group{};
-  Bytes consumer{};
-  StreamId id{};
-};
 /// None: it is no key in the one form that keys have.
 [[nodiscard]] std::optional<StreamKey> read_stream_key(Bytes key) noexcept;
 
@@ -113,6 +125,18 @@ struct PendingState {
   Bytes consumer{};  ///< in the value that was read
 };
 
+/// A value as its element has it.
+class StreamValueBytes {
+ public:
+  explicit StreamValueBytes(const StreamHead& head);
+  explicit StreamValueBytes(const GroupState& group);
+  explicit StreamValueBytes(const ConsumerState& consumer);
+  explicit StreamValueBytes(const PendingState& pending);
+  operator Bytes() const noexcept { return bytes_; }
+
+ private:
+  SmallBytes bytes_;
+};
 [[nodiscard]] std::string encode(const StreamHead& head);
 [[nodiscard]] std::string encode(const GroupState& group);
 [[nodiscard]] std::string encode(const ConsumerState& consumer);

@@ -8,13 +8,35 @@ namespace semel::engine {
 
 namespace {
 
-std::string encode_fields(std::span<const Bytes> words) {
-  std::size_t bytes = 0;
-  for (const Bytes word : words) bytes += base::varint_bytes(word.size()) + word.size();
-  std::string value;
-  value.reserve(bytes);
-  for (const Bytes word : words) base::put_prefixed(value, word);
-  return value;
+/// Fields and values, as an entry has them.
+class EntryBytes {
+ public:
+  explicit EntryBytes(std::span<const Bytes> words) : bytes_(size_of(words)) {
+    base::ByteWriter to{bytes_.data()};
+    for (const Bytes word : words) {
+      to.varint(word.size());
+      to.bytes(word);
+    }
+  }
+  operator Bytes() const noexcept { return bytes_; }
+
+ private:
+  static std::size_t size_of(std::span<const Bytes> words) noexcept {
+    std::size_t bytes = 0;
+    for (const Bytes word : words) bytes += base::varint_bytes(word.size()) + word.size();
+    return bytes;
+  }
+
+  SmallBytes bytes_;
+};
+
+/// Of the first element, which is the head.
+StreamHead head_of(const ObjectReader& stream) {
+  constexpr char key = static_cast<char>(StreamSection::head);
+  if (stream.empty()) return {};
+  const Element first = stream.at(0);
+  if (first.key.size() != 1 || first.key.front() != key) return {};
+  return read_head(first.value).value_or(StreamHead{});
 }
 
 /// None: there is none that is larger.
@@ -141,7 +163,8 @@ std::optional<std::uint64_t> StreamReader::position_of(StreamId id) const noexce
 // --- changing -----------------------------------------------------------------------------------
 
 void write_head(ObjectEdit& stream, const StreamHead& head) {
-  stream.put(section_key(StreamSection::head), encode(head));
+  constexpr char key = static_cast<char>(StreamSection::head);
+  stream.put({&key, 1}, StreamValueBytes{head});
 }
 
 void begin_stream(ObjectEdit& stream) {
@@ -150,11 +173,11 @@ void begin_stream(ObjectEdit& stream) {
 
 AddError add_entry(ObjectEdit& stream, const WantedId& wanted, std::int64_t now_ms,
                    std::span<const Bytes> words, StreamId& added) {
-  StreamHead head = StreamReader{stream}.head();
+  StreamHead head = head_of(stream);
   if (head.last == stream_id_max) return AddError::exhausted;
   const auto id = next_id(head, wanted, now_ms);
   if (!id || *id <= head.last) return AddError::not_larger;
-  stream.put(EntryKey{*id}, encode_fields(words));
+  stream.put(EntryKey{*id}, EntryBytes{words});
   head.last = added = *id;
   ++head.entries_added;
   write_head(stream, head);
@@ -162,6 +185,7 @@ AddError add_entry(ObjectEdit& stream, const WantedId& wanted, std::int64_t now_
 }
 
 std::size_t trim_stream(ObjectEdit& stream, const StreamTrim& by) {
+  if (by.by == StreamTrim::By::nothing) return 0;
   const StreamReader reader{stream};
   const std::size_t most = surplus(reader, by);
   Ranks going{reader.entries().from, reader.entries().from + most};
@@ -180,7 +204,7 @@ std::size_t trim_stream(ObjectEdit& stream, const StreamTrim& by) {
 
 bool delete_entry(ObjectEdit& stream, StreamId id) {
   if (!stream.erase(EntryKey{id})) return false;
-  StreamHead head = StreamReader{stream}.head();
+  StreamHead head = head_of(stream);
   if (id > head.max_deleted) {
     head.max_deleted = id;
     write_head(stream, head);

@@ -22,8 +22,24 @@ void erase_all(ObjectEdit& stream, const std::string& prefix) {
   stream.erase_range(ranks.from, ranks.to);
 }
 
-void put_consumer(ObjectEdit& stream, ConsumerName name, const ConsumerState& state) {
-  stream.put(consumer_key(name.group, name.consumer), encode(state));
+StreamKeyBytes key_of(GroupName name) {
+  return StreamKeyBytes{{.section = StreamSection::groups, .group = name.group}};
+}
+StreamKeyBytes key_of(ConsumerName name) {
+  return StreamKeyBytes{
+      {.section = StreamSection::consumers, .group = name.group, .consumer = name.consumer}};
+}
+StreamKeyBytes pending_key_of(GroupName name, StreamId id) {
+  return StreamKeyBytes{{.section = StreamSection::pending, .group = name.group, .id = id}};
+}
+StreamKeyBytes owned_key_of(ConsumerName name, StreamId id) {
+  return StreamKeyBytes{
+      {.section = StreamSection::owned, .group = name.group, .consumer = name.consumer, .id = id}};
+}
+
+/// True: it is new.
+bool put_consumer(ObjectEdit& stream, ConsumerName name, const ConsumerState& state) {
+  return stream.put(key_of(name), StreamValueBytes{state});
 }
 
 }  // namespace
@@ -31,17 +47,17 @@ void put_consumer(ObjectEdit& stream, ConsumerName name, const ConsumerState& st
 // --- reading ------------------------------------------------------------------------------------
 
 std::optional<GroupState> find_group(const ObjectReader& stream, GroupName name) {
-  const auto value = stream.find(group_key(name.group));
+  const auto value = stream.find(key_of(name));
   return value ? read_group(*value) : std::nullopt;
 }
 
 std::optional<ConsumerState> find_consumer(const ObjectReader& stream, ConsumerName name) {
-  const auto value = stream.find(consumer_key(name.group, name.consumer));
+  const auto value = stream.find(key_of(name));
   return value ? read_consumer(*value) : std::nullopt;
 }
 
 std::optional<PendingState> find_pending(const ObjectReader& stream, GroupName name, StreamId id) {
-  const auto value = stream.find(pending_key(name.group, id));
+  const auto value = stream.find(pending_key_of(name, id));
   return value ? read_pending(*value) : std::nullopt;
 }
 
@@ -102,7 +118,7 @@ bool create_group(ObjectEdit& stream, GroupName name, const GroupState& state) {
 }
 
 void set_group(ObjectEdit& stream, GroupName name, const GroupState& state) {
-  stream.put(group_key(name.group), encode(state));
+  stream.put(key_of(name), StreamValueBytes{state});
 }
 
 bool destroy_group(ObjectEdit& stream, GroupName name) {
@@ -120,21 +136,13 @@ bool create_consumer(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms)
 }
 
 bool see_consumer(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms) {
-  auto state = find_consumer(stream, name);
-  const bool is_new = !state;
-  if (is_new) state.emplace();
-  state->seen_ms = now_ms;
-  put_consumer(stream, name, *state);
-  return is_new;
+  ConsumerState state = find_consumer(stream, name).value_or(ConsumerState{});
+  state.seen_ms = now_ms;
+  return put_consumer(stream, name, state);
 }
 
 bool note_active(ObjectEdit& stream, ConsumerName name, std::int64_t now_ms) {
-  auto state = find_consumer(stream, name);
-  const bool is_new = !state;
-  if (is_new) state.emplace();
-  state->seen_ms = state->active_ms = now_ms;
-  put_consumer(stream, name, *state);
-  return is_new;
+  return put_consumer(stream, name, {.seen_ms = now_ms, .active_ms = now_ms});
 }
 
 std::optional<std::size_t> delete_consumer(ObjectEdit& stream, ConsumerName name) {
@@ -153,24 +161,25 @@ std::optional<std::size_t> delete_consumer(ObjectEdit& stream, ConsumerName name
 }
 
 bool acknowledge(ObjectEdit& stream, GroupName name, StreamId id) {
-  const auto pending = find_pending(stream, name, id);
-  if (!pending) return false;
-  const std::string owned = owned_key(name.group, pending->consumer, id);
-  stream.erase(owned);
-  stream.erase(pending_key(name.group, id));
+  const StreamKeyBytes key = pending_key_of(name, id);
+  const auto pending = stream.find(key);
+  const auto state = pending ? read_pending(*pending) : std::nullopt;
+  if (!state) return false;
+  stream.erase(owned_key_of({name.group, state->consumer}, id));
+  stream.erase(key);
   return true;
 }
 
 void give(ObjectEdit& stream, ConsumerName name, StreamId id, std::int64_t delivered_ms,
           std::uint64_t deliveries) {
-  const auto before = find_pending(stream, {name.group}, id);
-  if (before && before->consumer != name.consumer) {
-    const std::string owned = owned_key(name.group, before->consumer, id);
-    stream.erase(owned);
+  const StreamKeyBytes key = pending_key_of({name.group}, id);
+  const auto before = stream.find(key);
+  const auto state = before ? read_pending(*before) : std::nullopt;
+  if (state && state->consumer != name.consumer) {
+    stream.erase(owned_key_of({name.group, state->consumer}, id));
   }
-  stream.put(pending_key(name.group, id),
-             encode(PendingState{delivered_ms, deliveries, name.consumer}));
-  stream.put(owned_key(name.group, name.consumer, id));
+  stream.put(key, StreamValueBytes{PendingState{delivered_ms, deliveries, name.consumer}});
+  stream.put(owned_key_of(name, id));
 }
 
 GroupState read_on(const StreamReader& stream, GroupState group, StreamId id) noexcept {

@@ -1,5 +1,9 @@
 #include "net/streams/stream_reply.hpp"
 
+#include <array>
+#include <charconv>
+#include <limits>
+
 #include "net/streams/stream_words.hpp"
 
 namespace semel::net {
@@ -12,8 +16,13 @@ std::string quoted_name(std::string_view name) {
 
 }  // namespace
 
-std::string text_of(engine::StreamId id) {
-  return std::to_string(id.ms) + "-" + std::to_string(id.seq);
+void write_id(RespWriter& reply, engine::StreamId id) {
+  constexpr std::size_t digits_max = std::numeric_limits<std::uint64_t>::digits10 + 1;
+  std::array<char, 2 * digits_max + 1> room;
+  char* at = std::to_chars(room.data(), room.data() + digits_max, id.ms).ptr;
+  *at++ = '-';
+  at = std::to_chars(at, at + digits_max, id.seq).ptr;
+  reply.bulk({room.data(), static_cast<std::size_t>(at - room.data())});
 }
 
 void write_entry(RespWriter& reply, const engine::Element& entry) {

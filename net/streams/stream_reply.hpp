@@ -10,10 +10,8 @@
 
 namespace semel::net {
 
-[[nodiscard]] std::string text_of(engine::StreamId id);
-inline void write_id(RespWriter& reply, engine::StreamId id) {
-  reply.bulk(text_of(id));
-}
+/// "ms-seq".
+void write_id(RespWriter& reply, engine::StreamId id);
 /// At most `count` of them; 0: all.
 [[nodiscard]] inline engine::Ranks first_ranks(engine::Ranks ranks, std::uint64_t count) noexcept {
   if (count != 0 && count < ranks.count()) ranks.to = ranks.from + static_cast<std::size_t>(count);
@@ -33,6 +31,9 @@ void write_entry(RespWriter& reply, const engine::Element& entry);
 void write_entries(RespWriter& reply, const engine::ObjectReader& stream, engine::Ranks ranks,
                    std::uint64_t count, bool is_back = false);
 
+/// A held reply does not grow step by step to this.
+inline constexpr std::size_t held_bytes_usual = 240;
+
 /// Elements of an array or a map that are counted while they are written. They are held until
 /// write(), within the bound of the reply that they are for.
 class CountedReply {
@@ -41,8 +42,8 @@ class CountedReply {
     inner_.set_bound(to.room());
   }
   /// The reply to which the next element is to be written.
-  [[nodiscard]] RespWriter& next() noexcept {
-    ++count_;
+  [[nodiscard]] RespWriter& next() {
+    if (count_++ == 0) bytes_.reserve(held_bytes_usual);
     return inner_;
   }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
@@ -88,6 +89,7 @@ class HeldCall {
   /// For another run.
   [[nodiscard]] Call& begin() {
     reply_.take_back(0);
+    bytes_.reserve(held_bytes_usual);
     return call_;
   }
   void write() { write_to(to_.reply); }

@@ -92,6 +92,40 @@ TEST_CASE("keys of streams: a key gives its parts back, and no other bytes do",
   CHECK_FALSE(read_stream_key(std::string{"\3\x81\0gx", 5}));
 }
 
+TEST_CASE("keys of streams: parts that are put together are taken apart again, short and long",
+          "[objects][streams]") {
+  using engine::StreamKeyBytes;
+  for (const std::size_t bytes : {0, 1, 78, 79, 80, 127, 128, 300, 70'000}) {
+    INFO(bytes);
+    const std::string group(bytes, 'g');
+    for (const std::string& consumer : {std::string{}, std::string("c\0", 2), group}) {
+      for (const StreamSection section :
+           {StreamSection::head, StreamSection::entries, StreamSection::groups,
+            StreamSection::consumers, StreamSection::pending, StreamSection::owned}) {
+        const bool has_group = section > StreamSection::entries;
+        const bool has_consumer =
+            section == StreamSection::consumers || section == StreamSection::owned;
+        const bool has_id = section == StreamSection::entries || section > StreamSection::consumers;
+        const engine::StreamKey made{.section = section,
+                                     .group = has_group ? Bytes{group} : Bytes{},
+                                     .consumer = has_consumer ? Bytes{consumer} : Bytes{},
+                                     .id = has_id ? StreamId{7, 8} : StreamId{}};
+        const StreamKeyBytes key{made};
+        const auto read = read_stream_key(key);
+        REQUIRE(read);
+        CHECK(read->section == made.section);
+        CHECK(read->group == made.group);
+        CHECK(read->consumer == made.consumer);
+        CHECK(read->id == made.id);
+      }
+    }
+    const engine::StreamValueBytes value{engine::PendingState{7, 1, group}};
+    const auto pending = engine::read_pending(value);
+    REQUIRE(pending);
+    CHECK(pending->consumer == group);
+  }
+}
+
 TEST_CASE("streams: an id has one before it and one behind it, but at the ends",
           "[objects][streams]") {
   CHECK(id_behind({1, 2}) == StreamId{1, 3});
