@@ -52,12 +52,33 @@ class EndElements {
     return {bytes_ + begin, lengths_[index]};
   }
   /// It has no key.
-  [[nodiscard]] Element element(unsigned index) const noexcept {
-    const Bytes value = at(index);
-    return {value.substr(0, 0), value};
+  [[nodiscard]] Element element(unsigned index) const noexcept { return element_of(at(index)); }
+  /// Calls `visit(Element)` for the elements `from` .. `to` - 1, in order, until it returns false:
+  /// then it returns false.
+  template <class Visit>
+  bool each(unsigned from, unsigned to, Visit&& visit) const {
+    if (from >= to) return true;
+    for (const char* next = at(from).data(); from < to; next += lengths_[from++]) {
+      if (!visit(element_of({next, lengths_[from]}))) return false;
+    }
+    return true;
+  }
+  /// The same from `to` - 1 down to `from`.
+  template <class Visit>
+  bool each_back(unsigned from, unsigned to, Visit&& visit) const {
+    if (from >= to) return true;
+    for (const char* next = at(to - 1).data();; next -= lengths_[to - 1]) {
+      --to;
+      if (!visit(element_of({next, lengths_[to]}))) return false;
+      if (to == from) return true;
+    }
   }
 
  private:
+  [[nodiscard]] static Element element_of(Bytes value) noexcept {
+    return {value.substr(0, 0), value};
+  }
+
   const std::uint8_t* lengths_ = nullptr;
   const char* bytes_ = nullptr;
   unsigned count_ = 0;

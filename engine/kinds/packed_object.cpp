@@ -57,20 +57,20 @@ PackedObject::PackedObject(Bytes value, ElementParts parts) noexcept : parts_(pa
 }
 
 void PackedObject::read_small(std::size_t elements) noexcept {
-  if (parts_ != ElementParts::both) {
-    // Elements of one part that is short, as most are: a byte, and as many bytes as it says.
-    std::size_t at = 0;
-    std::size_t i = 0;
-    for (; i < elements && at < elements_.size(); ++i) {
-      const auto bytes = static_cast<unsigned char>(elements_[at]);
-      if (bytes >= 128) break;
-      places_[i] = static_cast<std::uint32_t>(at);
-      at += 1U + bytes;
-    }
-    if (i == elements && at <= elements_.size()) {
-      size_ = elements;
-      return;
-    }
+  // Parts that are short, as most are: a byte each, and as many bytes as they say.
+  const std::size_t parts = parts_ == ElementParts::both ? 2 : 1;
+  std::size_t at = 0;
+  std::size_t read = 0;
+  for (; read < elements && at + parts <= elements_.size(); ++read) {
+    const auto first = static_cast<unsigned char>(elements_[at]);
+    const auto last = static_cast<unsigned char>(parts == 2 ? elements_[at + 1] : 0);
+    if (((first | last) & 128U) != 0) break;
+    places_[read] = static_cast<std::uint32_t>(at);
+    at += parts + first + last;
+  }
+  if (read == elements && at <= elements_.size()) {
+    size_ = elements;
+    return;
   }
   base::ByteReader reader{elements_};
   Element element;

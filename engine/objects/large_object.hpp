@@ -25,6 +25,7 @@
 //                  the lock.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -156,10 +157,12 @@ inline Element LargeElements::at(std::uint64_t rank) const noexcept {
 
 template <class Visit>
 void LargeElements::each(std::uint64_t from, std::uint64_t to, Visit&& visit) const {
-  for (; from < to && from < head.size(); ++from) {
-    if (!visit(head.element(static_cast<unsigned>(from)))) return;
-  }
   const std::uint64_t tree_end = head.size() + tree.size().elements;
+  if (from < head.size()) {
+    const auto head_end = static_cast<unsigned>(std::min<std::uint64_t>(to, head.size()));
+    if (!head.each(static_cast<unsigned>(from), head_end, visit)) return;
+    from = head_end;
+  }
   if (from < to && from < tree_end) {
     TreeCursor at = tree.at(from - head.size());
     for (; from < to && from < tree_end; ++from, at.next()) {
@@ -167,16 +170,20 @@ void LargeElements::each(std::uint64_t from, std::uint64_t to, Visit&& visit) co
       if (!visit(Element{element.key, element.value})) return;
     }
   }
-  for (; from < to; ++from) {
-    if (!visit(tail.element(static_cast<unsigned>(from - tree_end)))) return;
-  }
+  if (from >= to) return;
+  tail.each(static_cast<unsigned>(from - tree_end), static_cast<unsigned>(to - tree_end), visit);
 }
 
 template <class Visit>
 void LargeElements::each_back(std::uint64_t from, std::uint64_t to, Visit&& visit) const {
   const std::uint64_t tree_end = head.size() + tree.size().elements;
-  for (; from < to && to > tree_end; --to) {
-    if (!visit(tail.element(static_cast<unsigned>(to - 1 - tree_end)))) return;
+  if (from < to && to > tree_end) {
+    const std::uint64_t first = std::max(from, tree_end);
+    if (!tail.each_back(static_cast<unsigned>(first - tree_end),
+                        static_cast<unsigned>(to - tree_end), visit)) {
+      return;
+    }
+    to = first;
   }
   if (from < to && to > head.size()) {
     TreeCursor at = tree.at(to - head.size());
@@ -185,9 +192,8 @@ void LargeElements::each_back(std::uint64_t from, std::uint64_t to, Visit&& visi
       if (!visit(Element{element.key, element.value})) return;
     }
   }
-  for (; from < to; --to) {
-    if (!visit(head.element(static_cast<unsigned>(to - 1)))) return;
-  }
+  if (from >= to) return;
+  head.each_back(static_cast<unsigned>(from), static_cast<unsigned>(to), visit);
 }
 
 inline LargeObject* large_object_of(Kind kind, Bytes record) noexcept {

@@ -66,7 +66,7 @@ std::uint64_t Tree::rank(Bytes sought) const noexcept {
   TreeNode node{*memory_, root_};
   while (!node.is_leaf()) {
     const unsigned index = node.child_for(key);
-    for (unsigned i = 0; i < index; ++i) before += node.child(i).size.elements;
+    before += node.elements_before(index);
     node = {*memory_, node.child(index).node};
   }
   return before + node.lower_bound(key);
@@ -82,11 +82,9 @@ TreeCursor Tree::at(std::uint64_t rank) const noexcept {
       cursor.steps_[cursor.depth_++] = {handle, static_cast<unsigned>(rank)};
       return cursor;
     }
-    unsigned index = 0;
-    TreeChild child = node.child(0);
-    for (; rank >= child.size.elements; child = node.child(++index)) rank -= child.size.elements;
+    const unsigned index = node.child_at(rank);
     cursor.steps_[cursor.depth_++] = {handle, index};
-    handle = child.node;
+    handle = node.child(index).node;
   }
 }
 

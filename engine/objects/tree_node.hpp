@@ -219,8 +219,48 @@ class TreeNode {
     }
     return begin - 1;
   }
+  /// The child in which the element of `rank` is, or the last one; `rank` becomes that within it.
+  [[nodiscard]] unsigned child_at(std::uint64_t& rank) const noexcept {
+    const std::uint64_t all = head().size.elements;
+    if (rank < all / 2) {
+      unsigned index = 0;
+      for (; index + 1 < entries(); ++index) {
+        const std::uint64_t elements = child_elements(index);
+        if (rank < elements) break;
+        rank -= elements;
+      }
+      return index;
+    }
+    unsigned index = entries() - 1;
+    std::uint64_t before = all - child_elements(index);
+    while (rank < before) before -= child_elements(--index);
+    rank -= before;
+    return index;
+  }
+  /// How many elements are in the children before `index`.
+  [[nodiscard]] std::uint64_t elements_before(unsigned index) const noexcept {
+    std::uint64_t elements = 0;
+    if (index < entries() / 2) {
+      for (unsigned i = 0; i < index; ++i) elements += child_elements(i);
+      return elements;
+    }
+    for (unsigned i = index; i < entries(); ++i) elements += child_elements(i);
+    return head().size.elements - elements;
+  }
 
  private:
+  /// As child(index).size.elements, which the walks along children ask of each.
+  [[nodiscard]] std::uint64_t child_elements(unsigned index) const noexcept {
+    SEMEL_ASSERT_SLOW(!is_leaf());
+    const char* at = at_ + place(index);
+    const std::uint64_t bound_bytes = varint(at);
+    at += bound_bytes < tree_apart_min ? bound_bytes : sizeof(Handle);
+    static_assert(sizeof(TreeChild) < 128, "its length takes a byte");
+    std::uint64_t elements;
+    std::memcpy(&elements, at + 1 + offsetof(TreeChild, size) + offsetof(TreeSize, elements),
+                sizeof elements);
+    return elements;
+  }
   [[nodiscard]] std::uint16_t place(unsigned index) const noexcept {
     std::uint16_t place;
     std::memcpy(&place, at_ + sizeof(TreeNodeHead) + index * sizeof place, sizeof place);

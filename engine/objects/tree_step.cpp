@@ -67,14 +67,9 @@ bool TreeStep::find_at(std::uint64_t rank) noexcept {
       path_[depth_++] = {handle, static_cast<unsigned>(rank)};
       return rank < node.entries();
     }
-    unsigned index = 0;
-    TreeChild child = node.child(0);
-    // Behind the last of all: the last child takes it.
-    for (; rank >= child.size.elements && index + 1 < node.entries(); child = node.child(++index)) {
-      rank -= child.size.elements;
-    }
+    const unsigned index = node.child_at(rank);  // behind the last of all, the last child
     path_[depth_++] = {handle, index};
-    handle = child.node;
+    handle = node.child(index).node;
     fetch_node(memory_, handle);
   }
 }
