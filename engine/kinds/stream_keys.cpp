@@ -1,5 +1,6 @@
 #include "engine/kinds/stream_keys.hpp"
 
+#include <cstring>
 #include <new>
 
 #include "base/assert.hpp"
@@ -14,18 +15,13 @@ constexpr std::uint64_t number_max = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t number_bytes = sizeof(std::uint64_t);
 
 void put_number(std::uint64_t number, char* to) noexcept {
-  for (std::size_t i = number_bytes; i-- > 0; number >>= 8) to[i] = static_cast<char>(number);
+  number = __builtin_bswap64(number);
+  std::memcpy(to, &number, sizeof number);
 }
 void put_id(StreamId id, char* to) noexcept {
   put_number(id.ms, to);
   put_number(id.seq, to + number_bytes);
 }
-std::uint64_t number_of(Bytes bytes) noexcept {
-  std::uint64_t number = 0;
-  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
-  return number;
-}
-
 void put_id_value(base::ByteWriter& to, StreamId id) noexcept {
   to.fixed(id.ms);
   to.fixed(id.seq);
@@ -171,8 +167,8 @@ std::string behind_all(std::string prefix) {
 
 StreamId id_of(Bytes key) noexcept {
   if (key.size() < stream_id_bytes) return {};
-  const Bytes id = key.substr(key.size() - stream_id_bytes);
-  return {number_of(id.substr(0, number_bytes)), number_of(id.substr(number_bytes))};
+  const char* const id = key.data() + (key.size() - stream_id_bytes);
+  return {base::big_endian(id), base::big_endian(id + number_bytes)};
 }
 
 std::optional<StreamKey> read_stream_key(Bytes key) noexcept {

@@ -119,6 +119,22 @@ struct TreeEntry {
   return begin << (sizeof begin - size) * 8;
 }
 
+/// As one < other, for keys whose begin_of() is the same. Keys of streams differ in their first 24
+/// bytes: without a call of memcmp() it takes half the time.
+[[nodiscard]] inline bool is_less(Bytes one, Bytes other) noexcept {
+  constexpr std::size_t word = sizeof(std::uint64_t);
+  constexpr std::size_t words_max = 3;
+  const std::size_t shared = one.size() < other.size() ? one.size() : other.size();
+  if (shared <= word || shared > words_max * word) return one < other;
+  for (std::size_t at = word;; at += word) {
+    if (at + word > shared) at = shared - word;  // the last ones, and some before them once more
+    const std::uint64_t next = base::big_endian(one.data() + at);
+    const std::uint64_t other_next = base::big_endian(other.data() + at);
+    if (next != other_next) return next < other_next;
+    if (at + word == shared) return one.size() < other.size();
+  }
+}
+
 /// A key that is compared with many others. Most of them differ from it in their first eight bytes:
 /// without a call of memcmp() a search takes half the time.
 class SoughtKey {
@@ -127,11 +143,11 @@ class SoughtKey {
 
   [[nodiscard]] bool is_above(Bytes other) const noexcept {
     const std::uint64_t begin = begin_of(other);
-    return begin != begin_ ? begin < begin_ : other < key_;
+    return begin != begin_ ? begin < begin_ : is_less(other, key_);
   }
   [[nodiscard]] bool is_below(Bytes other) const noexcept {
     const std::uint64_t begin = begin_of(other);
-    return begin != begin_ ? begin_ < begin : key_ < other;
+    return begin != begin_ ? begin_ < begin : is_less(key_, other);
   }
 
  private:

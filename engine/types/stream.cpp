@@ -109,41 +109,69 @@ Bytes EntryFields::take(Bytes& rest) noexcept {
   return part;
 }
 
+namespace {
+
+StreamSection section_of(const Element& element) noexcept {
+  if (element.key.empty()) return StreamSection::end;  // of damaged bytes
+  return static_cast<StreamSection>(element.key.front());
+}
+
+}  // namespace
+
 StreamReader::StreamReader(const ObjectReader& object) : object_(object) {
   if (object.empty()) return;
-  // The head is the first element, entries are behind it, and what groups have is behind those: the
-  // ends of the object cost less than a search for either.
-  const auto section_of = [](const Element& element) {
-    return static_cast<StreamSection>(element.key.front());
-  };
   const Element first = object.at(0);
-  const bool has_head = first.key.size() == 1 && section_of(first) == StreamSection::head;
-  if (has_head) head_ = read_head(first.value).value_or(StreamHead{});
-  entries_.from = has_head ? 1 : 0;
-  constexpr char behind_entries = static_cast<char>(StreamSection::groups);
-  const bool has_groups = section_of(object.at(object.size() - 1)) > StreamSection::entries;
-  entries_.to = has_groups ? object.rank({&behind_entries, 1}) : object.size();
+  if (first.key.size() != 1 || section_of(first) != StreamSection::head) return;
+  head_ = read_head(first.value).value_or(StreamHead{});
+  begin_ = 1;
+}
+
+bool StreamReader::is_entry(std::size_t rank) const noexcept {
+  return rank < object_.size() && section_of(object_.at(rank)) == StreamSection::entries;
+}
+
+Ranks StreamReader::entries() const noexcept {
+  if (!end_) {
+    // What groups have is behind the entries: a look at the last element costs less than a search.
+    constexpr char behind_entries = static_cast<char>(StreamSection::groups);
+    const std::size_t size = object_.size();
+    const bool has_groups = size != 0 && section_of(object_.at(size - 1)) > StreamSection::entries;
+    end_ = has_groups ? object_.rank({&behind_entries, 1}) : size;
+  }
+  return {begin_, *end_};
 }
 
 StreamId StreamReader::first_id() const noexcept {
-  return entries_.empty() ? StreamId{} : id_of(object_.at(entries_.from).key);
+  return is_entry(begin_) ? id_of(object_.at(begin_).key) : StreamId{};
 }
 
 StreamId StreamReader::last_id() const noexcept {
-  return entries_.empty() ? StreamId{} : id_of(object_.at(entries_.to - 1).key);
+  const Ranks all = entries();
+  return all.empty() ? StreamId{} : id_of(object_.at(all.to - 1).key);
 }
 
 Ranks StreamReader::between(StreamId from, StreamId to) const noexcept {
-  if (to < from) return {entries_.from, entries_.from};
+  if (to < from) return {begin_, begin_};
   const std::size_t first = object_.rank(EntryKey{from});
   const auto behind = id_behind(to);
-  const std::size_t last = behind ? object_.rank(EntryKey{*behind}) : entries_.to;
+  const std::size_t last = behind ? object_.rank(EntryKey{*behind}) : entries().to;
   return {first, std::max(first, last)};
 }
 
+Ranks StreamReader::behind(StreamId id, std::uint64_t count) const noexcept {
+  const auto next = id_behind(id);
+  if (!next) return {begin_, begin_};
+  const std::size_t first = object_.rank(EntryKey{*next});
+  if (count == 1) return {first, first + (is_entry(first) ? 1 : 0)};  // as workers ask
+  const std::size_t all = entries().to - first;
+  return {
+      first,
+      first + (count == 0 ? all : static_cast<std::size_t>(std::min<std::uint64_t>(all, count)))};
+}
+
 bool StreamReader::may_have_gaps_from(StreamId id) const noexcept {
-  const bool has_any = length() != 0 && head_.max_deleted != StreamId{};
-  return has_any && head_.max_deleted >= first_id() && id <= head_.max_deleted;
+  if (head_.max_deleted == StreamId{} || id > head_.max_deleted || !is_entry(begin_)) return false;
+  return head_.max_deleted >= first_id();
 }
 
 std::optional<std::uint64_t> StreamReader::position_of(StreamId id) const noexcept {

@@ -47,19 +47,22 @@ class EntryFields {
 };
 
 /// A stream as `object`, which must outlive this, holds it. Of an object without elements: a stream
-/// that never had an entry.
+/// that never had an entry. What groups have may change while this is in use, entries may not. Of
+/// one thread.
 class StreamReader {
  public:
   explicit StreamReader(const ObjectReader& object);
 
   [[nodiscard]] const StreamHead& head() const noexcept { return head_; }
-  [[nodiscard]] std::size_t length() const noexcept { return entries_.count(); }
-  [[nodiscard]] const Ranks& entries() const noexcept { return entries_; }
+  [[nodiscard]] std::size_t length() const noexcept { return entries().count(); }
+  [[nodiscard]] Ranks entries() const noexcept;
   /// 0-0: there is no entry.
   [[nodiscard]] StreamId first_id() const noexcept;
   [[nodiscard]] StreamId last_id() const noexcept;
   /// The entries from id `from` to id `to`, both included.
   [[nodiscard]] Ranks between(StreamId from, StreamId to) const noexcept;
+  /// The first `count` (0: all) of the entries behind `id`.
+  [[nodiscard]] Ranks behind(StreamId id, std::uint64_t count) const noexcept;
   [[nodiscard]] std::optional<Bytes> find(StreamId id) const noexcept {
     return object_.find(EntryKey{id});
   }
@@ -69,9 +72,14 @@ class StreamReader {
   [[nodiscard]] std::optional<std::uint64_t> position_of(StreamId id) const noexcept;
 
  private:
+  /// Whether there is an element of this rank, and it is an entry. Of a rank before all groups.
+  [[nodiscard]] bool is_entry(std::size_t rank) const noexcept;
+
   const ObjectReader& object_;
   StreamHead head_;
-  Ranks entries_;
+  std::size_t begin_ = 0;  // of the entries
+  // Behind them. Found when it is asked for: of most calls a worker makes, it is not.
+  mutable std::optional<std::size_t> end_;
 };
 
 /// Makes the object a stream without entries, if it is none yet.

@@ -99,10 +99,10 @@ bool read_plain(Call& call, const StreamReads& reads, CountedReply& streams) {
     const std::size_t before = call.reply.size();
     notify_miss(call, words.keys[i]);
     read_object(call, words.keys[i], Kind::stream, [&](const ObjectReader& object) {
-      const StreamReader stream{object};
-      if (stream.length() == 0 || stream.last_id() <= reads.behind[i]) return;
-      write_entries(begin_stream(streams, words.keys[i]), object,
-                    ranks_behind(stream, reads.behind[i]), words.count);
+      const Ranks fresh = StreamReader{object}.behind(reads.behind[i], words.count);
+      if (!fresh.empty()) {
+        write_entries(begin_stream(streams, words.keys[i]), object, fresh, words.count);
+      }
     });
     if (call.reply.size() != before) return false;
   }
@@ -151,7 +151,8 @@ class GroupRead {
     }
     const StreamReader stream{object};
     const bool is_history = behind_ != new_entries;
-    is_served = is_history || (stream.length() != 0 && stream.last_id() > group->last);
+    const Ranks fresh = is_history ? Ranks{} : stream.behind(group->last, words_.count);
+    is_served = is_history || !fresh.empty();
     if (!is_served) return;
     if (is_history) {
       is_new = engine::see_consumer(object, {words_.group, words_.consumer}, now);
@@ -162,7 +163,7 @@ class GroupRead {
     is_new = deliver(call.reply, object, stream,
                      {.to = {words_.group, words_.consumer},
                       .group = *group,
-                      .count = words_.count,
+                      .entries = fresh,
                       .no_ack = words_.no_ack,
                       .now = now});
   }

@@ -129,7 +129,7 @@ class StreamAttempt final : public engine::Attempt {
           const StreamReader stream{object};
           const bool has_grown = stream.head().entries_added != awaited.entries_added;
           added = stream.head().entries_added;
-          const engine::Ranks ranks = ranks_behind(stream, awaited.behind);
+          const engine::Ranks ranks = stream.behind(awaited.behind, wait_.count);
           // An entry that was added and is gone already is answered with none.
           if (ranks.empty() && (!has_grown || stream.head().last <= awaited.behind)) {
             return ErrorCode::ok;
@@ -162,18 +162,15 @@ class StreamAttempt final : public engine::Attempt {
           const StreamReader stream{object};
           const bool has_grown = stream.head().entries_added != awaited.entries_added;
           added = stream.head().entries_added;
-          if (ranks_behind(stream, group->last).empty() &&
-              (!has_grown || stream.head().last <= group->last)) {
+          const engine::Ranks fresh = stream.behind(group->last, wait_.count);
+          if (fresh.empty() && (!has_grown || stream.head().last <= group->last)) {
             return ErrorCode::ok;
           }
           reply.set_bound(room());
           begin_reply(reply, awaited.key);
-          is_new = deliver(reply, object, stream,
-                           {.to = to,
-                            .group = *group,
-                            .count = wait_.count,
-                            .no_ack = wait_.no_ack,
-                            .now = now});
+          is_new = deliver(
+              reply, object, stream,
+              {.to = to, .group = *group, .entries = fresh, .no_ack = wait_.no_ack, .now = now});
           end_reply(reply);
           return ErrorCode::ok;
         });
@@ -228,17 +225,11 @@ std::vector<AwaitedStream> awaited_streams(Call& call, const ReadWords& words,
 
 }  // namespace
 
-engine::Ranks ranks_behind(const StreamReader& stream, StreamId id) {
-  const auto first = engine::id_behind(id);
-  const std::size_t end = stream.entries().to;
-  return first ? stream.between(*first, engine::stream_id_max) : engine::Ranks{end, end};
-}
-
 bool deliver(RespWriter& reply, ObjectEdit& object, const StreamReader& stream,
              const Delivery& delivery) {
   const engine::ConsumerName to = delivery.to;
   engine::GroupState group = delivery.group;
-  const engine::Ranks ranks = first_ranks(ranks_behind(stream, group.last), delivery.count);
+  const engine::Ranks ranks = delivery.entries;
   reply.array(ranks.count());
   // The elements of groups are behind the entries, whose ranks stay.
   for (std::size_t rank = ranks.from; rank < ranks.to && !reply.is_cut(); ++rank) {

@@ -17,14 +17,11 @@ namespace semel::net {
 void wait_for_entries(Call& call, const ReadWords& words,
                       const std::vector<engine::StreamId>& behind);
 
-/// The entries of a stream behind `id`, up to the last one.
-[[nodiscard]] engine::Ranks ranks_behind(const engine::StreamReader& stream, engine::StreamId id);
-/// Gives at most `count` (0: all) of the new entries of a group to a consumer, and writes them.
-/// True: the consumer is new.
+/// Gives new entries of a group to a consumer, and writes them. True: the consumer is new.
 struct Delivery {
   engine::ConsumerName to;
   engine::GroupState group;  ///< as it is
-  std::uint64_t count = 0;
+  engine::Ranks entries;     ///< of StreamReader::behind(group.last, ..)
   bool no_ack = false;
   std::int64_t now = 0;
 };

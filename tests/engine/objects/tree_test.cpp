@@ -221,6 +221,21 @@ TEST_CASE("tree: every version answers as std::map does, also where memory ends"
   }
 }
 
+TEST_CASE("tree: keys are in the order of their bytes, however much of two is the same",
+          "[objects]") {
+  std::mt19937_64 random{Catch::rngSeed()};
+  for (int round = 0; round < 20'000; ++round) {
+    std::string one(random() % 40, '\0');
+    for (char& c : one) c = static_cast<char>(random() % 3 - 1);  // -1 is above all others
+    std::string other = one.substr(0, random() % (one.size() + 1));
+    while (random() % 4 != 0) other.push_back(static_cast<char>(random()));
+    INFO("lengths " << one.size() << " and " << other.size());
+    REQUIRE(engine::is_below(one, other) == (Bytes{one} < Bytes{other}));
+    REQUIRE(engine::is_below(other, one) == (Bytes{other} < Bytes{one}));
+    REQUIRE_FALSE(engine::is_below(one, one));
+  }
+}
+
 TEST_CASE("tree: keys that come in order fill their nodes", "[objects]") {
   constexpr std::uint64_t elements = 32'000;
   Heap heap;

@@ -1,10 +1,13 @@
 #include "engine/types/stream.hpp"
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 #include "tests/support/catch.hpp"
+
+#include "engine/types/stream_groups.hpp"
 
 namespace semel::engine {
 namespace {
@@ -203,6 +206,35 @@ TEST_CASE("streams: the position of an entry is known where nothing before it is
   CHECK(position({5, 0}) == 5U);
   CHECK(StreamReader{stream}.may_have_gaps_from({4, 0}));
   CHECK_FALSE(StreamReader{stream}.may_have_gaps_from({4, 1}));
+}
+
+TEST_CASE("streams: what is behind an id ends with the entries, whatever groups have",
+          "[streams]") {
+  for (const std::uint64_t groups : {0, 1, 40}) {
+    for (const std::uint64_t entries : {0, 1, 2, 300}) {
+      INFO(groups << " groups, " << entries << " entries");
+      ObjectEdit stream{Kind::stream};
+      begin_stream(stream);
+      fill_stream(stream, entries);
+      for (std::uint64_t i = 0; i < groups; ++i) {
+        const std::string name = std::to_string(i);
+        REQUIRE(create_group(stream, {name}, {}));
+        give(stream, {name, "c"}, {1, 0}, 7, 1);
+      }
+      REQUIRE(StreamReader{stream}.length() == entries);
+      for (const std::uint64_t count : {0, 1, 2, 299, 300, 301}) {
+        for (const StreamId id : {StreamId{}, StreamId{1, 0}, StreamId{1, 9}, StreamId{299, 0},
+                                  StreamId{300, 0}, stream_id_max}) {
+          const std::uint64_t left = entries - std::min(entries, id.ms);
+          const std::uint64_t wanted = count == 0 ? left : std::min(left, count);
+          INFO(count << " behind " << id.ms << "-" << id.seq);
+          const Ranks found = StreamReader{stream}.behind(id, count);
+          REQUIRE(found.count() == wanted);
+          if (wanted != 0) CHECK(found.from == 1 + id.ms);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
