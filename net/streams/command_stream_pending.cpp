@@ -15,6 +15,7 @@ namespace semel::net {
 namespace {
 
 using engine::Element;
+using engine::GroupName;
 using engine::ObjectEdit;
 using engine::ObjectReader;
 using engine::Ranks;
@@ -118,21 +119,24 @@ void write_pending(RespWriter& reply, const ObjectReader& stream, Bytes group,
 namespace handlers {
 
 void xack(Call& call) {
-  const std::string_view group = call.args[2];
+  const GroupName group{call.args[2]};
+  std::vector<StreamId> ids;
+  ids.reserve(call.args.size() - 3);
+  bool are_ids = true;
+  for (const std::string_view word : call.args.subspan(3)) {
+    const auto id = stream_id_of(word);
+    are_ids = are_ids && id.has_value();
+    ids.push_back(id.value_or(StreamId{}));
+  }
   std::int64_t count = 0;
   bool is_bad = false;
   notify_miss(call, call.key());
   const auto done = change_object(call, call.key(), Kind::stream, [&](ObjectEdit& stream) {
     count = 0;
-    if (!engine::find_group(stream, {group})) return ErrorCode::ok;
-    std::vector<StreamId> ids;
-    for (const std::string_view word : call.args.subspan(3)) {
-      const auto id = stream_id_of(word);
-      is_bad = !id;
-      if (is_bad) return ErrorCode::ok;
-      ids.push_back(*id);
-    }
-    for (const StreamId id : ids) count += engine::acknowledge(stream, {group}, id);
+    // Without the group nothing is pending, and no id is looked at.
+    is_bad = !are_ids && engine::find_group(stream, group);
+    if (!are_ids) return ErrorCode::ok;
+    for (const StreamId id : ids) count += engine::acknowledge(stream, group, id) ? 1 : 0;
     return ErrorCode::ok;
   });
   if (!done) return;
