@@ -28,31 +28,34 @@ inline constexpr bool has_vector_lines = true;
 inline constexpr bool has_vector_lines = false;
 #endif
 
+// Always inlined: nearly all calls begin with this look, and in a large unit the compiler stops
+// inlining even short functions.
+
 /// Whether slots match `prefix` (slot.hpp), are empty, or hold tombstones; bit i for slot i.
 template <class Word, bool vector>
 class Line {
  public:
-  Line(const Word* slots, SlotWord prefix) noexcept : prefix_(prefix) {
+  [[gnu::always_inline]] Line(const Word* slots, SlotWord prefix) noexcept : prefix_(prefix) {
     for (unsigned i = 0; i < slots_per_line; ++i) {
       // mo: relaxed: see the head of the file; a word that matters is read again with acquire.
       words_[i] = slots[i].load(std::memory_order_relaxed);
     }
   }
-  [[nodiscard]] unsigned candidates() const noexcept {
+  [[nodiscard, gnu::always_inline]] unsigned candidates() const noexcept {
     unsigned bits = 0;
     for (unsigned i = 0; i < slots_per_line; ++i) {
       bits |= static_cast<unsigned>(((words_[i] ^ prefix_) & slot::match_mask) == 0) << i;
     }
     return bits;
   }
-  [[nodiscard]] unsigned empties() const noexcept {
+  [[nodiscard, gnu::always_inline]] unsigned empties() const noexcept {
     unsigned bits = 0;
     for (unsigned i = 0; i < slots_per_line; ++i) {
       bits |= static_cast<unsigned>(slot::is_empty(words_[i])) << i;
     }
     return bits;
   }
-  [[nodiscard]] bool has_tombstones() const noexcept {
+  [[nodiscard, gnu::always_inline]] bool has_tombstones() const noexcept {
     SlotWord all = 0;
     for (const SlotWord word : words_) all |= word;
     return slot::is_tombstone(all);
@@ -69,7 +72,7 @@ class Line {
 template <class Word>
 class Line<Word, true> {
  public:
-  Line(const Word* slots, SlotWord prefix) noexcept {
+  [[gnu::always_inline]] Line(const Word* slots, SlotWord prefix) noexcept {
     __m128i part[4];
     for (unsigned i = 0; i < 4; ++i) {
       asm volatile("movdqa %1, %0" : "=x"(part[i]) : "m"(slots[i * 2]), "m"(slots[i * 2 + 1]));
@@ -79,27 +82,27 @@ class Line<Word, true> {
     const auto upper = static_cast<int>((prefix & slot::match_mask) >> 32);
     wanted_ = _mm_set1_epi32(upper);
   }
-  [[nodiscard]] unsigned candidates() const noexcept {
+  [[nodiscard, gnu::always_inline]] unsigned candidates() const noexcept {
     const __m128i mask = _mm_set1_epi32(static_cast<int>(slot::match_mask >> 32));
     return bits(_mm_cmpeq_epi32(_mm_and_si128(low_, mask), wanted_),
                 _mm_cmpeq_epi32(_mm_and_si128(high_, mask), wanted_));
   }
-  [[nodiscard]] unsigned empties() const noexcept {
+  [[nodiscard, gnu::always_inline]] unsigned empties() const noexcept {
     const __m128i zero = _mm_setzero_si128();
     return bits(_mm_cmpeq_epi32(_mm_slli_epi32(low_, 1), zero),
                 _mm_cmpeq_epi32(_mm_slli_epi32(high_, 1), zero));
   }
-  [[nodiscard]] bool has_tombstones() const noexcept {
+  [[nodiscard, gnu::always_inline]] bool has_tombstones() const noexcept {
     const __m128i all = _mm_or_si128(low_, high_);
     return _mm_movemask_ps(_mm_castsi128_ps(_mm_slli_epi32(all, 1))) != 0;
   }
 
  private:
-  [[nodiscard]] static __m128i upper_halves(__m128i a, __m128i b) noexcept {
+  [[nodiscard, gnu::always_inline]] static __m128i upper_halves(__m128i a, __m128i b) noexcept {
     return _mm_castps_si128(
         _mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), _MM_SHUFFLE(3, 1, 3, 1)));
   }
-  [[nodiscard]] static unsigned bits(__m128i low, __m128i high) noexcept {
+  [[nodiscard, gnu::always_inline]] static unsigned bits(__m128i low, __m128i high) noexcept {
     const __m128i words = _mm_packs_epi32(low, high);
     return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(words, words))) & 0xffU;
   }

@@ -46,12 +46,11 @@ struct HashBits {
   [[nodiscard]] constexpr std::uint32_t line(std::uint32_t line_count) const noexcept {
     return (line_bits() * line_count) >> 16;
   }
-  /// 23 bits kept in the slot: enough to find the home line's step and the next directory bit
-  /// without reading the record. The highest is always one, so that the upper half of a slot with
-  /// a record is never zero.
+  /// 23 bits kept in the slot, the directory's and six of the line's: enough to find the home
+  /// line's step and the next directory bit without reading the record. The highest is always one,
+  /// so that the upper half of a slot with a record is never zero.
   [[nodiscard]] constexpr std::uint64_t tag() const noexcept {
-    return directory() | (static_cast<std::uint64_t>(line_bits() & 0x3f) << 16) |
-           (std::uint64_t{1} << 22);
+    return (bits & 0x3f'ffff) | (std::uint64_t{1} << 22);
   }
 };
 

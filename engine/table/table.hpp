@@ -120,7 +120,8 @@ class Table {
     Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
     // mo: acquire [table.publish]: match reads the record's bytes.
     const SlotWord now = word.load(std::memory_order_acquire);
-    if (((now ^ prefix) & slot::match_mask) != 0 || !match(slot::handle(now))) [[unlikely]]
+    // A slot never changes its key: since the line was read, its record may only have ended.
+    if (slot::is_tombstone(now) || !match(slot::handle(now))) [[unlikely]]
       return {};
     return {segment, &word, now};
   }
