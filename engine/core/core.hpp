@@ -33,6 +33,7 @@
 #include "engine/rules/record.hpp"
 #include "engine/table/entry.hpp"
 #include "engine/time/bounded.hpp"
+#include "engine/time/system_time.hpp"
 #include "semel/engine.hpp"
 #include "semel/engine_host.hpp"
 
@@ -68,6 +69,12 @@ class Core {
       return context.section->now();
     if (context.decision != nullptr) [[unlikely]]
       return bounded(context.decision->now);
+    return clock_now();
+  }
+  /// The time of a call that is in no section and applies no entry.
+  [[nodiscard, gnu::always_inline]] Timestamp clock_now() const noexcept {
+    if (is_system_clock_) [[likely]]
+      return system_time();
     return now_of(clock_);
   }
   [[nodiscard]] Threads& threads() noexcept { return threads_; }
@@ -104,6 +111,7 @@ class Core {
   CallbackWatch callbacks_{options_.on_callback_exception};
   const GuardedJournal guarded_journal_{options_.journal, options_.durability, callbacks_};
   const Clock& clock_;
+  const bool is_system_clock_ = dynamic_cast<const SystemClock*>(&clock_) != nullptr;
   Region region_;
   const bool reserved_;
   Arena arena_;

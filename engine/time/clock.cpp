@@ -2,9 +2,8 @@
 
 #include <ctime>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
+#include "engine/time/bounded.hpp"
+#include "engine/time/system_time.hpp"
 
 namespace semel {
 
@@ -112,26 +111,26 @@ std::int64_t Clock::wall_offset_ms() const noexcept {
   return keep_offset(wall_offset_, kept, lead.least, wall_step_min.count());
 }
 
-Timestamp SystemClock::now() const noexcept {
+namespace engine {
+
 #if defined(__x86_64__)
-  // The kernel's clock costs more than a claim may and, worse, waits for every earlier load. The
-  // plain time-stamp counter does not; it only decides whether the last answer is still good.
-  // 2^18 ticks are 0.05 ms at 5 GHz and 0.26 ms at 1 GHz. After a suspend the counter may have
-  // started again: the difference wraps to something large and the kernel is asked.
-  struct Last {
-    std::uint64_t ticks;
-    std::int64_t ms;
-  };
-  static constinit thread_local Last last{0, 0};
-  const std::uint64_t ticks = __rdtsc();
-  if (ticks - last.ticks < (std::uint64_t{1} << 18) && last.ms != 0) [[likely]] {
-    return Timestamp{Millis{last.ms}};
-  }
-  last = {ticks, system_lead().engine_ms()};
-  return Timestamp{Millis{last.ms}};
+constinit thread_local SystemReading last_reading{0, SystemReading::none};
+
+Timestamp read_system_time(std::uint64_t ticks) noexcept {
+  const Timestamp now = bounded(Timestamp{Millis{system_lead().engine_ms()}});
+  last_reading = {ticks, now.time_since_epoch().count()};
+  return now;
+}
 #else
-  return Timestamp{Millis{system_lead().engine_ms()}};
+Timestamp system_time() noexcept {
+  return bounded(Timestamp{Millis{system_lead().engine_ms()}});
+}
 #endif
+
+}  // namespace engine
+
+Timestamp SystemClock::now() const noexcept {
+  return engine::system_time();
 }
 
 std::int64_t SystemClock::unix_ms() const noexcept {
