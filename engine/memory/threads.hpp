@@ -84,8 +84,8 @@ struct alignas(128) ThreadContext {
   explicit ThreadContext(Arena& arena) : cache(arena), timers(arena.region()) {}
 
   std::atomic<std::uint64_t> announce{0};  // sequence << 33 | epoch << 1 | inside
-  std::uint64_t sequence = 0;
-  Version version_next = 0;  // versions this thread may hand out: next..end - 1
+  std::uint64_t sequence = 0;              // of the operation, << 33
+  Version version_next = 0;                // versions this thread may hand out: next..end - 1
   Version version_end = 0;
   std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Count::count_)> counts{};
   std::array<std::atomic<std::uint64_t>, limits::db_count> db_records{};
@@ -126,8 +126,13 @@ struct alignas(128) ThreadContext {
   [[nodiscard]] bool is_inside() const noexcept {
     return (announce.load(std::memory_order_relaxed) & 1) != 0;  // mo: relaxed: its own word
   }
+  /// Whether its calls stand by themselves: in no section, and of no entry of a replicated log.
+  [[nodiscard]] bool is_by_itself() const noexcept {
+    return (reinterpret_cast<std::uintptr_t>(section) |
+            reinterpret_cast<std::uintptr_t>(decision)) == 0;
+  }
   /// Adds to a counter that only this thread writes.
-  void bump(Count which, std::uint64_t by = 1) noexcept {
+  [[gnu::always_inline]] void bump(Count which, std::uint64_t by = 1) noexcept {
     add(counts[static_cast<std::size_t>(which)], by);
   }
   /// Of this thread alone.
@@ -135,7 +140,8 @@ struct alignas(128) ThreadContext {
     // mo: relaxed: its own thread writes it
     return counts[static_cast<std::size_t>(which)].load(std::memory_order_relaxed);
   }
-  static void add(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
+  [[gnu::always_inline]] static void add(std::atomic<std::uint64_t>& counter,
+                                         std::uint64_t by) noexcept {
     // mo: relaxed: one writer; readers want a recent figure, not an order.
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
@@ -187,6 +193,12 @@ class Threads {
       return last_binding.context;
     return try_bind();
   }
+  /// Whether this thread's last call was one of this engine; false: not known.
+  [[nodiscard, gnu::always_inline]] bool is_last() const noexcept { return last_binding.id == id_; }
+  /// Of a thread for which is_last().
+  [[nodiscard, gnu::always_inline]] static ThreadContext& last_context() noexcept {
+    return *last_binding.context;
+  }
   /// Whether this is a child of the process that the engine was opened in.
   [[nodiscard]] bool is_forked() const noexcept { return !process_.is_here(); }
   /// In a child, by its only thread, before anything else.
@@ -198,7 +210,7 @@ class Threads {
   [[gnu::always_inline]] void enter(ThreadContext& context) noexcept {
     // mo: relaxed: a stale epoch only delays reuse.
     const std::uint64_t epoch = epoch_.load(std::memory_order_relaxed) & epoch_mask;
-    const std::uint64_t word = (++context.sequence << 33) | (epoch << 1) | 1;
+    const std::uint64_t word = (context.sequence += sequence_step) + (epoch * 2 + 1);
     // mo: relaxed: set once; barrier_failed() waits for those who do not see it yet.
     if (asymmetric_.load(std::memory_order_relaxed)) [[likely]] {
       // mo: release [threads.announce]; the compiler must not move later loads before it, the
@@ -215,9 +227,9 @@ class Threads {
     // mo: relaxed: one writer, ourselves.
     announce(context, context.announce.load(std::memory_order_relaxed));
   }
-  void leave(ThreadContext& context) noexcept {
+  [[gnu::always_inline]] void leave(ThreadContext& context) noexcept {
     // mo: release [threads.announce]
-    context.announce.store(context.sequence << 33, std::memory_order_release);
+    context.announce.store(context.sequence, std::memory_order_release);
   }
 
   /// Gives memory back once no operation can be using it. Inside an operation only. Lost if there
@@ -283,6 +295,7 @@ class Threads {
 
  private:
   static constexpr std::uint64_t epoch_mask = 0xffff'ffff;
+  static constexpr std::uint64_t sequence_step = std::uint64_t{1} << 33;
   // Pushing the epoch costs a membarrier, so it waits for this much to be worth it.
   static constexpr std::size_t push_count = 512;
   static constexpr std::size_t push_count_many = 2'048;  // for a thread that does nothing else
