@@ -41,13 +41,13 @@ void decide_store(Core& core, Operation& operation, KeyLocation location, const 
 /// After begin_apply() and Core::admit().
 inline void apply_at(Core& core, Operation& operation, const KeyLocation& location,
                      const StoreOp& op, Timestamp now, StoreOutcome& outcome) {
-  HomeLook first;
-  const Entry* const live =
-      may_repeat(op) ? core.keys().look_home(location, op.key, now, first) : nullptr;
-  if (live == nullptr || !answer_repeat(op, *live, outcome)) {
-    decide_store(core, operation, location, op, now, outcome, nullptr, first.probe(location.hash));
-  } else {
+  HomeRecord first;
+  if (may_repeat(op)) first = core.keys().look_home_record(location, op.key);
+  if (core.keys().answers(first, now) && answer_repeat(op, first.head, outcome)) {
     core.uses().note_read(operation.context().only_looks, op.db, location.hash, now);
+  } else {
+    decide_store(core, operation, location, op, now, outcome, nullptr,
+                 first.look.probe(location.hash));
   }
   operation.context().bump(outcome.found ? Count::hits : Count::misses);
 }

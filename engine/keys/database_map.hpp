@@ -21,7 +21,10 @@ class DatabaseMap {
 
   [[nodiscard]] std::uint8_t stored(std::uint8_t db) const noexcept {
     // mo: relaxed: changes only inside a section over everything; [core.section] orders it.
-    return static_cast<std::uint8_t>((map_.load(std::memory_order_relaxed) >> (db * 4)) & 15);
+    return stored_by(map_.load(std::memory_order_relaxed), db);
+  }
+  [[nodiscard]] static std::uint8_t stored_by(std::uint64_t map, std::uint8_t db) noexcept {
+    return static_cast<std::uint8_t>((map >> (db * 4)) & 15);
   }
   [[nodiscard]] std::uint8_t shown(std::uint8_t stored_db) const noexcept {
     for (std::uint8_t db = 0; db < limits::db_count; ++db) {
@@ -39,17 +42,20 @@ class DatabaseMap {
 
   // A flush is a floor: records of the database with a smaller version have ended, for every thread
   // and at once. They are removed later, beside operations.
-  [[nodiscard]] Version flushed_below(std::uint8_t stored_db) const noexcept {
+  [[nodiscard, gnu::always_inline]] inline Version flushed_below(
+      std::uint8_t stored_db) const noexcept {
     // mo: relaxed: changes only inside a section over everything; [core.section] orders it.
     return floors_[stored_db].load(std::memory_order_relaxed);
   }
   /// Whether a flush has ended the record.
-  [[nodiscard]] bool is_flushed(const Entry::Head& record) const noexcept {
+  [[nodiscard, gnu::always_inline]] inline bool is_flushed(
+      const Entry::Head& record) const noexcept {
     const Version below = flushed_below(record.db());
-    return below != 0 && record.version() < below;
+    return below != 0 && is_older(record, below);
   }
   /// Neither its ttl nor a flush has ended it.
-  [[nodiscard]] bool lives(const Entry::Head& record, Timestamp now) const noexcept {
+  [[nodiscard, gnu::always_inline]] inline bool lives(const Entry::Head& record,
+                                                      Timestamp now) const noexcept {
     return record.lives_at(now) && !is_flushed(record);
   }
   [[nodiscard]] Floors floors() const noexcept {
@@ -64,6 +70,11 @@ class DatabaseMap {
   }
 
  private:
+  /// Out of line: most databases were never flushed, and a version is made of two words.
+  [[nodiscard, gnu::noinline]] static bool is_older(Entry::Head record, Version below) noexcept {
+    return record.version() < below;
+  }
+
   std::atomic<std::uint64_t> map_{0xfedc'ba98'7654'3210};
   std::array<std::atomic<Version>, limits::db_count> floors_{};
 };

@@ -53,6 +53,7 @@ void fill_secret(std::span<unsigned char> secret, std::optional<std::uint64_t> s
 
 KeySpace::KeySpace(const Region& region, const Options& options)
     : region_(region),
+      base_(static_cast<const std::byte*>(region.at(0))),
       key_bytes_max_(options.key_bytes_max),
       shard_count_max_(options.shard_count) {
   // Ranks must mean the same in every life of a cold store.
@@ -92,10 +93,14 @@ void KeySpace::reuse_segment(void* segment) noexcept {
   static_cast<ShardTable::Segment*>(segment)->source->release_segment(segment);
 }
 
-[[gnu::flatten]] std::uint64_t KeySpace::hash64_of(std::uint8_t db, Bytes key) const noexcept {
-  const std::uint64_t hash =
-      XXH3_64bits_withSecret(key.data(), key.size(), secret_, sizeof secret_);
-  return hash ^ (std::uint64_t{db} * 0x9E37'79B9'7F4A'7C15U);
+std::uint64_t KeySpace::hash64_of(std::uint8_t db, Bytes key) const noexcept {
+  return is_hashed_here(key.size()) ? in_database(hash_here(key, secret_), db)
+                                    : hash64_of_other(db, key);
+}
+
+[[gnu::flatten]] std::uint64_t KeySpace::hash64_of_other(std::uint8_t db,
+                                                         Bytes key) const noexcept {
+  return in_database(XXH3_64bits_withSecret(key.data(), key.size(), secret_, sizeof secret_), db);
 }
 
 std::uint64_t KeySpace::rank_of(std::uint8_t db, Bytes key) const noexcept {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/keys/database_map.hpp"
+#include "engine/keys/key_hash.hpp"
 #include "engine/keys/own_section.hpp"
 #include "engine/keys/records.hpp"
 #include "engine/keys/shard.hpp"
@@ -32,6 +33,13 @@ struct Match {
   const Region& region;
   std::uint8_t db;
   Bytes key;
+};
+
+/// What a look has found: the record's head, read for a thread that may answer from it.
+struct HomeRecord {
+  HomeLook look;
+  Entry::Head head;
+  bool is_found = false;
 };
 
 /// Thread-safe.
@@ -65,8 +73,16 @@ class KeySpace final : public SegmentSink {
   }
   /// Shard and hash of a key that has passed check(). Needs no operation.
   [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(KeyRef key) noexcept {
-    const std::uint8_t stored = databases_.stored(key.db);
-    const HashBits hash = hash_of(stored, key.key);
+    return location_of(key, databases_.map());
+  }
+  /// The same by a map of the databases that was read before.
+  [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(KeyRef key,
+                                                                   std::uint64_t map) noexcept {
+    const std::uint8_t stored = DatabaseMap::stored_by(map, key.db);
+    const std::uint64_t hash64 = is_hashed_here(key.key.size())
+                                     ? in_database(hash_here(key.key, secret_), stored)
+                                     : hash64_of_other(stored, key.key);
+    const HashBits hash = HashBits::of(hash64);
     return {&shard_of(hash), hash, stored};
   }
   /// Whether the thread is in a section that holds this shard.
@@ -79,7 +95,7 @@ class KeySpace final : public SegmentSink {
 
   // --- records, inside an operation -------------------------------------------------------
   [[nodiscard]] const Entry& entry(SlotWord word) const noexcept {
-    return *static_cast<const Entry*>(region_.at(slot::handle(word)));
+    return *static_cast<const Entry*>(at(slot::handle(word)));
   }
   [[nodiscard]] TableProbe find(const KeyLocation& location, Bytes key) const noexcept {
     return location.shard->table.find(location.hash, Match{region_, location.stored_db, key});
@@ -89,6 +105,28 @@ class KeySpace final : public SegmentSink {
                                                               Bytes key) const noexcept {
     return location.shard->table.look_home(location.hash, Match{region_, location.stored_db, key});
   }
+  /// The same with the record's head, of which `bytes_ahead` are prefetched with it.
+  template <std::size_t bytes_ahead = 0>
+  [[nodiscard, gnu::always_inline]] inline HomeRecord look_home_record(const KeyLocation& location,
+                                                                       Bytes key) const noexcept {
+    HomeRecord record;
+    const auto match = [&](Handle handle) __attribute__((always_inline)) {
+      const auto& entry = *static_cast<const Entry*>(at(handle));
+      if constexpr (bytes_ahead != 0) {
+        __builtin_prefetch(reinterpret_cast<const char*>(&entry) + bytes_ahead);
+      }
+      record.head = entry.settled_head();
+      record.is_found = record.head.is_of(location.stored_db, key);
+      return record.is_found;
+    };
+    record.look = location.shard->table.look_home(location.hash, match);
+    return record;
+  }
+  /// Whether such a look has found a live record that a thread may answer from at once.
+  [[nodiscard, gnu::always_inline]] inline bool answers(const HomeRecord& record,
+                                                        Timestamp now) const noexcept {
+    return record.is_found && !record.head.is_pending() && databases_.lives(record.head, now);
+  }
   /// The live record that such a look has found; null: none.
   [[nodiscard, gnu::always_inline]] inline const Entry* live_of(const HomeLook& look,
                                                                 Timestamp now) const noexcept {
@@ -97,15 +135,6 @@ class KeySpace final : public SegmentSink {
     if (!databases_.lives(found, now)) return nullptr;
     await_append(found);
     return &found;
-  }
-
-  /// The live record of a key that is in its home line; null: unknown. `look` says
-  /// what the line held.
-  [[nodiscard, gnu::always_inline]] inline const Entry* look_home(const KeyLocation& location,
-                                                                  Bytes key, Timestamp now,
-                                                                  HomeLook& look) const noexcept {
-    look = look_home(location, key);
-    return live_of(look, now);
   }
   /// The look for a record of which more than the first cache line will be read: its second line is
   /// prefetched, so that both misses overlap.
@@ -141,7 +170,14 @@ class KeySpace final : public SegmentSink {
   void reuse_segment(void* segment) noexcept override;
 
  private:
+  /// hash64_of() by the library.
+  [[nodiscard, gnu::noinline]] std::uint64_t hash64_of_other(std::uint8_t db,
+                                                             Bytes key) const noexcept;
+
+  [[nodiscard]] const void* at(Handle handle) const noexcept { return base_ + handle * 8; }
+
   const Region& region_;
+  const std::byte* const base_;  // of the region, which never moves
   const std::size_t key_bytes_max_;
   const unsigned shard_count_max_;  // of the options; shards_ has room for so many
   std::uint32_t shard_mask_ = 0;

@@ -52,7 +52,7 @@ class UseTable {
   void follow(const EvictionTerms& terms) noexcept;
 
   /// Whether uses of keys of this database, as clients name it, are noted. Costs a load.
-  [[nodiscard]] bool is_of(std::uint8_t db) const noexcept {
+  [[nodiscard, gnu::always_inline]] inline bool is_of(std::uint8_t db) const noexcept {
     // mo: relaxed: a setting; note() looks for the cells itself
     return (databases_.load(std::memory_order_relaxed) >> db & 1) != 0;
   }
@@ -63,7 +63,8 @@ class UseTable {
   /// A key was used: made, changed or read. `is_new`: it was made.
   void note(HashBits hash, Timestamp now, bool is_new) noexcept;
   /// A call has read the record of a key of this database. Costs a load where that is no cache.
-  void note_read(bool only_looks, std::uint8_t db, HashBits hash, Timestamp now) noexcept {
+  [[gnu::always_inline]] void note_read(bool only_looks, std::uint8_t db, HashBits hash,
+                                        Timestamp now) noexcept {
     if (!is_of(db)) [[likely]]
       return;
     if (!only_looks) note(hash, now, false);

@@ -164,8 +164,30 @@ class Entry {
     [[nodiscard, gnu::always_inline]] bool is_long() const noexcept {
       return ((second_ >> 48) & 0xff) == 0;
     }
+    [[nodiscard, gnu::always_inline]] bool is_of(std::uint8_t database, Bytes key) const noexcept {
+      SEMEL_ASSERT_SLOW(!key.empty());
+      if (db() != database) [[unlikely]]
+        return false;
+      if (((second_ >> 48) & 0xff) == key.size()) [[likely]]
+        return same_bytes(rest_, key.data(), key.size());
+      return is_long_with(*this, key);
+    }
+    /// Of the head of a record that others may answer from, see Entry::settled_head().
+    [[nodiscard, gnu::always_inline]] bool is_pending() const noexcept {
+      return (first_ & pending_bit) != 0;
+    }
 
    private:
+    friend class Entry;
+    Head(std::uint64_t first, const Entry& entry) noexcept
+        : first_(first), second_(entry.word1_), rest_(reinterpret_cast<const char*>(&entry + 1)) {}
+
+    /// Of a copy, so that a head can be in registers.
+    [[nodiscard, gnu::noinline]] static bool is_long_with(Head head, Bytes key) noexcept {
+      const Bytes found = head.key();
+      return head.is_long() && found.size() == key.size() &&
+             same_bytes(found.data(), key.data(), key.size());
+    }
     [[nodiscard]] std::uint64_t long_sizes() const noexcept {
       std::uint64_t sizes;
       std::memcpy(&sizes, rest_, 8);
@@ -177,6 +199,11 @@ class Entry {
     const char* rest_ = nullptr;  // behind the words
   };
   [[nodiscard]] Head head() const noexcept { return Head{*this}; }
+  /// The same for a thread that answers from the record, unless it is_pending().
+  [[nodiscard, gnu::always_inline]] Head settled_head() const noexcept {
+    // mo: acquire [entry.pending]: the append happened before the answer.
+    return Head{word0_.load(std::memory_order_acquire), *this};
+  }
 
   [[nodiscard]] Timestamp due() const noexcept { return head().due(); }
   [[nodiscard]] bool is_delete_marker() const noexcept { return head().is_delete_marker(); }
@@ -202,15 +229,7 @@ class Entry {
   }
 
   [[nodiscard]] bool has_key(std::uint8_t database, Bytes key) const noexcept {
-    SEMEL_ASSERT_SLOW(!key.empty());
-    if (db() != database) [[unlikely]]
-      return false;
-    if (((word1_ >> 48) & 0xff) == key.size()) [[likely]] {
-      return same_bytes(reinterpret_cast<const char*>(this + 1), key.data(), key.size());
-    }
-    const Head found = head();
-    return found.is_long() && found.key().size() == key.size() &&
-           same_bytes(found.key().data(), key.data(), key.size());
+    return head().is_of(database, key);
   }
 
   [[nodiscard]] bool has_early_timer() const noexcept { return head().has_early_timer(); }
