@@ -12,6 +12,7 @@
 #include "engine/api/string_calls.hpp"
 #include "engine/core/apply.hpp"
 #include "engine/core/core_update.hpp"
+#include "engine/rules/bytes.hpp"
 #include "engine/rules/numbers.hpp"
 #include "engine/rules/repeat.hpp"
 
@@ -55,6 +56,19 @@ struct SetCall {
     answer.version = live.version();
     if (options.get) answer.previous.emplace(live.value());
   }
+  [[nodiscard]] Result<SetResult> repeated(const engine::Entry::Head& live) const {
+    struct Repeat {
+      const engine::Entry::Head& live;
+      bool get;
+      operator SetResult() const {
+        SetResult answer;
+        answer.version = live.version();
+        if (get) answer.previous.emplace(engine::Copy{live.value()});
+        return answer;
+      }
+    };
+    return Result<SetResult>{std::in_place, Repeat{live, options.get}};
+  }
   engine::Decision decide(const engine::RecordView* live, Timestamp now, StringOutcome& out) const {
     const engine::SetParts set{options.condition, options.get, value, options.expiry};
     return engine::decide_set(live, set, now, out);
@@ -84,6 +98,9 @@ struct GetCall {
   [[nodiscard]] static bool fits(const Core&) noexcept { return true; }
   [[nodiscard]] static bool is_repeat() noexcept { return true; }
   static void repeat(const engine::Entry& live, Answer& answer) { answer.emplace(live.value()); }
+  [[nodiscard]] static Result<Answer> repeated(const engine::Entry::Head& live) {
+    return Result<Answer>{std::in_place, std::in_place, engine::Copy{live.value()}};
+  }
   /// Of any kind, and without the first look: to carry that along costs a hit 13 instructions.
   [[gnu::noinline]] StringDone decide_at(Core& core, engine::Operation& operation,
                                          const engine::KeyLocation& location,

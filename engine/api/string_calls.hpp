@@ -40,6 +40,7 @@ struct StringOutcome {
 //   may_repeat               whether a live string may answer it by itself,
 //   is_repeat()              and does,
 //   repeat(live, answer)     and how
+//   repeated(head)           the same of a call that has nothing to wait for
 //   decide(live, now, out)   its row of the truth table
 //   value_of(answer)         where the value of a string goes; null: nowhere
 //   finish(out, answer)      the rest of the answer
@@ -51,13 +52,11 @@ struct StringDone {
   bool is_other = false;  ///< the record is of another kind: the whole table has to answer
 };
 
-/// Decides and applies the call inside of its operation. Out of line: a repeat needs no registers
-/// for it.
+/// Decides and applies the call inside of its operation.
 template <class Call>
-[[gnu::noinline]] StringDone decide_string(Core& core, engine::Operation& operation,
-                                           const engine::KeyLocation& location,
-                                           engine::HomeLook first, Timestamp now, const Call& call,
-                                           typename Call::Answer& answer) {
+StringDone decide_string(Core& core, engine::Operation& operation,
+                         const engine::KeyLocation& location, engine::HomeLook first, Timestamp now,
+                         const Call& call, typename Call::Answer& answer) {
   StringOutcome out;
   out.value.to = Call::value_of(answer);
   bool is_other = false;
@@ -103,11 +102,40 @@ template <class Call>
   }
 }
 
+/// The rest of a call: inside its operation, which an OperationStart has handed over, and after the
+/// look at its home line.
 template <class Call>
-[[nodiscard]] Result<typename Call::Answer> apply_call(Engine& engine, const Call& call) {
+[[nodiscard, gnu::noinline]] Result<typename Call::Answer> apply_inside(
+    Engine& engine, const Call& call, engine::ThreadContext& own,
+    const engine::KeyLocation& location, const engine::HomeLook& first, Timestamp now) {
+  Engine::Impl& impl = engine::impl_of(engine);
+  Result<typename Call::Answer> result{std::in_place};  // the one that is returned: never moved
+  StringDone done;
+  {
+    engine::Operation operation{impl.core(), own, engine::Operation::Entered{}};
+    done = call.decide_at(impl.core(), operation, location, first, now, *result);
+  }
+  if (done.is_other) [[unlikely]] {
+    answer_other(engine, call, ErrorCode::ok, result);
+    return result;
+  }
+  own.bump(engine::Count::operations);
+  impl.after_operation(own, {call.db, call.key}, done.applied);
+  if (done.error == ErrorCode::ok) [[likely]]
+    done.error = impl.confirm(own);
+  if (done.error != ErrorCode::ok) [[unlikely]]
+    answer_other(engine, call, done.error, result);
+  return result;
+}
+
+/// All of a call that apply_call() leaves: of a thread in a section, one that waits for a section
+/// or for a disk, and of arguments that are refused.
+template <class Call>
+[[nodiscard, gnu::noinline]] Result<typename Call::Answer> apply_with_care(Engine& engine,
+                                                                           const Call& call) {
   Engine::Impl& impl = engine::impl_of(engine);
   Core& core = impl.core();
-  Result<typename Call::Answer> result{std::in_place};  // the one that is returned: never moved
+  Result<typename Call::Answer> result{std::in_place};
   engine::ThreadContext* const found = core.threads().try_context();
   const KeyRef key{call.db, call.key};
   const bool fits = core.keys().check(key.db, key.key) == ErrorCode::ok && call.fits(core);
@@ -117,12 +145,12 @@ template <class Call>
   }
   engine::ThreadContext& own = *found;
   Timestamp now = core.now(own);
-  StringDone done;
+  ErrorCode error = ErrorCode::ok;
   {
     engine::KeyLocation location = core.keys().location_of(key);
     engine::Operation operation{core, own};
     if (!operation.admit(location, key)) [[unlikely]] {
-      done.error = ErrorCode::section_held;
+      error = ErrorCode::section_held;
     } else {
       operation.keep_up(now);
       const engine::HomeLook first = core.keys().look_home(location, call.key);
@@ -130,26 +158,60 @@ template <class Call>
       if constexpr (Call::may_repeat) {
         if (call.is_repeat()) live = core.keys().live_of(first, now);
       }
-      if (live != nullptr && engine::answers_repeat(live->kind())) [[likely]] {
-        own.bump(engine::Count::hits);
-        call.repeat(*live, *result);
-        core.uses().note_read(own.only_looks, key.db, location.hash, now);
-      } else {
-        done = call.decide_at(core, operation, location, first, now, *result);
+      if (live == nullptr || !engine::answers_repeat(live->kind())) {
+        // When this returns it has left the operation. To leave once more changes nothing.
+        return apply_inside(engine, call, own, location, first, now);
       }
+      own.bump(engine::Count::hits);
+      call.repeat(*live, *result);
+      core.uses().note_read(own.only_looks, key.db, location.hash, now);
     }
   }
-  if (done.is_other) [[unlikely]] {
-    answer_other(engine, call, ErrorCode::ok, result);
-    return result;
-  }
   own.bump(engine::Count::operations);
-  impl.after_operation(own, key, done.applied);
-  if (done.error == ErrorCode::ok) [[likely]]
-    done.error = impl.confirm(own);
-  if (done.error != ErrorCode::ok) [[unlikely]]
-    answer_other(engine, call, done.error, result);
+  impl.after_operation(own, key, false);
+  if (error == ErrorCode::ok) [[likely]]
+    error = impl.confirm(own);
+  if (error != ErrorCode::ok) [[unlikely]]
+    answer_other(engine, call, error, result);
   return result;
+}
+
+/// Answers a call that needs one look, without calling a function. Its objects stay in registers
+/// because no function gets a reference to one: apply_inside() and apply_with_care() get copies.
+template <class Call>
+[[nodiscard, gnu::always_inline]] inline Result<typename Call::Answer> apply_call(
+    Engine& engine, const Call& call) {
+  Engine::Impl& impl = engine::impl_of(engine);
+  Core& core = impl.core();
+  engine::KeySpace& keys = core.keys();
+  if (!core.threads().is_last()) [[unlikely]]
+    return apply_with_care(engine, Call{call});
+  engine::ThreadContext& own = engine::Threads::last_context();
+  const bool is_usual = own.is_by_itself() && !impl.may_have_log() &&
+                        core.guarded_journal().confirms_nothing() &&
+                        keys.check(call.db, call.key) == ErrorCode::ok && call.fits(core);
+  if (!is_usual) [[unlikely]]
+    return apply_with_care(engine, Call{call});
+  const Timestamp now = core.clock_now();
+  const std::uint64_t map = keys.databases().map();
+  const engine::KeyLocation location = keys.location_of({call.db, call.key}, map);
+  engine::OperationStart operation{core.threads(), own};
+  if (!engine::Operation::admits(location, keys.databases(), map)) [[unlikely]] {
+    operation.leave();
+    return apply_with_care(engine, Call{call});
+  }
+  const engine::HomeRecord first = keys.look_home_record(location, call.key);
+  if constexpr (Call::may_repeat) {
+    if (call.is_repeat() && keys.answers(first, now) && first.head.is_string()) [[likely]] {
+      own.bump(engine::Count::hits);
+      own.bump(engine::Count::operations);
+      core.uses().note_read(own.only_looks, call.db, location.hash, now);
+      return call.repeated(first.head);
+    }
+  }
+  operation.hand_over();
+  return apply_inside(engine, Call{call}, own, engine::KeyLocation{location},
+                      engine::HomeLook{first.look}, now);
 }
 
 }  // namespace semel::store_calls

@@ -85,6 +85,8 @@ class GuardedJournal {
     callbacks_.run(Callback::journal, [&] { reached = journal_->wait(ticket, level).has_value(); });
     return reached;
   }
+  /// Whether confirm() does nothing.
+  [[nodiscard]] bool confirms_nothing() const noexcept { return durability_ == Durability::memory; }
   /// At the end of a call: waits until what it changed, or saw, has reached the engine's level. ok,
   /// or why that is not known.
   [[nodiscard]] ErrorCode confirm(ThreadContext& own) const {

@@ -10,12 +10,43 @@
 
 namespace semel::engine {
 
+/// An operation as far as a first look, which answers most calls. Nothing here waits; a call that
+/// must, or that needs more, goes on with an Operation.
+class OperationStart {
+ public:
+  [[gnu::always_inline]] OperationStart(Threads& threads, ThreadContext& context) noexcept
+      : threads_(threads), context_(context) {
+    threads_.enter(context_);
+  }
+  [[gnu::always_inline]] ~OperationStart() {
+    if (is_inside_) threads_.leave(context_);
+  }
+  OperationStart(const OperationStart&) = delete;
+  OperationStart& operator=(const OperationStart&) = delete;
+
+  [[gnu::always_inline]] void leave() noexcept {
+    threads_.leave(context_);
+    is_inside_ = false;
+  }
+  /// An Operation made with Operation::Entered goes on with it.
+  [[gnu::always_inline]] void hand_over() noexcept { is_inside_ = false; }
+
+ private:
+  Threads& threads_;
+  ThreadContext& context_;
+  bool is_inside_ = true;
+};
+
 /// Inside one operation; sections wait for it, it waits for sections.
 class Operation {
  public:
   Operation(Core& core, ThreadContext& context) noexcept : core_(core), context_(context) {
     core_.threads().enter(context_);
   }
+  /// Goes on with an operation that an OperationStart has handed over.
+  struct Entered {};
+  Operation(Core& core, ThreadContext& context, Entered) noexcept
+      : core_(core), context_(context) {}
   ~Operation() { core_.threads().leave(context_); }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
@@ -45,6 +76,13 @@ class Operation {
     return is_free(shard) || core_.keys().is_own(context_, shard) || passes_watched(shard);
   }
 
+  /// admit() for a call that goes elsewhere to wait. `map`: of the databases, by which `location`
+  /// was found.
+  [[nodiscard, gnu::always_inline]] static inline bool admits(const KeyLocation& location,
+                                                              const DatabaseMap& databases,
+                                                              std::uint64_t map) noexcept {
+    return is_free(*location.shard) && databases.map() == map;
+  }
   /// Returns when no section holds the key's shard; renews `location` if the databases were swapped
   /// meanwhile. False: the section takes long, and the thread does not wait for such
   /// (section_held).

@@ -98,8 +98,10 @@ concept Answer = std::is_enum_v<T> || requires {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  /// A value that is filled in place.
-  explicit Result(std::in_place_t) : state_(std::in_place_index<0>) {}
+  /// A value that is made in place, of these arguments.
+  template <class... Args>
+  explicit Result(std::in_place_t, Args&&... args)
+      : state_(std::in_place_index<0>, std::forward<Args>(args)...) {}
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // `return value;`
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // `return Error{..};`
 

@@ -66,6 +66,9 @@ MUTANTS = [
         "hit_after_end", "a repeat is answered from a record whose time has ended",
         [("engine/keys/key_space.hpp", "!databases_.lives(found, now)",
           "databases_.is_flushed(found)",
+          "expression"),
+         ("engine/keys/key_space.hpp", "databases_.lives(record.head, now)",
+          "!databases_.is_flushed(record.head)",
           "expression")],
         "model"),
     Mutant(
@@ -194,7 +197,10 @@ MUTANTS = [
         "section_without_exclusion", "operations do not wait for a section",
         [("engine/core/operation.hpp",
           "!is_free(*location.shard) || core_.databases().stored(key.db) != location.stored_db",
-          "core_.databases().stored(key.db) != location.stored_db", "expression")],
+          "core_.databases().stored(key.db) != location.stored_db", "expression"),
+         ("engine/core/operation.hpp",
+          "is_free(*location.shard) && databases.map() == map",
+          "databases.map() == map", "expression")],
         "linearizability"),
     Mutant(
         "promoted_twice", "every waiter of a free key gets the grant",
