@@ -62,9 +62,13 @@ class Sessions {
     const base::MutexLock lock{mutex_};
     return open_.erase(session) != 0;
   }
+  /// Those that are never closed.
+  [[nodiscard]] bool is_own_or_none(SessionId session) const noexcept {
+    return session == 0 || session == own_;
+  }
   /// True if the owner is known to be gone. 0, a remote owner, is never known to be.
   [[nodiscard]] bool is_closed(SessionId session) const {
-    if (session == 0 || session == own_) return false;
+    if (is_own_or_none(session)) return false;
     const base::MutexLock lock{mutex_};
     return !open_.contains(session);
   }

@@ -88,6 +88,17 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
   outcome.version = version;
 }
 
+/// count_answer() of a duplicate.
+inline void count_duplicate(Core& core, const Claims::Namespace& names, ThreadContext& own,
+                            ClaimAnswer answer) {
+  own.bump(Count::claims_duplicate);
+  if (ClaimCounts* const counts = core.insight().claim_counts(); counts != nullptr) [[unlikely]] {
+    ClaimOutcome outcome;
+    outcome.answer = answer;
+    count_by_namespace(*counts, names, own, outcome);
+  }
+}
+
 inline void count_answer(Engine::Impl& impl, const Claims::Namespace& names,
                          const ClaimOutcome& outcome) {
   if (ClaimCounts* const counts = impl.core().insight().claim_counts(); counts != nullptr)

@@ -115,21 +115,25 @@ struct ClaimContext {
     return [this, table_key, &request, &outcome](auto&& decide, Version& version) {
       return update_unless(
           impl.core(), {policy.db, table_key}, now,
-          [&](const Entry& live) {
-            if (live.kind() != Kind::claim) return false;
-            const Bytes value = live.value();
-            // With a decision log, decide() below answers, and notes the record that it met.
-            if (decisions == nullptr && (answer_repeat(request, value, now, outcome) ||
-                                         answer_held(request, value, outcome))) {
-              return true;
-            }
-            if (!is_finished(value)) return false;
-            const RecordView view{Kind::claim, value, live.due(), live.version()};
-            static_cast<void>(decide(&view, [] { return Version{0}; }));
-            return true;
-          },
-          decide, version);
+          [&](const Entry& live) { return answer_live(request, live, outcome, decide); }, decide,
+          version);
     };
+  }
+  /// Whether a live record answers the claim. `decide` is asked about a finished one.
+  template <class Decide>
+  [[nodiscard]] bool answer_live(const ClaimRequest& request, const Entry& live,
+                                 ClaimOutcome& outcome, Decide&& decide) const {
+    if (live.kind() != Kind::claim) return false;
+    const Bytes value = live.value();
+    // With a decision log, decide() below answers, and notes the record that it met.
+    if (decisions == nullptr &&
+        (answer_repeat(request, value, now, outcome) || answer_held(request, value, outcome))) {
+      return true;
+    }
+    if (!is_finished(value)) return false;
+    const RecordView view{Kind::claim, value, live.due(), live.version()};
+    static_cast<void>(decide(&view, [] { return Version{0}; }));
+    return true;
   }
   [[nodiscard]] bool answer_held(const ClaimRequest& request, Bytes record,
                                  ClaimOutcome& outcome) const {

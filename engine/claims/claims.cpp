@@ -3,7 +3,10 @@
 #include "semel/claims.hpp"
 
 #include <algorithm>
+#include <new>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "engine/claims/claim_calls.hpp"
 #include "engine/claims/logged_claims.hpp"
@@ -46,25 +49,145 @@ OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVer
   return engine::owner_call(engine, names, verb, call);
 }
 
-}  // namespace
-
-ClaimOutcome Claims::claim(const ClaimRequest& request) {
+/// All of a claim that Claims::claim() leaves: of a thread in a section, or of one that waits for
+/// a section or a disk, of unusual requests and namespaces, and where decisions are kept.
+[[gnu::noinline]] ClaimOutcome claim_with_care(Engine& engine, const Claims::Namespace& names,
+                                               const ClaimRequest& request) {
   ClaimOutcome outcome;
-  if (engine::impl_of(*engine_).may_have_log() &&
-      decided_by_log(*engine_, *names_, request, outcome)) [[unlikely]] {
+  if (engine::impl_of(engine).may_have_log() && decided_by_log(engine, names, request, outcome))
+      [[unlikely]] {
     return outcome;
   }
-  const Context context{*engine_, *names_};
+  const Context context{engine, names};
   const TableKey key{context.prefix, request.key};
   ClaimFacts facts;
   facts.others_first = context.others_first(key.bytes());
   engine::ClaimNote note{context, key.bytes()};
   engine::run_claim(context, request, facts, note, outcome,
                     context.single_claim(key.bytes(), request, outcome));
-  engine::count_answer(context.impl, *names_, outcome);
+  engine::count_answer(context.impl, names, outcome);
   note.write(request, outcome);
   engine::confirm(context, outcome);
   return outcome;
+}
+
+/// A claim inside its operation, which an OperationStart has handed over, after the look at its
+/// home line. Of an engine without a decision log and a namespace without a queue.
+[[gnu::noinline]] ClaimOutcome claim_inside(Engine& engine, const Claims::Namespace& names,
+                                            const ClaimRequest& request, KeyRef key,
+                                            engine::ThreadContext& own,
+                                            const engine::KeyLocation& location,
+                                            const engine::HomeLook& first, Timestamp now) {
+  engine::Core& core = engine::impl_of(engine).core();
+  std::optional<engine::Operation> operation{std::in_place, core, own,
+                                             engine::Operation::Entered{}};
+  ClaimOutcome outcome;
+  const Context context{engine, names, now};
+  ClaimFacts facts;
+  engine::ClaimNote note{context, key.key};
+  engine::run_claim(context, request, facts, note, outcome, [&](auto&& decide, Version& version) {
+    const auto answers = [&](const engine::Entry& live) {
+      return context.answer_live(request, live, outcome, decide);
+    };
+    const ErrorCode error = engine::decide_unless(core, *operation, location, key, context.now,
+                                                  first, answers, decide, version);
+    operation.reset();
+    if (own.drain_due) [[unlikely]]
+      core.upkeep().drain_own_timers(own);
+    return error;
+  });
+  engine::count_answer(context.impl, names, outcome);
+  return outcome;
+}
+
+template <class Text>
+[[nodiscard, gnu::always_inline]] inline ClaimOutcome replay_of(Text&& text, Version version) {
+  return {.answer = ClaimAnswer::replay,
+          .attempt = 1,
+          .folded_onto = {},
+          .window_start_unix_ms = {},
+          .window_end_unix_ms = {},
+          .version = version,
+          .owner = {},
+          .result = std::forward<Text>(text)};
+}
+[[nodiscard, gnu::always_inline]] inline ClaimOutcome in_flight_of(Millis remaining,
+                                                                   Millis retry_after_max,
+                                                                   Version version) {
+  return {.answer = ClaimAnswer::in_flight,
+          .attempt = 1,
+          .remaining = remaining,
+          .retry_after = std::min(remaining, retry_after_max),
+          .folded_onto = {},
+          .window_start_unix_ms = {},
+          .window_end_unix_ms = {},
+          .version = version,
+          .owner = {},
+          .result = {}};
+}
+
+}  // namespace
+
+ClaimOutcome Claims::claim(const ClaimRequest& request) {
+  // Answers most duplicates without calling a function; see apply_call() of string_calls.hpp.
+  constexpr std::size_t key_bytes_max = 256;
+  Engine::Impl& impl = engine::impl_of(*engine_);
+  engine::Core& core = impl.core();
+  engine::KeySpace& keys = core.keys();
+  const Namespace& names = *names_;
+  if (!core.threads().is_last()) [[unlikely]]
+    return claim_with_care(*engine_, names, request);
+  engine::ThreadContext& own = engine::Threads::last_context();
+  const Namespace::Brief brief = names.brief();
+  const std::size_t key_bytes = names.prefix().size() + request.key.size();
+  const bool is_usual = own.is_by_itself() && brief.is_usual && !impl.may_have_log() &&
+                        core.guarded_journal().confirms_nothing() &&
+                        core.insight().decisions() == nullptr && !request.session &&
+                        key_bytes <= key_bytes_max && engine::check(request) == ErrorCode::ok;
+  if (!is_usual) [[unlikely]]
+    return claim_with_care(*engine_, names, request);
+  char buffer[key_bytes_max];
+  const Bytes key = names.join(request.key, buffer);
+  if (keys.check(brief.db, key) != ErrorCode::ok) [[unlikely]]
+    return claim_with_care(*engine_, names, request);
+  const Timestamp now = core.clock_now();
+  const std::uint64_t map = keys.databases().map();
+  const engine::KeyLocation location = keys.location_of({brief.db, key}, map);
+  engine::OperationStart operation{core.threads(), own};
+  if (!engine::Operation::admits(location, keys.databases(), map)) [[unlikely]] {
+    operation.leave();
+    return claim_with_care(*engine_, names, request);
+  }
+  const engine::HomeRecord first = keys.look_home_record<64>(location, key);
+  if (keys.answers(first, now) && first.head.is(Kind::claim) && request.fingerprint.algorithm == 0)
+      [[likely]] {
+    const Bytes record = first.head.value();
+    const auto answered = [&](ClaimAnswer answer) __attribute__((always_inline)) {
+      engine::count_duplicate(core, names, own, answer);
+      core.uses().note_read(own.only_looks, brief.db, location.hash, now);
+    };
+    const auto replay = [&](auto&& text) __attribute__((always_inline)) {
+      answered(ClaimAnswer::replay);
+      return replay_of(std::forward<decltype(text)>(text), first.head.version());
+    };
+    Timestamp lease_until;
+    SessionId session = 0;
+    if (Bytes result; engine::read_plain_replay(record, now, result)) {
+      if (engine::ShortCopy::fits(result.size())) [[likely]]
+        return replay(engine::ShortCopy{result});
+      try {
+        return replay(std::string{result});
+      } catch (const std::bad_alloc&) {  // claim_inside() answers memory_full
+      }
+    } else if (!request.claim_id && engine::read_plain_held(record, lease_until, session) &&
+               impl.sessions().is_own_or_none(session) && now < lease_until) {
+      answered(ClaimAnswer::in_flight);
+      return in_flight_of(lease_until - now, brief.retry_after_max, first.head.version());
+    }
+  }
+  operation.hand_over();
+  return claim_inside(*engine_, names, request, {brief.db, key}, own, engine::KeyLocation{location},
+                      engine::HomeLook{first.look}, now);
 }
 
 OwnerOutcome Claims::complete(const OwnerCall& call) {

@@ -51,6 +51,24 @@ struct NoFastAnswer {
   bool operator()(const Entry&) const noexcept { return false; }
 };
 
+/// The part of update_unless() inside of its operation, after the look at the home line.
+template <class Answers, class Decide>
+ErrorCode decide_unless(Core& core, Operation& operation, const KeyLocation& location, KeyRef key,
+                        Timestamp& now, const HomeLook& first, Answers&& answers, Decide&& decide,
+                        Version& version) {
+  const Entry* live = nullptr;
+  if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NoFastAnswer>) {
+    live = core.keys().live_of(first, now);
+  }
+  if (live == nullptr || !answers(*live)) {
+    return decide_at(core, operation, location, key, now, decide, version, nullptr,
+                     first.probe(location.hash));
+  }
+  version = live->version();
+  core.uses().note_read(operation.context().only_looks, key.db, location.hash, now);
+  return ErrorCode::ok;
+}
+
 /// As update(), but `answers(const Entry&)` is asked first about a live record that is found at
 /// once: true ends the call without looking again, and without a version being taken.
 template <class Answers, class Decide>
@@ -70,17 +88,7 @@ ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answer
       return ErrorCode::section_held;
     operation.keep_up(now);
     const HomeLook first = core.keys().look_home_with_prefetch(location, key.key);
-    const Entry* live = nullptr;
-    if constexpr (!std::is_same_v<std::remove_cvref_t<Answers>, NoFastAnswer>) {
-      live = core.keys().live_of(first, now);
-    }
-    if (live != nullptr && answers(*live)) {
-      version = live->version();
-      core.uses().note_read(own.only_looks, key.db, location.hash, now);
-    } else {
-      result = decide_at(core, operation, location, key, now, decide, version, nullptr,
-                         first.probe(location.hash));
-    }
+    result = decide_unless(core, operation, location, key, now, first, answers, decide, version);
   }
   if (own.drain_due) [[unlikely]]
     core.upkeep().drain_own_timers(own);

@@ -11,6 +11,7 @@ namespace semel {
 
 Claims::Namespace::Namespace(Bytes name, const Policy& policy) : prefix_(name) {
   prefix_.push_back(':');
+  prefix_.copy(prefix_head_.data(), prefix_head_.size());
   write(policy);
 }
 
@@ -25,6 +26,21 @@ void Claims::Namespace::write(const Policy& policy) noexcept {
   }
   // mo: release [namespaces.policy]: the copy is complete.
   sequence_.store(sequence, std::memory_order_release);
+  // mo: relaxed: written under the registry's mutex, as above
+  write_brief(policy, state_.load(std::memory_order_relaxed));
+}
+
+void Claims::Namespace::move_to(State state) noexcept {
+  state_.store(state, std::memory_order_release);  // mo: release [namespaces.state]
+  write_brief(policy(), state);
+}
+
+void Claims::Namespace::write_brief(const Policy& policy, State state) noexcept {
+  const bool is_usual = state == State::open && !policy.fair;
+  const std::uint64_t word = policy.db | (is_usual ? 0 : unusual_bit) |
+                             static_cast<std::uint64_t>(policy.retry_after_max.count())
+                                 << brief_shift;
+  brief_.store(word, std::memory_order_release);  // mo: release [namespaces.state]
 }
 
 std::size_t Claims::Namespace::bytes_of(Bytes name) noexcept {

@@ -21,6 +21,7 @@
 
 #include "base/mutex.hpp"
 #include "engine/core/namespace_terms.hpp"
+#include "engine/rules/bytes.hpp"
 #include "semel/claims.hpp"
 #include "semel/journal.hpp"
 
@@ -42,7 +43,7 @@ class Claims::Namespace {
   // Concurrency of `state_`
   //   writers  under the registry's mutex. readers  any thread; before a claim is stored, inside
   //            of an operation.
-  //   [namespaces.state]  release store in move_to  pairs with  acquire load in state.
+  //   [namespaces.state]  release stores in move_to  pair with  acquire loads in state and brief.
   //   stale    a drop waits for all operations after the store, so none stores a claim later.
  public:
   enum class State : std::uint8_t {
@@ -94,6 +95,32 @@ class Claims::Namespace {
     return state_.load(std::memory_order_acquire);  // mo: acquire [namespaces.state]
   }
 
+  /// What a call that its record answers needs of policy and state.
+  struct Brief {
+    bool is_usual;  ///< open, and newcomers do not queue behind waiters
+    std::uint8_t db;
+    Millis retry_after_max;
+  };
+  /// All of it of one moment.
+  [[nodiscard]] Brief brief() const noexcept {
+    // mo: acquire [namespaces.state]
+    const std::uint64_t word = brief_.load(std::memory_order_acquire);
+    return {(word & unusual_bit) == 0, static_cast<std::uint8_t>(word),
+            Millis{static_cast<std::int64_t>(word >> brief_shift)}};
+  }
+  /// "name:key" at `to`, which has room for it and is at least `joined_min` bytes long.
+  [[nodiscard, gnu::always_inline]] inline Bytes join(Bytes key, char* to) const noexcept {
+    const std::size_t before = prefix_.size();
+    if (before <= joined_min) [[likely]] {
+      std::memcpy(to, prefix_head_.data(), joined_min);
+    } else {
+      engine::copy_bytes(to, prefix_.data(), before);
+    }
+    engine::copy_bytes(to + before, key.data(), key.size());
+    return {to, before + key.size()};
+  }
+  static constexpr std::size_t joined_min = 16;
+
   /// Where claims are counted (engine/decisions/claim_counts.hpp); 0: not known yet.
   [[nodiscard]] std::uint8_t count_slot() const noexcept {
     return count_slot_.load(std::memory_order_relaxed);  // mo: relaxed: a number, always the same
@@ -104,9 +131,7 @@ class Claims::Namespace {
 
   // --- of the registry, under its mutex ---------------------------------------------------------
   void write(const Policy& policy) noexcept;
-  void move_to(State state) noexcept {
-    state_.store(state, std::memory_order_release);  // mo: release [namespaces.state]
-  }
+  void move_to(State state) noexcept;
   /// What it costs, in bytes of the engine's memory.
   [[nodiscard]] static std::size_t bytes_of(Bytes name) noexcept;
 
@@ -120,12 +145,21 @@ class Claims::Namespace {
   static_assert(std::is_trivially_copyable_v<Policy>);
   using Words = std::array<std::atomic<std::uint64_t>, word_count>;
 
+  // Of brief_: bits 0..7 db, bit 8 unusual, bits 16.. retry_after_max.
+  static constexpr std::uint64_t unusual_bit = 0x100;
+  static constexpr unsigned brief_shift = 16;
+  static_assert(limits::ttl_max.count() < std::int64_t{1} << (63 - brief_shift));
+
+  void write_brief(const Policy& policy, State state) noexcept;
+
   std::atomic<std::uint32_t> references_{1};
   std::atomic<std::uint32_t> sequence_{0};
   std::atomic<State> state_{State::open};
   mutable std::atomic<std::uint8_t> count_slot_{0};
+  std::atomic<std::uint64_t> brief_{unusual_bit};
   std::array<Words, 2> copies_{};
   std::string prefix_;
+  std::array<char, joined_min> prefix_head_{};  // its first bytes, and as many behind them
 };
 
 namespace engine {

@@ -33,6 +33,11 @@ static_assert(static_cast<unsigned>(ClaimState::vacant) <= state_bits);
 static_assert((state_bits | flag_result_expired | flag_result_until | flag_memos) == 0x102f);
 static_assert((static_cast<unsigned>(ClaimState::done) | flag_result_until) == 0x22);
 
+static_assert((static_cast<unsigned>(ClaimState::done) | flag_unique_until | flag_one_end) ==
+              plain_done_head);
+static_assert((static_cast<unsigned>(ClaimState::held) | flag_lease_until | flag_session) ==
+              plain_held_head);
+
 struct Header {
   std::uint16_t head;
   std::uint64_t epoch;
@@ -40,6 +45,7 @@ struct Header {
 constexpr std::size_t header_bytes = 10;
 constexpr std::size_t time_bytes = 6;
 constexpr std::size_t memo_size_bytes = 4;
+static_assert(header_bytes + time_bytes == 16, "where plain records have result and session");
 
 /// What the common record does not have: it is the first attempt and carries no label.
 struct Details {

@@ -131,14 +131,6 @@ void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) n
 
 }  // namespace
 
-ErrorCode check_claim(const ClaimRequest& request) noexcept {
-  if (request.lease && (*request.lease < Millis{1} || *request.lease > limits::ttl_max)) {
-    return ErrorCode::bad_option;
-  }
-  if (request.owner.size() > limits::owner_label_max) return ErrorCode::bad_option;
-  return ErrorCode::ok;
-}
-
 ErrorCode check_owner(OwnerVerb verb, const OwnerCall& call) noexcept {
   if (verb != OwnerVerb::renew || !call.lease) return ErrorCode::ok;
   const bool in_range = *call.lease >= Millis{1} && *call.lease <= limits::ttl_max;

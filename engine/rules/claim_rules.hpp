@@ -37,7 +37,13 @@ struct ClaimFacts {
 
 /// The part of a claim's checks that needs no record: lease 1 ms..limits::ttl_max, owner label at
 /// most limits::owner_label_max. Errors: bad_option.
-[[nodiscard]] ErrorCode check_claim(const ClaimRequest& request) noexcept;
+[[nodiscard]] inline ErrorCode check_claim(const ClaimRequest& request) noexcept {
+  if (request.lease && (*request.lease < Millis{1} || *request.lease > limits::ttl_max)) {
+    return ErrorCode::bad_option;
+  }
+  if (request.owner.size() > limits::owner_label_max) return ErrorCode::bad_option;
+  return ErrorCode::ok;
+}
 /// The same for an owner call. Errors: bad_option.
 [[nodiscard]] ErrorCode check_owner(OwnerVerb verb, const OwnerCall& call) noexcept;
 

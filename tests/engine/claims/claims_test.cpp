@@ -437,3 +437,75 @@ TEST_CASE("claims: of many threads that race for an absent key exactly one is gr
   }
   CHECK(wrong == 0);
 }
+
+TEST_CASE("claims: names, keys and results of every length are answered alike",
+          "[engine][claims]") {
+  Fixture f;
+  const std::string text(600, 'x');
+  for (const std::size_t name : {1U, 14U, 15U, 16U, 17U, 31U, 32U, 47U, 48U, 64U}) {
+    Claims ns = f.ns(short_policy(), Bytes{text}.substr(0, name));
+    for (const std::size_t key : {1U, 7U, 8U, 15U, 16U, 17U, 40U, 41U, 190U, 254U - 64U, 300U}) {
+      for (const std::size_t result : {0U, 1U, 3U, 4U, 7U, 8U, 15U, 16U, 17U, 300U}) {
+        CAPTURE(name, key, result);
+        const ClaimRequest request{.key = Bytes{text}.substr(0, key)};
+        const ClaimOutcome first = ns.claim(request);
+        REQUIRE(first.answer == ClaimAnswer::granted);
+        f.clock.advance(400ms);
+
+        const ClaimOutcome busy = ns.claim(request);
+        REQUIRE(busy.answer == ClaimAnswer::in_flight);
+        REQUIRE(busy.error == ErrorCode::ok);
+        REQUIRE(busy.attempt == 1);
+        REQUIRE(busy.remaining == 600ms);
+        REQUIRE(busy.retry_after == 600ms);
+        REQUIRE(busy.version == first.version);
+
+        const OwnerOutcome done = ns.complete(
+            {.key = request.key, .epoch = first.epoch, .payload = Bytes{text}.substr(0, result)});
+        REQUIRE(done.answer == OwnerAnswer::ok);
+        const ClaimOutcome again = ns.claim(request);
+        REQUIRE(again.answer == ClaimAnswer::replay);
+        REQUIRE(again.error == ErrorCode::ok);
+        REQUIRE(again.attempt == 1);
+        REQUIRE(again.result == Bytes{text}.substr(0, result));
+        REQUIRE(again.owner.empty());
+        REQUIRE(again.version == done.version);
+        REQUIRE(ns.forget(request.key).value());
+      }
+    }
+  }
+}
+
+TEST_CASE("claims: a duplicate is answered by the lease, the result's end and the policy of now",
+          "[engine][claims]") {
+  Fixture f;
+  Policy policy = short_policy();
+  policy.retry_after_max = 50ms;
+  Claims ns = f.ns(policy);
+  const ClaimOutcome first = ns.claim({.key = "k"});
+  REQUIRE(first.answer == ClaimAnswer::granted);
+  CHECK(ns.claim({.key = "k"}).retry_after == 50ms);
+  policy.retry_after_max = 70ms;
+  REQUIRE(f.engine->change_namespace("ns", policy));
+  CHECK(ns.claim({.key = "k"}).retry_after == 70ms);
+
+  f.clock.advance(999ms);
+  CHECK(ns.claim({.key = "k"}).remaining == 1ms);
+  f.clock.advance(1ms);
+  const ClaimOutcome next = ns.claim({.key = "k"});
+  REQUIRE(next.answer == ClaimAnswer::granted);
+  CHECK(next.takeover);
+  CHECK(next.attempt == 2);
+  CHECK(ns.claim({.key = "k"}).attempt == 2);
+
+  REQUIRE(ns.complete({.key = "k", .epoch = next.epoch, .payload = "paid"}).answer ==
+          OwnerAnswer::ok);
+  f.clock.advance(4'999ms);
+  CHECK(ns.claim({.key = "k"}).result == "paid");
+  CHECK(ns.claim({.key = "k"}).attempt == 2);
+  f.clock.advance(1ms);
+  CHECK(ns.claim({.key = "k"}).answer == ClaimAnswer::granted);
+
+  REQUIRE(f.engine->drop_namespace("ns", DropRule::all));
+  CHECK(ns.claim({.key = "k"}).error == ErrorCode::namespace_dropped);
+}
