@@ -64,7 +64,7 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
         if (has_window) facts.unix_now = context.impl.unix_ms();
         facts.candidate = next();
         facts.owner_dead = context.owner_dead(live);
-        note.read(live);
+        note.read(live, facts.owner_dead);
         Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);
         closing = context.refuses(decision);
         // It may have been closed since this call began: a thread may stand still in between.
@@ -157,7 +157,7 @@ static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCa
           facts.owner_dead = context.owner_dead(live);
           // Asked where it counts.
           facts.counts_tries = context.policy.attempts_max == 0 || context.guards_claims();
-          note.read(live);
+          note.read(live, facts.owner_dead);
           const Decision decision =
               decide_owner(verb, live, call, context.policy, facts, outcome, scratch);
           changes = decision.action != Action::keep;

@@ -65,18 +65,17 @@ ClaimCount count_of(const ClaimOutcome& outcome) noexcept {
 }  // namespace
 
 void ClaimNote::begin(Bytes table_key) noexcept {
+  owner_dead_ = false;
   hash_ = context_.impl.core().keys().hash64_of(0, table_key);
   log_->fetch_bucket(hash_);
 }
 
-void ClaimNote::read_met(const RecordView* live) noexcept {
-  ClaimRecord record;
-  met_.is_claim = live != nullptr && live->kind == Kind::claim && decode(live->value, record);
-  met_.state = record.state;
-  met_.epoch = record.epoch;
-  met_.lease_until = record.lease_until;
-  met_.owner = record.owner;
-  met_.owner_dead = context_.owner_dead(live);
+void ClaimNote::read_record(const RecordView* live, bool owner_dead) noexcept {
+  met_ = {};
+  if (live != nullptr && live->kind == Kind::claim) static_cast<void>(read_met(live->value, met_));
+  owner_ = met_.owner;
+  met_.owner = owner_.text();
+  owner_dead_ = owner_dead;
   log_->fetch_place(hash_);
 }
 
@@ -87,8 +86,8 @@ DecisionFacts ClaimNote::facts() const noexcept {
   facts.met = met_.state;
   facts.met_epoch = met_.epoch;
   facts.met_lease_until = met_.lease_until;
-  facts.met_owner = met_.owner.text();
-  if (met_.owner_dead) facts.flags = DecisionFacts::owner_dead;
+  facts.met_owner = met_.owner;
+  if (owner_dead_) facts.flags = DecisionFacts::owner_dead;
   return facts;
 }
 

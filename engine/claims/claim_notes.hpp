@@ -26,10 +26,10 @@ class ClaimNote {
   ClaimNote(const ClaimNote&) = delete;
   ClaimNote& operator=(const ClaimNote&) = delete;
 
-  /// What the call has met. Inside the operation.
-  void read(const RecordView* live) noexcept {
+  /// What the call has met. Inside the operation. `owner_dead`: its session was closed.
+  void read(const RecordView* live, bool owner_dead) noexcept {
     if (log_ != nullptr) [[unlikely]]
-      read_met(live);
+      read_record(live, owner_dead);
   }
   /// `arrives` false: re-evaluation on behalf of a parked waiter, by any thread.
   void write(const ClaimRequest& request, const ClaimOutcome& outcome,
@@ -49,7 +49,7 @@ class ClaimNote {
 
  private:
   void begin(Bytes table_key) noexcept;
-  void read_met(const RecordView* live) noexcept;
+  void read_record(const RecordView* live, bool owner_dead) noexcept;
   [[nodiscard]] DecisionFacts facts() const noexcept;
   void add(DecisionFacts& facts, bool arrives) const noexcept;
   void add(const ClaimRequest& request, const ClaimOutcome& outcome, bool arrives) const noexcept;
@@ -60,7 +60,9 @@ class ClaimNote {
   const ClaimContext& context_;
   DecisionLog* const log_;  ///< null: nothing is kept, and nothing below is used
   std::uint64_t hash_;
-  MetRecord met_;
+  MetClaim met_;
+  bool owner_dead_;
+  Label<limits::owner_label_max> owner_;  // of the record: a copy
 };
 
 /// One more answer of its kind, of a namespace.

@@ -29,7 +29,7 @@ template <class Decide>
   engine::ClaimNote note{context, table_key.bytes()};
   const ErrorCode error = context.single(table_key.bytes())(
       [&](const RecordView* live, const auto&) {
-        note.read(live);
+        note.read(live, context.owner_dead(live));
         const Decision decision = decide(live, outcome);
         closing = live == nullptr && context.refuses(decision);  // one that is there may go on
         return closing ? Decision{} : decision;

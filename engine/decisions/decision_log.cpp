@@ -1,6 +1,9 @@
 #include "engine/decisions/decision_log.hpp"
 
 #include <sys/mman.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +11,7 @@
 #include <thread>
 
 #include "base/assert.hpp"
+#include "engine/rules/bytes.hpp"
 
 namespace semel::engine {
 namespace {
@@ -15,8 +19,28 @@ namespace {
 constexpr std::size_t kept_unchanged_max = limits::decisions_per_key_max / 2;
 constexpr unsigned spins_max = 200;  // some microseconds: longer than a copy of a bucket takes
 
+static_assert(kept_unchanged_max > 1);
+
 std::uint16_t tag_of(std::uint64_t hash) noexcept {
   return static_cast<std::uint16_t>(hash);
+}
+
+/// The places with the tag of this hash, as bits.
+unsigned likely_in(const std::uint16_t (&tags)[DecisionLog::place_count + 1],
+                   std::uint64_t hash) noexcept {
+#if defined(__SSE2__)
+  const __m128i wanted = _mm_set1_epi16(static_cast<short>(tag_of(hash)));
+  const auto* const at = reinterpret_cast<const __m128i*>(tags);
+  return static_cast<unsigned>(
+      _mm_movemask_epi8(_mm_packs_epi16(_mm_cmpeq_epi16(_mm_loadu_si128(at), wanted),
+                                        _mm_cmpeq_epi16(_mm_loadu_si128(at + 1), wanted))));
+#else
+  unsigned likely = 0;
+  for (unsigned i = 0; i < DecisionLog::place_count; ++i) {
+    likely |= static_cast<unsigned>(tags[i] == tag_of(hash)) << i;
+  }
+  return likely;
+#endif
 }
 
 }  // namespace
@@ -65,14 +89,14 @@ bool DecisionLog::start(std::size_t bytes) noexcept {
 }
 
 bool DecisionLog::merge(Place& newest, const DecisionFacts& facts) noexcept {
-  if (newest.call != facts.call) return false;
+  if (newest.call != facts.call || newest.answer != facts.answer) return false;
   const DecisionFacts known = facts_of(newest);
-  const bool same =
-      known.answer == facts.answer && known.flags == facts.flags && known.error == facts.error &&
-      known.epoch == facts.epoch && known.attempt == facts.attempt && known.met == facts.met &&
-      known.met_epoch == facts.met_epoch && known.changed == facts.changed &&
-      known.owner == facts.owner && known.client == facts.client.substr(0, client_bytes_max) &&
-      known.met_owner == facts.met_owner;
+  const bool same = known.flags == facts.flags && known.error == facts.error &&
+                    known.epoch == facts.epoch && known.attempt == facts.attempt &&
+                    known.met == facts.met && known.met_epoch == facts.met_epoch &&
+                    known.changed == facts.changed && known.owner == facts.owner &&
+                    known.client == facts.client.substr(0, client_bytes_max) &&
+                    known.met_owner == facts.met_owner;
   if (!same) return false;
   newest.last_ms = std::max(newest.last_ms, facts.at.time_since_epoch().count());
   newest.span_ms = facts.span.count();
@@ -82,16 +106,23 @@ bool DecisionLog::merge(Place& newest, const DecisionFacts& facts) noexcept {
 }
 
 unsigned DecisionLog::places_of(const Bucket& bucket, std::uint64_t hash) noexcept {
-  unsigned likely = 0;
-  for (unsigned i = 0; i < place_count; ++i) {  // of a fixed length: the compiler unrolls it
-    likely |= static_cast<unsigned>(bucket.tags[i] == tag_of(hash)) << i;
-  }
   unsigned found = 0;
-  for (; likely != 0; likely &= likely - 1) {
+  for (unsigned likely = likely_in(bucket.tags, hash) & ((1U << bucket.count) - 1); likely != 0;
+       likely &= likely - 1) {
     const auto i = static_cast<unsigned>(std::countr_zero(likely));
-    if (i < bucket.count && bucket.places[i].hash == hash) found |= 1U << i;
+    if (bucket.places[i].hash == hash) found |= 1U << i;
   }
   return found;
+}
+
+std::uint8_t DecisionLog::newest_of(const Bucket& bucket, unsigned places) noexcept {
+  if ((places & (places - 1)) == 0) [[likely]]
+    return static_cast<std::uint8_t>(std::countr_zero(places));
+  std::size_t i = bucket.count;
+  do {
+    --i;
+  } while ((places >> bucket.order.at(i) & 1) == 0);
+  return bucket.order.at(i);
 }
 
 std::uint8_t DecisionLog::choose_place(Bucket& bucket, unsigned places, bool changes) noexcept {
@@ -99,8 +130,10 @@ std::uint8_t DecisionLog::choose_place(Bucket& bucket, unsigned places, bool cha
   std::size_t unchanged = 0;
   std::size_t oldest = 0;            // of the key, in `order`
   std::size_t oldest_unchanged = 0;  // likewise
-  for (std::size_t i = places == 0 ? 0 : bucket.count; i-- > 0;) {
-    const std::uint8_t place = bucket.order[i];
+  // A single one is below both bounds.
+  const bool is_single = (places & (places - 1)) == 0;
+  for (std::size_t i = is_single ? 0 : bucket.count; i-- > 0;) {
+    const std::uint8_t place = bucket.order.at(i);
     if ((places >> place & 1) == 0) continue;
     ++of_key;
     oldest = i;
@@ -115,12 +148,11 @@ std::uint8_t DecisionLog::choose_place(Bucket& bucket, unsigned places, bool cha
     victim = oldest;
   } else if (bucket.count < place_count) {
     const std::uint8_t place = bucket.count++;
-    bucket.order[place] = place;
+    bucket.order.append(place, place);
     return place;
   }
-  const std::uint8_t place = bucket.order[victim];
-  for (std::size_t i = victim + 1; i < bucket.count; ++i) bucket.order[i - 1] = bucket.order[i];
-  bucket.order[bucket.count - 1] = place;
+  const std::uint8_t place = bucket.order.at(victim);
+  bucket.order.move_to_end(victim, bucket.count);
   return place;
 }
 
@@ -142,7 +174,7 @@ void DecisionLog::write(Place& place, std::uint64_t hash, const DecisionFacts& f
   char* to = place.text;
   const auto append = [&to](Bytes text, std::size_t bytes_max) {
     const std::size_t size = std::min(text.size(), bytes_max);
-    if (size != 0) std::memcpy(to, text.data(), size);
+    if (size != 0) copy_bytes(to, text.data(), size);
     to += size;
     return static_cast<std::uint8_t>(size);
   };
@@ -180,16 +212,11 @@ void DecisionLog::add(std::uint64_t hash, const DecisionFacts& facts) noexcept {
   }
   SEMEL_ASSERT(bucket.count <= place_count);
   const unsigned places = places_of(bucket, hash);
-  for (std::size_t i = places == 0 ? 0 : bucket.count; i-- > 0;) {
-    const std::uint8_t newest = bucket.order[i];
-    if ((places >> newest & 1) == 0) continue;
-    if (merge(bucket.places[newest], facts)) return;
-    break;
-  }
+  if (places != 0 && merge(bucket.places[newest_of(bucket, places)], facts)) return;
   const std::uint8_t place = choose_place(bucket, places, facts.changed);
   bucket.tags[place] = tag_of(hash);
   write(bucket.places[place], hash, facts);
-  const std::uint8_t next = bucket.count < place_count ? bucket.count : bucket.order[0];
+  const std::uint8_t next = bucket.count < place_count ? bucket.count : bucket.order.at(0);
   bucket.next.store(next, std::memory_order_relaxed);  // mo: relaxed: a hint for fetch_place()
 }
 
@@ -199,7 +226,7 @@ std::size_t DecisionLog::copy(
   std::size_t count = 0;
   const Lock lock{bucket, true};
   for (std::size_t i = 0; i < bucket.count; ++i) {
-    const Place& place = bucket.places[bucket.order[i]];
+    const Place& place = bucket.places[bucket.order.at(i)];
     if (place.hash == hash && count < found.size()) found[count++] = place;
   }
   return count;

@@ -53,14 +53,26 @@ class Label {
   char bytes_[size];
 };
 
-/// The record that a call met.
-struct MetRecord {
-  ClaimState state = ClaimState::absent;
-  bool is_claim = true;     ///< or nothing
-  bool owner_dead = false;  ///< its session was closed
-  Epoch epoch = 0;
-  Timestamp lease_until{};
-  Label<limits::owner_label_max> owner{};
+/// Numbers of up to 15 places in an order, four bits each, so that one moves in a few instructions.
+class PlaceOrder {
+ public:
+  [[nodiscard]] std::uint8_t at(std::size_t i) const noexcept {
+    return static_cast<std::uint8_t>(word_ >> (i * 4) & 15);
+  }
+  void append(std::uint8_t place, std::size_t count) noexcept {
+    word_ |= std::uint64_t{place} << (count * 4);
+  }
+  /// Of `count` numbers the one at `i` becomes the last.
+  void move_to_end(std::size_t i, std::size_t count) noexcept {
+    const std::uint64_t before = word_ & ((std::uint64_t{1} << (i * 4)) - 1);
+    const std::uint64_t behind = word_ >> (i * 4) >> 4 << (i * 4);
+    const std::uint8_t place = at(i);
+    word_ = before | behind;
+    append(place, count - 1);
+  }
+
+ private:
+  std::uint64_t word_ = 0;
 };
 
 /// One decision as it is kept. Texts are borrowed.
@@ -166,8 +178,8 @@ class DecisionLog {
     std::atomic<std::uint32_t> lock{0};
     std::atomic<std::uint8_t> next{0};  // the place that the next decision takes, most likely; < 15
     std::uint8_t count = 0;
-    std::uint8_t order[place_count];  // from oldest to newest
-    std::uint16_t tags[place_count];
+    PlaceOrder order;                     // from oldest to newest
+    std::uint16_t tags[place_count + 1];  // the last of none
     alignas(64) Place places[place_count];
   };
   static_assert(sizeof(Bucket) <= bucket_bytes);
@@ -180,6 +192,8 @@ class DecisionLog {
   }
   /// The places of a key in its bucket, as bits.
   [[nodiscard]] static unsigned places_of(const Bucket& bucket, std::uint64_t hash) noexcept;
+  /// The newest of some places, which are bits; not none.
+  [[nodiscard]] static std::uint8_t newest_of(const Bucket& bucket, unsigned places) noexcept;
   [[nodiscard]] static std::uint8_t choose_place(Bucket& bucket, unsigned places,
                                                  bool changes) noexcept;
   [[nodiscard]] static bool merge(Place& newest, const DecisionFacts& facts) noexcept;

@@ -278,6 +278,20 @@ Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until, Scra
   return {start, header_bytes + time_bytes + (session != 0 ? 8U : 0U)};
 }
 
+bool read_met(Bytes bytes, MetClaim& met) noexcept {
+  Header header;
+  Details details;
+  if (!read_fixed(bytes, header, details)) return false;
+  const unsigned head = header.head;
+  if ((head & state_bits) > static_cast<unsigned>(ClaimState::vacant)) return false;
+  met.state = static_cast<ClaimState>(head & state_bits);
+  met.epoch = header.epoch;
+  const char* const lease = bytes.data() + header_bytes + bytes_for(head & flag_details);
+  met.lease_until = head & flag_lease_until ? Reader{lease}.time() : Timestamp{};
+  met.owner = bytes.substr(fixed_bytes(head, details) - details.owner_bytes, details.owner_bytes);
+  return true;
+}
+
 bool read_held(Bytes bytes, HeldClaim& held) noexcept {
   Header header;
   Details details;

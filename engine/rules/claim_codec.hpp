@@ -145,6 +145,16 @@ inline constexpr std::uint16_t plain_done_head = 0x442, plain_held_head = 0x91;
 [[nodiscard]] Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until,
                                    Scratch& scratch);
 
+/// What the decision log notes of a record that a call has met.
+struct MetClaim {
+  ClaimState state = ClaimState::absent;
+  Epoch epoch = 0;
+  Timestamp lease_until{};
+  Bytes owner;  ///< points into the record
+};
+/// False: not a claim's bytes.
+[[nodiscard]] bool read_met(Bytes bytes, MetClaim& met) noexcept;
+
 /// A claim in flight, read without the rest of its record.
 struct HeldClaim {
   std::uint16_t head = 0;

@@ -436,6 +436,34 @@ TEST_CASE("codec: reads a session and the end of a result without the rest", "[e
   CHECK(claim_wake_of(encode(record, scratch), Timestamp{900ms}) == Timestamp{900ms});
 }
 
+TEST_CASE("codec: what a call has met is read without the rest of the record", "[engine][codec]") {
+  ClaimRecord record;
+  record.state = ClaimState::held;
+  record.epoch = 7;
+  record.attempts = 3;
+  record.lease_until = Timestamp{100ms};
+  record.session = 77;
+  record.owner = "worker";
+  record.fingerprint.algorithm = 1;
+  record.claim_id.emplace();
+  Scratch scratch;
+  engine::MetClaim met;
+  const Bytes bytes = encode(record, scratch);
+  REQUIRE(engine::read_met(bytes, met));
+  CHECK(met.state == ClaimState::held);
+  CHECK(met.epoch == 7);
+  CHECK(met.lease_until == Timestamp{100ms});
+  CHECK(met.owner == "worker");
+  CHECK_FALSE(engine::read_met(bytes.substr(0, bytes.size() - 1), met));
+  record.lease_until = {};
+  record.owner = {};
+  record.state = ClaimState::done;
+  record.result = "result";
+  REQUIRE(engine::read_met(encode(record, scratch), met));
+  CHECK(met.lease_until == Timestamp{});
+  CHECK(met.owner.empty());
+}
+
 TEST_CASE("codec refuses bytes that are too short for their own header", "[engine][codec]") {
   ClaimRecord record;
   record.state = ClaimState::held;
