@@ -58,6 +58,7 @@ void TtlWheel::drop_slab(Slab& slab) noexcept {
   }
   slab = {};
   --slabs_held_;
+  room_ = 0;
 }
 
 std::uint32_t TtlWheel::take_chunk() noexcept {
@@ -109,13 +110,18 @@ void TtlWheel::append_far(TimerEntry timer) noexcept {
   head.items[head.count++] = static_cast<std::uint64_t>(timer.wake.time_since_epoch().count());
 }
 
-bool TtlWheel::schedule(TimerEntry timer) noexcept {
+bool TtlWheel::make_room() noexcept {
   // As if it went far away, which takes most.
   while (slabs_held_ * chunks_per_slab < chunks_for(size_ + 1, far_.size + 1)) {
     if (!add_slab()) return false;
   }
-  ++size_;
-  insert(timer.hash_bits, timer.wake.time_since_epoch().count());
+  // And as many more as surely find room, so that few timers ask.
+  constexpr std::size_t for_lists = list_count + 4;
+  const std::size_t chunks = slabs_held_ * chunks_per_slab;
+  const std::size_t items = chunks > for_lists ? (chunks - for_lists) * Chunk::capacity : 0;
+  const std::size_t held = size_ + far_.size;
+  room_ = items > held ? std::max<std::size_t>((items - held) / 2, 1) : 1;
+  SEMEL_ASSERT(chunks_for(size_ + room_, far_.size + room_) <= chunks);
   return true;
 }
 

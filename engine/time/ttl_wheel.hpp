@@ -46,7 +46,14 @@ class TtlWheel {
 
   /// Adds a timer. A wake that has passed is due at the next advance. False: there is no memory,
   /// not even outside of the region, and nothing has changed.
-  [[nodiscard]] bool schedule(TimerEntry timer) noexcept;
+  [[nodiscard]] bool schedule(TimerEntry timer) noexcept {
+    if (room_ == 0 && !make_room()) [[unlikely]]
+      return false;
+    --room_;
+    ++size_;
+    insert(timer.hash_bits, timer.wake.time_since_epoch().count());
+    return true;
+  }
 
   /// Moves time towards `now` and calls `fire(std::span<const std::uint64_t> hash_bits)` with those
   /// that have come due, in parts of at most fire_max, until about `budget` items were handled.
@@ -110,6 +117,8 @@ class TtlWheel {
                                                         std::size_t far) noexcept {
     return (items + far) / Chunk::capacity + std::min<std::size_t>(items, list_count) + 4;
   }
+  /// Room for one more timer, or more. False: there is no memory.
+  [[nodiscard]] bool make_room() noexcept;
   [[nodiscard]] bool add_slab() noexcept;
   [[nodiscard]] bool grow_slabs() noexcept;
   void drop_slab(Slab& slab) noexcept;
@@ -129,6 +138,7 @@ class TtlWheel {
   Region& region_;
   std::int64_t now_;
   std::size_t size_ = 0;
+  std::size_t room_ = 0;  // so many more there are chunks for, however they lie
   std::array<List, list_count> lists_;
   std::array<std::size_t, level_count> level_size_{};
   List far_;                    // items of two words: hash bits, and the wake

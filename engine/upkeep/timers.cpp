@@ -22,9 +22,20 @@ bool Timers::drain(ThreadContext& own, ThreadContext& context) {
   };
   const std::uint64_t ended = read(Count::ended_early);
   const std::uint64_t logged = read(Count::timers_logged);
-  const bool many_ended = (ended - context.drained_ended) * 4 >= logged - context.drained_logged;
+  const std::uint64_t ended_now = ended - context.drained_ended;
+  const bool many_ended = ended_now != 0 && ended_now * 4 >= logged - context.drained_logged;
   context.drained_ended = ended;
   context.drained_logged = logged;
+  if (many_ended) {
+    drain_living(own, context);
+  } else {
+    TtlWheel& wheel = *wheel_;
+    context.timers.drain([&](const TimerEntry& timer) { return wheel.schedule(timer); });
+  }
+  return !context.timers.has_dropped();
+}
+
+void Timers::drain_living(ThreadContext& own, ThreadContext& context) {
   // A key that comes and goes within a millisecond leaves many timers of the same time.
   struct Same {
     std::uint64_t hash_bits = 0;
@@ -34,7 +45,6 @@ bool Timers::drain(ThreadContext& own, ThreadContext& context) {
   std::array<Same, 16> recent{};
   TtlWheel& wheel = *wheel_;
   context.timers.drain([&](const TimerEntry& timer) {
-    if (!many_ended) return wheel.schedule(timer);
     Same& same = recent[(timer.hash_bits ^
                          static_cast<std::uint64_t>(timer.wake.time_since_epoch().count())) %
                         recent.size()];
@@ -47,7 +57,6 @@ bool Timers::drain(ThreadContext& own, ThreadContext& context) {
     ++same.scheduled;
     return true;
   });
-  return !context.timers.has_dropped();
 }
 
 void Timers::step_compaction(std::size_t budget) {

@@ -31,6 +31,9 @@ class Timers {
   [[nodiscard]] TtlWheel& wheel() noexcept { return *wheel_; }
 
  private:
+  /// The rest of drain() where many timers are of records that have ended: leaves those out.
+  void drain_living(ThreadContext& own, ThreadContext& context);
+
   Core& core_;
   std::unique_ptr<TtlWheel> wheel_;
   bool compacting_ = false;
