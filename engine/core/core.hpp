@@ -40,6 +40,7 @@
 namespace semel::engine {
 
 class Operation;
+struct Committed;
 
 class Core {
  public:
@@ -84,6 +85,8 @@ class Core {
   [[nodiscard]] SnapshotCut& snapshot_cut() noexcept { return snapshot_cut_; }
   [[nodiscard]] KeySpace& keys() noexcept { return keys_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
+  /// Neither journal nor cold store nor group: a change is complete once it is in the table.
+  [[nodiscard]] bool is_alone() const noexcept { return is_alone_; }
   [[nodiscard]] Insight& insight() noexcept { return insight_; }
   [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
   [[nodiscard]] UseTable& uses() noexcept { return uses_; }
@@ -94,6 +97,8 @@ class Core {
   /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                  const Entry* fresh, Timestamp wake) noexcept;
+  /// The same of a change of which more is known (committed.hpp).
+  void committed(ThreadContext& context, const Committed& change) noexcept;
 
   [[nodiscard]] LargeRecords& large_records() noexcept { return large_records_; }
 
@@ -108,6 +113,8 @@ class Core {
 
  private:
   const Options options_;
+  const bool is_alone_ =
+      options_.journal == nullptr && options_.cold == nullptr && !options_.replicated;
   CallbackWatch callbacks_{options_.on_callback_exception};
   const GuardedJournal guarded_journal_{options_.journal, options_.durability, callbacks_};
   const Clock& clock_;

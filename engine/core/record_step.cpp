@@ -10,8 +10,6 @@ namespace semel::engine {
 
 namespace {
 
-constexpr unsigned delete_marker_distance = 4;  // random keys rarely lie so far from home
-
 [[nodiscard]] bool is_long_object(const Entry& entry) noexcept {
   return entry.kind() > Kind::claim &&
          whole_size(entry.kind(), entry.value()) >= limits::trail_record_bytes_min;
@@ -86,21 +84,19 @@ void RecordStep::prepare_mutation(const Decision& decision) {
   }
 }
 
-template <bool is_plain>
 inline ErrorCode RecordStep::prepare(const Decision& decision) {
   ThreadContext& context = operation_.context();
-  if (!is_plain && !is_accepted(decision)) [[unlikely]]
+  if (!is_accepted(decision)) [[unlikely]]
     return ErrorCode::refused;
   // The timer of a live record must not be lost.
   if (!context.timers.is_ready()) [[unlikely]]
     return ErrorCode::memory_full;
   if (!context.retired.reserve()) [[unlikely]]
     return operation_.refuse();
-  if (!is_plain) prepare_mutation(decision);
+  prepare_mutation(decision);
   return ErrorCode::ok;
 }
 
-template <bool is_plain>
 inline ErrorCode RecordStep::make_fresh(const Decision& decision, Version version,
                                         const Entry*& fresh) {
   if (decision.value.size() > core_.options().value_bytes_max + value_overhead_max) [[unlikely]]
@@ -108,7 +104,7 @@ inline ErrorCode RecordStep::make_fresh(const Decision& decision, Version versio
   // A live record can be replaced out of the reserve: an owner must be able to finish.
   const bool precious = seen_.live || sink_ != nullptr;
   // Other threads cannot see a change inside a section before its group has been appended.
-  const bool pending = !is_plain && core_.journal() != nullptr && sink_ == nullptr;
+  const bool pending = core_.journal() != nullptr && sink_ == nullptr;
   if (!precious && core_.region().is_over()) [[unlikely]]
     return ErrorCode::memory_full;
   fresh =
@@ -116,10 +112,6 @@ inline ErrorCode RecordStep::make_fresh(const Decision& decision, Version versio
                  {decision.kind, location_.stored_db, decision.due, version, pending, decision.raw},
                  key_.key, decision.value, precious ? Region::Use::structure : Region::Use::record);
   return fresh != nullptr ? ErrorCode::ok : ErrorCode::memory_full;
-}
-
-inline bool RecordStep::leaves_marker() const noexcept {
-  return slot::distance(probe_.prefix) >= delete_marker_distance;
 }
 
 ErrorCode RecordStep::make_remains(Version version, const Entry*& remains) {
@@ -139,11 +131,6 @@ ErrorCode RecordStep::make_remains(Version version, const Entry*& remains) {
   return ErrorCode::ok;
 }
 
-inline bool RecordStep::swap_in(Handle handle) noexcept {
-  ShardTable& table = location_.shard->table;
-  return table.publish(probe_, handle);
-}
-
 bool RecordStep::publish_object(const Decision& decision, Handle handle) noexcept {
   Publication* const publication = decision.publication;
   // One that is stored as it was, with another end or under another name, is shared.
@@ -161,27 +148,27 @@ bool RecordStep::publish_object(const Decision& decision, Handle handle) noexcep
   return won;
 }
 
-template <bool is_plain>
 inline bool RecordStep::publish(const Decision& decision, const Entry* fresh,
                                 Version version) noexcept {
   if (fresh == nullptr) return location_.shard->table.bury(probe_, version);
-  const Handle handle = core_.region().handle_of(fresh);
-  if (is_plain ? swap_in(handle) : publish_object(decision, handle)) [[likely]]
-    return true;
-  operation_.context().cache.free(handle);
-  return false;
+  return publish_object(decision, core_.region().handle_of(fresh));
 }
 
-template <bool is_plain>
-inline std::optional<ErrorCode> RecordStep::apply_as(const Decision& decision, Version& version) {
-  SEMEL_ASSERT_SLOW(!is_plain || (decision.publication == nullptr && !decision.keeps_version));
-  SEMEL_ASSERT_SLOW(!is_plain || decision.action == Action::store || seen_.old != nullptr);
+std::optional<ErrorCode> RecordStep::lose_race(const Entry* fresh) noexcept {
   ThreadContext& context = operation_.context();
-  if (const ErrorCode no = prepare<is_plain>(decision); no != ErrorCode::ok) [[unlikely]]
+  if (fresh != nullptr) context.cache.free(core_.region().handle_of(fresh));
+  context.bump(Count::lost_races);
+  KeySpace::help_growth(*location_.shard, location_.hash, probe_);
+  return std::nullopt;
+}
+
+std::optional<ErrorCode> RecordStep::apply_any(const Decision& decision, Version& version) {
+  ThreadContext& context = operation_.context();
+  if (const ErrorCode no = prepare(decision); no != ErrorCode::ok) [[unlikely]]
     return no;
   ShardTable& table = location_.shard->table;
   const bool erases = decision.action == Action::erase;
-  const bool keeps = !is_plain && decision.keeps_version;
+  const bool keeps = decision.keeps_version;
   const Version fresh_version =
       keeps ? seen_.floor : core_.versions().candidate(context, seen_.floor);
   SEMEL_ASSERT(keeps || fresh_version > seen_.floor);
@@ -192,57 +179,37 @@ inline std::optional<ErrorCode> RecordStep::apply_as(const Decision& decision, V
     return std::nullopt;
   }
   const Entry* fresh = nullptr;
-  if (!erases || !is_plain || leaves_marker()) [[likely]] {
-    const ErrorCode made = erases ? make_remains(fresh_version, fresh)
-                                  : make_fresh<is_plain>(decision, fresh_version, fresh);
-    if (made != ErrorCode::ok) [[unlikely]]
-      return made;
-  }
+  const ErrorCode made =
+      erases ? make_remains(fresh_version, fresh) : make_fresh(decision, fresh_version, fresh);
+  if (made != ErrorCode::ok) [[unlikely]]
+    return made;
   const Timestamp wake = fresh == nullptr ? no_end : wake_of(*fresh);
   const Timestamp old_wake = seen_.old == nullptr ? no_end : wake_of(seen_.head);
-  if (!erases && seen_.live && seen_.old != nullptr &&
-      has_timer_before(seen_.head, old_wake, wake, seen_.now)) {
+  const bool keeps_timer = !erases && seen_.live && wake != no_end && serves(old_wake, wake, seen_.now);
+  if (keeps_timer && (old_wake != wake || seen_.head.has_early_timer())) {
     fresh->note_early_timer(true);
   }
   const Entry::Head is = fresh != nullptr ? fresh->head() : Entry::Head{};
-  if (!publish<is_plain>(decision, fresh, fresh_version)) [[unlikely]] {
-    context.bump(Count::lost_races);
-    KeySpace::help_growth(*location_.shard, location_.hash, probe_);
-    return std::nullopt;
-  }
+  if (!publish(decision, fresh, fresh_version)) [[unlikely]]
+    return lose_race(fresh);
   version = keeps ? fresh_version : context.version_next++;
   if (!keeps) context.bump(Count::changes);
-#if defined(SEMEL_VERIFY)
-  if (const char* const broken = broken_by(fresh, version))
-    base::assertion_failed(broken, __FILE__, __LINE__);
-#endif
-  if (is_plain) {
-    note_committed(core_, context,
-                   {.hash = location_.hash,
-                    .old = seen_.old,
-                    .was = seen_.head,
-                    .old_wake = old_wake,
-                    .was_live = seen_.live,
-                    .fresh = fresh,
-                    .is = is,
-                    .wake = wake});
-    return ErrorCode::ok;
-  }
+  verify_change(fresh, version);
   if (core_.journal() != nullptr) append_mutation(decision, fresh, version);
-  core_.committed(context, location_.hash, seen_.old, seen_.live, fresh, wake);
+  core_.committed(context, {.hash = location_.hash,
+                            .old = seen_.old,
+                            .was = seen_.head,
+                            .old_wake = old_wake,
+                            .was_live = seen_.live,
+                            .fresh = fresh,
+                            .is = is,
+                            .wake = wake,
+                            .keeps_timer = keeps_timer});
   if (seen_.cold != nullptr) [[unlikely]] {
     core_.cold()->superseded(core_.keys().rank_of(location_.stored_db, key_.key), seen_.cold->part,
                              location_.stored_db, seen_.cold->record.due);
   }
   return ErrorCode::ok;
-}
-
-std::optional<ErrorCode> RecordStep::apply(const Decision& decision, Version& version) {
-  const Options& options = core_.options();
-  const bool is_alone =
-      options.journal == nullptr && options.cold == nullptr && !options.replicated;
-  const bool is_plain = is_alone && sink_ == nullptr && !may_be_large(decision.kind);
-  return is_plain ? apply_as<true>(decision, version) : apply_as<false>(decision, version);
 }
 
 void RecordStep::append_mutation(const Decision& decision, const Entry* fresh,

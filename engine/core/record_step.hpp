@@ -49,14 +49,23 @@ class RecordStep {
   [[nodiscard]] std::optional<ErrorCode> look_beyond(RecordView& view);
   /// Stores or erases in the slot that was found. None: the slot has changed, so find and decide
   /// again.
-  [[nodiscard]] std::optional<ErrorCode> apply(const Decision& decision, Version& version);
-  /// `is_plain`: there is neither journal nor cold store nor group, nor a section that it is a part
-  /// of, and its kind is never large: it is complete once it is in the table.
-  template <bool is_plain>
-  [[nodiscard]] std::optional<ErrorCode> apply_as(const Decision& decision, Version& version);
+  [[nodiscard]] std::optional<ErrorCode> apply(const Decision& decision, Version& version) {
+    if (!core_.is_alone() || sink_ != nullptr || may_be_large(decision.kind)) {
+      return apply_any(decision, version);
+    }
+    return decision.action == Action::erase ? erase_plain(version) : store_plain(decision, version);
+  }
+  [[nodiscard]] std::optional<ErrorCode> apply_any(const Decision& decision, Version& version);
+  /// The same where there is neither journal nor cold store nor group, nor a section that it is a
+  /// part of, and for a kind that is never large: the change is complete once it is in the table.
+  [[nodiscard]] std::optional<ErrorCode> store_plain(const Decision& decision, Version& version);
+  [[nodiscard]] std::optional<ErrorCode> erase_plain(Version& version);
+  /// Whether the slot suits them; makes room for timer and retired record.
+  [[nodiscard]] bool takes_plain_change() noexcept;
+  /// Of the record before; `bytes`: what it takes from the arena.
+  void retire_plain(std::size_t bytes) noexcept;
   /// Makes sure of all that the change needs once it is visible, while it can still be refused.
   /// Errors: refused, memory_full, value_too_long.
-  template <bool is_plain>
   [[nodiscard]] ErrorCode prepare(const Decision& decision);
   /// Whether journal and group let the change in.
   [[nodiscard]] bool is_accepted(const Decision& decision) const noexcept;
@@ -67,19 +76,24 @@ class RecordStep {
   /// Whether the journal keeps it, so that the bytes of the whole object are not needed.
   [[nodiscard]] bool is_kept_as_trail(const Decision& decision) const noexcept;
   /// Errors: memory_full.
-  template <bool is_plain>
   [[nodiscard]] ErrorCode make_fresh(const Decision& decision, Version version,
                                      const Entry*& fresh);
   /// Whether an erase leaves a delete marker, although no older copy has to be kept away.
-  [[nodiscard]] bool leaves_marker() const noexcept;
+  [[nodiscard]] bool leaves_marker() const noexcept {
+    constexpr unsigned far_from_home = 4;  // where random keys rarely lie
+    return slot::distance(probe_.prefix) >= far_from_home;
+  }
   /// The same of an erase. Leaves `remains` null where a tombstone is enough.
   [[nodiscard]] ErrorCode make_remains(Version version, const Entry*& remains);
   /// Publishes `fresh`; a tombstone if it is null. False: the slot has changed, or a large object
-  /// has a newer version, and `fresh` is freed.
-  template <bool is_plain>
+  /// has a newer version.
   [[nodiscard]] bool publish(const Decision& decision, const Entry* fresh,
                              Version version) noexcept;
-  [[nodiscard]] bool swap_in(Handle handle) noexcept;
+  /// After that: frees `fresh`, unless it is null. Find and decide again.
+  [[nodiscard, gnu::cold]] std::optional<ErrorCode> lose_race(const Entry* fresh) noexcept;
+  [[nodiscard]] bool swap_in(Handle handle) noexcept {
+    return location_.shard->table.publish(probe_, handle);
+  }
   /// swap_in() with what else becomes visible with the record.
   [[nodiscard]] bool publish_object(const Decision& decision, Handle handle) noexcept;
   /// Gives the change to the journal, or to the section that it is a part of.
@@ -87,6 +101,13 @@ class RecordStep {
   /// The first rule that a change just published breaks, or the line of the table that it is in;
   /// null: none.
   [[nodiscard]] const char* broken_by(const Entry* fresh, Version version) const noexcept;
+  void verify_change([[maybe_unused]] const Entry* fresh,
+                     [[maybe_unused]] Version version) const noexcept {
+#if defined(SEMEL_VERIFY)
+    if (const char* const broken = broken_by(fresh, version))
+      base::assertion_failed(broken, __FILE__, __LINE__);
+#endif
+  }
   void check_invariants() const noexcept {
     SEMEL_ASSERT_SLOW(!seen_.live || seen_.old != nullptr || seen_.cold != nullptr);
     SEMEL_ASSERT_SLOW(seen_.old == nullptr || seen_.cold == nullptr);

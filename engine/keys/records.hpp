@@ -50,16 +50,6 @@ constexpr std::size_t value_overhead_max = claim_overhead_max;
   return Timestamp{Millis{end}};
 }
 
-/// Whether the timer of `old`, a record that lives, with `earlier` as its wake_of(), comes before
-/// `wake`, so that the record which replaces it needs none of its own: when the timer fires it is
-/// set again.
-[[nodiscard]] inline bool has_timer_before(const Entry::Head& old, Timestamp earlier,
-                                           Timestamp wake, Timestamp now) noexcept {
-  // A timer whose time has come may have fired.
-  if (earlier <= now || wake == no_end) return false;
-  return earlier < wake || (earlier == wake && old.has_early_timer());
-}
-
 /// The mutation that says what `entry` is. Its bytes point into the entry, or, of a large object,
 /// into `scratch`. std::bad_alloc.
 void fill_mutation(Mutation& mutation, const Entry& entry, std::string& scratch);
