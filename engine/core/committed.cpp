@@ -36,7 +36,7 @@ void Core::committed(ThreadContext& context, HashBits hash, const Entry* old, bo
   const Timestamp old_wake = old != nullptr ? wake_of(was) : no_end;
   // Of another end its timer knows nothing: the record has no mark.
   const bool keeps_timer = old != nullptr && old_was_live && wake == old_wake &&
-                           !was.has_early_timer();
+                           !was.has_early_timer() && !firing_.has_reached(wake);
   committed(context, {.hash = hash,
                       .old = old,
                       .was = was,

@@ -21,7 +21,8 @@ struct Committed {
 };
 
 /// Whether the timer of the record before, which ends at `old_wake`, serves the one that replaces
-/// it: it comes at that time or before, and it has not fired.
+/// it: it comes at that time or before, and it has not fired. Firing::has_reached() is to be asked
+/// once the change is visible.
 [[nodiscard, gnu::always_inline]] inline bool serves(Timestamp old_wake, Timestamp wake,
                                                      Timestamp now) noexcept {
   return old_wake > now && old_wake <= wake;

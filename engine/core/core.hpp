@@ -33,6 +33,7 @@
 #include "engine/rules/record.hpp"
 #include "engine/table/entry.hpp"
 #include "engine/time/bounded.hpp"
+#include "engine/time/firing.hpp"
 #include "engine/time/system_time.hpp"
 #include "semel/engine.hpp"
 #include "semel/engine_host.hpp"
@@ -90,6 +91,7 @@ class Core {
   [[nodiscard]] Insight& insight() noexcept { return insight_; }
   [[nodiscard]] CallbackWatch& callbacks() noexcept { return callbacks_; }
   [[nodiscard]] UseTable& uses() noexcept { return uses_; }
+  [[nodiscard]] Firing& firing() noexcept { return firing_; }
   /// Null: none.
   [[nodiscard]] Journal* journal() const noexcept { return guarded_journal_.journal(); }
   [[nodiscard]] const GuardedJournal& guarded_journal() const noexcept { return guarded_journal_; }
@@ -127,6 +129,7 @@ class Core {
   ColdSide cold_;
   SnapshotCut snapshot_cut_;
   UseTable uses_;
+  Firing firing_;
   alignas(64) VersionSource versions_;
   Upkeep* upkeep_ = nullptr;
   // Its contexts hold memory of the arena.

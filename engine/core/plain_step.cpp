@@ -10,25 +10,26 @@ namespace semel::engine {
 namespace {
 
 /// Whether the record never names a large object, nor has parts that end.
-[[nodiscard]] bool is_plain(const Entry::Head& record) noexcept {
+[[nodiscard]] inline bool is_plain(const Entry::Head& record) noexcept {
   return record.is_string() || record.is(Kind::claim);
 }
 
 /// wake_of() of such a record.
-[[nodiscard]] Timestamp plain_wake_of(bool is_claim, Bytes value, Timestamp due) noexcept {
+[[nodiscard, gnu::always_inline]] inline Timestamp plain_wake_of(bool is_claim, Bytes value,
+                                                                 Timestamp due) noexcept {
   return is_claim ? claim_wake_of(value, due) : due;
 }
 
 }  // namespace
 
-bool RecordStep::takes_plain_change() noexcept {
+inline bool RecordStep::takes_plain_change() noexcept {
   ThreadContext& context = operation_.context();
   return context.timers.is_ready() && context.retired.reserve() &&
          (seen_.old == nullptr ? probe_.state == TableProbe::State::vacant
                                : seen_.live && is_plain(seen_.head));
 }
 
-void RecordStep::retire_plain(std::size_t bytes) noexcept {
+inline void RecordStep::retire_plain(std::size_t bytes) noexcept {
   const Handle old = slot::handle(probe_.seen);
   if (core_.snapshot_cut().preserve(seen_.floor, old)) [[unlikely]]
     return;
@@ -47,15 +48,19 @@ std::optional<ErrorCode> RecordStep::store_plain(const Decision& decision, Versi
     return ErrorCode::value_too_long;
   if (!seen_.live && core_.region().is_over()) [[unlikely]]
     return ErrorCode::memory_full;
-  const Entry* const fresh = make_entry(
-      core_.region(), context,
-      {decision.kind, location_.stored_db, decision.due, fresh_version, false, decision.raw},
-      key_.key, decision.value, seen_.live ? Region::Use::structure : Region::Use::record);
-  if (fresh == nullptr) [[unlikely]]
+  const std::size_t size = Entry::bytes(key_.key.size(), decision.value.size());
+  const Handle handle =
+      context.cache.allocate(size, seen_.live ? Region::Use::structure : Region::Use::record);
+  if (handle == 0) [[unlikely]]
     return ErrorCode::memory_full;
+  auto* const fresh = static_cast<Entry*>(core_.region().at(handle));
+  Entry::write(
+      fresh, {decision.kind, location_.stored_db, decision.due, fresh_version, false, decision.raw},
+      key_.key, decision.value);
+  SEMEL_ASSERT_SLOW(!fresh->is_delete_marker());
   const Timestamp due = fresh->due();
   const Timestamp wake = plain_wake_of(decision.kind == Kind::claim, decision.value, due);
-  const std::size_t bytes = Arena::rounded(Entry::bytes(key_.key.size(), decision.value.size()));
+  const std::size_t bytes = Arena::rounded(size);
   bool keeps_timer = false;
   Timestamp old_due{}, old_wake{};
   std::size_t old_bytes = 0;
@@ -68,7 +73,7 @@ std::optional<ErrorCode> RecordStep::store_plain(const Decision& decision, Versi
       fresh->note_early_timer(true);
     }
   }
-  if (!swap_in(core_.region().handle_of(fresh))) [[unlikely]]
+  if (!swap_in(handle)) [[unlikely]]
     return lose_race(fresh);
   version = fresh_version;
   context.version_next = fresh_version + 1;
@@ -84,6 +89,8 @@ std::optional<ErrorCode> RecordStep::store_plain(const Decision& decision, Versi
   } else {
     if ((due == no_end) != (old_due == no_end)) [[unlikely]]
       context.bump(Count::records_with_ttl, due == no_end ? ~std::uint64_t{0} : 1);
+    // The clock may have gone on since `now`, and so may the wheel.
+    keeps_timer = keeps_timer && !core_.firing().has_reached(old_wake);
     if (!keeps_timer && old_wake != no_end) context.bump(Count::ended_early);
     retire_plain(old_bytes);
   }

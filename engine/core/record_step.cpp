@@ -185,7 +185,7 @@ std::optional<ErrorCode> RecordStep::apply_any(const Decision& decision, Version
     return made;
   const Timestamp wake = fresh == nullptr ? no_end : wake_of(*fresh);
   const Timestamp old_wake = seen_.old == nullptr ? no_end : wake_of(seen_.head);
-  const bool keeps_timer = !erases && seen_.live && wake != no_end && serves(old_wake, wake, seen_.now);
+  bool keeps_timer = !erases && seen_.live && wake != no_end && serves(old_wake, wake, seen_.now);
   if (keeps_timer && (old_wake != wake || seen_.head.has_early_timer())) {
     fresh->note_early_timer(true);
   }
@@ -196,6 +196,8 @@ std::optional<ErrorCode> RecordStep::apply_any(const Decision& decision, Version
   if (!keeps) context.bump(Count::changes);
   verify_change(fresh, version);
   if (core_.journal() != nullptr) append_mutation(decision, fresh, version);
+  // The clock may have gone on since `now`, and so may the wheel.
+  keeps_timer = keeps_timer && !core_.firing().has_reached(old_wake);
   core_.committed(context, {.hash = location_.hash,
                             .old = seen_.old,
                             .was = seen_.head,

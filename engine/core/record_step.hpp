@@ -61,9 +61,9 @@ class RecordStep {
   [[nodiscard]] std::optional<ErrorCode> store_plain(const Decision& decision, Version& version);
   [[nodiscard]] std::optional<ErrorCode> erase_plain(Version& version);
   /// Whether the slot suits them; makes room for timer and retired record.
-  [[nodiscard]] bool takes_plain_change() noexcept;
+  [[nodiscard, gnu::always_inline]] bool takes_plain_change() noexcept;
   /// Of the record before; `bytes`: what it takes from the arena.
-  void retire_plain(std::size_t bytes) noexcept;
+  [[gnu::always_inline]] void retire_plain(std::size_t bytes) noexcept;
   /// Makes sure of all that the change needs once it is visible, while it can still be refused.
   /// Errors: refused, memory_full, value_too_long.
   [[nodiscard]] ErrorCode prepare(const Decision& decision);

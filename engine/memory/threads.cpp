@@ -75,19 +75,6 @@ bool membarrier(int command) noexcept {
   return syscall(__NR_membarrier, command, 0, 0) == 0;
 }
 
-/// Nothing later is read before everything earlier can be seen by others. ThreadSanitizer does not
-/// know fences; there the exchange next to each call says what it needs to know.
-void full_fence() noexcept {
-#if defined(__SANITIZE_THREAD__)
-#elif defined(__has_feature)
-#if !__has_feature(thread_sanitizer)
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // mo: seq_cst [threads.announce]
-#endif
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // mo: seq_cst [threads.announce]
-#endif
-}
-
 }  // namespace
 
 const Barrier& Barrier::of_kernel() noexcept {
@@ -194,6 +181,19 @@ void Threads::release(ThreadContext& context) noexcept {
   context.own_state = false;
   context.client_size = 0;
   context.in_use.store(false, std::memory_order_release);  // mo: release [threads.owner]
+}
+
+/// ThreadSanitizer does not know fences; there the exchange next to each call says what it needs to
+/// know.
+void Threads::full_fence() noexcept {
+#if defined(__SANITIZE_THREAD__)
+#elif defined(__has_feature)
+#if !__has_feature(thread_sanitizer)
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // mo: seq_cst [threads.announce]
+#endif
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // mo: seq_cst [threads.announce]
+#endif
 }
 
 void Threads::announce(ThreadContext& context, std::uint64_t word) noexcept {

@@ -206,6 +206,9 @@ class Threads {
   /// The calling thread is bound to nothing that it finds at once.
   static void forget_last() noexcept;
 
+  /// Nothing later is read before everything earlier can be seen by others.
+  static void full_fence() noexcept;
+
   /// Begins an operation: from here to leave() nothing the table points to is reused.
   [[gnu::always_inline]] void enter(ThreadContext& context) noexcept {
     // mo: relaxed: a stale epoch only delays reuse.

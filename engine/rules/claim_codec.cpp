@@ -29,7 +29,7 @@ enum Flag : std::uint16_t {
 };
 constexpr unsigned state_bits = 7;
 static_assert(static_cast<unsigned>(ClaimState::vacant) <= state_bits);
-// What claim_wake_of() asks.
+// What claim_wake_of() and is_leased() ask.
 static_assert((state_bits | flag_result_expired | flag_result_until | flag_memos) == 0x102f);
 static_assert((static_cast<unsigned>(ClaimState::done) | flag_result_until) == 0x22);
 
@@ -37,6 +37,9 @@ static_assert((static_cast<unsigned>(ClaimState::done) | flag_unique_until | fla
               plain_done_head);
 static_assert((static_cast<unsigned>(ClaimState::held) | flag_lease_until | flag_session) ==
               plain_held_head);
+
+static_assert((state_bits | flag_lease_until) == 0x17 && flag_details == 0x200);
+static_assert((static_cast<unsigned>(ClaimState::held) | flag_lease_until) == 0x11);
 
 struct Header {
   std::uint16_t head;

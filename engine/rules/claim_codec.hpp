@@ -17,6 +17,7 @@
 // A held claim without extras takes 24 bytes, a finished one 16 bytes and its result.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -68,14 +69,30 @@ static_assert(claim_overhead_max <= Scratch::inline_bytes);
 
 /// The rest of claim_wake_of(), of a record that may have to be checked before its end.
 [[nodiscard]] Timestamp early_claim_wake_of(Bytes bytes, Timestamp due) noexcept;
-/// When the wheel should check an encoded record that ends at `due`: at the end of its result, if
-/// that is earlier and there is one, to trim it.
-[[nodiscard]] inline Timestamp claim_wake_of(Bytes bytes, Timestamp due) noexcept {
-  // Nearly all results end with their record, and are asked no more than this.
-  constexpr std::uint16_t asked = 0x102f, done_with_two_ends = 0x22;  // see claim_codec.cpp
+/// True for the bytes of a claim in flight that has a lease.
+[[nodiscard]] inline bool is_leased(Bytes bytes) noexcept {
+  constexpr char asked = 0x17, held_until = 0x11;  // see claim_codec.cpp
+  return !bytes.empty() && (bytes.front() & asked) == held_until;
+}
+/// When the wheel should check an encoded record that ends at `due`: at the end of its lease, as
+/// nearly all claims are over by then and the timer serves what they have become; or at the end of
+/// its result, if that is earlier and there is one, to trim it.
+[[nodiscard, gnu::always_inline]] inline Timestamp claim_wake_of(Bytes bytes,
+                                                                 Timestamp due) noexcept {
+  constexpr std::uint16_t details = 0x200;  // see claim_codec.cpp, as all of these
+  constexpr std::size_t lease_at = 10, details_bytes = 8, time_bytes = 6;
   std::uint16_t head = 0;
   if (bytes.size() >= sizeof head) [[likely]]
     std::memcpy(&head, bytes.data(), sizeof head);
+  if (is_leased(bytes)) [[likely]] {
+    const std::size_t at = lease_at + (head & details ? details_bytes : 0);
+    if (due == no_end || bytes.size() < at + time_bytes) return due;
+    std::uint64_t lease_until = 0;
+    std::memcpy(&lease_until, bytes.data() + at, time_bytes);
+    return std::min(due, Timestamp{Millis{static_cast<std::int64_t>(lease_until)}});
+  }
+  // Nearly all results end with their record, and are asked no more than this.
+  constexpr std::uint16_t asked = 0x102f, done_with_two_ends = 0x22;
   return (head & asked) == done_with_two_ends ? early_claim_wake_of(bytes, due) : due;
 }
 

@@ -245,6 +245,18 @@ class Table {
     return {slot::is_record(seen) ? &word : nullptr, seen, false};
   }
 
+  /// Whether no other record than that of `word`, last seen as `seen`, may have its hash bits.
+  /// False also where that takes another line to know.
+  [[nodiscard]] static bool is_only_candidate(const Word& word, SlotWord seen) noexcept {
+    constexpr std::uintptr_t line_mask = slots_per_line * sizeof(Word) - 1;
+    if (slot::distance(seen) != 0) return false;
+    const auto* const slots =
+        reinterpret_cast<const Word*>(reinterpret_cast<std::uintptr_t>(&word) & ~line_mask);
+    const Line line{slots, seen & ~slot::handle_mask};
+    const unsigned candidates = line.candidates();
+    return (candidates & (candidates - 1)) == 0 && line.empties() != 0;
+  }
+
   /// Calls `visit(Word&, SlotWord)` for each slot that may hold a record with these hash bits,
   /// until it returns false: the next line is another cache miss.
   template <class Visit>

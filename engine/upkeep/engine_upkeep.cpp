@@ -260,6 +260,8 @@ std::size_t EngineUpkeep::advance(Timestamp now, std::size_t budget, bool wait_f
     // and that end may have come as well.
     if (!timers_.drain(own, own)) compactor_.renew_timers();
   }
+  core_.firing().begin(now);
+  Threads::full_fence();
   budget = timers_.advance(now, budget, [&](std::span<const std::uint64_t> batch) {
     expire_batch(core_, own, batch, now);
   });

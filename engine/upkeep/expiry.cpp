@@ -31,6 +31,19 @@ void set_again(ThreadContext& context, HashBits hash, const Entry& record,
   record.note_early_timer(false);
 }
 
+/// A claim that has not ended with its lease: it goes on without an owner, to its own end. Timers
+/// that earlier lives have left do the same, each in its own place.
+void go_on_without_lease(ThreadContext& context, HashBits hash,
+                         const Entry::Head& record) noexcept {
+  SEMEL_ASSERT(record.due() != no_end);
+  push_timer(context, hash, record.due());
+}
+
+/// Whether a record, of which a part has ended, is such a claim: there is nothing to take out.
+[[nodiscard]] bool has_outlived_lease(const Entry::Head& record) noexcept {
+  return record.is(Kind::claim) && is_leased(record.value());
+}
+
 /// Retries a timer later that fired while a section held the shard for long. Inside an operation.
 void put_off(Core& core, ThreadContext& context, HashBits hash, Timestamp now) {
   core.keys().shard_of(hash).table.for_each_candidate(hash, [&](ShardTable::Word&, SlotWord seen) {
@@ -45,7 +58,8 @@ void put_off(Core& core, ThreadContext& context, HashBits hash, Timestamp now) {
   });
 }
 
-/// The short way for strings and claims that have ended, which nearly all timers are of. A batch
+/// The short way for strings and claims that have ended, which nearly all timers are of, and those
+/// whose end has moved to later. A batch
 /// adds its figures once and retires its memory once. The operation around it does not wait before
 /// it is done: no section over everything comes in between, so the sinks, the floors of flushes and
 /// the cut of a snapshot stay what they are.
@@ -73,8 +87,8 @@ class PlainSweep {
     std::uint64_t left = held;
     for (std::size_t i = 0; i < batch_.size(); ++i) {
       const std::uint64_t bit = std::uint64_t{1} << i;
-      if (places_[i] == nullptr || (held & bit) != 0 || !take_out(*places_[i], seen_[i]))
-          [[unlikely]] {
+      if (places_[i] == nullptr || (held & bit) != 0 ||
+          !(take_out(*places_[i], seen_[i]) || goes_on(i))) [[unlikely]] {
         left |= bit;
       }
     }
@@ -144,6 +158,23 @@ class PlainSweep {
     }
     handles_[count_++] = slot::handle(seen);
     bytes_ += bytes;
+    return true;
+  }
+  /// Of a record that was not taken out: false: it has not gone on with all that this timer is for.
+  [[nodiscard, gnu::noinline]] bool goes_on(std::size_t i) noexcept {
+    const Entry& record = core_.keys().entry(seen_[i]);
+    const Entry::Head head = record.head();
+    if (!head.lives_at(now_) || head.kind() > Kind::claim ||
+        !ShardTable::is_only_candidate(*places_[i], seen_[i])) {
+      return false;
+    }
+    const Timestamp wake = wake_of(head);
+    if (wake <= now_) {
+      if (!has_outlived_lease(head)) return false;
+      go_on_without_lease(context_, HashBits{batch_[i]}, head);
+    } else if (head.has_early_timer()) {
+      set_again(context_, HashBits{batch_[i]}, record, wake);
+    }
     return true;
   }
   void add_db_records() noexcept {
@@ -304,7 +335,9 @@ void expire_batch(Core& core, ThreadContext& context, std::span<const std::uint6
           const Entry& old = core.keys().entry(seen);
           if (old.due() > now) {
             const Timestamp wake = wake_of(old);
-            if (wake <= now) {
+            if (wake <= now && has_outlived_lease(old)) {
+              go_on_without_lease(context, hash, old);
+            } else if (wake <= now) {
               trims.push_back({old.db(), std::string{old.key()}});
             } else if (old.has_early_timer()) {
               set_again(context, hash, old, wake);

@@ -436,6 +436,32 @@ TEST_CASE("codec: reads a session and the end of a result without the rest", "[e
   CHECK(claim_wake_of(encode(record, scratch), Timestamp{900ms}) == Timestamp{900ms});
 }
 
+TEST_CASE("codec: a claim in flight wakes at the end of its lease, if it has one and ends later",
+          "[engine][codec]") {
+  ClaimRecord record;
+  record.state = ClaimState::held;
+  record.attempts = 1;
+  record.lease_until = Timestamp{100ms};
+  Scratch scratch;
+  for (const bool has_details : {false, true}) {
+    if (has_details) record.owner = "o";
+    const Bytes bytes = encode(record, scratch);
+    CHECK(engine::is_leased(bytes));
+    CHECK(claim_wake_of(bytes, Timestamp{900ms}) == Timestamp{100ms});
+    CHECK(claim_wake_of(bytes, Timestamp{99ms}) == Timestamp{99ms});
+    CHECK(claim_wake_of(bytes, no_end) == no_end);
+    CHECK(claim_wake_of(bytes.substr(0, has_details ? 23 : 15), Timestamp{900ms}) ==
+          Timestamp{900ms});
+  }
+  record.lease_until = {};
+  CHECK_FALSE(engine::is_leased(encode(record, scratch)));
+  CHECK(claim_wake_of(encode(record, scratch), Timestamp{900ms}) == Timestamp{900ms});
+  record.state = ClaimState::in_doubt;
+  record.lease_until = Timestamp{100ms};
+  CHECK_FALSE(engine::is_leased(encode(record, scratch)));
+  CHECK_FALSE(engine::is_leased({}));
+}
+
 TEST_CASE("codec: what a call has met is read without the rest of the record", "[engine][codec]") {
   ClaimRecord record;
   record.state = ClaimState::held;

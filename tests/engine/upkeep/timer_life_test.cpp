@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/api/engine_impl.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
@@ -208,6 +209,144 @@ TEST_CASE("timers: a claim that is renewed and completed has one", "[engine][exp
     CHECK(f.engine->stats().records == 0);
     CHECK(f.engine->stats().wheel_items == 0);
   }
+}
+
+namespace {
+
+/// A lease of 100 ms; what is known of a key lasts 10 s after it, or after its end.
+Policy leased() {
+  Policy policy;
+  policy.lease = 100ms;
+  policy.result_ttl = 10'000ms;
+  policy.attempts_ttl = 10'000ms;
+  return policy;
+}
+
+/// Claims and ends keys as `random` has it, on `ns`.
+void claim_and_end(Claims& ns, std::mt19937_64& random) {
+  const std::string key = std::to_string(random() % 8);
+  const ClaimOutcome granted = ns.claim({.key = key, .lease = Millis{1 + random() % 12}});
+  if (granted.answer != ClaimAnswer::granted) return;
+  switch (random() % 4) {
+    case 0:
+      return;  // its lease ends
+    case 1:
+      static_cast<void>(ns.release({.key = key, .epoch = granted.epoch}));
+      return;
+    case 2:
+      static_cast<void>(
+          ns.renew({.key = key, .epoch = granted.epoch, .lease = Millis{1 + random() % 12}}));
+      [[fallthrough]];
+    default:
+      static_cast<void>(ns.complete({.key = key, .epoch = granted.epoch, .payload = "r"}));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("timers: of claims that end within their leases each has one",
+          "[engine][expiry][claims]") {
+  EngineFixture f;
+  Claims ns = f.claims("ns", leased());
+  constexpr std::size_t count = 1'000;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string key = std::to_string(i);
+    const ClaimOutcome granted = ns.claim({.key = key});
+    REQUIRE(ns.complete({.key = key, .epoch = granted.epoch, .payload = "r"}).answer ==
+            OwnerAnswer::ok);
+  }
+  for (const Millis step : {0ms, 99ms, 1ms, 1ms, 9'898ms}) {  // to the lease's end, and on
+    f.pass(step);
+    CHECK(f.engine->stats().wheel_items == count);
+    CHECK(f.engine->stats().records == count);
+  }
+  f.pass(1ms);
+  CHECK(f.engine->stats().records == 0);
+  CHECK(f.engine->stats().wheel_items == 0);
+}
+
+TEST_CASE("timers: a claim that outlives its lease is kept to its own end, whatever becomes of it",
+          "[engine][expiry][claims]") {
+  EngineFixture f;
+  Claims ns = f.claims("ns", leased());
+  const auto left_after = [&](Millis time) {
+    f.pass(time);
+    return f.engine->stats().records;
+  };
+  SECTION("nothing") {
+    REQUIRE(ns.claim({.key = "k"}).answer == ClaimAnswer::granted);
+    CHECK(left_after(100ms) == 1);
+    CHECK(left_after(9'999ms) == 1);
+    CHECK(f.engine->stats().wheel_items == 1);
+    CHECK(left_after(1ms) == 0);
+  }
+  SECTION("a late completion") {
+    const ClaimOutcome granted = ns.claim({.key = "k"});
+    CHECK(left_after(150ms) == 1);
+    REQUIRE(ns.complete({.key = "k", .epoch = granted.epoch, .payload = "r"}).late);
+    CHECK(left_after(9'999ms) == 1);
+    CHECK(left_after(1ms) == 0);
+  }
+  SECTION("a takeover, and another") {
+    REQUIRE(ns.claim({.key = "k"}).answer == ClaimAnswer::granted);
+    CHECK(left_after(100ms) == 1);
+    REQUIRE(ns.claim({.key = "k"}).takeover);
+    CHECK(left_after(5'000ms) == 1);
+    REQUIRE(ns.claim({.key = "k"}).takeover);
+    CHECK(left_after(10'099ms) == 1);
+    CHECK(left_after(1ms) == 0);
+  }
+  f.pass(20'000ms);
+  CHECK(f.engine->stats().wheel_items == 0);
+  CHECK(broken_rules(*f.engine) == "");
+}
+
+TEST_CASE("timers: one that fires beside a change that still relies on it is set again",
+          "[engine][expiry][claims]") {
+  EngineFixture f;
+  Policy policy = leased();
+  policy.result_ttl = 200ms;
+  Claims ns = f.claims("ns", policy);
+  const ClaimOutcome granted = ns.claim({.key = "k"});
+  // The wheel is ahead of the clock that the owner has read.
+  engine::EngineUpkeep& upkeep = engine::impl_of(*f.engine).upkeep();
+  static_cast<void>(upkeep.advance(f.clock.now() + 100ms, 1'000, true));
+  REQUIRE(ns.complete({.key = "k", .epoch = granted.epoch, .payload = "r"}).answer ==
+          OwnerAnswer::ok);
+  f.pass(199ms);
+  CHECK(f.engine->stats().records == 1);
+  f.pass(1ms);
+  CHECK(f.engine->stats().records == 0);
+}
+
+TEST_CASE("timers: of claims that threads end while leases end none is lost",
+          "[engine][expiry][claims][race]") {
+  const auto seed = Catch::rngSeed();
+  INFO("seed " << seed);
+  EngineFixture f{{.shard_count = 1}};
+  Policy policy = leased();
+  policy.result_ttl = 5ms;
+  policy.attempts_ttl = 20ms;
+  Claims ns = f.claims("ns", policy);
+  std::atomic<int> running{2};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random{seed + t};
+      for (int i = 0; i < 20'000; ++i) claim_and_end(ns, random);
+      running.fetch_sub(1, std::memory_order_release);
+    });
+  }
+  while (running.load(std::memory_order_acquire) != 0) {
+    f.clock.advance(1ms);
+    static_cast<void>(f.engine->advance(20));
+  }
+  for (std::thread& thread : threads) thread.join();
+  f.pass(32ms);  // a lease, and attempts_ttl
+  CHECK(f.engine->stats().records == 0);
+  f.pass(1'000ms);  // delete markers
+  CHECK(f.engine->stats().wheel_items == 0);
+  CHECK(broken_rules(*f.engine) == "");
 }
 
 TEST_CASE("timers: compaction keeps the timer of an end that moved to later", "[engine][expiry]") {
