@@ -282,11 +282,11 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     const bool late = lease_over(held.lease_until, facts.now, facts.owner_dead);
     if (is_refused(verb, policy, late, outcome)) return {};
     const Timestamp unique_until = done_end_of(policy, facts.now);
-    return giving_up(
-        {.action = Action::store,
-         .kind = Kind::claim,
-         .due = unique_until,
-         .value = encode_done(held, result_until, unique_until, call.payload, scratch)});
+    return {.action = Action::store,
+            .kind = Kind::claim,
+            .due = unique_until,
+            .value = encode_done(held, result_until, unique_until, call.payload, scratch),
+            .gives_up = true};
   }
 
   ClaimRecord record;
