@@ -230,9 +230,9 @@ TEST_CASE("tree: keys are in the order of their bytes, however much of two is th
     std::string other = one.substr(0, random() % (one.size() + 1));
     while (random() % 4 != 0) other.push_back(static_cast<char>(random()));
     INFO("lengths " << one.size() << " and " << other.size());
-    REQUIRE(engine::is_below(one, other) == (Bytes{one} < Bytes{other}));
-    REQUIRE(engine::is_below(other, one) == (Bytes{other} < Bytes{one}));
-    REQUIRE_FALSE(engine::is_below(one, one));
+    REQUIRE(engine::SoughtKey{one}.is_below(other) == (Bytes{one} < Bytes{other}));
+    REQUIRE(engine::SoughtKey{other}.is_below(one) == (Bytes{other} < Bytes{one}));
+    REQUIRE_FALSE(engine::SoughtKey{one}.is_below(one));
   }
 }
 
