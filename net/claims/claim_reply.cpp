@@ -384,6 +384,13 @@ void write_held_permit(RespWriter& reply, const PermitView& permit, std::string_
   write_held(fields, permit.claim);
 }
 
+void write_rate(RespWriter& reply, const RateOutcome& outcome) {
+  Fields fields{reply, 4};
+  outcome.allowed ? fields.word<"outcome", "allowed">() : fields.word<"outcome", "limited">();
+  fields.integer<"remaining">(static_cast<std::int64_t>(outcome.remaining));
+  fields.ms<"retry_after_ms">(outcome.retry_after).ms<"reset_after_ms">(outcome.reset_after);
+}
+
 void write_number(RespWriter& reply, std::int64_t number) {
   reply.dialect() == Resp::three ? reply.integer(number) : reply.bulk_of(number);
 }

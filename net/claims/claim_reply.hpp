@@ -10,6 +10,7 @@
 
 #include "net/resp/resp_writer.hpp"
 #include "semel/claims.hpp"
+#include "semel/patterns/rate_limit.hpp"
 #include "semel/patterns/semaphore.hpp"
 
 namespace semel::net {
@@ -34,6 +35,9 @@ void write_owner_of_many(RespWriter& reply, const OwnerOutcome& outcome);
 void write_permit(RespWriter& reply, const PermitOutcome& found);
 /// A permit that is held, or whose holder is in doubt: as of a claim that is in flight.
 void write_held_permit(RespWriter& reply, const PermitView& permit, std::string_view key);
+
+/// The reply of a rate limit.
+void write_rate(RespWriter& reply, const RateOutcome& outcome);
 
 /// The view of a record; its first pair is "state".
 void write_view(RespWriter& reply, const ClaimView& view);

@@ -12,6 +12,7 @@
 #include "semel/patterns/guards.hpp"
 #include "semel/patterns/json_key.hpp"
 #include "semel/patterns/lock.hpp"
+#include "semel/patterns/rate_limit.hpp"
 #include "semel/patterns/replay_guard.hpp"
 #include "semel/patterns/semaphore.hpp"
 #include "semel/patterns/signed_request.hpp"
@@ -271,6 +272,23 @@ TEST_CASE("patterns_page: semaphore", "[patterns][docs]") {
     static_cast<void>(seat.release());                            // or at the end of the scope
   }
   CHECK(seats.lines == std::vector<std::string>{"report 12"});
+}
+
+TEST_CASE("patterns_page: rate limit", "[patterns][docs]") {
+  const auto engine = semel::Engine::open().value();
+  std::vector<std::string> served;
+  std::vector<Millis> later;
+  for (unsigned i = 0; i < 101; ++i) {
+    semel::RateLimiter calls{*engine, {.limit = 100, .period = semel::Millis{60'000}}};
+    const auto call = calls.take("calls:ada");
+    if (call.ok() && call->allowed) {
+      served.push_back("ada");
+    } else if (call.ok()) {
+      later.push_back(call->retry_after);  // it is available then, if no other call takes any
+    }
+  }
+  CHECK(served.size() == 100);
+  CHECK(later.size() == 1);
 }
 
 TEST_CASE("patterns_page: lock", "[patterns][docs]") {

@@ -2,9 +2,9 @@
 // a command changes the right to write, and the words that say which are those that COMMAND shows.
 //
 // Words: a *form* is a request of a command whose key is "k" (of a claim, "ns:k"); the *scene* is
-// what lies there before: a string, a number, a hash, a sorted set, places on the map, or a claim
-// that is done. A form *discloses* if its reply differs between two scenes that differ in stored
-// bytes and ttl alone.
+// what lies there before: a string, a number, a hash, a sorted set, places on the map, a claim
+// that is done, or a rate limit of which something was taken. A form *discloses* if its reply
+// differs between two scenes that differ in stored bytes and ttl alone.
 #include <map>
 #include "base/ascii.hpp"
 #include "tests/support/catch.hpp"
@@ -17,7 +17,18 @@
 namespace semel::tests {
 namespace {
 
-enum class Scene : std::uint8_t { text, number, hash, claim, zset, places, list, set, stream };
+enum class Scene : std::uint8_t {
+  text,
+  number,
+  hash,
+  claim,
+  zset,
+  places,
+  list,
+  set,
+  stream,
+  limit
+};
 
 struct Form {
   Scene scene;
@@ -180,6 +191,7 @@ const std::vector<Form> forms{
     {Scene::claim, {"SEMEL.EXPLAIN", "ns", "k"}},
     {Scene::claim, {"SEMEL.INFLIGHT", "ns"}},
     {Scene::claim, {"SEMEL.ISSUE", "ns", "k"}},
+    {Scene::limit, {"SEMEL.LIMIT", "k", "BUCKET", "9", "100000", "REFILL", "1", "COST", "2"}},
     {Scene::claim, {"SEMEL.PERMIT", "ns", "k", "2"}},
     {Scene::claim, {"SEMEL.PERMITS", "ns", "k"}},
     {Scene::text, {"SEMEL.PUTRECORD", "k", "string", "-1", "x"}},
@@ -326,6 +338,10 @@ struct Rights : Conversation {
       const std::size_t begin = granted.find("\r\n", at) + 2;
       const std::string epoch = granted.substr(begin, granted.find("\r\n", begin) - begin);
       REQUIRE(call({"SEMEL.COMPLETE", "ns", "k", epoch, secret}).starts_with("*"));
+      return;
+    }
+    if (scene == Scene::limit) {
+      call({"SEMEL.LIMIT", "k", "BUCKET", "9", "100000", "COST", other ? "4" : "3"});
       return;
     }
     call({"PEXPIRE", "k", other ? "200000" : "100000"});
