@@ -23,7 +23,7 @@ FLAGS = ["-std=c++20", "-O1", "-g1", "-w", "-DXXH_INLINE_ALL", "-include", "muta
 PARTS = ["arguments", "checker", "history", "oracle", "oracle_claims"]
 MODEL = ["model", "model_claims", "model_run", "model_store", "model_whole"]
 LINEAR = ["linearizability", "linear_ops", "linear_run"]
-ONCE = ["once", "once_ends", "once_locks", "once_program",
+ONCE = ["once", "once_ends", "once_limits", "once_locks", "once_program",
         "once_semaphores", "once_steps"]
 TIME_LIMIT_S = 40
 CONTROL_LIMIT_S = 180
@@ -135,6 +135,16 @@ MUTANTS = [
         "width_unknown", "how many permits there were is not remembered",
         [("patterns/semaphore.cpp", "if (width > permits) return Done{};",
           "if (true) return Done{};", "statement")],
+        "once"),
+    Mutant(
+        "rate_part", "a bucket forgets by which part of a millisecond it is full before its end",
+        [("patterns/rate_rules.cpp", "count_of(remaining) * before.refill - state.amount",
+          "count_of(remaining) * before.refill", "expression")],
+        "once"),
+    Mutant(
+        "rate_edge", "a call leaves the window a millisecond early",
+        [("patterns/rate_rules.cpp", "hit.age >= terms_.period",
+          "hit.age + Millis{1} >= terms_.period", "expression")],
         "once"),
     Mutant(
         "held_terms", "terms that change leave what is held as it was",

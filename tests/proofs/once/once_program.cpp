@@ -58,6 +58,7 @@ void OnceFigures::add(const OnceFigures& more) noexcept {
   runs += more.runs;
   locks += more.locks;
   permits += more.permits;
+  allowed += more.allowed;
   refusals += more.refusals;
   closes += more.closes;
   twins += more.twins;
@@ -77,6 +78,7 @@ OnceProgram::OnceProgram(std::uint64_t seed)
       process_(steps(), is_small_ ? limits::memory_bytes_min : limits::memory_bytes_default),
       locks_(random_, process_),
       semaphores_(random_, process_),
+      limit_story_(random_, process_),
       step_story_(random_, process_, only_steps_) {
   declare();
 }
@@ -138,7 +140,10 @@ void OnceProgram::call() {
       return random_.chance(1, 2) ? token() : debounce();
     case 10:
     case 11: {
-      const std::string wrong = random_.chance(1, 3) ? semaphores_.play() : locks_.play();
+      const std::uint64_t which = random_.below(6);
+      const std::string wrong = which < 2   ? semaphores_.play()
+                                : which < 3 ? limit_story_.play()
+                                            : locks_.play();
       if (complaint_.empty()) complaint_ = wrong;
       return;
     }

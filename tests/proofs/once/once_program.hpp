@@ -9,6 +9,7 @@
 
 #include "semel/patterns/consume.hpp"
 #include "tests/patterns/process.hpp"
+#include "tests/proofs/once/once_limits.hpp"
 #include "tests/proofs/once/once_locks.hpp"
 #include "tests/proofs/once/once_oracle.hpp"
 #include "tests/proofs/once/once_semaphores.hpp"
@@ -30,6 +31,7 @@ struct OnceFigures {
   std::uint64_t runs = 0;
   std::uint64_t locks = 0;     // grants
   std::uint64_t permits = 0;   // grants
+  std::uint64_t allowed = 0;   // calls, by rate limits
   std::uint64_t refusals = 0;  // calls that found memory full
   std::uint64_t closes = 0;    // engines, by a destructor
   std::uint64_t twins = 0;     // messages whose id came before in their batch
@@ -52,6 +54,7 @@ class OnceProgram {
     all.runs = oracle_.runs();
     all.locks = locks_.taken();
     all.permits = semaphores_.taken();
+    all.allowed = limit_story_.allowed();
     all.effects = step_story_.effects();
     all.recalled = step_story_.recalled();
     all.stale = step_story_.stale();
@@ -114,6 +117,7 @@ class OnceProgram {
   tests::Process process_;
   LockStory locks_;
   SemaphoreStory semaphores_;
+  LimitStory limit_story_;
   StepStory step_story_;
   std::string complaint_;
   OnceFigures figures_;
