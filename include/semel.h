@@ -297,6 +297,37 @@ SEMEL_API int semel_transition(semel_engine* engine, const void* key, size_t key
 SEMEL_API int semel_first_seen(semel_engine* engine, const char* name, const semel_bytes* fields,
                                size_t count, semel_int64 window_ms, int* first);
 
+/* --- rate limits: so many per period ---------------------------------------------------------- */
+enum {
+  SEMEL_RATE_FIXED = 0,   /* a window that begins with its first call */
+  SEMEL_RATE_SLIDING = 1, /* in any span of a period */
+  SEMEL_RATE_BUCKET = 2   /* `limit` tokens, of which `refill` come back in a period, evenly */
+};
+
+typedef struct semel_rate_terms {
+  size_t size;
+  int kind;
+  semel_uint64 limit;    /* 1..100,000,000 */
+  semel_int64 period_ms; /* 1 ms..366 days */
+  semel_uint64 refill;   /* of a bucket; 0: as many as `limit` */
+} semel_rate_terms;
+
+typedef struct semel_rate {
+  size_t size;
+  int allowed;            /* 0: nothing was taken */
+  semel_uint64 remaining; /* available now, after this call */
+  semel_int64
+      retry_after_ms; /* not allowed: the cost is available then, if no other call takes any */
+  semel_int64 reset_after_ms; /* until the whole limit is available, if no other call takes any */
+} semel_rate;
+
+/* Takes `cost` of what the terms allow for `key`, in database 0, or nothing. A cost of 0 takes
+ * nothing and is always allowed: it looks. Not allowed is no error. Thread-safe; never waits for
+ * more to be there. Errors: those of the store; SEMEL_BAD_OPTION (terms, or a cost above the
+ * limit), SEMEL_WRONG_TYPE (the key holds something else). */
+SEMEL_API int semel_rate_take(semel_engine* engine, const void* key, size_t key_length,
+                              const semel_rate_terms* terms, semel_uint64 cost, semel_rate* rate);
+
 /* --- claims ---------------------------------------------------------------------------------- */
 
 /* A namespace. Lives as long as its engine; there is nothing to be freed. */
@@ -837,8 +868,7 @@ typedef struct semel_call_identity {
  * SEMEL_KEY_EMPTY and SEMEL_KEY_TOO_LONG (the operation). */
 SEMEL_API int semel_identity_text(const semel_call_identity* call, semel_buffer* text);
 /* Its fingerprint, SEMEL_XXH3_IDENTITY. */
-SEMEL_API int semel_fingerprint_identity(const semel_call_identity* call,
-                                         semel_fingerprint* print);
+SEMEL_API int semel_fingerprint_identity(const semel_call_identity* call, semel_fingerprint* print);
 
 #ifdef __cplusplus
 }

@@ -567,6 +567,7 @@ int main(int count, char** arguments) {
   test_patterns();
   test_locks();
   test_permits();
+  test_rates();
   test_waits(arguments[1]);
   test_steps();
   if (strcmp(arguments[1], "-") != 0) test_restart(arguments[1]);

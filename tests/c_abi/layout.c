@@ -18,6 +18,8 @@ int main(void) {
   LAYOUT(semel_set_options, version);
   LAYOUT(semel_set_result, stored);
   LAYOUT(semel_value, version);
+  LAYOUT(semel_rate_terms, refill);
+  LAYOUT(semel_rate, reset_after_ms);
   LAYOUT(semel_policy, on_exception);
   LAYOUT(semel_request, given);
   LAYOUT(semel_claim_outcome, error);

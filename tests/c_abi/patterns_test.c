@@ -342,6 +342,52 @@ void test_permits(void) {
   CHECK_OK(semel_engine_close(engine));
 }
 
+static int take_rate(semel_engine* engine, int kind, semel_uint64 cost, semel_rate* rate) {
+  semel_rate_terms terms;
+  SEMEL_INIT(terms);
+  terms.kind = kind;
+  terms.limit = 3;
+  terms.period_ms = 3000;
+  return semel_rate_take(engine, "k", 1, &terms, cost, rate);
+}
+
+void test_rates(void) {
+  int kind;
+  for (kind = SEMEL_RATE_FIXED; kind <= SEMEL_RATE_BUCKET; ++kind) {
+    semel_engine* engine = open_engine(NULL);
+    semel_rate_terms terms;
+    semel_rate rate;
+    SEMEL_INIT(terms);
+    SEMEL_INIT(rate);
+    CHECK_OK(take_rate(engine, kind, 0, &rate));
+    CHECK(rate.allowed == 1 && rate.remaining == 3 && rate.reset_after_ms == 0);
+    CHECK_OK(take_rate(engine, kind, 2, &rate));
+    CHECK(rate.allowed == 1 && rate.remaining == 1 && rate.retry_after_ms == 0);
+    CHECK_OK(take_rate(engine, kind, 2, &rate));
+    CHECK(rate.allowed == 0 && rate.remaining >= 1 && rate.retry_after_ms > 0);
+    CHECK(rate.size == sizeof rate && rate.reset_after_ms >= rate.retry_after_ms);
+    CHECK_OK(take_rate(engine, kind, 1, NULL));
+    CHECK(take_rate(engine, kind, 4, &rate) == SEMEL_BAD_OPTION);
+    CHECK(take_rate(engine, 3, 1, &rate) == SEMEL_BAD_OPTION);
+    CHECK(take_rate(engine, -1, 1, &rate) == SEMEL_BAD_OPTION);
+    CHECK(take_rate(NULL, kind, 1, &rate) == SEMEL_BAD_OPTION);
+    CHECK(semel_rate_take(engine, "k", 1, NULL, 1, &rate) == SEMEL_BAD_OPTION);
+    CHECK(semel_rate_take(engine, "k", 1, &terms, 1, &rate) == SEMEL_BAD_OPTION);
+    terms.limit = 1;
+    terms.period_ms = 1;
+    CHECK(semel_rate_take(engine, "", 0, &terms, 1, &rate) == SEMEL_KEY_EMPTY);
+    CHECK(semel_rate_take(engine, NULL, 1, &terms, 1, &rate) == SEMEL_BAD_OPTION);
+    terms.period_ms = -1;
+    CHECK(semel_rate_take(engine, "k", 1, &terms, 1, &rate) == SEMEL_BAD_OPTION);
+    CHECK_OK(semel_set(engine, "text", 4, "v", 1, NULL, NULL));
+    terms.period_ms = 1;
+    CHECK(semel_rate_take(engine, "text", 4, &terms, 1, &rate) == SEMEL_WRONG_TYPE);
+    rate.size = 3;
+    CHECK(take_rate(engine, kind, 1, &rate) == SEMEL_BAD_OPTION);
+    CHECK_OK(semel_engine_close(engine));
+  }
+}
+
 void test_restart(const char* directory) {
   semel_engine* engine = open_engine(directory);
   semel_engine* other = NULL;

@@ -34,6 +34,7 @@ from ._numbers import OutOfRange
 from ._permits import Permit
 from ._policy import IN_DOUBT, KEEP, RELEASE, Policy
 from ._process import PerProcess
+from ._rates import Rate, RateLimiter
 from ._replay import Replayed, ReplayGuard, signature_of
 from ._requests import Fingerprint, fingerprint
 from ._steps import ClaimSteps, Steps
@@ -52,7 +53,8 @@ __all__ = [
     'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',
     'KeptFailure', 'LeaseLost', 'Lock', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld',
     'NotRecorded', 'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown', 'Owned',
-    'OwnerAnswer', 'PerProcess', 'Permit', 'Policy', 'Rejected', 'ReplayGuard', 'Replayed',
+    'OwnerAnswer', 'PerProcess', 'Permit', 'Policy', 'Rate', 'RateLimiter', 'Rejected',
+    'ReplayGuard', 'Replayed',
     'ResultNotKept', 'RunFailed', 'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps',
     'StorageError', 'Superseded', 'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld',
     'TransitionResult', 'Unfinished', 'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work',

@@ -85,6 +85,16 @@ class Value(Sized):
     _fields_ = [('size', c_size_t), ('value', Buffer), ('version', c_uint64)]
 
 
+class RateTerms(Sized):
+    _fields_ = [('size', c_size_t), ('kind', c_int), ('limit', c_uint64), ('period_ms', c_int64),
+                ('refill', c_uint64)]
+
+
+class Rate(Sized):
+    _fields_ = [('size', c_size_t), ('allowed', c_int), ('remaining', c_uint64),
+                ('retry_after_ms', c_int64), ('reset_after_ms', c_int64)]
+
+
 class Policy(Sized):
     _fields_ = [('size', c_size_t), *((name, c_int64) for name in (
         'lease_ms', 'result_ttl_ms', 'unique_ttl_ms', 'failure_ttl_ms', 'attempts_ttl_ms',
@@ -188,6 +198,7 @@ _SIGNATURES = {
     'decrement_if_at_least': (c_int, [*_KEY, c_int64, c_int64, _FLAG, POINTER(c_int64)]),
     'transition': (c_int, [*_KEY, c_char_p, c_size_t, c_char_p, c_size_t, c_int64, _FLAG,
                            POINTER(Buffer)]),
+    'rate_take': (c_int, [*_KEY, POINTER(RateTerms), c_uint64, POINTER(Rate)]),
     'first_seen': (c_int, [c_void_p, c_char_p, POINTER(Bytes), c_size_t, c_int64, _FLAG]),
     'policy_named': (c_int, [c_char_p, POINTER(Policy)]),
     'claims_open': (c_int, [c_void_p, c_char_p, POINTER(Policy), POINTER(c_void_p)]),
