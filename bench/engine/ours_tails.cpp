@@ -51,7 +51,7 @@ Tail timed_claims(OurMap& map, std::uint64_t living, std::uint64_t& fresh,
   Histogram seen;
   // mo: relaxed: when it stops is not exact.
   for (std::uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
-    const bool is_new = base::mix_bits(fresh ^ i) % 10 == 0;
+    const bool is_new = base::mix_bits(i) % 10 == 0;
     const std::uint64_t index = is_new ? fresh++ : uniform(i, 3, living);
     const Key key = key_of(index);
     const std::uint64_t started = ticks_before();
