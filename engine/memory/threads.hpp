@@ -240,18 +240,18 @@ class Threads {
   /// large object with RetireList::large_bit.
   void retire_record(ThreadContext& context, Handle handle, std::size_t bytes) noexcept {
     context.retired.push({handle, now_epoch()});
-    note_retired(context, 1, bytes, push_count);
+    note_retired(context, 1, bytes);
   }
   /// The same of several that name no large object; `bytes`: all together.
   void retire_records(ThreadContext& context, std::span<const Handle> handles,
                       std::size_t bytes) noexcept {
     context.retired.push(handles, now_epoch());
-    note_retired(context, handles.size(), bytes, push_count_many);
+    note_retired(context, handles.size(), bytes);
   }
   void retire_segment(ThreadContext& context, void* segment, std::size_t bytes) noexcept {
     context.retired.push(
         {RetireList::segment_bit | reinterpret_cast<std::uintptr_t>(segment), now_epoch()});
-    note_retired(context, 1, bytes, push_count);
+    note_retired(context, 1, bytes);
   }
 
   /// Frees as much of it as it can without waiting, and gives it to the pool. `by_step`: at most
@@ -299,9 +299,10 @@ class Threads {
  private:
   static constexpr std::uint64_t epoch_mask = 0xffff'ffff;
   static constexpr std::uint64_t sequence_step = std::uint64_t{1} << 33;
-  // Pushing the epoch costs a membarrier, so it waits for this much to be worth it.
+  // Pushing the epoch costs a membarrier, which interrupts every thread of the process for 5 to
+  // 10 us, so it waits for this much to be worth it.
   static constexpr std::size_t push_count = 512;
-  static constexpr std::size_t push_count_many = 2'048;  // for a thread that does nothing else
+  static constexpr std::size_t push_count_upkeep = 4'096;
   static constexpr std::size_t push_bytes = 256 * 1024;
   static constexpr std::size_t free_every = 64;
 
@@ -311,8 +312,8 @@ class Threads {
     //     behind.
     return epoch_.load(std::memory_order_relaxed) + 1;
   }
-  void note_retired(ThreadContext& context, std::size_t count, std::size_t bytes,
-                    std::size_t push_at) noexcept {
+  void note_retired(ThreadContext& context, std::size_t count, std::size_t bytes) noexcept {
+    const std::size_t push_at = context.in_upkeep ? push_count_upkeep : push_count;
     const std::size_t before = context.retired_count;
     context.retired_bytes += bytes;
     context.retired_count += count;

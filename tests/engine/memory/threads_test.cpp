@@ -92,6 +92,32 @@ TEST_CASE("threads: what was retired comes back after everyone has passed, not b
   CHECK(f.sink.has(&f.memory[0]));
 }
 
+std::atomic<int> interruptions{0};
+const Barrier counting{[]() noexcept { return Barrier::of_kernel().prepare(); },
+                       []() noexcept {
+                         interruptions.fetch_add(1, std::memory_order_relaxed);
+                         return Barrier::of_kernel().run();
+                       }};
+
+TEST_CASE("threads: a thread in upkeep interrupts the others an eighth as often",
+          "[engine][threads]") {
+  Fixture f;
+  Threads threads{*f.arena, f.sink, counting};
+  ThreadContext& own = threads.context();
+  const auto interruptions_of = [&](bool in_upkeep, int count) {
+    const int before = interruptions.load(std::memory_order_relaxed);
+    own.in_upkeep = in_upkeep;
+    threads.enter(own);
+    for (int i = 0; i < count; ++i) threads.retire_segment(own, &f.memory[0], 1);
+    threads.leave(own);
+    own.in_upkeep = false;
+    return interruptions.load(std::memory_order_relaxed) - before;
+  };
+  CHECK(interruptions_of(false, 8'192) == 16);
+  CHECK(interruptions_of(true, 8'192) == 2);
+  threads.collect_all(own);
+}
+
 TEST_CASE("threads: a segment at an address as small as a handle comes back as a segment",
           "[engine][threads]") {
   Fixture f;
