@@ -177,11 +177,13 @@ void EngineUpkeep::step_compaction(ThreadContext& context, std::size_t budget) {
   futile_bytes_.store(0, std::memory_order_relaxed);
   core_.region().trim_idle();
   const std::size_t before = idle_bytes();
+  const bool waits = idle_trend_.grows(before) &&
+                     core_.region().used_bytes() < core_.region().limit_bytes() / 4 * 3;
   const std::size_t usual = std::max<std::size_t>(
       held_bytes() / 8,
       std::min<std::size_t>(std::size_t{2} << 20, core_.region().limit_bytes() / 16));
   if (!compactor_.is_running() && !compactor_.renewal_due() && !compactor_.sweeps_flushed()) {
-    if (before <= usual) return;
+    if (before <= usual || waits) return;
     if (compact_pause_ != 0) {
       --compact_pause_;
       return;
@@ -281,8 +283,9 @@ std::size_t EngineUpkeep::advance(Timestamp now, std::size_t budget, bool wait_f
   }
 #endif
   // Memory is back when this returns, also if this thread does nothing else; but for what a thread
-  // inside an operation may be reading, which the next call gives back.
-  if (!own.retired.empty()) core_.threads().collect_now(own);
+  // inside an operation may be reading, and for all of it when the budget is used up: the next call
+  // gives that back.
+  if (budget != 0 && !own.retired.empty()) core_.threads().collect_now(own);
   constexpr unsigned batches = 256;  // of nodes: up to about 10 ms
   static_cast<void>(core_.large_records().free_some(own, batches));
   step_compaction(own, budget);

@@ -17,6 +17,7 @@
 #include "engine/core/upkeep.hpp"
 #include "engine/upkeep/compactor.hpp"
 #include "engine/upkeep/evictor.hpp"
+#include "engine/upkeep/idle_trend.hpp"
 #include "engine/upkeep/timers.hpp"
 
 namespace semel::engine {
@@ -86,6 +87,7 @@ class EngineUpkeep final : public Upkeep {
   Timers timers_ SEMEL_GUARDED_BY(mutex_){core_};
   std::uint64_t advances_ SEMEL_GUARDED_BY(mutex_) = 0;
   unsigned compact_pause_ SEMEL_GUARDED_BY(mutex_) = 0;  // calls until a pass is tried again
+  IdleTrend idle_trend_ SEMEL_GUARDED_BY(mutex_);
   // futile_bytes_: relaxed; what lay idle when making room was last in vain. An old value
   // costs one try too many, or one too late.
   std::atomic<std::uint64_t> futile_bytes_{0};

@@ -119,6 +119,42 @@ TEST_CASE("memory: what a thread keeps for itself is taken back before another i
   CHECK(broken_rules(*f.engine) == "");
 }
 
+TEST_CASE("memory: records are moved together when no more of them end, or near the limit",
+          "[engine][memory][expiry]") {
+  constexpr std::size_t count = 200'000;
+  constexpr int ends = 400;  // milliseconds, in which every other record ends
+  struct Used {
+    std::size_t all, start, late, after;
+  };
+  const auto play = [&](std::size_t limit) {
+    EngineFixture f{{.memory_bytes = limit, .shard_count = 2}};
+    const std::string value(60, 'v');
+    for (std::size_t i = 0; i < count; ++i) {
+      const Millis end{1'000 + static_cast<int>(i % ends)};
+      REQUIRE(f.store()
+                  .set(key_of(i), value, {.expiry = i % 2 == 0 ? Expiry::clear() : Expiry::in(end)})
+                  .has_value());
+    }
+    Used used{f.engine->stats().bytes_used, used_beside_table(f), 0, 0};
+    f.clock.advance(999ms);
+    for (int call = 0; call < 2 * ends; ++call) {
+      f.clock.advance(1ms);
+      static_cast<void>(f.engine->advance());
+      if (call == ends * 4 / 5) used.late = used_beside_table(f);
+    }
+    used.after = used_beside_table(f);
+    CHECK(f.engine->stats().expired == count / 2);
+    CHECK(broken_rules(*f.engine) == "");
+    return used;
+  };
+  const Used wide = play(256 * mib);
+  CHECK(wide.late > wide.start / 10 * 9);
+  CHECK(wide.after < wide.start / 10 * 7);
+  const Used narrow = play(wide.all + wide.all / 8);
+  CHECK(narrow.late < narrow.start / 10 * 9);
+  CHECK(narrow.after < narrow.start / 10 * 7);
+}
+
 TEST_CASE("wheel: timers far away are held in the region, and their memory comes back",
           "[engine][wheel][attack][fault-19]") {
   engine::Region region;
