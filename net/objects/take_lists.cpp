@@ -24,6 +24,8 @@ class ElementsTaking final : public Taking {
   [[nodiscard]] std::size_t bytes() const noexcept override { return sizeof *this; }
 
   [[nodiscard]] Result<bool> take(Engine& engine, KeyRef key) override {
+    // Before anything is taken: for the copy there may be no memory.
+    is_kept_ ? key_.keep(key.key) : key_.point_to(key.key);
     auto popped = pop_elements(engine, key, what_.end, what_.count);
     if (!popped.ok()) {
       const bool is_other = popped.error().code == ErrorCode::wrong_type;
@@ -31,7 +33,6 @@ class ElementsTaking final : public Taking {
       return popped.error();
     }
     if (popped->elements.empty()) return false;
-    is_kept_ ? key_.keep(key.key) : key_.point_to(key.key);
     popped_ = std::move(popped).value();
     return true;
   }

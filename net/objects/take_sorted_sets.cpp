@@ -27,6 +27,8 @@ class MembersTaking final : public Taking {
   [[nodiscard]] std::size_t bytes() const noexcept override { return sizeof *this; }
 
   [[nodiscard]] Result<bool> take(Engine& engine, KeyRef key) override {
+    // Before anything is taken: for the copy there may be no memory.
+    is_kept_ ? key_.keep(key.key) : key_.point_to(key.key);
     const auto done = engine::change_object(engine, key, Kind::sorted_set, [&](ObjectEdit& set) {
       const auto from = what_.is_highest ? engine::Direction::down : engine::Direction::up;
       engine::pop_members(set, from, what_.count, members_);
@@ -38,7 +40,6 @@ class MembersTaking final : public Taking {
       return done.error();
     }
     if (members_.empty()) return false;
-    is_kept_ ? key_.keep(key.key) : key_.point_to(key.key);
     change_ = *done;
     return true;
   }
