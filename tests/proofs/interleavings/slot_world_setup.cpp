@@ -242,7 +242,7 @@ std::string SlotWorld::check_segments(bool at_rest) const {
     }
     const auto& header =
         *reinterpret_cast<const SlotTable::Segment*>(&state_.segments[number].header);
-    if (header.depth != (word & 63)) return "a directory word and its segment differ in depth";
+    if (header.depth + 1 != (word & 63)) return "a directory word and its segment differ in depth";
     if ((births >> header.birth & 1) != 0) return "two segments have one name";
     births |= std::uint64_t{1} << header.birth;
     ++count;
