@@ -52,7 +52,7 @@ struct SetCall {
   [[nodiscard]] bool is_repeat() const noexcept {
     return options.condition == Condition::if_absent;
   }
-  void repeat(const engine::Entry& live, SetResult& answer) const {
+  void repeat(const engine::Entry::Head& live, SetResult& answer) const {
     answer.version = live.version();
     if (options.get) answer.previous.emplace(live.value());
   }
@@ -97,7 +97,9 @@ struct GetCall {
   static Answer read(StoreOutcome& out) { return value_or_none(out); }
   [[nodiscard]] static bool fits(const Core&) noexcept { return true; }
   [[nodiscard]] static bool is_repeat() noexcept { return true; }
-  static void repeat(const engine::Entry& live, Answer& answer) { answer.emplace(live.value()); }
+  static void repeat(const engine::Entry::Head& live, Answer& answer) {
+    answer.emplace(live.value());
+  }
   [[nodiscard]] static Result<Answer> repeated(const engine::Entry::Head& live) {
     return Result<Answer>{std::in_place, std::in_place, engine::Copy{live.value()}};
   }
@@ -127,7 +129,7 @@ struct DelCall {
   [[nodiscard]] StoreOp op() const { return {.verb = Verb::del, .db = db, .key = key}; }
   static bool read(StoreOutcome& out) { return out.applied; }
   [[nodiscard]] static bool fits(const Core&) noexcept { return true; }
-  static void repeat(const engine::Entry&, bool&) noexcept {}
+  static void repeat(const engine::Entry::Head&, bool&) noexcept {}
   static engine::Decision decide(const engine::RecordView* live, Timestamp, StringOutcome& out) {
     return engine::decide_del(live, out);
   }

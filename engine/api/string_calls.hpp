@@ -39,7 +39,7 @@ struct StringOutcome {
 //   fits(core)               whether its other arguments are usual ones
 //   may_repeat               whether a live string may answer it by itself,
 //   is_repeat()              and does,
-//   repeat(live, answer)     and how
+//   repeat(head, answer)     and how
 //   repeated(head)           the same of a call that has nothing to wait for
 //   decide(live, now, out)   its row of the truth table
 //   value_of(answer)         where the value of a string goes; null: nowhere
@@ -153,17 +153,18 @@ template <class Call>
       error = ErrorCode::section_held;
     } else {
       operation.keep_up(now);
-      const engine::HomeLook first = core.keys().look_home(location, call.key);
-      const engine::Entry* live = nullptr;
+      const engine::HomeRecord first = core.keys().look_home_record(location, call.key);
+      bool is_answered = false;
       if constexpr (Call::may_repeat) {
-        if (call.is_repeat()) live = core.keys().live_of(first, now);
+        is_answered = call.is_repeat() && first.answers(core.databases(), now) &&
+                      engine::answers_repeat(first.head.kind());
       }
-      if (live == nullptr || !engine::answers_repeat(live->kind())) {
+      if (!is_answered) {
         // When this returns it has left the operation. To leave once more changes nothing.
-        return apply_inside(engine, call, own, location, first, now);
+        return apply_inside(engine, call, own, location, first.look, now);
       }
       own.bump(engine::Count::hits);
-      call.repeat(*live, *result);
+      call.repeat(first.head, *result);
       core.uses().note_read(own.only_looks, key.db, location.hash, now);
     }
   }
@@ -202,7 +203,8 @@ template <class Call>
   }
   const engine::HomeRecord first = keys.look_home_record(location, call.key);
   if constexpr (Call::may_repeat) {
-    if (call.is_repeat() && keys.answers(first, now) && first.head.is_string()) [[likely]] {
+    if (call.is_repeat() && first.answers(keys.databases(), now) && first.head.is_string())
+        [[likely]] {
       own.bump(engine::Count::hits);
       own.bump(engine::Count::operations);
       core.uses().note_read(own.only_looks, call.db, location.hash, now);

@@ -88,15 +88,19 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
   outcome.version = version;
 }
 
+[[gnu::noinline]] inline void count_by_namespace(ClaimCounts& counts,
+                                                 const Claims::Namespace& names,
+                                                 const ThreadContext& own, ClaimAnswer answer) {
+  ClaimOutcome outcome;
+  outcome.answer = answer;
+  count_by_namespace(counts, names, own, outcome);
+}
 /// count_answer() of a duplicate.
-inline void count_duplicate(Core& core, const Claims::Namespace& names, ThreadContext& own,
-                            ClaimAnswer answer) {
+[[gnu::always_inline]] inline void count_duplicate(Core& core, const Claims::Namespace& names,
+                                                   ThreadContext& own, ClaimAnswer answer) {
   own.bump(Count::claims_duplicate);
-  if (ClaimCounts* const counts = core.insight().claim_counts(); counts != nullptr) [[unlikely]] {
-    ClaimOutcome outcome;
-    outcome.answer = answer;
-    count_by_namespace(*counts, names, own, outcome);
-  }
+  if (ClaimCounts* const counts = core.insight().claim_counts(); counts != nullptr) [[unlikely]]
+    count_by_namespace(*counts, names, own, answer);
 }
 
 inline void count_answer(Engine::Impl& impl, const Claims::Namespace& names,

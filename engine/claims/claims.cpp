@@ -140,7 +140,7 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
   engine::ThreadContext& own = engine::Threads::last_context();
   const Namespace::Brief brief = names.brief();
   const std::size_t key_bytes = names.prefix().size() + request.key.size();
-  const bool is_usual = own.is_by_itself() && brief.is_usual && !impl.may_have_log() &&
+  const bool is_usual = own.is_by_itself() && brief.is_usual() && !impl.may_have_log() &&
                         core.guarded_journal().confirms_nothing() &&
                         core.insight().decisions() == nullptr && !request.session &&
                         key_bytes <= key_bytes_max && engine::check(request) == ErrorCode::ok;
@@ -148,23 +148,23 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
     return claim_with_care(*engine_, names, request);
   char buffer[key_bytes_max];
   const Bytes key = names.join(request.key, buffer);
-  if (keys.check(brief.db, key) != ErrorCode::ok) [[unlikely]]
+  if (keys.check(brief.db(), key) != ErrorCode::ok) [[unlikely]]
     return claim_with_care(*engine_, names, request);
   const Timestamp now = core.clock_now();
   const std::uint64_t map = keys.databases().map();
-  const engine::KeyLocation location = keys.location_of({brief.db, key}, map);
+  const engine::KeyLocation location = keys.location_of({brief.db(), key}, map);
   engine::OperationStart operation{core.threads(), own};
   if (!engine::Operation::admits(location, keys.databases(), map)) [[unlikely]] {
     operation.leave();
     return claim_with_care(*engine_, names, request);
   }
   const engine::HomeRecord first = keys.look_home_record<64>(location, key);
-  if (keys.answers(first, now) && first.head.is(Kind::claim) && request.fingerprint.algorithm == 0)
-      [[likely]] {
+  if (first.answers(keys.databases(), now) && first.head.is(Kind::claim) &&
+      request.fingerprint.algorithm == 0) [[likely]] {
     const Bytes record = first.head.value();
     const auto answered = [&](ClaimAnswer answer) __attribute__((always_inline)) {
       engine::count_duplicate(core, names, own, answer);
-      core.uses().note_read(own.only_looks, brief.db, location.hash, now);
+      core.uses().note_read(own.only_looks, brief.db(), location.hash, now);
     };
     const auto replay = [&](auto&& text) __attribute__((always_inline)) {
       answered(ClaimAnswer::replay);
@@ -182,12 +182,12 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
     } else if (!request.claim_id && engine::read_plain_held(record, lease_until, session) &&
                impl.sessions().is_own_or_none(session) && now < lease_until) {
       answered(ClaimAnswer::in_flight);
-      return in_flight_of(lease_until - now, brief.retry_after_max, first.head.version());
+      return in_flight_of(lease_until - now, brief.retry_after_max(), first.head.version());
     }
   }
   operation.hand_over();
-  return claim_inside(*engine_, names, request, {brief.db, key}, own, engine::KeyLocation{location},
-                      engine::HomeLook{first.look}, now);
+  return claim_inside(*engine_, names, request, {brief.db(), key}, own,
+                      engine::KeyLocation{location}, engine::HomeLook{first.look}, now);
 }
 
 OwnerOutcome Claims::complete(const OwnerCall& call) {

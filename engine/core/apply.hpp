@@ -43,7 +43,7 @@ inline void apply_at(Core& core, Operation& operation, const KeyLocation& locati
                      const StoreOp& op, Timestamp now, StoreOutcome& outcome) {
   HomeRecord first;
   if (may_repeat(op)) first = core.keys().look_home_record(location, op.key);
-  if (core.keys().answers(first, now) && answer_repeat(op, first.head, outcome)) {
+  if (first.answers(core.databases(), now) && answer_repeat(op, first.head, outcome)) {
     core.uses().note_read(operation.context().only_looks, op.db, location.hash, now);
   } else {
     decide_store(core, operation, location, op, now, outcome, nullptr,

@@ -97,16 +97,17 @@ class Claims::Namespace {
 
   /// What a call that its record answers needs of policy and state.
   struct Brief {
-    bool is_usual;  ///< open, and newcomers do not queue behind waiters
-    std::uint8_t db;
-    Millis retry_after_max;
+    std::uint64_t word;
+    /// Open, and newcomers do not queue behind waiters.
+    [[nodiscard]] bool is_usual() const noexcept { return (word & unusual_bit) == 0; }
+    [[nodiscard]] std::uint8_t db() const noexcept { return static_cast<std::uint8_t>(word); }
+    [[nodiscard]] Millis retry_after_max() const noexcept {
+      return Millis{static_cast<std::int64_t>(word >> brief_shift)};
+    }
   };
   /// All of it of one moment.
   [[nodiscard]] Brief brief() const noexcept {
-    // mo: acquire [namespaces.state]
-    const std::uint64_t word = brief_.load(std::memory_order_acquire);
-    return {(word & unusual_bit) == 0, static_cast<std::uint8_t>(word),
-            Millis{static_cast<std::int64_t>(word >> brief_shift)}};
+    return {brief_.load(std::memory_order_acquire)};  // mo: acquire [namespaces.state]
   }
   /// "name:key" at `to`, which has room for it and is at least `joined_min` bytes long.
   [[nodiscard, gnu::always_inline]] inline Bytes join(Bytes key, char* to) const noexcept {

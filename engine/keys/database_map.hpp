@@ -51,7 +51,7 @@ class DatabaseMap {
   [[nodiscard, gnu::always_inline]] inline bool is_flushed(
       const Entry::Head& record) const noexcept {
     const Version below = flushed_below(record.db());
-    return below != 0 && is_older(record, below);
+    return below != 0 && is_older(record.version(), below);
   }
   /// Neither its ttl nor a flush has ended it.
   [[nodiscard, gnu::always_inline]] inline bool lives(const Entry::Head& record,
@@ -71,8 +71,8 @@ class DatabaseMap {
 
  private:
   /// Out of line: most databases were never flushed, and a version is made of two words.
-  [[nodiscard, gnu::noinline]] static bool is_older(Entry::Head record, Version below) noexcept {
-    return record.version() < below;
+  [[nodiscard, gnu::noinline]] static bool is_older(Version version, Version below) noexcept {
+    return version < below;
   }
 
   std::atomic<std::uint64_t> map_{0xfedc'ba98'7654'3210};

@@ -93,14 +93,12 @@ void KeySpace::reuse_segment(void* segment) noexcept {
   static_cast<ShardTable::Segment*>(segment)->source->release_segment(segment);
 }
 
-std::uint64_t KeySpace::hash64_of(std::uint8_t db, Bytes key) const noexcept {
-  return is_hashed_here(key.size()) ? in_database(hash_here(key, secret_), db)
-                                    : hash64_of_other(db, key);
+[[gnu::flatten]] std::uint64_t hash_by_library(Bytes key, const unsigned char* secret) noexcept {
+  return XXH3_64bits_withSecret(key.data(), key.size(), secret, secret_bytes);
 }
 
-[[gnu::flatten]] std::uint64_t KeySpace::hash64_of_other(std::uint8_t db,
-                                                         Bytes key) const noexcept {
-  return in_database(XXH3_64bits_withSecret(key.data(), key.size(), secret_, sizeof secret_), db);
+std::uint64_t KeySpace::hash64_of(std::uint8_t db, Bytes key) const noexcept {
+  return key_hash(db, key, secret_);
 }
 
 std::uint64_t KeySpace::rank_of(std::uint8_t db, Bytes key) const noexcept {

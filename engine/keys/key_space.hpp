@@ -40,6 +40,12 @@ struct HomeRecord {
   HomeLook look;
   Entry::Head head;
   bool is_found = false;
+
+  /// Whether it is a live record that a thread may answer from at once.
+  [[nodiscard, gnu::always_inline]] inline bool answers(const DatabaseMap& databases,
+                                                        Timestamp now) const noexcept {
+    return is_found && !head.is_pending() && databases.lives(head, now);
+  }
 };
 
 /// Thread-safe.
@@ -79,10 +85,7 @@ class KeySpace final : public SegmentSink {
   [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(KeyRef key,
                                                                    std::uint64_t map) noexcept {
     const std::uint8_t stored = DatabaseMap::stored_by(map, key.db);
-    const std::uint64_t hash64 = is_hashed_here(key.key.size())
-                                     ? in_database(hash_here(key.key, secret_), stored)
-                                     : hash64_of_other(stored, key.key);
-    const HashBits hash = HashBits::of(hash64);
+    const HashBits hash = HashBits::of(key_hash(stored, key.key, secret_));
     return {&shard_of(hash), hash, stored};
   }
   /// Whether the thread is in a section that holds this shard.
@@ -95,23 +98,18 @@ class KeySpace final : public SegmentSink {
 
   // --- records, inside an operation -------------------------------------------------------
   [[nodiscard]] const Entry& entry(SlotWord word) const noexcept {
-    return *static_cast<const Entry*>(at(slot::handle(word)));
+    return *reinterpret_cast<const Entry*>(base_ + slot::handle(word) * 8);
   }
   [[nodiscard]] TableProbe find(const KeyLocation& location, Bytes key) const noexcept {
     return location.shard->table.find(location.hash, Match{region_, location.stored_db, key});
   }
-  /// What the home line of a key holds of it.
-  [[nodiscard, gnu::always_inline]] inline HomeLook look_home(const KeyLocation& location,
-                                                              Bytes key) const noexcept {
-    return location.shard->table.look_home(location.hash, Match{region_, location.stored_db, key});
-  }
-  /// The same with the record's head, of which `bytes_ahead` are prefetched with it.
+  /// What the home line of a key holds of it. `bytes_ahead`: of the record, for prefetching.
   template <std::size_t bytes_ahead = 0>
   [[nodiscard, gnu::always_inline]] inline HomeRecord look_home_record(const KeyLocation& location,
                                                                        Bytes key) const noexcept {
     HomeRecord record;
     const auto match = [&](Handle handle) __attribute__((always_inline)) {
-      const auto& entry = *static_cast<const Entry*>(at(handle));
+      const Entry& entry = this->entry(handle);
       if constexpr (bytes_ahead != 0) {
         __builtin_prefetch(reinterpret_cast<const char*>(&entry) + bytes_ahead);
       }
@@ -121,11 +119,6 @@ class KeySpace final : public SegmentSink {
     };
     record.look = location.shard->table.look_home(location.hash, match);
     return record;
-  }
-  /// Whether such a look has found a live record that a thread may answer from at once.
-  [[nodiscard, gnu::always_inline]] inline bool answers(const HomeRecord& record,
-                                                        Timestamp now) const noexcept {
-    return record.is_found && !record.head.is_pending() && databases_.lives(record.head, now);
   }
   /// The live record that such a look has found; null: none.
   [[nodiscard, gnu::always_inline]] inline const Entry* live_of(const HomeLook& look,
@@ -170,12 +163,6 @@ class KeySpace final : public SegmentSink {
   void reuse_segment(void* segment) noexcept override;
 
  private:
-  /// hash64_of() by the library.
-  [[nodiscard, gnu::noinline]] std::uint64_t hash64_of_other(std::uint8_t db,
-                                                             Bytes key) const noexcept;
-
-  [[nodiscard]] const void* at(Handle handle) const noexcept { return base_ + handle * 8; }
-
   const Region& region_;
   const std::byte* const base_;  // of the region, which never moves
   const std::size_t key_bytes_max_;
@@ -185,7 +172,7 @@ class KeySpace final : public SegmentSink {
   std::size_t shard_count_ = 0;
   ShardTable::Word* directories_ = nullptr;
   DatabaseMap databases_;
-  alignas(64) unsigned char secret_[192];
+  alignas(64) unsigned char secret_[secret_bytes];
 };
 
 template <class HashAt>

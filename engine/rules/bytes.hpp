@@ -84,7 +84,7 @@ class ShortCopy {
   [[gnu::always_inline]] operator std::string() const {  // implicit: it stands for the string
     static constexpr char zeros[most]{};
     std::string text(zeros, most);
-    text.resize(bytes_.size());
+    text.erase(bytes_.size());  // unlike resize() it is always inline
     if (bytes_.size() >= 8) {
       std::memcpy(text.data(), bytes_.data(), 8);
       std::memcpy(text.data() + bytes_.size() - 8, bytes_.data() + bytes_.size() - 8, 8);

@@ -170,7 +170,7 @@ class Entry {
         return false;
       if (((second_ >> 48) & 0xff) == key.size()) [[likely]]
         return same_bytes(rest_, key.data(), key.size());
-      return is_long_with(*this, key);
+      return is_long() && is_long_with(rest_, key);
     }
     /// Of the head of a record that others may answer from, see Entry::settled_head().
     [[nodiscard, gnu::always_inline]] bool is_pending() const noexcept {
@@ -182,11 +182,11 @@ class Entry {
     Head(std::uint64_t first, const Entry& entry) noexcept
         : first_(first), second_(entry.word1_), rest_(reinterpret_cast<const char*>(&entry + 1)) {}
 
-    /// Of a copy, so that a head can be in registers.
-    [[nodiscard, gnu::noinline]] static bool is_long_with(Head head, Bytes key) noexcept {
-      const Bytes found = head.key();
-      return head.is_long() && found.size() == key.size() &&
-             same_bytes(found.data(), key.data(), key.size());
+    /// Whether a record of the long form has this key. It gets no head, which so is in registers.
+    [[nodiscard, gnu::noinline]] static bool is_long_with(const char* rest, Bytes key) noexcept {
+      std::uint32_t size;
+      std::memcpy(&size, rest, sizeof size);
+      return size == key.size() && same_bytes(rest + 8, key.data(), key.size());
     }
     [[nodiscard]] std::uint64_t long_sizes() const noexcept {
       std::uint64_t sizes;

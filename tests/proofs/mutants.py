@@ -67,8 +67,8 @@ MUTANTS = [
         [("engine/keys/key_space.hpp", "!databases_.lives(found, now)",
           "databases_.is_flushed(found)",
           "expression"),
-         ("engine/keys/key_space.hpp", "databases_.lives(record.head, now)",
-          "!databases_.is_flushed(record.head)",
+         ("engine/keys/key_space.hpp", "databases.lives(head, now)",
+          "!databases.is_flushed(head)",
           "expression")],
         "model"),
     Mutant(
