@@ -1,6 +1,6 @@
 // The changes that are made most: of a string or a claim in an engine without journal, cold store
 // and group, outside of sections, where the slot holds nothing, or a string or claim that lives.
-// Each is one straight line; what else a change meets takes RecordStep::apply_any().
+// Each is one straight line; all other changes take RecordStep::apply_any().
 #include "engine/core/committed.hpp"
 #include "engine/core/record_step.hpp"
 #include "engine/keys/records.hpp"
@@ -54,7 +54,7 @@ std::optional<ErrorCode> RecordStep::store_plain(const Decision& decision, Versi
   if (handle == 0) [[unlikely]]
     return ErrorCode::memory_full;
   auto* const fresh = static_cast<Entry*>(core_.region().at(handle));
-  Entry::write(
+  Entry::write_inline(
       fresh, {decision.kind, location_.stored_db, decision.due, fresh_version, false, decision.raw},
       key_.key, decision.value);
   SEMEL_ASSERT_SLOW(!fresh->is_delete_marker());

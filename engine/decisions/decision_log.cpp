@@ -125,14 +125,13 @@ std::uint8_t DecisionLog::newest_of(const Bucket& bucket, unsigned places) noexc
   return bucket.order.at(i);
 }
 
-std::uint8_t DecisionLog::choose_place(Bucket& bucket, unsigned places, bool changes) noexcept {
+std::optional<std::size_t> DecisionLog::bound_of(const Bucket& bucket, unsigned places,
+                                                 bool changes) noexcept {
   std::size_t of_key = 0;
   std::size_t unchanged = 0;
   std::size_t oldest = 0;            // of the key, in `order`
   std::size_t oldest_unchanged = 0;  // likewise
-  // A single one is below both bounds.
-  const bool is_single = (places & (places - 1)) == 0;
-  for (std::size_t i = is_single ? 0 : bucket.count; i-- > 0;) {
+  for (std::size_t i = bucket.count; i-- > 0;) {
     const std::uint8_t place = bucket.order.at(i);
     if ((places >> place & 1) == 0) continue;
     ++of_key;
@@ -141,22 +140,30 @@ std::uint8_t DecisionLog::choose_place(Bucket& bucket, unsigned places, bool cha
     ++unchanged;
     oldest_unchanged = i;
   }
-  std::size_t victim = 0;
-  if (!changes && unchanged >= kept_unchanged_max) {
-    victim = oldest_unchanged;
-  } else if (of_key >= limits::decisions_per_key_max) {
-    victim = oldest;
-  } else if (bucket.count < place_count) {
+  if (!changes && unchanged >= kept_unchanged_max) return oldest_unchanged;
+  if (of_key >= limits::decisions_per_key_max) return oldest;
+  return std::nullopt;
+}
+
+inline std::uint8_t DecisionLog::choose_place(Bucket& bucket, unsigned places,
+                                              bool changes) noexcept {
+  // A single place is below both bounds.
+  const bool is_bounded = (places & (places - 1)) != 0;
+  const std::optional<std::size_t> bound =
+      is_bounded ? bound_of(bucket, places, changes) : std::nullopt;
+  if (!bound && bucket.count < place_count) {
     const std::uint8_t place = bucket.count++;
     bucket.order.append(place, place);
     return place;
   }
+  const std::size_t victim = bound.value_or(0);
   const std::uint8_t place = bucket.order.at(victim);
   bucket.order.move_to_end(victim, bucket.count);
   return place;
 }
 
-void DecisionLog::write(Place& place, std::uint64_t hash, const DecisionFacts& facts) noexcept {
+inline void DecisionLog::write(Place& place, std::uint64_t hash,
+                               const DecisionFacts& facts) noexcept {
   place.hash = hash;
   place.first_ms = place.last_ms = facts.at.time_since_epoch().count();
   place.times = 1;

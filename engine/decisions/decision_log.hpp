@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "semel/claim.hpp"
@@ -194,8 +195,13 @@ class DecisionLog {
   [[nodiscard]] static unsigned places_of(const Bucket& bucket, std::uint64_t hash) noexcept;
   /// The newest of some places, which are bits; not none.
   [[nodiscard]] static std::uint8_t newest_of(const Bucket& bucket, unsigned places) noexcept;
+  /// The place for one more decision about a key that has `places`: taken from the key where its
+  /// bounds say so, else the next one, else the oldest of the bucket.
   [[nodiscard]] static std::uint8_t choose_place(Bucket& bucket, unsigned places,
                                                  bool changes) noexcept;
+  /// Where in the order the key's bounds take it from; none: they do not.
+  [[nodiscard]] static std::optional<std::size_t> bound_of(const Bucket& bucket, unsigned places,
+                                                           bool changes) noexcept;
   [[nodiscard]] static bool merge(Place& newest, const DecisionFacts& facts) noexcept;
   static void write(Place& place, std::uint64_t hash, const DecisionFacts& facts) noexcept;
   [[nodiscard]] static DecisionFacts facts_of(const Place& place) noexcept;

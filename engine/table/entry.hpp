@@ -59,6 +59,11 @@ class Entry {
   };
   /// Writes a record of Entry::bytes() at `memory`.
   static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
+    write_inline(memory, header, key, value);
+  }
+  /// The same for the changes that are made most.
+  [[gnu::always_inline]] static void write_inline(void* memory, const Header& header, Bytes key,
+                                                  Bytes value) noexcept {
     SEMEL_ASSERT_SLOW(header.db < 16);
     SEMEL_ASSERT_SLOW(header.kind != Kind{} && static_cast<unsigned>(header.kind) <= kind_mask);
     SEMEL_ASSERT_SLOW(!header.raw || header.kind == Kind::string);
