@@ -146,7 +146,12 @@ void TtlWheel::insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
 }
 
 void TtlWheel::cascade(unsigned level) noexcept {
-  if (level == level_count - 1) rescan_far();
+  if (level == level_count - 1) {
+    // Once in 18.6 hours: timers now within the horizon move into the wheel.
+    take_far([this](const TimerEntry& timer) {
+      insert(timer.hash_bits, timer.wake.time_since_epoch().count());
+    });
+  }
   const auto slot = static_cast<unsigned>((now_ >> shift[level]) & (slots[level] - 1));
   List& list = lists_[list_index(level, slot)];
   const List old = list;
@@ -173,13 +178,6 @@ void TtlWheel::cascade(unsigned level) noexcept {
     give_chunk(at);
     at = next;
   }
-}
-
-void TtlWheel::rescan_far() noexcept {
-  // Once in 18.6 hours: timers now within the horizon move into the wheel.
-  take_far([this](const TimerEntry& timer) {
-    insert(timer.hash_bits, timer.wake.time_since_epoch().count());
-  });
 }
 
 std::int64_t TtlWheel::next_stop(std::int64_t limit) const noexcept {

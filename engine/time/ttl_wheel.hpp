@@ -129,7 +129,6 @@ class TtlWheel {
   void append_far(TimerEntry timer) noexcept;
   [[nodiscard]] Chunk& head_with_room(List& list, std::uint32_t words) noexcept;
   void cascade(unsigned level) noexcept;
-  void rescan_far() noexcept;
   /// Empties the list of those far away: `each(TimerEntry)` may put some there again.
   template <class Each>
   void take_far(Each&& each);

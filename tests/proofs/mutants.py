@@ -39,7 +39,7 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "lost_cas", "a compare-and-set that failed counts as done",
-        [("engine/core/record_step.cpp", "table.publish(probe_, handle)",
+        [("engine/core/record_step.hpp", "table.publish(probe_, handle)",
           "table.publish(probe_, handle) || true", "expression")],
         "linearizability"),
     Mutant(
@@ -195,13 +195,25 @@ MUTANTS = [
           "          {decision.kind, location_.stored_db, decision.due, fresh_version, pending},\n"
           "          key_.key, decision.value);\n"
           "    }\n"
-          "    version = keeps ? fresh_version : context.version_next++;", "statement")],
+          "    version = keeps ? fresh_version : context.version_next++;", "statement"),
+         ("engine/core/plain_step.cpp", "key_.key, decision.value);",
+          "key_.key,\n"
+          "      ::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
+          "                          : decision.value);", "text"),
+         ("engine/core/plain_step.cpp", "version = fresh_version;",
+          "::semel_noise(16);\n"
+          "    Entry::write(fresh, {decision.kind, location_.stored_db, decision.due,\n"
+          "                         fresh_version}, key_.key, decision.value);\n"
+          "    version = fresh_version;", "statement")],
         "linearizability"),
     Mutant(
         "reuse_before_grace", "a replaced record's memory is given out again at once",
-        [("engine/core/committed.hpp",
-          "core.large_records().retire(context, *change.old, old_bytes);",
-          "context.cache.free(core.region().handle_of(change.old));", "statement")],
+        [("engine/core/committed.cpp",
+          "large_records_.retire(context, *change.old, old_bytes);",
+          "context.cache.free(region_.handle_of(change.old));", "statement"),
+         ("engine/core/plain_step.cpp",
+          "core_.threads().retire_record(operation_.context(), old, bytes);",
+          "operation_.context().cache.free(old);", "statement")],
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
@@ -259,7 +271,8 @@ RUNS_MAX = {"model": 2, "linearizability": 12, "once": 1}
 NOISE = [
     ("engine/core/record_step.hpp", "    RecordView view;\n", 16),  # found, not yet read
     # Decided, not yet published.
-    ("engine/core/record_step.cpp", "  const Handle handle = core_.region()", 16),
+    ("engine/core/record_step.cpp", "  const Entry::Head is = fresh", 16),
+    ("engine/core/plain_step.cpp", "  const Timestamp due = fresh->due();\n", 16),
     # Seen, not yet moved.
     ("engine/upkeep/compactor.cpp", "  old.copy_to(core_.region().at(handle));\n", 2),
 ]
