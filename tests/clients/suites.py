@@ -345,7 +345,8 @@ ALL = (
     scripted(Node('redis-semaphore', 'queues/semaphore.mjs')),
     SemelGo('semel-go', '^Test[^G]'),
     SemelGo('semel-go-newest', '^Test[^G]', 'newest.mod'),
-    SemelNode('semel-node', 'once', 'identity', 'results', 'attack', 'patterns'),
+    SemelNode('semel-node', 'once', 'identity', 'results', 'attack', 'patterns', 'permits',
+              'rate'),
     SemelNode('semel-node-stories', 'options', 'stories'),
     SemelNode('semel-node-drivers', 'drivers'),
 )

@@ -241,8 +241,9 @@ function ofNodeRedisCluster(cluster: NodeRedisCluster): Driver {
   return {
     losses: () => 0, // it repeats what was redirected, and nothing else
     send(words) {
-      // NAMESPACE has no key, and every node knows who takes it.
-      const key = words.length > 2 ? words[2] : undefined;
+      // NAMESPACE has no key, and every node knows who takes it. The others have a namespace before
+      // their key, but for LIMIT.
+      const key = words.length > 2 ? words[words[0] === 'SEMEL.LIMIT' ? 1 : 2] : undefined;
       return cluster.sendCommand(key, false, words, { typeMapping });
     },
     async open() {

@@ -18,4 +18,5 @@ export { canonicalOf, ExactNumber, identityOf, identityOfText, type Identity,
 export { compositeKey, formatKey, type Key } from './keys.js';
 export { Lock, Permit } from './lock.js';
 export type { CallOptions, Ending, Milliseconds, Policy } from './options.js';
+export { RateLimiter, type Rate, type RateTerms } from './rate.js';
 export { Tokens } from './tokens.js';

@@ -94,6 +94,13 @@ async function owners(): Promise<void> {
   await other.release();
   await (await locks.tryPermit('permits-fewer', 1)).release();
   tell('permits-fewer', `${held}; then granted`, false);
+  const limiter = new semel.RateLimiter(redis, { limit: 3, period: 86_400_000 });
+  const rate = async (cost: number): Promise<string> => {
+    const taken = await limiter.take('rate-limit', cost);
+    return taken.allowed ? 'allowed' : `limited, ${taken.remaining} left`;
+  };
+  await rate(2);
+  tell('rate-limit', `${await rate(2)}; then ${await rate(1)}; then ${await rate(1)}`, false);
 
   let begin = (): void => {};
   let goOn = (): void => {};
