@@ -1,6 +1,7 @@
 package io.semel;
 
 import java.lang.reflect.Type;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -423,6 +424,16 @@ public final class Semel implements AutoCloseable {
   /** Tokens of this namespace: see Tokens. */
   public Tokens tokens(String namespace, Terms terms) {
     return new Tokens(this, namespace, terms);
+  }
+
+  /** At most `limit` per `period` for each key. Terms that no node would take are an error. */
+  public RateLimiter rateLimiter(RateLimiter.Kind kind, long limit, Duration period) {
+    return new RateLimiter(this, kind, limit, period, 0);
+  }
+
+  /** A bucket of `limit` tokens, of which `refill` come back in a period. */
+  public RateLimiter bucket(long limit, Duration period, long refill) {
+    return new RateLimiter(this, RateLimiter.Kind.BUCKET, limit, period, refill);
   }
 
   Object send(List<byte[]> words) {

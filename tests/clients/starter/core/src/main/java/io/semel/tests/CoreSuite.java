@@ -10,6 +10,7 @@ import io.semel.KeptFailure;
 import io.semel.Mismatch;
 import io.semel.OnException;
 import io.semel.Options;
+import io.semel.RateLimiter;
 import io.semel.Rejected;
 import io.semel.ResultNotKept;
 import io.semel.Semel;
@@ -263,6 +264,36 @@ public final class CoreSuite {
         () -> semel.once(tokens.call("0".repeat(32)), String.class, () -> "forged"));
   }
 
+  private void rates() {
+    for (RateLimiter limiter : new RateLimiter[] {
+        semel.rateLimiter(RateLimiter.Kind.FIXED, 3, Duration.ofDays(1)),
+        semel.rateLimiter(RateLimiter.Kind.SLIDING, 3, Duration.ofDays(1)),
+        semel.bucket(3, Duration.ofDays(1), 1)}) {
+      String key = key("rate" + System.identityHashCode(limiter));
+      Report.same(limiter.look(key).remaining(), 3L);
+      Report.same(limiter.take(key, 2).allowed(), true);
+      RateLimiter.Rate refused = limiter.take(key, 2);
+      Report.same(refused.allowed(), false);
+      Report.same(refused.remaining(), 1L);
+      Report.same(refused.retryAfterMs() > 0 && refused.resetAfterMs() >= refused.retryAfterMs(),
+          true);
+      Report.same(limiter.take(key).allowed(), true);
+      Report.same(limiter.take(key).allowed(), false);
+      Report.thrown(IllegalArgumentException.class, () -> limiter.take(key, 4));
+      Report.thrown(IllegalArgumentException.class, () -> limiter.take(key, -1));
+      Report.thrown(InvalidKey.class, () -> limiter.take(""));
+      Report.thrown(InvalidKey.class, () -> limiter.take(null));
+      Report.thrown(InvalidKey.class, () -> limiter.take("k".repeat(70_000)));
+    }
+    Report.thrown(IllegalArgumentException.class,
+        () -> semel.rateLimiter(RateLimiter.Kind.FIXED, 0, Duration.ofDays(1)));
+    Report.thrown(IllegalArgumentException.class,
+        () -> semel.rateLimiter(RateLimiter.Kind.FIXED, 1, Duration.ofNanos(1)));
+    Report.thrown(IllegalArgumentException.class,
+        () -> semel.rateLimiter(RateLimiter.Kind.FIXED, 1, Duration.ofDays(367)));
+    Report.thrown(IllegalArgumentException.class, () -> semel.bucket(1, Duration.ofDays(1), -1));
+  }
+
   private void consumers() {
     Consumer consumer = new Consumer(semel, "mails", Duration.ofSeconds(60), Duration.ofDays(1), 3);
     AtomicInteger runs = new AtomicInteger();
@@ -330,6 +361,7 @@ public final class CoreSuite {
     Report.check("nested calls, " + driver, this::nested);
     Report.check("async, " + driver, this::async);
     Report.check("tokens, " + driver, this::tokens);
+    Report.check("rate limits, " + driver, this::rates);
     Report.check("consumers, " + driver, this::consumers);
     Report.check("terms, " + driver, this::terms);
   }
