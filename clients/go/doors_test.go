@@ -221,6 +221,20 @@ func (d *door) locks() {
 	last, err := locks.TryAcquire(ctx, "permits-fewer", 1)
 	_ = last.Release()
 	d.say("permits-fewer", word(none, semel.ErrInFlight, "held")+"; then "+word(err, nil, "granted"))
+
+	limiter, err := semel.NewRateLimiter(d.rdb, semel.RateTerms{Limit: 3, Period: 24 * time.Hour})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	rate := func(cost int64) string {
+		taken, err := limiter.Take(ctx, os.Getenv("SEMEL_TEST_NAMESPACE")+":rate-limit", cost)
+		if err != nil || taken.Allowed {
+			return word(err, nil, "allowed")
+		}
+		return fmt.Sprintf("limited, %d left", taken.Remaining)
+	}
+	_ = rate(2)
+	d.say("rate-limit", rate(2)+"; then "+rate(1)+"; then "+rate(1))
 }
 
 func (d *door) cancelled() {

@@ -260,6 +260,36 @@ static void permits(void) {
   give_permit(space, &keys[2], fewer);
 }
 
+static void take_rate(semel_uint64 cost, const char* before) {
+  semel_rate_terms terms;
+  semel_rate rate;
+  SEMEL_INIT(terms);
+  SEMEL_INIT(rate);
+  terms.kind = SEMEL_RATE_SLIDING;
+  terms.limit = 3;
+  terms.period_ms = 86400000;
+  if (semel_rate_take(engine, "rate-limit", 10, &terms, cost, &rate) != SEMEL_OK) {
+    printf("%serror", before);
+  } else if (rate.allowed) {
+    printf("%sallowed", before);
+  } else {
+    printf("%slimited, %llu left", before, (unsigned long long)rate.remaining);
+  }
+}
+
+static void rates(void) {
+  semel_rate_terms terms;
+  SEMEL_INIT(terms);
+  terms.kind = SEMEL_RATE_SLIDING;
+  terms.limit = 3;
+  terms.period_ms = 86400000;
+  semel_rate_take(engine, "rate-limit", 10, &terms, 2, NULL);
+  take_rate(2, "rate-limit\t");
+  take_rate(1, "; then ");
+  take_rate(1, "; then ");
+  printf("\n");
+}
+
 int main(void) {
   semel_options options;
   semel_policy policy;
@@ -281,6 +311,7 @@ int main(void) {
   step_stale();
   locks();
   permits();
+  rates();
   semel_engine_close(engine);
   return 0;
 }

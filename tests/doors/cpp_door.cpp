@@ -11,6 +11,7 @@
 #include "semel/patterns/identity.hpp"
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/once.hpp"
+#include "semel/patterns/rate_limit.hpp"
 #include "semel/patterns/semaphore.hpp"
 #include "semel/policies.hpp"
 
@@ -157,6 +158,19 @@ void permits(Here& here) {
        std::string{held ? "held" : "too many"} + (granted ? "; then granted" : "; then none"));
 }
 
+std::string word(const Result<RateOutcome>& taken) {
+  if (!taken.ok()) return "error";
+  return taken->allowed ? "allowed" : "limited, " + std::to_string(taken->remaining) + " left";
+}
+
+void rates(Here& here) {
+  RateLimiter limiter{*here.engine, {.limit = 3, .period = Millis{86'400'000}}};
+  static_cast<void>(limiter.take("rate-limit", 2));
+  const std::string first = word(limiter.take("rate-limit", 2));
+  const std::string second = word(limiter.take("rate-limit"));
+  tell("rate-limit", first + "; then " + second + "; then " + word(limiter.take("rate-limit")));
+}
+
 void play() {
   Here here;
   result_equal(here);
@@ -171,6 +185,7 @@ void play() {
   step_stale(here);
   locks(here);
   permits(here);
+  rates(here);
 }
 
 }  // namespace

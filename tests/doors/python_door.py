@@ -321,6 +321,15 @@ class Stories:
         self.tell('permits-fewer', f"{'held' if held else 'too many'}; "
                                    f"then {'granted' if granted else 'none'}")
 
+    def rate_limit(self):
+        limiter = semel.RateLimiter(self.calls.engine, limit=3, period=86_400)
+
+        def word(cost):
+            taken = limiter.take('rate-limit', cost)
+            return 'allowed' if taken.allowed else f'limited, {taken.remaining} left'
+        word(2)
+        self.tell('rate-limit', '; then '.join([word(2), word(1), word(1)]))
+
     def wait_cancelled(self):
         holder = self.calls.claim('wait-cancelled')
         cancelled = self.face.wait_cancelled(self.calls)
@@ -343,7 +352,8 @@ def main():
     stories = Stories(Aio() if sys.argv[1:] == ['aio'] else Blocking())
     for play in (stories.result_equal, stories.result_odd, stories.lazy_work, stories.throws,
                  stories.keys, stories.others, stories.times, stories.lease_lost,
-                 stories.step_stale, stories.lock_stories, stories.wait_cancelled, stories.closed):
+                 stories.step_stale, stories.lock_stories, stories.rate_limit,
+                 stories.wait_cancelled, stories.closed):
         try:
             play()
         except Exception as error:  # a story that breaks is one cell, not all

@@ -96,7 +96,7 @@ async function owners(): Promise<void> {
   tell('permits-fewer', `${held}; then granted`, false);
   const limiter = new semel.RateLimiter(redis, { limit: 3, period: 86_400_000 });
   const rate = async (cost: number): Promise<string> => {
-    const taken = await limiter.take('rate-limit', cost);
+    const taken = await limiter.take(`${namespace}:rate-limit`, cost);
     return taken.allowed ? 'allowed' : `limited, ${taken.remaining} left`;
   };
   await rate(2);

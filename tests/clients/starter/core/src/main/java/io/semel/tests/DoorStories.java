@@ -6,6 +6,7 @@ import io.semel.LazyResult;
 import io.semel.LeaseLost;
 import io.semel.Mismatch;
 import io.semel.Options;
+import io.semel.RateLimiter;
 import io.semel.Rejected;
 import io.semel.ResultNotKept;
 import io.semel.Semel;
@@ -141,6 +142,13 @@ public final class DoorStories {
     String again = semel.once(call("lease-lost"), String.class, () -> "third");
     say("lease-lost", late + "; repeat " + again);
 
+    RateLimiter limiter = semel.rateLimiter(RateLimiter.Kind.SLIDING, 3, Duration.ofDays(1));
+    String limited = SPACE + ":rate-limit";
+    limiter.take(limited, 2);
+    String first = word(limiter.take(limited, 2));
+    String second = word(limiter.take(limited));
+    say("rate-limit", first + "; then " + second + "; then " + word(limiter.take(limited)));
+
     CompletableFuture<Void> begun = new CompletableFuture<>();
     CompletableFuture<Void> goOn = new CompletableFuture<>();
     CompletableFuture<Void> holder = CompletableFuture.runAsync(() -> {
@@ -162,6 +170,10 @@ public final class DoorStories {
     goOn.complete(null);
     holder.join();
     tell("wait-cancelled", outcome);
+  }
+
+  private static String word(RateLimiter.Rate rate) {
+    return rate.allowed() ? "allowed" : "limited, " + rate.remaining() + " left";
   }
 
   private void wire() throws Exception {
