@@ -519,7 +519,8 @@ class Forwarding(GroupTest):
             self.assertIsInstance(reply, list, reply)
             return dict(zip(reply[::2], reply[1::2]))
 
-        self.soon(self.others[0], b'OK', 'SET', 'k', 1)  # it knows who leads
+        # It knows who leads, and all members have met.
+        self.soon(self.others[0], [], 'SEMEL.PERMITS', 'pools', 'k')
         held = [ask(self.others[0], 4, owner) for owner in ids[:4]]
         self.assertEqual([each[b'slot'] for each in held], [b'0', b'1', b'2', b'3'])
         self.leader.kill()
@@ -538,6 +539,29 @@ class Forwarding(GroupTest):
                          [b'0', b'2', b'3'])
         if int(held[0][b'epoch']) >= int(ask(node, 3, ids[4])[b'epoch']):
             self.fail('the token of a slot did not grow')
+
+    def test_what_rate_limits_have_given_outlives_a_leader(self):
+        kinds = ('FIXED', 'SLIDING', 'BUCKET')
+
+        def take(node, kind, cost):
+            reply = self.ask(node, 'SEMEL.LIMIT', f'limit:{kind}', kind, 5, 36_000_000,
+                             'COST', cost)
+            self.assertIsInstance(reply, list, reply)
+            found = dict(zip(reply[::2], reply[1::2]))
+            return found[b'outcome'], int(found[b'remaining'])
+
+        # It knows who leads, and all members have met.
+        self.soon(self.others[0], b'outcome', 'SEMEL.LIMIT', 'k', 'FIXED', 1, 1, at=0)
+        for kind in kinds:
+            self.assertEqual(take(self.others[0], kind, 2), (b'allowed', 3))
+            self.assertEqual(take(self.leader, kind, 1), (b'allowed', 2))
+        self.leader.kill()
+        node = self.others[0]
+        for kind in kinds:
+            self.assertEqual(take(node, kind, 0), (b'allowed', 2))
+            self.assertEqual(take(node, kind, 3), (b'limited', 2))
+            self.assertEqual(take(self.others[1], kind, 2), (b'allowed', 0))
+            self.assertEqual(take(node, kind, 1), (b'limited', 0))
 
     def wait_for_more(self, replies, rounds):
         wanted = [len(mine) + 7 * rounds for mine in replies]
