@@ -89,7 +89,8 @@ const PublishedStatus& ReplicaLoop::status() const noexcept {
 Status ReplicaLoop::start(RequestRunner* runner) {
   SEMEL_ASSERT(found_.log != nullptr);
   SEMEL_CHECK(start_parts(runner));
-  calls_.queue().open();
+  // With an entry that this release cannot apply it has ended already, and answers no call.
+  if (!is_ended_) calls_.queue().open();
   const Status started = thread_.start();
   if (!started) calls_.queue().close();
   return started;
