@@ -331,7 +331,10 @@ void GroupSession::submit() {
 Taken GroupSession::read(const PresentRequest& request, bool may_join, std::string& out) {
   Group& group = *node_.services().group;
   if (client_.reads_here) return Taken::here;
-  if (!group.leads() && group.forwards()) {
+  // WATCH is kept where the client is: it must not run where entries do.
+  const CommandRow& row = *request.row;
+  const bool stays_here = !row.is(flag_readonly) && !row.has(fact_executes);
+  if (!group.leads() && group.forwards() && !stays_here) {
     round_.outcome = nullptr;  // of a round that this node did not lead to its end
     // It led when this was to be run here. It must not come to the log instead.
     if (runs_interpreter(node_.services(), client_, *request.row, request.words)) {
@@ -345,7 +348,7 @@ Taken GroupSession::read(const PresentRequest& request, bool may_join, std::stri
     return refuse(request, outcome->read, out);
   }
   if (request.end <= round_.fresh) return Taken::here;
-  if (!group.leads()) return refuse(request, ErrorCode::not_leader, out);
+  if (!group.leads() && !group.forwards()) return refuse(request, ErrorCode::not_leader, out);
   // All that has come so far was sent before the answer of this.
   round_.fresh = request.input_end;
   round_.outcome = std::make_shared<GroupRound::Outcome>();

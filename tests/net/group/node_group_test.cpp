@@ -129,6 +129,27 @@ TEST_CASE("embedded group: a string is read at another node as it was written", 
   CHECK(answer(reader, "GET k") == "v");
 }
 
+TEST_CASE("embedded group: a transaction at any node sees that what it watched has changed",
+          "[net][group]") {
+  EmbeddedGroup group;
+  REQUIRE(group.wait_ready());
+  for (unsigned id = 1; id <= EmbeddedGroup::count; ++id) {
+    CAPTURE(id);
+    Client watches{group.at(id).node()};
+    Client writes{group.at(id % EmbeddedGroup::count + 1).node()};
+    CHECK(answer(writes, "SET stock 1") == "+OK");
+    CHECK(answer(watches, "WATCH stock") == "+OK");
+    CHECK(answer(writes, "SET stock 7") == "+OK");
+    CHECK(answer(watches, "MULTI") == "+OK");
+    CHECK(answer(watches, "INCR stock") == "+QUEUED");
+    CHECK(answer(watches, "EXEC") == "nil");
+    CHECK(answer(watches, "WATCH stock") == "+OK");
+    CHECK(answer(watches, "MULTI") == "+OK");
+    CHECK(answer(watches, "INCR stock") == "+QUEUED");
+    CHECK(answer(watches, "EXEC") == "[8]");
+  }
+}
+
 TEST_CASE("embedded group: an element pushed at one node serves a client that waits at another",
           "[net][group][lists][waits]") {
   EmbeddedGroup group;
