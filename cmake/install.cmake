@@ -41,6 +41,9 @@ if(TARGET semel_replica)
     semel_peers semel_replica)
 endif()
 semel_install_part(net semel_resp semel_lua semel_command semel_local_redis)
+if(TARGET semel_replica)
+  semel_install_part(group semel_group)
+endif()
 semel_install_part(c semel_c)
 
 install(DIRECTORY include/semel DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development

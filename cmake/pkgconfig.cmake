@@ -78,6 +78,11 @@ if(TARGET semel_command)
     LIBS -lsemel_command -lsemel_lua -lsemel_resp -lsemel_objects
          ${semel_pc_luajit} ${semel_pc_context} -lm -ldl)
 endif()
+if(TARGET semel_command AND TARGET semel_replica)
+  semel_pkgconfig(semel-group "A node of a group in process: engine and Redis' commands"
+    REQUIRES semel-net semel-replication
+    LIBS -lsemel_group)
+endif()
 if(TARGET semel_c)
   semel_pkgconfig(semel "Semel for C and for whatever calls C" LIBS -lsemel)
 endif()

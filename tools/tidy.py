@@ -57,6 +57,7 @@ PARTS = {
                         'engine/object_api/whole_record.hpp',
                         'engine/object_api/object_waits.hpp', 'engine/waits/attempt.hpp',
                         'engine/objects/object_edit.hpp', 'engine/objects/object_reader.hpp',
+                        'engine/replica/own_state.hpp',
                         'engine/kinds/element_keys.hpp', 'engine/types/'),
             'foreign': ()},
     'net/group': {'project': ('semel/', 'net/', 'replication/'), 'foreign': ('os',)},
@@ -107,7 +108,9 @@ PARTS_OF_FILES = {
         'foreign': ('os', 'CLI/', 'fmt/', 'boost/json/')},
     'tools/semel/cluster/group_client.cpp': {'project': ('semel/', 'net/', 'tools/'),
                                              'foreign': ('os', 'openssl/')},
+    'examples/group_node.cpp': {'project': (), 'foreign': ('os', 'semel/')},
     'examples/replicated_service.cpp': {'project': (), 'foreign': ('os', 'semel/')},
+    'tests/consumer/group/main.cpp': {'project': (), 'foreign': ('os', 'semel/')},
     'tests/consumer/replication/main.cpp': {'project': (), 'foreign': ('os', 'semel/')},
     'net/acl/password.cpp': {'project': ('semel/', 'net/'), 'foreign': ('openssl/',)},
     'net/admin/admin_guard.cpp': {'project': ('semel/', 'net/'), 'foreign': ('boost/asio/ip/',)},
@@ -189,7 +192,7 @@ ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'replication',
               'tools')
 # A unit is a header with its source. The public headers stand side by side for their users' sake.
 ROOM_UNITS_MAX = 20
-ROOM_UNITS_MORE = {'include/semel': 32, 'include/semel/patterns': 22}
+ROOM_UNITS_MORE = {'include/semel': 33, 'include/semel/patterns': 22}
 # What is not yet as it should be: it may become less, never more.
 INCLUDE_RATCHET = 'tools/include_ratchet.json'
 

@@ -16,7 +16,7 @@ PARTS = (
     ('Patterns', ('patterns/',)),
     ('Durability', ('storage', 'storage_tools', 'journal', 'memory_journal', 'cold',
                     'cold_directory', 'rocksdb', 'replication')),
-    ('Redis in process', ('local_redis',)),
+    ('Redis in process', ('local_redis', 'group_node')),
 )
 MEMBERS = ('function', 'variable', 'typedef', 'define', 'enum', 'friend')
 

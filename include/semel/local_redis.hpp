@@ -26,6 +26,10 @@
 
 namespace semel {
 
+namespace net {
+struct LocalRedisHost;  // the way in of GroupNode, whose node belongs to a group
+}
+
 /// What a command answered, as a client library would show it.
 struct Reply {
   enum class Type : std::uint8_t {
@@ -56,6 +60,8 @@ struct Reply {
 /// As redis-cli prints it, on one line.
 [[nodiscard]] std::string to_text(const Reply& reply);
 
+/// In a child of its process every command is answered with an error, nothing else has an effect,
+/// and its destructor and those of its clients free nothing.
 class LocalRedis {
  public:
   struct Options {
@@ -97,6 +103,7 @@ class LocalRedis {
 
    private:
     friend class LocalRedis;
+    [[nodiscard]] bool is_here() const noexcept;
     class Impl;
     explicit Client(std::unique_ptr<Impl> impl) noexcept;
     std::unique_ptr<Impl> impl_;
@@ -114,6 +121,7 @@ class LocalRedis {
   [[nodiscard]] Engine& engine() noexcept;
 
  private:
+  friend struct net::LocalRedisHost;
   class Impl;
   explicit LocalRedis(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;

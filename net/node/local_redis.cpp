@@ -2,11 +2,14 @@
 #include "base/mutex.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "net/node/connection.hpp"
+#include "net/node/local_redis_host.hpp"
 #include "net/resp/reply_reader.hpp"
 #include "net/time/test_clock.hpp"
+#include "semel/process.hpp"
 
 namespace semel {
 namespace {
@@ -40,6 +43,13 @@ struct OwnClock {
   net::TestClock moved{system};
 };
 
+std::string forked_text() {
+  return "ERR " + std::string{sentence_of(ErrorCode::forked)};
+}
+Reply forked_reply() {
+  return {.type = Reply::Type::error, .text = forked_text()};
+}
+
 void append_request(std::string& bytes, std::span<const std::string_view> words) {
   bytes += '*';
   bytes += std::to_string(words.size());
@@ -60,8 +70,16 @@ class LocalRedis::Client::Impl {
         connection_(node, batch_, &thread_, {.id = id, .address = "local:" + std::to_string(id)}) {
     if (protocol == 3) static_cast<void>(talk("*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"));
   }
+  ~Impl() {
+    const engine::OwnState inside = node_.own_state();
+    connection_.end();
+  }
+
+  /// False: this is a copy, in a child of its process.
+  [[nodiscard]] bool is_here() const noexcept { return mark_.is_here(); }
 
   std::string talk(std::string_view bytes) {
+    const engine::OwnState inside = node_.own_state();
     std::string out;
     connection_.receive(bytes, out);
     while (connection_.waits() || connection_.more()) {
@@ -89,6 +107,7 @@ class LocalRedis::Client::Impl {
   }
 
   void collect() {
+    const engine::OwnState inside = node_.own_state();
     std::string out;
     connection_.collect(out);
     std::string_view rest = out;
@@ -103,6 +122,7 @@ class LocalRedis::Client::Impl {
   }
 
  private:
+  const ProcessMark mark_;
   net::Node& node_;
   net::Batch batch_;
   CallingThread thread_;
@@ -112,9 +132,18 @@ class LocalRedis::Client::Impl {
 
 LocalRedis::Client::Client(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 LocalRedis::Client::Client(Client&& other) noexcept = default;
-LocalRedis::Client::~Client() = default;
+LocalRedis::Client::~Client() {
+  // The node's threads, and whatever they held, are not in a child process.
+  if (impl_ != nullptr && !impl_->is_here()) static_cast<void>(impl_.release());
+}
+
+/// None: it was moved from, or made in a child process.
+bool LocalRedis::Client::is_here() const noexcept {
+  return impl_ != nullptr && impl_->is_here();
+}
 
 Reply LocalRedis::Client::call(std::span<const std::string_view> words) {
+  if (!is_here()) return forked_reply();
   std::string request;
   append_request(request, words);
   std::vector<Reply> replies = impl_->replies(request);
@@ -127,6 +156,7 @@ Reply LocalRedis::Client::call(std::span<const std::string_view> words) {
 
 std::vector<Reply> LocalRedis::Client::pipeline(
     std::span<const std::vector<std::string>> commands) {
+  if (!is_here()) return std::vector<Reply>(commands.size(), forked_reply());
   std::string request;
   std::vector<std::string_view> words;
   for (const std::vector<std::string>& command : commands) {
@@ -137,35 +167,43 @@ std::vector<Reply> LocalRedis::Client::pipeline(
 }
 
 std::vector<Reply> LocalRedis::Client::pushed() {
-  return impl_->take_pushed();
+  return is_here() ? impl_->take_pushed() : std::vector<Reply>{};
 }
 std::string LocalRedis::Client::talk(std::string_view bytes) {
-  return impl_->talk(bytes);
+  return is_here() ? impl_->talk(bytes) : "-" + forked_text() + "\r\n";
 }
 
 class LocalRedis::Impl {
  public:
   Impl(std::unique_ptr<OwnClock> clock, std::unique_ptr<Engine> own, Engine& engine,
-       unsigned protocol)
+       unsigned protocol, net::Group* group)
       : clock_(std::move(clock)),
         own_(std::move(own)),
         protocol_(protocol),
         node_(engine, clock_ == nullptr ? nullptr : &clock_->moved),
-        first_(connect()) {}
+        first_(connect_first(group)) {}
 
+  [[nodiscard]] bool is_here() const noexcept { return mark_.is_here(); }
   Client connect() {
+    if (!is_here()) return Client{nullptr};
     return Client{std::make_unique<Client::Impl>(node_, node_.next_client_id(), protocol_)};
   }
   Client& first() noexcept { return first_; }
   net::Node& node() noexcept { return node_; }
   void advance(Millis by) {
-    if (clock_ == nullptr) return;
+    if (clock_ == nullptr || !is_here()) return;
     static_cast<void>(clock_->moved.advance(by));
     while (!node_.tick()) {
     }
   }
 
  private:
+  Client connect_first(net::Group* group) {
+    if (group != nullptr) node_.set_group(*group);
+    return connect();
+  }
+
+  const ProcessMark mark_;
   std::unique_ptr<OwnClock> clock_;
   std::unique_ptr<Engine> own_;
   const unsigned protocol_;
@@ -193,11 +231,22 @@ Result<std::unique_ptr<LocalRedis>> LocalRedis::open(const Options& options) {
   }
   Engine& engine = own != nullptr ? *own : *options.engine;
   return std::unique_ptr<LocalRedis>{new LocalRedis{
-      std::make_unique<Impl>(std::move(clock), std::move(own), engine, options.protocol)}};
+      std::make_unique<Impl>(std::move(clock), std::move(own), engine, options.protocol, nullptr)}};
+}
+
+std::unique_ptr<LocalRedis> net::LocalRedisHost::make(Engine& engine, Group& group) {
+  constexpr unsigned protocol = 2;
+  return std::unique_ptr<LocalRedis>{new LocalRedis{
+      std::make_unique<LocalRedis::Impl>(nullptr, nullptr, engine, protocol, &group)}};
+}
+net::Node& net::LocalRedisHost::node(LocalRedis& redis) noexcept {
+  return redis.impl_->node();
 }
 
 LocalRedis::LocalRedis(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
-LocalRedis::~LocalRedis() = default;
+LocalRedis::~LocalRedis() {
+  if (!impl_->is_here()) static_cast<void>(impl_.release());
+}
 
 LocalRedis::Client LocalRedis::connect() {
   return impl_->connect();

@@ -185,6 +185,7 @@ bool Node::asks_for_password() const {
 }
 
 bool Node::tick(std::size_t budget) {
+  const engine::OwnState inside = own_state();
   // As in Redis: while writes are held back nothing is removed. What has ended is not read either.
   // mo: relaxed: of DEBUG SET-ACTIVE-EXPIRE; takes effect soon
   const bool may_sweep = !clients.pausing() && facts.sweeps.load(std::memory_order_relaxed);

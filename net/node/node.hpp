@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/replica/own_state.hpp"
 #include "net/acl/acl.hpp"
 #include "net/commands/node_hooks.hpp"
 #include "net/commands/services.hpp"
@@ -64,6 +65,10 @@ class Node final : private NodeControl {
   /// connection. It must outlive this.
   [[nodiscard]] const TickSource& ticks() const noexcept { return services_.ticks(); }
   void set_ticks(const TickSource& ticks) noexcept { services_.tick_source = &ticks; }
+  /// For a thread that is inside the node: in a group its handlers read what the node itself has.
+  [[nodiscard]] engine::OwnState own_state() noexcept {
+    return engine::OwnState{services_.group == nullptr ? nullptr : &engine_};
+  }
   /// The group that it belongs to, whose engine is this node's. Before the first connection; it
   /// must outlive the connections.
   void set_group(Group& group) noexcept;

@@ -3,14 +3,14 @@
 
 run.py [--build DIR] [--work DIR] [--allow-missing] [--long]
 
-Seven programs are built and run: by find_package, FetchContent, add_subdirectory, pkg-config, from
-C, from Python, and of services that form a group. A program whose library is not there yet counts
-as not working; --allow-missing lets the run end well nevertheless. Where libraft cannot be had,
-find_package must say that replication was left out. Also reported: what the core adds to a program,
-and how long its header takes to compile. By add_subdirectory all of it is built once more, eight
-files together; with --long each by itself, which shows a header that was forgotten, and takes many
-minutes. The last line is `consumers: N of 7 work`, and names what
-fell short.
+Eight programs are built and run: by find_package, FetchContent, add_subdirectory, pkg-config, from
+C, from Python, of services that form a group, and of services that are nodes of one. A program
+whose library is not there yet counts as not working; --allow-missing lets the run end well
+nevertheless. Where libraft cannot be had, find_package must say that replication was left out. Also
+reported: what the core adds to a program, and how long its header takes to compile. By
+add_subdirectory all of it is built once more, eight files together; with --long each by itself,
+which shows a header that was forgotten, and takes many minutes. The last line is `consumers: N of 8
+work`, and names what fell short.
 """
 
 import argparse
@@ -89,7 +89,7 @@ class Consumers:
     def has_replication(self):
         return (self.lib / 'cmake/Semel/Semel-replication-targets.cmake').exists()
 
-    # --- the seven ----------------------------------------------------------------------------
+    # --- the eight ----------------------------------------------------------------------------
 
     def find_package(self):
         where = self.work / 'find_package'
@@ -155,6 +155,7 @@ class Consumers:
         with self.storage() as folder:
             if replication:
                 self.launch(where / 'group', Path(folder) / 'group')
+                self.launch(where / 'group_node', Path(folder) / 'nodes')
             return self.launch(where / 'consumer', Path(folder) / 'orders')
 
     def by_pkg_config(self):
@@ -209,15 +210,7 @@ class Consumers:
     def services(self):
         """Three that form a group, by find_package and by pkg-config."""
         call = 'Semel CONFIG REQUIRED COMPONENTS replication'
-        # As if libraft had not been there when it was built.
-        lacking = self.work / 'lacking'
-        shutil.rmtree(lacking, ignore_errors=True)
-        shutil.copytree(self.prefix, lacking, symlinks=True, copy_function=os.link)
-        for path in lacking.rglob('Semel-replication-targets*.cmake'):
-            path.unlink()
-        self.check_messages(lacking, ('', call, 'component replication is not installed: Semel was '
-                                                'built without it, which needs libraft 0.22.1'),
-                            ('', 'Semel CONFIG REQUIRED COMPONENTS storage', ''))
+        self.check_without_libraft()
         if not self.has_replication():
             return 'left out, as libraft was not there; find_package says so'
         old = self.work / 'old_raft'
@@ -232,18 +225,52 @@ class Consumers:
             ('set(CMAKE_DISABLE_FIND_PACKAGE_OpenSSL ON)\n', call, "needs OpenSSL's libssl"),
             ('set(CMAKE_DISABLE_FIND_PACKAGE_RocksDB ON)\n', call, 'replication needs RocksDB'),
             ('set(CMAKE_DISABLE_FIND_PACKAGE_Boost ON)\n', call, ''))
-        where = self.work / 'replication'
-        configure(HERE / 'replication', where, f'-DCMAKE_PREFIX_PATH={self.prefix}')
+        return self.each_way('replication', ('static', ('-static',)))
+
+    def check_without_libraft(self):
+        """As if it had not been there when Semel was built."""
+        lacking = self.work / 'lacking'
+        shutil.rmtree(lacking, ignore_errors=True)
+        shutil.copytree(self.prefix, lacking, symlinks=True, copy_function=os.link)
+        for part in ('replication', 'group'):
+            for path in lacking.rglob(f'Semel-{part}-targets*.cmake'):
+                path.unlink()
+        component = 'Semel CONFIG REQUIRED COMPONENTS {}'.format
+        self.check_messages(
+            lacking,
+            ('', component('replication'), 'component replication is not installed: Semel was '
+                                           'built without it, which needs libraft 0.22.1'),
+            ('', component('group'), 'component group is not installed: Semel was built without '
+                                     'net or replication, which needs libraft 0.22.1'),
+            ('', component('storage'), ''), ('', component('net'), ''))
+
+    def each_way(self, name, *others):
+        """The program of a folder by find_package, by pkg-config, and by that with options."""
+        where = self.work / name
+        configure(HERE / name, where, f'-DCMAKE_PREFIX_PATH={self.prefix}')
         programs = [where / 'consumer']
-        for name, options in (('by_hand', ()), ('static', ('-static',))):
-            programs.append(where / name)
-            run('g++', '-std=c++20', '-O1', *options, HERE / 'replication/main.cpp', '-o',
+        for way, options in (('by_hand', ()), *others):
+            programs.append(where / way)
+            run('g++', '-std=c++20', '-O1', *options, HERE / f'{name}/main.cpp', '-o',
                 programs[-1], *self.pkg_config(*['--static'] * bool(options), '--cflags', '--libs',
-                                               'semel-replication'))
+                                               f'semel-{name}'))
         for program in programs:
             with self.storage() as folder:
                 said = self.launch(program, Path(folder) / 'group')
         return said
+
+    def nodes(self):
+        """Three that are nodes of a group, one of them in a process that is killed."""
+        if not self.has_replication():
+            return 'left out, as libraft was not there'
+        call = 'Semel CONFIG REQUIRED COMPONENTS group'
+        self.check_messages(
+            self.prefix,
+            ('set(CMAKE_DISABLE_FIND_PACKAGE_OpenSSL ON)\n', call, "group needs OpenSSL's libssl"),
+            ('set(CMAKE_DISABLE_FIND_PACKAGE_RocksDB ON)\n', call, 'group needs RocksDB'),
+            ('set(CMAKE_DISABLE_FIND_PACKAGE_Boost ON)\n', call, ''),
+            ('', 'Semel CONFIG REQUIRED COMPONENTS net group replication storage', ''))
+        return self.each_way('group', ('static', ('-static',)))
 
     # --- what else holds ------------------------------------------------------------------------
 
@@ -365,12 +392,13 @@ def main():
     consumers = Consumers(arguments.build.resolve(), work, together)
     working = missing = 0
     fell_short = []
-    seven = (('find_package', consumers.find_package),
+    every = (('find_package', consumers.find_package),
              ('FetchContent', consumers.fetch_content),
              ('add_subdirectory', consumers.add_subdirectory),
              ('pkg-config', consumers.by_pkg_config), ('C', consumers.from_c),
-             ('Python', consumers.from_python), ('replication', consumers.services))
-    for name, consumer in seven:
+             ('Python', consumers.from_python), ('replication', consumers.services),
+             ('group', consumers.nodes))
+    for name, consumer in every:
         try:
             said = consumer()
             working += 1
@@ -389,8 +417,8 @@ def main():
             fell_short.append(check.__name__)
             print(f'{check.__name__}: BROKEN, {broken}', flush=True)
     short = f'; fell short: {", ".join(fell_short)}' if fell_short else ''
-    print(f'consumers: {working} of {len(seven)} work{short}')
-    enough = len(seven) - (missing if arguments.allow_missing else 0)
+    print(f'consumers: {working} of {len(every)} work{short}')
+    enough = len(every) - (missing if arguments.allow_missing else 0)
     return 0 if working >= enough and not fell_short else 1
 
 

@@ -23,6 +23,8 @@ class SemelTest(ConanFile):
         options = self.dependencies['semel'].options
         wanted = [part for part in ('storage', 'replication', 'net', 'c')
                   if options.get_safe(part)]
+        if 'replication' in wanted and 'net' in wanted:
+            wanted.append('group')
         return ['core', 'signed', 'json', *wanted]
 
     def generate(self):

@@ -12,6 +12,9 @@
 #ifdef SEMEL_HAS_replication
 #include <semel/replication.hpp>
 #endif
+#ifdef SEMEL_HAS_group
+#include <semel/group_node.hpp>
+#endif
 
 #include <cstdio>
 #include <string>
@@ -51,6 +54,14 @@ bool replication_answers() {
 #endif
 }
 
+bool group_answers() {
+#ifdef SEMEL_HAS_group
+  return !semel::GroupNode::open({.directory = "/proc/semel"});
+#else
+  return true;
+#endif
+}
+
 bool redis_answers() {
 #ifdef SEMEL_HAS_net
   auto redis = semel::LocalRedis::open().value();
@@ -64,7 +75,7 @@ bool redis_answers() {
 
 int main() {
   const bool works = runs_once() && signs_and_reads_json() && storage_answers() &&
-                     replication_answers() && redis_answers();
+                     replication_answers() && group_answers() && redis_answers();
   std::printf("semel %s: once %s\n", semel::version, works ? "works" : "FAILED");
   return works ? 0 : 1;
 }
