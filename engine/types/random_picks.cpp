@@ -8,6 +8,7 @@ namespace semel::engine {
 
 std::vector<std::size_t> Picks::some(std::size_t size, std::size_t count) {
   SEMEL_ASSERT(count <= size);
+  if (count == 1) return {below(size)};  // the same pick, without a table
   std::vector<std::size_t> chosen;
   chosen.reserve(count);
   // Floyd: the choices are uniform as a whole, but which is where is not.
