@@ -2,6 +2,7 @@
 // freed twice, also where memory ends in the middle of a change.
 #include "engine/objects/tree_edit.hpp"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -255,6 +256,23 @@ TEST_CASE("tree: keys that come in order fill their nodes", "[objects]") {
   };
   count(count, edit.root());
   REQUIRE(leaves == elements / engine::tree_entries_max);
+}
+
+TEST_CASE("tree: a sought key is above and below the keys that its bytes are", "[objects]") {
+  std::mt19937_64 random{Catch::rngSeed()};
+  const auto some_key = [&random] {
+    std::string key(random() % 11, '\0');
+    constexpr std::array<char, 4> bytes{'\0', '\1', '\x7f', '\xff'};  // so that many begin alike
+    for (char& byte : key) byte = bytes[random() % bytes.size()];
+    return key;
+  };
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string one = some_key();
+    const std::string other = random() % 4 == 0 ? one + some_key() : some_key();
+    const engine::SoughtKey sought{one};
+    REQUIRE(sought.is_above(other) == (Bytes{one} > Bytes{other}));
+    REQUIRE(sought.is_below(other) == (Bytes{one} < Bytes{other}));
+  }
 }
 
 TEST_CASE("tree: a change copies one path, and an edit of many changes copies it once",
