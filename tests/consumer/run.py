@@ -8,9 +8,10 @@ C, from Python, of services that form a group, and of services that are nodes of
 whose library is not there yet counts as not working; --allow-missing lets the run end well
 nevertheless. Where libraft cannot be had, find_package must say that replication was left out. Also
 reported: what the core adds to a program, and how long its header takes to compile. By
-add_subdirectory all of it is built once more, eight files together; with --long each by itself,
-which shows a header that was forgotten, and takes many minutes. The last line is `consumers: N of 8
-work`, and names what fell short.
+add_subdirectory all of it is built once more: the core as by FetchContent, whose objects a ccache
+has, and the rest eight files together; with --long each by itself, which shows a header that was
+forgotten, and takes many minutes. The last line is `consumers: N of 8 work`, and names what fell
+short.
 """
 
 import argparse
@@ -149,8 +150,7 @@ class Consumers:
     def add_subdirectory(self):
         where = self.work / 'add_subdirectory'
         replication = self.has_replication()
-        configure(HERE / 'add_subdirectory', where, f'-DSEMEL_SOURCE={ROOT}',
-                  '-DCMAKE_BUILD_TYPE=Debug', '-DCMAKE_CXX_FLAGS_DEBUG=-g1', *self.together,
+        configure(HERE / 'add_subdirectory', where, f'-DSEMEL_SOURCE={ROOT}', *self.together,
                   f'-DREPLICATION={"ON" if replication else "OFF"}')
         with self.storage() as folder:
             if replication:
@@ -323,8 +323,10 @@ class Consumers:
             encoding='utf-8')
         for name in {'main.cpp', *re.findall(r'\b[\w]+\.cpp\b', cmake)}:
             (where / name).write_text(cpp, encoding='utf-8')
-        configure(where, where / 'build', f'-DCMAKE_PREFIX_PATH={self.prefix}')
-        self.launch(where / 'build' / target.group(1))
+        # As deep as that of FetchContent: a ccache with a base_dir takes its objects, too.
+        built = self.work / 'readme_build'
+        configure(where, built, f'-DCMAKE_PREFIX_PATH={self.prefix}')
+        self.launch(built / target.group(1))
         print(f'readme: {cmake_lines} lines of cmake (at most {README_CMAKE_MAX}), '
               f'{cpp_lines} of C++ (at most {README_CPP_MAX}); the program works')
 
