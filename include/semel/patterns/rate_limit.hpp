@@ -60,10 +60,10 @@ struct RateOutcome {
 
 /// Takes `cost` of what the terms allow for `key`, or nothing. A cost of 0 takes nothing and is
 /// always allowed: it looks.
-/// Errors: bad_option (terms or a cost outside of their range, a cost larger than the limit),
-/// wrong_type (the key holds something else), key_empty, key_too_long, memory_full, refused:
-/// nothing was taken; outcome_unknown (it may have been). Progress: lock-free, as the store is;
-/// waits for the journal where something was taken.
+/// Errors:   bad_option (terms or a cost outside of their range, a cost above the limit),
+///           wrong_type (the key holds something else), key_empty, key_too_long, memory_full,
+///           refused: nothing was taken; outcome_unknown (it may have been).
+/// Progress: lock-free, as the store is; waits for the journal where something was taken.
 [[nodiscard]] Result<RateOutcome> take_rate(Engine& engine, std::uint8_t db, Bytes key,
                                             const RateTerms& terms, std::uint64_t cost = 1);
 
