@@ -273,7 +273,7 @@ static void take_rate(semel_uint64 cost, const char* before) {
   } else if (rate.allowed) {
     printf("%sallowed", before);
   } else {
-    printf("%slimited, %llu left", before, (unsigned long long)rate.remaining);
+    printf("%slimited, %lu left", before, (unsigned long)rate.remaining);
   }
 }
 
