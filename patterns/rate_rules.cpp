@@ -24,6 +24,9 @@ constexpr Millis late_max{1'000};                  // that times of threads and 
 constexpr Millis fill_max = limits::ttl_max / 2;   // of a bucket
 constexpr Number slices = limits::rate_exact_max;  // of a window that is not exact
 constexpr std::size_t hits_max = 2 * slices;       // terms that change leave some of both kinds
+// Between two hits of a record: the newest may end a slice after the call that the record was
+// written by, and the other leaves the window then.
+constexpr Millis gap_max = limits::rate_period_max + limits::rate_period_max / slices + late_max;
 constexpr std::string_view head = "rate/1";
 constexpr Bytes names[] = {"fixed", "slide", "bucket"};  // by RateKind
 
@@ -104,7 +107,7 @@ bool read_hits(Words& words, std::vector<Hit>& hits) {
     hits.push_back(hit);
     if (words.ended()) return true;
     Number gap = 0;
-    if (!words.number(1, count_of(limits::rate_period_max), gap)) return false;
+    if (!words.number(1, count_of(gap_max), gap)) return false;
     hit.age += millis_of(gap);
   }
 }
@@ -179,6 +182,7 @@ class FixedWindow {
   [[nodiscard]] Number left() const noexcept {
     return terms_.limit - std::min(taken_, terms_.limit);
   }
+  [[nodiscard]] Millis until_taken(Number) const noexcept { return terms_.period - age_; }
   [[nodiscard]] Millis left_after(Number) const noexcept { return terms_.period - age_; }
   void take(Number cost) noexcept { taken_ += cost; }
   [[nodiscard]] Millis ends_after() const noexcept {
@@ -209,6 +213,7 @@ class SlidingWindow {
     is_late_ = newest < -ahead_max;
     if (is_late_) newest = Millis{0};
     for (Hit& hit : hits_) hit.age += newest;
+    end_with_own_slice();
     std::erase_if(hits_, [&](const Hit& hit) { return hit.age >= terms_.period; });
   }
   [[nodiscard]] bool is_late() const noexcept { return is_late_; }
@@ -220,14 +225,19 @@ class SlidingWindow {
   [[nodiscard]] Number left() const noexcept {
     return terms_.limit - std::min(taken(), terms_.limit);
   }
-  /// Until `cost` is left. The oldest calls have to leave the window first.
+  /// Until `cost` is left.
   [[nodiscard]] Millis left_after(Number cost) const noexcept {
-    Number must_leave = taken() + cost - terms_.limit;
+    return until_taken(terms_.limit - cost);
+  }
+  /// Until no more than `most` is taken. The oldest calls have to leave the window first.
+  [[nodiscard]] Millis until_taken(Number most) const noexcept {
+    Number must_leave = taken() - most;
     std::size_t i = hits_.size() - 1;
     for (; i > 0 && hits_[i].taken < must_leave; --i) must_leave -= hits_[i].taken;
-    return terms_.period - hits_[i].age;
+    return i == 0 ? ends_after() : terms_.period - hits_[i].age;
   }
   void take(Number cost) {
+    ahead_ = Millis{0};
     if (hits_.empty() || hits_[0].age > Millis{0}) {
       hits_.insert(hits_.begin(), Hit{.age = Millis{1} - slice_of(terms_)});
     }
@@ -239,7 +249,7 @@ class SlidingWindow {
     }
   }
   [[nodiscard]] Millis ends_after() const noexcept {
-    return hits_.empty() ? Millis{0} : terms_.period - hits_[0].age;
+    return hits_.empty() ? Millis{0} : terms_.period - hits_[0].age + ahead_;
   }
   [[nodiscard]] std::string value() const {
     std::string value = begin_value(terms_);
@@ -253,10 +263,30 @@ class SlidingWindow {
   }
 
  private:
+  /// Terms with longer slices leave a newest hit that ends later than one of these terms may. All
+  /// of its calls lie before now, so it counts long enough if it ends with the slice that begins
+  /// now. The record is read as one of these terms next: a later end would look like a clock that
+  /// is behind, and make all other hits older.
+  void end_with_own_slice() {
+    const Millis least = Millis{1} - slice_of(terms_);
+    if (!hits_.empty()) ahead_ = std::max(least - hits_[0].age, Millis{0});
+    for (Hit& hit : hits_) hit.age = std::max(hit.age, least);
+    while (hits_.size() > 1 && hits_[0].age == hits_[1].age) {
+      hits_[1].taken += hits_[0].taken;
+      hits_.erase(hits_.begin());
+    }
+  }
+
   const RateTerms& terms_;
   std::vector<Hit> hits_{};  // the newest first
+  Millis ahead_{0};          // that the newest ends later in the record, if it is not written
   bool is_late_ = false;
 };
+
+bool is_other_bucket(const RateTerms& one, const RateTerms& other) noexcept {
+  return one.period != other.period || one.limit != other.limit ||
+         refill_of(one) != refill_of(other);
+}
 
 class TokenBucket {
  public:
@@ -270,12 +300,13 @@ class TokenBucket {
     } else {
       missing_ = count_of(remaining) * before.refill - state.amount;
     }
+    const bool is_changed = is_other_bucket(before, terms);
+    // More than all is missing while a clock is behind; the products below have room for all.
+    if (is_changed) missing_ = std::min(missing_, room_of(before));
     if (before.period != terms.period) {  // a token that was not back as a whole counts as taken
       missing_ = ceil_of(missing_, count_of(before.period)) * count_of(terms.period);
     }
-    if (before.period != terms.period || before.limit != terms.limit) {
-      missing_ = std::min(missing_, room_of(terms));
-    }
+    if (is_changed) missing_ = std::min(missing_, room_of(terms));
   }
   [[nodiscard]] bool is_late() const noexcept { return is_late_; }
   [[nodiscard]] Number taken() const noexcept { return ceil_of(missing_, count_of(terms_.period)); }
@@ -283,7 +314,10 @@ class TokenBucket {
     return (room_of(terms_) - std::min(missing_, room_of(terms_))) / count_of(terms_.period);
   }
   [[nodiscard]] Millis left_after(Number cost) const noexcept {
-    const Number may_miss = room_of(terms_) - cost * count_of(terms_.period);
+    return until_taken(terms_.limit - cost);
+  }
+  [[nodiscard]] Millis until_taken(Number most) const noexcept {
+    const Number may_miss = most * count_of(terms_.period);
     return millis_of(ceil_of(missing_ - may_miss, refill_of(terms_)));
   }
   void take(Number cost) noexcept { missing_ += cost * count_of(terms_.period); }
@@ -305,8 +339,14 @@ class TokenBucket {
 
 // --- the decision ---------------------------------------------------------------------------
 
+/// How a record goes on that is of other terms than a call which does not write it.
+struct GoesOn {
+  Millis end{0};
+  std::optional<Millis> until{};  ///< the cost of a refused call is left; nothing: by its terms
+};
+
 template <class Window>
-RateDecision decide(Window window, Number cost) {
+RateDecision decide(Window window, Number cost, const std::optional<GoesOn>& other) {
   RateDecision decision;
   RateOutcome& answer = decision.answer;
   answer.allowed = cost <= window.left();
@@ -321,43 +361,61 @@ RateDecision decide(Window window, Number cost) {
   if (decision.writes) {
     decision.value = window.value();
     decision.keep = answer.reset_after;
+  } else if (other) {
+    answer.reset_after = other->until ? other->end : std::min(answer.reset_after, other->end);
+    if (!answer.allowed) {
+      answer.retry_after = other->until.value_or(std::min(answer.retry_after, other->end));
+    }
   }
   return decision;
 }
 
-Number taken_of(State&& state, Millis remaining) {
-  const RateTerms terms = state.terms;
+RateDecision decide_by(const RateTerms& terms, Taken taken, Number cost,
+                       const std::optional<GoesOn>& other) {
   switch (terms.kind) {
     case RateKind::fixed_window:
-      return FixedWindow{terms, state, remaining}.taken();
+      return decide(FixedWindow{terms, taken}, cost, other);
     case RateKind::sliding_window:
-      return SlidingWindow{terms, std::move(state), remaining}.taken();
+      return decide(SlidingWindow{terms, taken}, cost, other);
     case RateKind::token_bucket:
-      return TokenBucket{terms, state, remaining}.taken();
-  }
-  return 0;
-}
-
-RateDecision decide_anew(const RateTerms& terms, Taken taken, Number cost) {
-  switch (terms.kind) {
-    case RateKind::fixed_window:
-      return decide(FixedWindow{terms, taken}, cost);
-    case RateKind::sliding_window:
-      return decide(SlidingWindow{terms, taken}, cost);
-    case RateKind::token_bucket:
-      return decide(TokenBucket{terms, taken}, cost);
+      return decide(TokenBucket{terms, taken}, cost, other);
   }
   return {};
 }
 
-RateDecision decide_on(const RateTerms& terms, State&& state, Millis remaining, Number cost) {
+RateDecision decide_on(const RateTerms& terms, State&& state, Millis remaining, Number cost,
+                       const std::optional<GoesOn>& other) {
   switch (terms.kind) {
     case RateKind::fixed_window:
-      return decide(FixedWindow{terms, state, remaining}, cost);
+      return decide(FixedWindow{terms, state, remaining}, cost, other);
     case RateKind::sliding_window:
-      return decide(SlidingWindow{terms, std::move(state), remaining}, cost);
+      return decide(SlidingWindow{terms, std::move(state), remaining}, cost, other);
     case RateKind::token_bucket:
-      return decide(TokenBucket{terms, state, remaining}, cost);
+      return decide(TokenBucket{terms, state, remaining}, cost, other);
+  }
+  return {};
+}
+
+/// What a record says by its own terms.
+struct ByItself {
+  Number taken = 0;
+  Millis until{0};  ///< no more than `most` is taken
+  bool is_late = false;
+};
+template <class Window>
+ByItself by_itself(const Window& window, Number most) noexcept {
+  const Number taken = window.taken();
+  return {taken, taken <= most ? Millis{0} : window.until_taken(most), window.is_late()};
+}
+ByItself by_itself(const State& state, Millis remaining, Number most) {
+  const RateTerms& terms = state.terms;
+  switch (terms.kind) {
+    case RateKind::fixed_window:
+      return by_itself(FixedWindow{terms, state, remaining}, most);
+    case RateKind::sliding_window:
+      return by_itself(SlidingWindow{terms, State{state}, remaining}, most);
+    case RateKind::token_bucket:
+      return by_itself(TokenBucket{terms, state, remaining}, most);
   }
   return {};
 }
@@ -392,14 +450,27 @@ Status check_rate(const RateTerms& terms, Number cost) {
 
 Result<RateDecision> decide_rate(const std::optional<RateRecord>& record, const RateTerms& terms,
                                  Number cost) {
-  if (!record) return decide_anew(terms, {}, cost);
+  if (!record) return decide_by(terms, {}, cost, std::nullopt);
   std::optional<State> state = read_state(record->value);
   if (!state) return Error{ErrorCode::wrong_type, {}};
-  if (state->terms.kind == terms.kind) {
-    return decide_on(terms, std::move(*state), record->remaining, cost);
+  const RateTerms& before = state->terms;
+  const bool is_same_kind = before.kind == terms.kind;
+  const bool is_bucket = terms.kind == RateKind::token_bucket;
+  const bool is_other = !is_same_kind || before.period != terms.period ||
+                        (is_bucket && is_other_bucket(before, terms));
+  std::optional<GoesOn> other;
+  Number taken = 0;
+  if (is_other) {
+    const ByItself itself = by_itself(*state, record->remaining, terms.limit - cost);
+    taken = std::min(itself.taken, terms.limit);
+    if (!itself.is_late) {
+      other.emplace(GoesOn{.end = record->remaining});
+      // Calls leave a window by the terms of the one that asks; all else goes by the record's.
+      if (!is_same_kind || is_bucket) other->until = itself.until;
+    }
   }
-  const Number taken = taken_of(std::move(*state), record->remaining);
-  return decide_anew(terms, {std::min(taken, terms.limit)}, cost);
+  if (is_same_kind) return decide_on(terms, std::move(*state), record->remaining, cost, other);
+  return decide_by(terms, {taken}, cost, other);
 }
 
 }  // namespace semel::detail

@@ -168,26 +168,27 @@ TEST_CASE("rate limit: terms that change apply to what was taken", "[patterns][r
   const Case cases[] = {
       {{fixed, 10, ms(100)}, 4, ms(30), {fixed, 20, ms(100)}, 16, ms(70)},
       {{fixed, 10, ms(100)}, 4, ms(30), {fixed, 3, ms(100)}, 0, ms(70)},
-      {{fixed, 10, ms(100)}, 4, ms(30), {fixed, 10, ms(200)}, 6, ms(170)},
+      {{fixed, 10, ms(100)}, 4, ms(30), {fixed, 10, ms(200)}, 6, ms(70)},
       {{fixed, 10, ms(100)}, 4, ms(30), {fixed, 10, ms(31)}, 6, ms(1)},
       {{fixed, 10, ms(100)}, 4, ms(30), {fixed, 10, ms(30)}, 10, ms(0)},
-      {{slide, 10, ms(100)}, 4, ms(30), {slide, 20, ms(200)}, 16, ms(170)},
+      {{slide, 10, ms(100)}, 4, ms(30), {slide, 20, ms(200)}, 16, ms(70)},
       {{slide, 10, ms(100)}, 4, ms(30), {slide, 3, ms(31)}, 0, ms(1)},
       {{slide, 10, ms(100)}, 4, ms(30), {slide, 10, ms(30)}, 10, ms(0)},
       {{slide, 10, ms(1'280)}, 4, ms(30), {slide, 200, ms(1'280)}, 196, ms(1'250)},
       {{slide, 200, ms(1'280)}, 4, ms(30), {slide, 10, ms(1'280)}, 6, ms(1'259)},
       // 4 tokens of 10 in 100 ms, 30 ms ago: 1 is missing
-      {{bucket, 10, ms(100)}, 4, ms(30), {bucket, 5, ms(100)}, 4, ms(20)},
-      {{bucket, 10, ms(100)}, 9, ms(0), {bucket, 5, ms(100)}, 0, ms(100)},
-      {{bucket, 10, ms(100)}, 4, ms(35), {bucket, 10, ms(1'000)}, 9, ms(100)},
-      {{bucket, 10, ms(100)}, 4, ms(30), {bucket, 10, ms(100), 1}, 9, ms(100)},
-      // Of another kind: as if it had been taken now.
-      {{fixed, 10, ms(100)}, 4, ms(30), {slide, 10, ms(100)}, 6, ms(100)},
-      {{fixed, 10, ms(100)}, 9, ms(30), {bucket, 5, ms(100)}, 0, ms(100)},
-      {{slide, 10, ms(100)}, 4, ms(30), {fixed, 10, ms(100)}, 6, ms(100)},
-      {{slide, 10, ms(100)}, 4, ms(30), {bucket, 10, ms(100)}, 6, ms(40)},
-      {{bucket, 10, ms(100)}, 4, ms(25), {fixed, 10, ms(100)}, 8, ms(100)},
-      {{bucket, 10, ms(100)}, 4, ms(25), {slide, 10, ms(100)}, 8, ms(100)},
+      {{bucket, 10, ms(100)}, 4, ms(30), {bucket, 5, ms(100)}, 4, ms(10)},
+      {{bucket, 10, ms(100)}, 9, ms(0), {bucket, 5, ms(100)}, 0, ms(90)},
+      {{bucket, 10, ms(100)}, 4, ms(35), {bucket, 10, ms(1'000)}, 9, ms(5)},
+      {{bucket, 10, ms(100)}, 4, ms(30), {bucket, 10, ms(100), 1}, 9, ms(10)},
+      // Of another kind: as if it had been taken now. Until a call is allowed, the record goes on
+      // by the terms before.
+      {{fixed, 10, ms(100)}, 4, ms(30), {slide, 10, ms(100)}, 6, ms(70)},
+      {{fixed, 10, ms(100)}, 9, ms(30), {bucket, 5, ms(100)}, 0, ms(70)},
+      {{slide, 10, ms(100)}, 4, ms(30), {fixed, 10, ms(100)}, 6, ms(70)},
+      {{slide, 10, ms(100)}, 4, ms(30), {bucket, 10, ms(100)}, 6, ms(70)},
+      {{bucket, 10, ms(100)}, 4, ms(25), {fixed, 10, ms(100)}, 8, ms(15)},
+      {{bucket, 10, ms(100)}, 4, ms(25), {slide, 10, ms(100)}, 8, ms(15)},
   };
   for (const Case& each : cases) {
     CAPTURE(&each - cases);
@@ -223,6 +224,94 @@ TEST_CASE("rate limit: callers of two terms at once are kept to the larger limit
     CHECK(allowed >= 150);
     CHECK(allowed <= 620);  // 20 in 100 ms, as the shorter period forgets what is older
   }
+}
+
+TEST_CASE("rate limit: callers of two terms at once, with windows in slices of seconds",
+          "[patterns][rate]") {
+  std::mt19937_64 random{Catch::rngSeed()};
+  constexpr std::int64_t minute = 60'000;
+  for (int round = 0; round < 12; ++round) {
+    Process process;
+    RateTerms terms[2];
+    for (RateTerms& each : terms) {
+      each = {RateKind::sliding_window, 100 + random() % 400,
+              Millis{static_cast<std::int64_t>(1 + random() % 60) * minute}};
+    }
+    INFO(terms[0].limit << " in " << terms[0].period.count() << ", " << terms[1].limit << " in "
+                        << terms[1].period.count());
+    const Count most = std::max(terms[0].limit, terms[1].limit);
+    const std::int64_t span = std::min(terms[0].period, terms[1].period).count();
+    TrueSliding truth{terms[0]};
+    for (int call = 0; call < 4'000; ++call) {
+      const RateTerms& each = terms[random() % 2];
+      const Count cost = 1 + random() % 20;
+      const std::int64_t now = now_of(process);
+      if (take(process, each, cost).allowed) truth.take(now, cost);
+      REQUIRE(truth.taken(now, span) <= most);
+      process.clock().advance(Millis{static_cast<std::int64_t>(random() % 8 * random() % 9'000)});
+    }
+    CHECK(truth.taken(now_of(process), std::int64_t{1} << 60) > most);
+  }
+}
+
+TEST_CASE(
+    "rate limit: a call that is refused is allowed when it was told, whatever the terms before",
+    "[patterns][rate]") {
+  std::mt19937_64 random{Catch::rngSeed()};
+  const auto any_terms = [&] {
+    RateTerms terms{kinds[random() % 3], 1 + random() % 300,
+                    Millis{static_cast<std::int64_t>(1 + random() % 5'000)}};
+    if (terms.kind == RateKind::token_bucket && random() % 2 == 0)
+      terms.refill = 1 + random() % 400;
+    return terms;
+  };
+  int refused = 0;
+  for (int round = 0; round < 3'000; ++round) {
+    Process process;
+    const RateTerms before = any_terms();
+    const RateTerms after = any_terms();
+    for (int call = 0; call < 20; ++call) {
+      static_cast<void>(take(process, before, 1 + random() % before.limit));
+      process.clock().advance(Millis{static_cast<std::int64_t>(random() % 40)});
+    }
+    const Count cost = 1 + random() % after.limit;
+    const RateOutcome told = take(process, after, cost);
+    if (told.allowed) continue;
+    ++refused;
+    CAPTURE(round, before.kind, before.limit, before.period.count(), before.refill, after.kind,
+            after.limit, after.period.count(), after.refill, cost, told.retry_after.count());
+    REQUIRE(told.retry_after > Millis{0});
+    REQUIRE(told.reset_after >= told.retry_after);
+    process.clock().advance(told.retry_after - Millis{1});
+    REQUIRE_FALSE(take(process, after, cost).allowed);
+    process.clock().advance(Millis{1});
+    REQUIRE(take(process, after, cost).allowed);
+  }
+  CHECK(refused > 500);
+}
+
+TEST_CASE("rate limit: a window of the longest period is read again when all of it has passed",
+          "[patterns][rate]") {
+  Process process;
+  const RateTerms terms{RateKind::sliding_window, limits::rate_exact_max + 1,
+                        limits::rate_period_max};
+  CHECK(take(process, terms).allowed);
+  process.clock().advance(limits::rate_period_max + Millis{1});
+  CHECK(take(process, terms).allowed);
+  CHECK(take(process, terms).allowed);
+}
+
+TEST_CASE("rate limit: products of a record from elsewhere do not overflow", "[patterns][rate]") {
+  Process process;
+  REQUIRE(process.engine()
+              .store()
+              .set("k", "rate/1 bucket 1 1 100000000 0", {.expiry = Expiry::in(Millis{1'001})})
+              .has_value());
+  const RateTerms slow{RateKind::token_bucket, 1, limits::rate_period_max};
+  CHECK_FALSE(take(process, slow).allowed);
+  const RateOutcome told = take(process, {RateKind::token_bucket, 1, Millis{1}, 1});
+  CHECK_FALSE(told.allowed);
+  CHECK(told.retry_after <= Millis{1'001});
 }
 
 TEST_CASE("rate limit: terms and costs at their limits, and beyond", "[patterns][rate]") {
