@@ -25,6 +25,21 @@ namespace {
 constexpr unsigned background_sixteenths = 14;
 constexpr std::size_t drain_budget = 256;  // timers that a drain may look at again
 
+/// Marks the thread as one that sweeps, also if it ends by an exception: a mark that stays would
+/// refuse all of its later calls of advance() and make_room().
+class UpkeepScope {
+ public:
+  explicit UpkeepScope(ThreadContext& context) noexcept : context_(context) {
+    context.in_upkeep = true;
+  }
+  ~UpkeepScope() { context_.in_upkeep = false; }
+  UpkeepScope(const UpkeepScope&) = delete;
+  UpkeepScope& operator=(const UpkeepScope&) = delete;
+
+ private:
+  ThreadContext& context_;
+};
+
 }  // namespace
 
 bool EngineUpkeep::make_room(ThreadContext& context, Room& tried) {
@@ -248,7 +263,7 @@ std::size_t EngineUpkeep::advance(Timestamp now, std::size_t budget, bool wait_f
   } else if (!lock.try_lock()) {
     return budget;
   }
-  own.in_upkeep = true;
+  const UpkeepScope scope{own};
   // The caller read its time before it had the wheel, and others may have been ahead. Judged by the
   // older time a record whose timer fires would be alive, and with its timer gone it would stay.
   now = std::max(now, timers_.wheel().time());
@@ -265,7 +280,11 @@ std::size_t EngineUpkeep::advance(Timestamp now, std::size_t budget, bool wait_f
   core_.firing().begin(now);
   Threads::full_fence();
   budget = timers_.advance(now, budget, [&](std::span<const std::uint64_t> batch) {
-    expire_batch(core_, own, batch, now);
+    try {
+      expire_batch(core_, own, batch, now);
+    } catch (const std::bad_alloc&) {  // for trims; the batch's timers have left the wheel
+      compactor_.renew_timers();
+    }
   });
   {
     const Operation operation{core_, own};  // of those that were set again
@@ -289,7 +308,6 @@ std::size_t EngineUpkeep::advance(Timestamp now, std::size_t budget, bool wait_f
   constexpr unsigned batches = 256;  // of nodes: up to about 10 ms
   static_cast<void>(core_.large_records().free_some(own, batches));
   step_compaction(own, budget);
-  own.in_upkeep = false;
   publish();
   return budget;
 }

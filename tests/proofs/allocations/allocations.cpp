@@ -60,6 +60,13 @@ Setting::Setting(bool journalled) {
   static_cast<void>(store.set("number", "5"));
   static_cast<void>(store.set("ends", "v", {.expiry = Expiry::in(Millis{5})}));
   static_cast<void>(engine->hashes().hset("hash", "f", long_text));
+  Claims two_ends =
+      *engine->claims("two-ends", {.result_ttl = Millis{5}, .unique_ttl = Millis{60'000}});
+  for (int i = 0; i < 3; ++i) {
+    const std::string key = "its result ends before its key is free, number " + std::to_string(i);
+    const Epoch epoch = two_ends.claim({.key = key}).epoch;
+    static_cast<void>(two_ends.complete({.key = key, .epoch = epoch, .payload = long_text}));
+  }
   tokens = std::make_unique<Claims>(*engine->claims("tokens", policies::token));
   static_cast<void>(tokens->issue("issued"));
   static_cast<void>(tokens->issue("reserved"));
@@ -96,6 +103,19 @@ std::string Setting::what_is_wrong() {
   if (engine->stats().waiters != 0 && answers == 0) {
     // After all leases have ended, waiters are granted in turn.
     return "no waiter was promoted";
+  }
+  // Waiters are granted in turn, and each of their claims ends as well.
+  for (int pass = 0; pass < 8; ++pass) {
+    clock.advance(30 * Millis{86'400'000});
+    while (engine->advance() == 0) {
+    }
+  }
+  if (engine->stats().records_with_ttl != 0) {
+    std::string left = "stay though they have ended:";
+    static_cast<void>(engine->scan(0, {.count = 5'000}, [&](const ScanItem& item) {
+      if (item.due != no_end) left += " " + std::string{item.key};
+    }));
+    return left + " " + std::to_string(engine->stats().records_with_ttl);
   }
   for (const std::string& rule : engine->host().check_invariants()) return rule;
   return {};

@@ -115,6 +115,11 @@ void add_claims(Calls& calls) {
   add("cancel_wait", [](Setting& s) {
     return s.ns->cancel_wait("waited", s.tickets[1]) ? Answer::passed : Answer::refused;
   });
+  add("advance", [](Setting& s) {
+    s.clock.advance(Millis{5});
+    static_cast<void>(s.engine->advance());
+    return Answer::passed;
+  });
   add("close_session", [](Setting& s) {
     const SessionId session = s.engine->open_session();
     s.engine->close_session(session);
