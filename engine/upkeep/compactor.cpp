@@ -130,8 +130,9 @@ std::size_t Compactor::walk(ThreadContext& own) {
                                slot::handle(seen));
       break;
     }
-    if (slot::is_frozen(seen)) continue;
+    // Also of those in a segment that another is about to replace: that one is not walked any more.
     if (renewing_) renew_timer(own, core_.keys().entry(seen));
+    if (slot::is_frozen(seen)) continue;
     if (!core_.arena().is_leaving(slot::handle(seen))) continue;
     if (move_record(own, word, seen)) ++moved;
   }
