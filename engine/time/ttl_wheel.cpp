@@ -87,7 +87,9 @@ void TtlWheel::give_chunk(std::uint32_t index) noexcept {
   --chunks_used_;
   first_with_free_ = std::min(first_with_free_, number);
   // One more than is needed stays, or a wheel at the edge would take and give it all the time.
-  const std::size_t needed = std::max(chunks_used_, chunks_for(size_, far_.size));
+  // Those that are being moved may all go far away again.
+  const std::size_t far = std::max<std::size_t>(far_.size, far_moving_);
+  const std::size_t needed = std::max(chunks_used_, chunks_for(size_, far));
   if (slab.used == 0 && slabs_held_ > 2 && (slabs_held_ - 2) * chunks_per_slab >= needed) {
     drop_slab(slab);
   }
@@ -212,6 +214,11 @@ void TtlWheel::check(std::vector<std::string>& broken) const {
   if (total != size_) {
     broken.push_back("wheel counts " + std::to_string(size_) + " items and holds " +
                      std::to_string(total));
+  }
+  if (size_ != 0 && slabs_held_ * chunks_per_slab < chunks_for(size_, far_.size)) {
+    broken.push_back("wheel holds " + std::to_string(slabs_held_ * chunks_per_slab) +
+                     " chunks, and its items may need " +
+                     std::to_string(chunks_for(size_, far_.size)));
   }
   if (chunks != chunks_used_ || chunks > chunks_for(size_, far_.size)) {
     broken.push_back("wheel lists have " + std::to_string(chunks) + " chunks, counted " +

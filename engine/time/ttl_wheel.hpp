@@ -141,6 +141,7 @@ class TtlWheel {
   std::array<List, list_count> lists_;
   std::array<std::size_t, level_count> level_size_{};
   List far_;                    // items of two words: hash bits, and the wake
+  std::size_t far_moving_ = 0;  // while take_far() moves them: how many they were
   std::int64_t far_first_ = 0;  // no timer in far_ is due before
   std::unique_ptr<Slab[]> slabs_;
   std::size_t slabs_room_ = 0;       // of the array
@@ -168,6 +169,7 @@ template <class Each>
 void TtlWheel::take_far(Each&& each) {
   List old = far_;
   far_ = {};
+  far_moving_ = old.size;
   for (std::uint32_t at = old.head; at != no_chunk;) {
     Chunk& from = chunk(at);
     for (std::uint32_t i = 0; i < from.count; i += 2) {
@@ -178,6 +180,7 @@ void TtlWheel::take_far(Each&& each) {
     give_chunk(at);
     at = next;
   }
+  far_moving_ = 0;
 }
 
 template <class Fire>

@@ -135,6 +135,27 @@ TEST_CASE("wheel: compaction asks with the exact wake and keeps what is alive", 
   CHECK(f.fired.size() == 2'500);
 }
 
+TEST_CASE("wheel: timers far away that are moved keep the room that they may need",
+          "[engine][wheel]") {
+  Fixture f;
+  constexpr std::int64_t day = 86'400'000;
+  // Short ones take the first pieces of memory, and leave them when they fire.
+  for (std::uint64_t i = 0; i < 60'000; ++i) {
+    REQUIRE(f.wheel->schedule({i, at(1 + static_cast<std::int64_t>(i % 1'000))}));
+  }
+  for (std::uint64_t i = 0; i < 100'000; ++i) REQUIRE(f.wheel->schedule({i, at(60 * day)}));
+  f.advance(1'001);
+  CHECK(f.fired.size() == 60'000);
+  CHECK(f.broken().empty());
+  for (std::int64_t ms = 1'001; ms < 3 * day; ms += day / 4) {
+    f.advance(ms);
+    CHECK(f.broken().empty());
+  }
+  CHECK(f.wheel->size() == 100'000);
+  f.advance(60 * day);
+  CHECK(f.fired.size() == 160'000);
+}
+
 TEST_CASE("wheel: an empty wheel jumps over a century at once", "[engine][wheel]") {
   Fixture f;
   f.advance(limits::ttl_max.count());
