@@ -42,7 +42,7 @@ std::unique_ptr<semel::GroupNode> begin(std::uint64_t id, const std::string& dir
   options.report = [id](const std::string& what) {
     std::fprintf(stderr, "node %u: %s\n", static_cast<unsigned>(id), what.c_str());
   };
-  const semel::Status founded = semel::GroupNode::found(options);  // once in its life
+  const semel::Status founded = semel::GroupNode::found(options);  // before its first start
   auto opened = semel::GroupNode::open(options);
   if (!founded || !opened) {
     std::puts((founded ? opened.error() : founded.error()).message().c_str());

@@ -101,7 +101,8 @@ class Replication {
  public:
   /// Prepares the directory of one of the first members. Once in its life: a node that has lost its
   /// disk must not begin again, as it would vote without what it has acknowledged; begin it empty
-  /// under a new number. A directory that is prepared stays as it is. Errors: those of open().
+  /// under a new number. A directory that is prepared stays as it is: bad_option, so a service
+  /// calls this before its first start alone. Errors: those of open().
   [[nodiscard]] static Status found(const ReplicationOptions& options);
   /// Reads the directory and joins the group. Does not wait for a leader. Errors: bad_option,
   /// storage_in_use (the directory, or the address), storage_failed, storage_damaged, memory_full,

@@ -1,4 +1,4 @@
-// So many per period, and no more: calls of a caller, mails to an address, attempts at a password.
+// At most N per period: calls of a caller, mails to an address, attempts at a password.
 //
 //   RateLimiter calls{*engine, {.limit = 100, .period = Millis{60'000}}};
 //   const Result<RateOutcome> call = calls.take(caller);
@@ -18,8 +18,8 @@
 // has left the window: never are there more than `limit`, and a call is refused at most one slice
 // longer than it would be.
 //
-// A limit is one string of the store, under the key itself, that ends when the limit would be as if
-// it had never been used. DEL resets it.
+// Each limit is one string of the store, under the key itself. It expires once the limit is fully
+// available again. DEL resets it.
 // Source: docs/patterns.md#rate-limit, docs/decisions/0096-rate-limits-are-strings-that-end.md
 #pragma once
 

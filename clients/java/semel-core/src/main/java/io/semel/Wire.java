@@ -46,7 +46,8 @@ final class Wire {
 
   /**
    * The reply, asked for again until `patienceMs` have passed, or the thread is interrupted. Each
-   * command that is sent by this has the same effect when it is sent twice.
+   * command that is sent by this has the same effect when it is sent twice, but for SEMEL.LIMIT,
+   * which may take twice: fewer are allowed then.
    */
   Object persistently(Way way, List<byte[]> words, long timeoutMs, long patienceMs) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patienceMs);
