@@ -39,8 +39,8 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "lost_cas", "a compare-and-set that failed counts as done",
-        [("engine/core/record_step.hpp", "table.publish(probe_, handle)",
-          "table.publish(probe_, handle) || true", "expression")],
+        [("engine/core/record_step.hpp", "location_.shard->table.publish(probe_, handle)",
+          "location_.shard->table.publish(probe_, handle) || true", "expression")],
         "linearizability"),
     Mutant(
         "blind_store", "a record is stored without a compare",
