@@ -95,7 +95,7 @@ TEST_CASE("keys of streams: a key gives its parts back, and no other bytes do",
 TEST_CASE("keys of streams: parts that are put together are taken apart again, short and long",
           "[objects][streams]") {
   using engine::StreamKeyBytes;
-  for (const std::size_t bytes : {0, 1, 78, 79, 80, 127, 128, 300, 70'000}) {
+  for (const std::size_t bytes : {0U, 1U, 78U, 79U, 80U, 127U, 128U, 300U, 70'000U}) {
     INFO(bytes);
     const std::string group(bytes, 'g');
     for (const std::string& consumer : {std::string{}, std::string("c\0", 2), group}) {

@@ -210,8 +210,8 @@ TEST_CASE("streams: the position of an entry is known where nothing before it is
 
 TEST_CASE("streams: what is behind an id ends with the entries, whatever groups have",
           "[streams]") {
-  for (const std::uint64_t groups : {0, 1, 40}) {
-    for (const std::uint64_t entries : {0, 1, 2, 300}) {
+  for (const std::uint64_t groups : {0U, 1U, 40U}) {
+    for (const std::uint64_t entries : {0U, 1U, 2U, 300U}) {
       INFO(groups << " groups, " << entries << " entries");
       ObjectEdit stream{Kind::stream};
       begin_stream(stream);
@@ -222,7 +222,7 @@ TEST_CASE("streams: what is behind an id ends with the entries, whatever groups 
         give(stream, {name, "c"}, {1, 0}, 7, 1);
       }
       REQUIRE(StreamReader{stream}.length() == entries);
-      for (const std::uint64_t count : {0, 1, 2, 299, 300, 301}) {
+      for (const std::uint64_t count : {0U, 1U, 2U, 299U, 300U, 301U}) {
         for (const StreamId id : {StreamId{}, StreamId{1, 0}, StreamId{1, 9}, StreamId{299, 0},
                                   StreamId{300, 0}, stream_id_max}) {
           const std::uint64_t left = entries - std::min(entries, id.ms);
