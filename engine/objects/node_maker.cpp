@@ -183,15 +183,24 @@ NodeMaker::Made NodeMaker::copy(Handle from, const NodeChange& change, bool with
 NodeMaker::Made NodeMaker::copy_with(Handle from, std::size_t offset, Bytes bytes,
                                      const TreeSize& delta) {
   const char* const at = memory_.at(from);
-  TreeNodeHead head = TreeNode{memory_, from}.head();
-  SEMEL_ASSERT(offset > sizeof head && offset + bytes.size() <= head.used);
-  const std::size_t room = (head.used + std::size_t{7}) / 8 * 8;
+  // Not its link: another thread may write that, which retires the node.
+  const TreeNodeHead& old = TreeNode{memory_, from}.head();
+  SEMEL_ASSERT(offset > sizeof old && offset + bytes.size() <= old.used);
+  const std::size_t room = (old.used + std::size_t{7}) / 8 * 8;
   const Handle made = make(room);
   if (made == 0) return {};
   char* const to = memory_.writable(made);
-  head.stamp = stamp_;
+  TreeNodeHead head{.stamp = stamp_,
+                    .link = 0,
+                    .size = old.size,
+                    .room = static_cast<std::uint32_t>(room),
+                    .used = old.used,
+                    .entries = old.entries,
+                    .places = old.places,
+                    .dead = old.dead,
+                    .level = old.level,
+                    .unused = 0};
   head.size += delta;
-  head.room = static_cast<std::uint32_t>(room);
   write_head(to, head);
   std::memcpy(to + sizeof head, at + sizeof head, head.used - sizeof head);
   std::memcpy(to + offset, bytes.data(), bytes.size());
