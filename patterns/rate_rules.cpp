@@ -183,7 +183,6 @@ class FixedWindow {
     return terms_.limit - std::min(taken_, terms_.limit);
   }
   [[nodiscard]] Millis until_taken(Number) const noexcept { return terms_.period - age_; }
-  [[nodiscard]] Millis left_after(Number) const noexcept { return terms_.period - age_; }
   void take(Number cost) noexcept { taken_ += cost; }
   [[nodiscard]] Millis ends_after() const noexcept {
     return taken_ == 0 ? Millis{0} : terms_.period - age_;
@@ -224,10 +223,6 @@ class SlidingWindow {
   }
   [[nodiscard]] Number left() const noexcept {
     return terms_.limit - std::min(taken(), terms_.limit);
-  }
-  /// Until `cost` is left.
-  [[nodiscard]] Millis left_after(Number cost) const noexcept {
-    return until_taken(terms_.limit - cost);
   }
   /// Until no more than `most` is taken. The oldest calls have to leave the window first.
   [[nodiscard]] Millis until_taken(Number most) const noexcept {
@@ -313,9 +308,6 @@ class TokenBucket {
   [[nodiscard]] Number left() const noexcept {
     return (room_of(terms_) - std::min(missing_, room_of(terms_))) / count_of(terms_.period);
   }
-  [[nodiscard]] Millis left_after(Number cost) const noexcept {
-    return until_taken(terms_.limit - cost);
-  }
   [[nodiscard]] Millis until_taken(Number most) const noexcept {
     const Number may_miss = most * count_of(terms_.period);
     return millis_of(ceil_of(missing_ - may_miss, refill_of(terms_)));
@@ -346,14 +338,15 @@ struct GoesOn {
 };
 
 template <class Window>
-RateDecision decide(Window window, Number cost, const std::optional<GoesOn>& other) {
+RateDecision decide(Window window, const RateTerms& terms, Number cost,
+                    const std::optional<GoesOn>& other) {
   RateDecision decision;
   RateOutcome& answer = decision.answer;
   answer.allowed = cost <= window.left();
   if (answer.allowed) {
     if (cost != 0) window.take(cost);
   } else {
-    answer.retry_after = window.left_after(cost);
+    answer.retry_after = window.until_taken(terms.limit - cost);
   }
   answer.remaining = window.left();
   answer.reset_after = window.ends_after();
@@ -374,11 +367,11 @@ RateDecision decide_by(const RateTerms& terms, Taken taken, Number cost,
                        const std::optional<GoesOn>& other) {
   switch (terms.kind) {
     case RateKind::fixed_window:
-      return decide(FixedWindow{terms, taken}, cost, other);
+      return decide(FixedWindow{terms, taken}, terms, cost, other);
     case RateKind::sliding_window:
-      return decide(SlidingWindow{terms, taken}, cost, other);
+      return decide(SlidingWindow{terms, taken}, terms, cost, other);
     case RateKind::token_bucket:
-      return decide(TokenBucket{terms, taken}, cost, other);
+      return decide(TokenBucket{terms, taken}, terms, cost, other);
   }
   return {};
 }
@@ -387,11 +380,11 @@ RateDecision decide_on(const RateTerms& terms, State&& state, Millis remaining, 
                        const std::optional<GoesOn>& other) {
   switch (terms.kind) {
     case RateKind::fixed_window:
-      return decide(FixedWindow{terms, state, remaining}, cost, other);
+      return decide(FixedWindow{terms, state, remaining}, terms, cost, other);
     case RateKind::sliding_window:
-      return decide(SlidingWindow{terms, std::move(state), remaining}, cost, other);
+      return decide(SlidingWindow{terms, std::move(state), remaining}, terms, cost, other);
     case RateKind::token_bucket:
-      return decide(TokenBucket{terms, state, remaining}, cost, other);
+      return decide(TokenBucket{terms, state, remaining}, terms, cost, other);
   }
   return {};
 }
