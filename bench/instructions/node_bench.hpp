@@ -40,7 +40,8 @@ inline std::string request_of(const Words& words) {
   return bytes;
 }
 
-/// What one read returns, and what is to be answered; empty: see the caller.
+/// The requests of one read, and the replies that they must get. Empty replies: the caller checks
+/// them.
 struct Round {
   std::string requests{};
   std::string replies{};

@@ -213,7 +213,7 @@ TEST_CASE("timers: a claim that is renewed and completed has one", "[engine][exp
 
 namespace {
 
-/// A lease of 100 ms; what is known of a key lasts 10 s after it, or after its end.
+/// Leases of 100 ms. A record stays for 10 s after its lease, or after its end.
 Policy leased() {
   Policy policy;
   policy.lease = 100ms;
