@@ -1,8 +1,8 @@
 """A proxy in front of a node that does to a request what its key asks for, the first time: `lost
 claim` swallows the reply and cuts, `late claim` holds the reply back, `busy claim` and `tryagain
-claim` answer an error twice, `down claim` cuts and refuses for a moment. `oom complete` answers an
-error each time, but not to the mark of a result that is not kept. `claim` is SEMEL.CLAIM or
-SEMEL.WAIT, `complete` SEMEL.COMPLETE.
+claim` answer an error twice, `down claim` cuts and refuses the next connections. `oom complete`
+answers an error each time, but not to the mark of a result that is not kept. `claim` is SEMEL.CLAIM
+or SEMEL.WAIT, `complete` SEMEL.COMPLETE.
 
 The fault is found by the key alone, so doors need no line of their own for it: the key "lost-claim"
 of any namespace meets `lost claim`.
@@ -10,14 +10,13 @@ of any namespace meets `lost claim`.
 
 import pathlib
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'support'))
 from relay import Relay  # noqa: E402
 from resp import words_of  # noqa: E402
 
 LATE_SECONDS = 2.5  # a door of the stories has a patience of 1 s
-DOWN_SECONDS = 0.4
+DOWN_CONNECTIONS = 2  # refused; a count, so that no door races with a clock
 TIMES = 2  # errors before an answer
 ERRORS = {'busy': b'-BUSY Redis is busy running a script. You can only call SCRIPT KILL or '
                   b'SHUTDOWN NOSAVE.\r\n',
@@ -34,12 +33,15 @@ class Proxy(Relay):
         self.faults = {story['name'].encode(): story['wire'].split()
                        for story in stories if 'wire' in story}
         self.counts = {}
-        self.down_until = 0.0
+        self.refused = 0  # connections to be refused from here on
         super().__init__(node_port)
         self.fault = self.fault_of
 
     def welcome(self, near):
-        if time.monotonic() < self.down_until:
+        with self.lock:
+            is_down = self.refused > 0
+            self.refused -= is_down
+        if is_down:
             near.close()
         else:
             super().welcome(near)
@@ -47,7 +49,8 @@ class Proxy(Relay):
     def fault_of(self, request):
         what = self.story_of(words_of(request))
         if what == 'down':
-            self.down_until = time.monotonic() + DOWN_SECONDS
+            with self.lock:
+                self.refused = DOWN_CONNECTIONS
             return 'request'
         return {'lost': 'reply', 'late': LATE_SECONDS, **ERRORS}.get(what)
 

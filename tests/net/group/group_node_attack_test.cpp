@@ -150,11 +150,12 @@ TEST_CASE("group node: stop ends calls and waits of every kind, and refuses late
   GroupNode& node = nodes.at(here);
   Claims claims = nodes.claims(here, "stops");
   REQUIRE(claims.claim({.key = "held"}).answer == ClaimAnswer::granted);
-  REQUIRE(node.redis().call({"SET", "k", "v"}).is_ok());
   LocalRedis::Client parked = node.redis().connect();
   std::promise<ErrorCode> told;
   static_cast<void>(claims.claim_or_wait(
       {.key = "held"}, no_end, [&](ClaimOutcome&& outcome) { told.set_value(outcome.error); }));
+  // Confirmed after the wait was: a wait whose enrolment is not confirmed ends as unknown.
+  REQUIRE(node.redis().call({"SET", "k", "v"}).is_ok());
   for (std::uint64_t id = 1; id <= 3; ++id) {
     if (id != here) nodes.close(id);
   }
