@@ -7,154 +7,34 @@
 #include "patterns/rate_rules.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "patterns/rate_record.hpp"
 #include "semel/limits.hpp"
 
 namespace semel::detail {
 namespace {
 
-using Number = std::uint64_t;
+using rate::append_number;
+using rate::begin_value;
+using rate::ceil_of;
+using rate::count_of;
+using rate::fill_max;
+using rate::fill_time;
+using rate::Hit;
+using rate::hits_max;
+using rate::late_max;
+using rate::millis_of;
+using rate::Number;
+using rate::read_state;
+using rate::refill_of;
+using rate::room_of;
+using rate::slice_of;
+using rate::State;
 
-constexpr Millis late_max{1'000};                  // that times of threads and nodes may differ
-constexpr Millis fill_max = limits::ttl_max / 2;   // of a bucket
-constexpr Number slices = limits::rate_exact_max;  // of a window that is not exact
-constexpr std::size_t hits_max = 2 * slices;       // terms that change leave some of both kinds
-// Between two hits of a record: the newest may end a slice after the call that the record was
-// written by, and the other leaves the window then.
-constexpr Millis gap_max = limits::rate_period_max + limits::rate_period_max / slices + late_max;
-constexpr std::string_view head = "rate/1";
-constexpr Bytes names[] = {"fixed", "slide", "bucket"};  // by RateKind
-
-// A bucket is counted in parts: a token is as many as the period has milliseconds, and `refill`
-// parts come back in each of them.
-static_assert(limits::rate_max <= (Number{1} << 62) / limits::rate_period_max.count());
-
-struct Hit {
-  Millis age{0};
-  Number taken = 0;
-};
-
-/// What a record says.
-struct State {
-  RateTerms terms{};
-  Number amount = 0;        // fixed: taken. bucket: parts that come back before its record ends
-  std::vector<Hit> hits{};  // sliding: the newest first, as ages since the newest
-};
-
-constexpr Number count_of(Millis time) noexcept {
-  return static_cast<Number>(time.count());
-}
-constexpr Millis millis_of(Number count) noexcept {
-  return Millis{static_cast<Millis::rep>(count)};
-}
-constexpr Number ceil_of(Number a, Number b) noexcept {
-  return (a + b - 1) / b;
-}
-
-/// Parts that come back in a millisecond.
-Number refill_of(const RateTerms& terms) noexcept {
-  return terms.refill == 0 ? terms.limit : terms.refill;
-}
-/// All parts of a bucket.
-Number room_of(const RateTerms& terms) noexcept {
-  return terms.limit * count_of(terms.period);
-}
-Millis fill_time(const RateTerms& terms) noexcept {
-  return millis_of(ceil_of(room_of(terms), refill_of(terms)));
-}
-/// Calls of so long a time are counted as one of its end.
-Millis slice_of(const RateTerms& terms) noexcept {
-  if (terms.limit <= limits::rate_exact_max) return Millis{1};
-  return millis_of(ceil_of(count_of(terms.period), slices));
-}
-
-// --- the value ------------------------------------------------------------------------------
-
-class Words {
- public:
-  explicit Words(Bytes text) noexcept : rest_(text) {}
-
-  [[nodiscard]] bool word(Bytes expected) noexcept { return next() == expected; }
-  [[nodiscard]] bool number(Number least, Number most, Number& number) noexcept {
-    const Bytes text = next();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc{} && end == text.data() + text.size() && number >= least &&
-           number <= most;
-  }
-  [[nodiscard]] bool ended() const noexcept { return ended_; }
-
- private:
-  Bytes next() noexcept {
-    const std::size_t blank = rest_.find(' ');
-    const Bytes word = rest_.substr(0, blank);
-    ended_ = blank == Bytes::npos;
-    rest_ = ended_ ? Bytes{} : rest_.substr(blank + 1);
-    return word;
-  }
-  Bytes rest_;
-  bool ended_ = false;  // the last word was the last one
-};
-
-bool read_hits(Words& words, std::vector<Hit>& hits) {
-  Hit hit;
-  for (;;) {
-    if (!words.number(1, limits::rate_max, hit.taken) || hits.size() == hits_max) return false;
-    hits.push_back(hit);
-    if (words.ended()) return true;
-    Number gap = 0;
-    if (!words.number(1, count_of(gap_max), gap)) return false;
-    hit.age += millis_of(gap);
-  }
-}
-
-/// Nothing: it is none of ours.
-std::optional<State> read_state(Bytes value) {
-  Words words{value};
-  if (!words.word(head)) return std::nullopt;
-  State state;
-  RateTerms& terms = state.terms;
-  const Bytes rest = value.substr(std::min(value.size(), head.size() + 1));
-  const auto* const name = std::find_if(std::begin(names), std::end(names),
-                                        [&](Bytes each) { return rest.starts_with(each); });
-  if (name == std::end(names) || !words.word(*name)) return std::nullopt;
-  terms.kind = static_cast<RateKind>(name - std::begin(names));
-  Number period = 0;
-  if (!words.number(1, limits::rate_max, terms.limit)) return std::nullopt;
-  if (!words.number(1, count_of(limits::rate_period_max), period)) return std::nullopt;
-  terms.period = millis_of(period);
-  bool is_read = false;
-  switch (terms.kind) {
-    case RateKind::fixed_window:
-      is_read = words.number(0, limits::rate_max, state.amount);
-      break;
-    case RateKind::sliding_window:
-      is_read = read_hits(words, state.hits);
-      break;
-    case RateKind::token_bucket:
-      is_read = words.number(1, limits::rate_max, terms.refill) && fill_time(terms) <= fill_max &&
-                words.number(0, terms.refill - 1, state.amount);
-      break;
-  }
-  if (!is_read || !words.ended()) return std::nullopt;
-  return state;
-}
-
-std::string begin_value(const RateTerms& terms) {
-  std::string value{head};
-  value.append(" ").append(names[static_cast<std::size_t>(terms.kind)]);
-  value.append(" ").append(std::to_string(terms.limit));
-  return value.append(" ").append(std::to_string(terms.period.count()));
-}
-void append_number(std::string& value, Number number) {
-  value.append(" ").append(std::to_string(number));
-}
-
-// --- the kinds -----------------------------------------------------------------------------
+// --- the kinds ------------------------------------------------------------------------------
 //
 // Each is read from a record of its kind, or from a number that was taken now; answers how much is
 // left; and takes.

@@ -1,13 +1,6 @@
 // What a rate limit decides: a pure function of the record, the terms and the cost. No clock: times
 // are counted from the end of the record, which the engine keeps over restarts, other leaders and
 // steps of the wall clock.
-//
-//   value of the record, words with blanks between
-//     rate/1 fixed  LIMIT PERIOD TAKEN            ends with the window
-//     rate/1 bucket LIMIT PERIOD REFILL PART      ends when the bucket is full
-//     rate/1 slide  LIMIT PERIOD TAKEN ( GAP TAKEN )*
-//                                                 ends when the newest call leaves the window. The
-//                                                 newest first; GAP: ms to the one before it
 #pragma once
 
 #include <optional>
