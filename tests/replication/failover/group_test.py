@@ -39,7 +39,14 @@ class GroupTest(unittest.TestCase):
             return str(error)
 
     def lead(self, *words):
-        return self.ask(self.leader, *words)
+        """A leader that had no processor for an election may follow another: it says so, and has
+        changed nothing."""
+        reply = self.ask(self.leader, *words)
+        while isinstance(reply, str) and reply.startswith('MOVED '):
+            self.leader = self.group.wait_leader()
+            self.others = [node for node in self.group.nodes if node is not self.leader]
+            reply = self.ask(self.leader, *words)
+        return reply
 
     def soon(self, node, wanted, *words, at=None):
         """`at`: of a list, the item that is meant."""
@@ -190,7 +197,7 @@ class Commands(GroupTest):
         self.assertTrue(self.lead('SET', 'big', b'x' * (9 << 20)).startswith('ERR value exceeds'))
         self.assertEqual(self.lead('SET', 'big', b'x' * (1 << 20)), b'OK')
         many = [word for i in range(40000) for word in (f'k{i}', 'v')]
-        self.assertTrue(self.lead('MSET', *many).startswith('ERR too many keys'))
+        self.assertRegex(self.lead('MSET', *many), '^ERR too many keys')
         self.assertTrue(all(node.is_alive() for node in self.group.nodes))
         self.assertEqual(self.lead('DEL', 'big'), 1)
 
