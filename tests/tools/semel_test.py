@@ -294,6 +294,14 @@ class Documents(Case):
             for names in shown(name):
                 self.assertIn(f".B {names}".replace("-", "\\-"), page, name)
 
+    def test_the_page_of_the_command_line_is_what_help_shows(self):
+        if "redis-server" not in listed() or "gateway" not in listed():
+            self.skipTest("this build has a part of the subcommands")
+        done = subprocess.run([sys.executable, str(ROOT / "packaging/command_page.py"), SEMEL,
+                               str(ROOT / "docs/command-line.md"), "--check"], timeout=120,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def complete_in_bash(self, *words):
         script = (f"source '{self.folder}/semel.bash'; COMP_WORDS=(\"$@\"); "
                   "COMP_CWORD=$(($# - 1)); _semel; printf '%s\\n' \"${COMPREPLY[@]}\"")

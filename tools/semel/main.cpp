@@ -60,8 +60,7 @@ int run(int argc, char** argv) {
     return static_cast<int>(semel::tool::run_redis_server(*arguments));
   }
 #endif
-  CLI::App program{"Semel remembers what has been done, so that the same work is done once.",
-                   "semel"};
+  CLI::App program{"Semel makes work happen once, and remembers its result.", "semel"};
   program.formatter(std::make_shared<semel::tool::HelpFormatter>());
   program.require_subcommand(0, 1);
   program.footer(

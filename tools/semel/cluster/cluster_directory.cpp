@@ -88,10 +88,10 @@ class RecoverAction final : public ClusterAction {
     app_->add_flag("--yes", is_sure_,
                    "Do it. Without this flag nothing is changed; what would be lost is reported");
     set_footer(
-        "What only the lost nodes had is lost, and the numbers (epochs, fences) of those claims "
-        "are\n"
-        "given out again. Do it only if a majority of the disks is lost for good. On the node "
-        "that has\nthe most entries; all others must be added anew, with empty directories.");
+        "Records that only the lost nodes had are lost, and the numbers (epochs, fences) of those\n"
+        "claims are given out again. Use it only when a majority of the disks cannot be had "
+        "again,\n"
+        "on the node that has the most entries. Add all others anew, with empty directories.");
   }
 
   [[nodiscard]] Exit run() override {

@@ -120,7 +120,8 @@ void print(const ShownGroup& group) {
 class StatusAction final : public AskingAction {
  public:
   explicit StatusAction(CLI::App& cluster)
-      : AskingAction(cluster, "status", "Show the group: who leads, who is a member, who lags") {
+      : AskingAction(cluster, "status",
+                     "Show the leader, the members, and how far each member is behind") {
     app_->add_flag("--json", json_, "Write it as one JSON document");
     app_->add_flag(
         "--here", here_,

@@ -44,8 +44,9 @@ constexpr char more_footer[] =
     "not with --count, --unique and --repeated. Without --key and --fields, records with the same\n"
     "fields are the same with --csv and --tsv, however they are quoted.\n"
     "\n"
-    "The whole input: --count, --keep last, --unique and --repeated read it twice. What cannot be\n"
-    "read twice (a pipe) is stored without a name in TMPDIR, or /tmp, while it is read.\n"
+    "The whole input: --count, --keep last, --unique and --repeated read it twice. Input that "
+    "cannot\n"
+    "be read twice (a pipe) is stored without a name in TMPDIR, or /tmp, while it is read.\n"
     "\n"
     "JSON: numbers are compared by value (1 equals 1.0), types differ (1 is not \"1\"), the order\n"
     "of members does not matter, and null counts as missing (with --missing key it is a key of "
@@ -201,7 +202,7 @@ void add_output_flags(CLI::App& app, DedupFlags& flags) {
   app.add_option("--resume", flags.resume,
                  "Keep in this directory how far the run is. After a kill or a power cut the same "
                  "command goes on from there, and --output gets the bytes of a run that was not "
-                 "killed. Inputs are files; they must not change meanwhile")
+                 "killed. Inputs are files; they must not change before the run ends")
       ->type_name("DIR")
       ->group("Output");
   app.add_option("--resume-every", flags.resume_every,
@@ -209,8 +210,8 @@ void add_output_flags(CLI::App& app, DedupFlags& flags) {
       ->type_name("SIZE")
       ->group("Output");
   app.add_option("--threads", flags.threads,
-                 "How many threads read and compare, 1 to 64; what is written does not depend on "
-                 "it. Default: one per processor, at most 8")
+                 "How many threads read and compare, 1 to 64. The output does not depend on it. "
+                 "Default: one per processor, at most 8")
       ->type_name("N")
       ->group("Output");
   app.add_flag("-s,--stats", flags.stats,

@@ -29,7 +29,8 @@ std::string ready_text(const Gateway& gateway) {
 }  // namespace
 
 GatewayCommand::GatewayCommand(CLI::App& program)
-    : app_(program.add_subcommand("gateway", "an HTTP reverse proxy that lets requests run once")) {
+    : app_(program.add_subcommand("gateway",
+                                  "Run an HTTP reverse proxy that lets each request run once")) {
   app_->add_option("--config", config_, "settings and routes, in TOML")->type_name("FILE");
   app_->add_option("--listen", listen_, "address for clients, as :8443 or 127.0.0.1:8443")
       ->type_name("ADDRESS");
@@ -40,7 +41,8 @@ GatewayCommand::GatewayCommand(CLI::App& program)
   app_->add_option("--tls-cert", tls_cert_, "certificate chain, PEM; without it plain HTTP")
       ->type_name("FILE");
   app_->add_option("--tls-key", tls_key_, "key of the certificate, PEM")->type_name("FILE");
-  app_->add_option("--store", store_, "directory of what is remembered; without it in memory only")
+  app_->add_option("--store", store_,
+                   "Directory of the records. Without it they are in memory only")
       ->type_name("DIR");
   app_->add_option("--store-node", store_nodes_, "a node, or the nodes of a group, instead of it")
       ->type_name("HOST:PORT")

@@ -16,7 +16,7 @@
 namespace semel::tool {
 
 NodeCommand::NodeCommand(CLI::App& program)
-    : app_(program.add_subcommand("node", "serve Redis' protocol on a port")) {
+    : app_(program.add_subcommand("node", "Serve Redis' protocol on a port")) {
   net::register_flags(*app_, sources_);
   app_->add_flag("--print-config", prints_config_,
                  "print the settings as a file, each with its origin, and exit");

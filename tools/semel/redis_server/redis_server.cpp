@@ -31,7 +31,7 @@ constexpr std::string_view help_text =
     "semel redis-server [/path/to/redis.conf] [-] [--name value ...]; `-` reads standard input.\n"
     "It takes redis-server's directives as flags and in files, and flags of `semel node`. Unknown\n"
     "ones are named and ignored. A link by the name redis-server is this subcommand. Nothing is\n"
-    "kept on disk unless --storage-enabled says so. See docs/redis-for-tests.md.\n"
+    "kept on disk without --storage-enabled. See docs/redis-for-tests.md.\n"
     "Exit codes: 0 done, 1 usage, 2 a file or the port cannot be used, 4 not enough memory.\n";
 
 std::string version_text() {
@@ -141,7 +141,7 @@ Exit run_redis_server(std::span<char* const> arguments) {
 
 void add_redis_server(CLI::App& program) {
   CLI::App* const app =
-      program.add_subcommand(std::string{program_name}, "stand in for redis-server in tests");
+      program.add_subcommand(std::string{program_name}, "Stand in for redis-server in tests");
   app->footer(std::string{help_text});
   // For the help alone: redis_server_arguments() takes everything else.
   const auto shown = [app](const std::string& name, const std::string& kind,

@@ -20,9 +20,8 @@ class Backup final : public StorageCommand {
     add_directory("TO", to_, "Directory to create");
     add_cold(cold_);
     add_flag("--copy", copies_, "Copy the files also where links are possible");
-    add_option(
-        "--base", base_,
-        "An older backup, or a directory of several: what has not changed is linked from it");
+    add_option("--base", base_,
+               "An older backup, or a directory of several: unchanged files are linked from it");
     add_option("--rate", rate_, "Bytes to copy a second; 0: no limit");
     set_footer(
         "Opens the storage, moves the contents of its log into files, and copies those, by "

@@ -13,7 +13,7 @@ namespace {
 class Repair final : public StorageCommand {
  public:
   explicit Repair(CLI::App& program)
-      : StorageCommand(program, "repair", "Repair a damaged storage, keeping what is intact") {
+      : StorageCommand(program, "repair", "Repair a damaged storage, and keep its intact records") {
     add_directory("DIR", directory_, "Directory of the storage");
     add_flag("--accept-loss", accept_loss_,
              "Repair. Without this flag nothing is changed; what would be lost is reported");

@@ -19,7 +19,7 @@ class Restore final : public StorageCommand {
     set_footer(
         "The copy is verified, and its versions continue 2^48 higher: an epoch that was "
         "handed\n"
-        "out after the backup is never handed out again. TO does not know what was recorded\n"
+        "out after the backup is never handed out again. TO has no record of work that was done\n"
         "after the backup; that work may be done once more.");
   }
 
