@@ -256,11 +256,20 @@ CHECKS = {'tar': check_tar, 'npm': check_npm, 'go': check_go, 'maven': check_mav
           'wheel': check_wheel, 'sdist': check_sdist, 'deb': check_deb}
 
 
+def not_summed(out):
+    """Files of the folder that this release did not make: an earlier one left them."""
+    named = {line.split('  ', 1)[1] for line in (out / 'SHA256SUMS').read_text().splitlines()}
+    files = (path.relative_to(out).as_posix() for path in sorted(out.rglob('*')) if path.is_file())
+    return [name for name in files if name.removesuffix('.asc') not in {*named, 'SHA256SUMS'}]
+
+
 def check_sums(out):
     lines = (out / 'SHA256SUMS').read_text().splitlines()
     for line in lines:
         wanted, name = line.split('  ', 1)
         expect(archives.digest(out / name) == wanted, f'{name} is not the file of SHA256SUMS')
+    left = not_summed(out)
+    expect(not left, f'{", ".join(left)}: left by an earlier release, and not in SHA256SUMS')
     return len(lines)
 
 

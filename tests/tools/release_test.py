@@ -181,6 +181,9 @@ class Program(Case):
         self.assertEqual(len(sums.splitlines()), 3)
         self.release('go', 'sdist')
         self.assertEqual((self.out / 'SHA256SUMS').read_text(), sums)
+        self.assertIn('left by an earlier release', self.release('go'))
+        self.assertIn('left by an earlier release', self.release('--check', 'go', code=1))
+        self.release('go', 'sdist')
         made, = self.out.glob('semel-*.tar.gz')
         with io.BytesIO(made.read_bytes()) as kept:
             made.write_bytes(kept.getvalue()[:-1])
