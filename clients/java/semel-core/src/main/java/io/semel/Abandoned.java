@@ -30,7 +30,9 @@ final class Abandoned {
     thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }
 
-  /** `claim`: the words of SEMEL.CLAIM with their CLAIM-ID; `way`: how they were sent. */
+  /**
+   * `claim`: the words of SEMEL.CLAIM or SEMEL.PERMIT with their CLAIM-ID; `way`: how they were sent.
+   */
   void release(Call call, List<byte[]> claim, Wire.Way way) {
     if (thread.getQueue().size() >= WAITING_MAX) {
       Wire.LOG.log(Level.WARNING, "{0} may be held until its lease ends", call);
@@ -52,12 +54,14 @@ final class Abandoned {
     private final List<byte[]> claim;
     private final Wire.Way way;
     private final long endNanos;
+    private final boolean isPermit;
     private boolean looked;
 
     Look(Call call, List<byte[]> claim, Wire.Way way) {
       this.call = call;
       this.claim = claim;
       this.way = way;
+      isPermit = Reply.text(claim.get(0)).equals("SEMEL.PERMIT");
       endNanos = System.nanoTime()
           + TimeUnit.MILLISECONDS.toNanos(call.leaseMs + options.callTimeoutMs + SECOND_LOOK_MS);
     }
@@ -83,8 +87,12 @@ final class Abandoned {
       }
     }
 
-    /** A claim on a free key would be granted, to be released at once: others would see it. */
+    /**
+     * A claim on a free key would be granted, to be released at once: others would see it. Of a permit
+     * only its CLAIM-ID is known, so one that is free is taken for that moment.
+     */
     private boolean isHeld() {
+      if (isPermit) return true;
       try {
         Object reply = link.call(Wire.words("SEMEL.GETCLAIM", call.namespace, call.key),
             options.callTimeoutMs);
@@ -102,7 +110,8 @@ final class Abandoned {
     private void giveBack() {
       Reply reply = new Reply(way.send(claim, options.callTimeoutMs));
       if (!reply.outcome().equals("granted") && !reply.outcome().equals("regranted")) return;
-      link.call(Wire.words("SEMEL.RELEASE", call.namespace, call.key,
+      String key = isPermit ? reply.text("key") : call.key;
+      link.call(Wire.words("SEMEL.RELEASE", call.namespace, key,
           Long.toString(reply.number("epoch"))), options.callTimeoutMs);
     }
   }

@@ -10,9 +10,12 @@ public final class Call {
   /** A driver's timeout is an int. */
   private static final long WAIT_MS_MAX = Integer.MAX_VALUE - 60_000L;
 
+  /** Of a call that names none. */
+  static final Terms TERMS = Terms.as("call");
+
   final String namespace;
   final String key;
-  Terms terms = Terms.as("call");
+  Terms terms = TERMS;
   String operation = "";
   long leaseMs = 60_000;
   long waitMs;
@@ -31,7 +34,12 @@ public final class Call {
   }
 
   private Call copy() {
-    Call made = new Call(namespace, key);
+    return at(key);
+  }
+
+  /** The same of another key. */
+  Call at(String other) {
+    Call made = new Call(namespace, other);
     made.terms = terms;
     made.operation = operation;
     made.leaseMs = leaseMs;

@@ -5,11 +5,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /** Claims: asks, waits and turns outcomes into answers. */
 final class Claimer {
   private static final int OWNER_BYTES_MAX = 64;
+  private static final int PERMITS_MAX = 1_024;
+  /** Between two attempts at a permit: the first pause, and the longest. */
+  private static final long PERMIT_PAUSE_MS = 2;
+  private static final long PERMIT_PAUSE_MS_MAX = 50;
+  private static final Terms OF_PERMITS = Terms.as("lock");
   private final Semel semel;
   private final Link link;
   private final Wire wire;
@@ -42,8 +48,8 @@ final class Claimer {
       throw reported(Observer.Event.REJECTED, call, started, new Rejected(Rejected.Reason.NESTED,
           call + " is run by this very thread; the inner call would wait for itself", 0));
     }
-    List<byte[]> words = words(call);
-    Wire.Way way = options.bind ? link::callBound : link::call;
+    List<byte[]> words = words(call, Wire.words("SEMEL.CLAIM", call.namespace, call.key));
+    Wire.Way way = way();
     try {
       Reply reply = ask(call, words, way, started + TimeUnit.MILLISECONDS.toNanos(call.waitMs));
       return answer(call, reply, started);
@@ -59,6 +65,67 @@ final class Claimer {
     }
   }
 
+  private Wire.Way way() {
+    return options.bind ? link::callBound : link::call;
+  }
+
+  Permit permit(Call given, int permits) {
+    if (permits < 1 || permits > PERMITS_MAX) {
+      throw new IllegalArgumentException(permits + " permits, 1 to " + PERMITS_MAX
+          + " are possible");
+    }
+    long started = System.nanoTime();
+    checkKey(given.key);
+    Call call = given.terms == Call.TERMS ? given.terms(OF_PERMITS) : given;
+    if (call.fingerprint().length != 0 || call.firstSent != null) {
+      throw new IllegalArgumentException("a permit of " + call
+          + " has no payload, operation, identity or firstSent: its holders do different work");
+    }
+    List<byte[]> words = words(call, Wire.words("SEMEL.PERMIT", call.namespace, call.key,
+        Integer.toString(permits)));
+    Wire.Way way = way();
+    try {
+      return permitOf(call, askForPermit(call, words, way,
+          started + TimeUnit.MILLISECONDS.toNanos(call.waitMs)), started);
+    } catch (Unreachable error) {
+      semel.report(Observer.Event.UNREACHABLE, call, started);
+      abandoned.release(call, words, way);
+      throw error;
+    }
+  }
+
+  /** Waiters have no order, and do not ask all at once. */
+  private Reply askForPermit(Call call, List<byte[]> words, Wire.Way way, long endNanos) {
+    for (long most = PERMIT_PAUSE_MS;; most = Math.min(2 * most, PERMIT_PAUSE_MS_MAX)) {
+      Reply reply = new Reply(wire.persistently(declared(call, way), words, options.callTimeoutMs,
+          options.patienceMs));
+      long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
+      if (!reply.outcome().equals("in_flight") || leftMs <= 0) return reply;
+      long next = ThreadLocalRandom.current().nextLong(most / 2, most + 1);
+      if (!Wire.pause(Math.min(leftMs, next))) return reply;
+    }
+  }
+
+  private Permit permitOf(Call call, Reply reply, long started) {
+    switch (reply.outcome()) {
+      case "granted":
+      case "regranted":
+        Work work = new Work(semel, call.at(reply.text("key")), reply.number("epoch"),
+            reply.number("attempt"), reply.flag("takeover"), started);
+        semel.watch(work);
+        return new Permit(work, (int) reply.number("slot"));
+      case "unprotected":
+        throw reported(Observer.Event.REJECTED, call, started, new Rejected(
+            Rejected.Reason.BUSY, "no room for a permit of " + call
+            + ", and to run unprotected is not to hold one", 1_000));
+      case "replay":
+        throw reported(Observer.Event.REJECTED, call, started, new Rejected(
+            Rejected.Reason.DONE, call + " is of finished work, not of a semaphore", 0));
+      default:
+        throw refusal(call, reply, started);
+    }
+  }
+
   private void checkKey(String key) {
     if (key == null || key.trim().isEmpty()) throw new InvalidKey("the key is empty");
     CanonicalJson.checkText(key);
@@ -69,10 +136,10 @@ final class Claimer {
   }
 
   /** Each try has the same id, so that a lost reply costs no lease. */
-  private List<byte[]> words(Call call) {
-    List<byte[]> words = new ArrayList<>(Wire.words("SEMEL.CLAIM"));
-    words.addAll(Wire.words(call.namespace, call.key, "LEASE", Long.toString(call.leaseMs),
-        "CLAIM-ID", UUID.randomUUID().toString()));
+  private List<byte[]> words(Call call, List<byte[]> named) {
+    List<byte[]> words = new ArrayList<>(named);
+    words.addAll(Wire.words("LEASE", Long.toString(call.leaseMs), "CLAIM-ID",
+        UUID.randomUUID().toString()));
     words.addAll(Wire.words(call.fingerprint()));
     if (call.firstSent != null) {
       words.addAll(Wire.words("FIRST-SENT", Long.toString(call.firstSent.toEpochMilli())));

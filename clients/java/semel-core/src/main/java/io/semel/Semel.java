@@ -426,6 +426,33 @@ public final class Semel implements AutoCloseable {
     return new Tokens(this, namespace, terms);
   }
 
+  /**
+   * One of so many permits of a key, 1 to 1024. While all are held it waits for the time of
+   * Call.wait(), by default not at all; waiters have no order. Each caller states how many permits
+   * there are: with fewer than before, none is given while there are as many holders as permits.
+   *
+   * <p>The lease is renewed until the permit is released or lost, at most for the time of
+   * Options.renewFor(). The namespace is declared as `lock`, unless the call has terms. A permit is
+   * held or an exception, whatever Options.whenUnreachable() says.
+   *
+   * @throws Rejected if all permits are held (IN_FLIGHT), also where an interrupted thread has stopped
+   *     waiting, or if there is no room (BUSY)
+   * @throws IllegalArgumentException if that number is not possible, or the call has a payload, an
+   *     operation, an identity or a time of its first sending
+   * @throws InvalidKey if the key is null, empty or too long
+   * @throws Unreachable if the node does not answer, or the thread is interrupted meanwhile; what it
+   *     granted is given back
+   * @throws ServerError if the node refuses the command
+   */
+  public Permit permit(Call call, int permits) {
+    return claimer.permit(call, permits);
+  }
+
+  /** permit() that does not wait. */
+  public Permit permit(String namespace, String key, int permits) {
+    return permit(Call.of(namespace, key), permits);
+  }
+
   /** At most `limit` per `period` for each key. Terms that no node would take are an error. */
   public RateLimiter rateLimiter(RateLimiter.Kind kind, long limit, Duration period) {
     return new RateLimiter(this, kind, limit, period, 0);

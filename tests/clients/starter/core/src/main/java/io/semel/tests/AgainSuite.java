@@ -1,6 +1,6 @@
 package io.semel.tests;
 
-/** Identity, results, callers that go and options of drivers: docs/identity.md, docs/doors.md. */
+/** Identity, results, permits, callers that go and options of drivers: docs/identity.md, docs/doors.md. */
 public final class AgainSuite {
   private AgainSuite() {}
 
@@ -10,6 +10,7 @@ public final class AgainSuite {
     ResultSuite.run();
     FieldSuite.run();
     LateSuite.run();
+    PermitSuite.run();
     RecordSuite.run();
     OptionSuite.run();
     Report.end();

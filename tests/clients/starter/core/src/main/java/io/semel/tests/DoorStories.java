@@ -6,6 +6,7 @@ import io.semel.LazyResult;
 import io.semel.LeaseLost;
 import io.semel.Mismatch;
 import io.semel.Options;
+import io.semel.Permit;
 import io.semel.RateLimiter;
 import io.semel.Rejected;
 import io.semel.ResultNotKept;
@@ -172,6 +173,18 @@ public final class DoorStories {
     tell("wait-cancelled", outcome);
   }
 
+  private void permits() {
+    Call seats = Call.of("doors-java-seats", "permits-fewer");
+    Permit one = semel.permit(seats, 2);
+    Permit other = semel.permit(seats, 2);
+    one.release();
+    String fewer = thrown(Rejected.class, "held", () -> semel.permit(seats, 1));
+    other.release();
+    try (Permit last = semel.permit(seats, 1)) {
+      say("permits-fewer", fewer + (last.slot() == 0 ? "; then granted" : "; then another slot"));
+    }
+  }
+
   private static String word(RateLimiter.Rate rate) {
     return rate.allowed() ? "allowed" : "limited, " + rate.remaining() + " left";
   }
@@ -196,7 +209,8 @@ public final class DoorStories {
     DoorStories door = new DoorStories();
     for (Play play : List.<Play>of(
         () -> { door.results(); return null; }, () -> { door.arguments(); return null; },
-        () -> { door.owners(); return null; }, () -> { door.wire(); return null; })) {
+        () -> { door.owners(); return null; },
+        () -> { door.permits(); return null; }, () -> { door.wire(); return null; })) {
       String broken = thrown(Throwable.class, "", play);
       if (!broken.equals("returned null")) System.out.println("broken: " + broken);
     }
