@@ -222,6 +222,19 @@ func (d *door) locks() {
 	_ = last.Release()
 	d.say("permits-fewer", word(none, semel.ErrInFlight, "held")+"; then "+word(err, nil, "granted"))
 
+	var heard []string
+	observer := semel.WithObserver(func(seen semel.Observed) {
+		heard = append(heard, string(seen.Event))
+		panic("the observer's own")
+	})
+	ran, _ := semel.Once(ctx, d.calls, "observed", d.work("paid"), observer, semel.WithOperation("pay"))
+	again, _ := semel.Once(ctx, d.calls, "observed", d.work("paid"), observer,
+		semel.WithOperation("pay"))
+	_, _ = semel.Once(ctx, d.calls, "observed", d.work("paid"), observer,
+		semel.WithOperation("refund"))
+	same := map[bool]string{true: "", false: "other; "}[ran.Value == again.Value]
+	d.tell("observed", same+strings.Join(heard, ", "))
+
 	limiter, err := semel.NewRateLimiter(d.rdb, semel.RateTerms{Limit: 3, Period: 24 * time.Hour})
 	if err != nil {
 		d.t.Fatal(err)

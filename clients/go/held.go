@@ -71,6 +71,16 @@ func (c *Claims) request(key string, s settings, lease time.Duration) (request, 
 
 // acquire claims a key: it is held, or a replay, or an error says why neither.
 func (c *Claims) acquire(ctx context.Context, key string, s settings) (answer, error) {
+	began := time.Now()
+	found, err := c.acquireUnseen(ctx, key, s)
+	if found.held == nil {
+		c.observe(s, key, began, err)
+	}
+	return found, err
+}
+
+// acquireUnseen is acquire without its observer.
+func (c *Claims) acquireUnseen(ctx context.Context, key string, s settings) (answer, error) {
 	if s.err != nil {
 		return answer{}, s.err
 	}
@@ -136,6 +146,9 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 	case "regranted":
 		h.until = time.Now().Add(min(lease, found.duration("remaining_ms")))
 	case "unprotected":
+		if s.detached {
+			return nil, nil, &BusyError{"the namespace fails open, which is no lock"}
+		}
 		h.work.Unprotected = true
 	case "replay":
 		return found, nil, nil

@@ -57,10 +57,6 @@ func (c *Claims) lock(ctx context.Context, key string, s settings) (*Lock, error
 	if found.held == nil {
 		return nil, errors.New("semel: the key is that of finished work, not of a lock")
 	}
-	if found.held.work.Unprotected {
-		found.held.end()
-		return nil, &BusyError{"the namespace fails open, which is no lock"}
-	}
 	lock := &Lock{held: found.held}
 	lock.self = lock
 	return lock, nil

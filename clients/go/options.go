@@ -112,6 +112,7 @@ type settings struct {
 	patience  time.Duration
 	detached  bool
 	permits   int // of a semaphore; 0: not of one
+	observer  func(Observed)
 	err       error
 }
 

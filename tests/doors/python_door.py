@@ -321,6 +321,19 @@ class Stories:
         self.tell('permits-fewer', f"{'held' if held else 'too many'}; "
                                    f"then {'granted' if granted else 'none'}")
 
+    def observed(self):
+        heard = []
+
+        def observer(seen):
+            heard.append(seen.event.value)
+            raise RuntimeError("the observer's own")
+        calls = self.engine.claims('doors', observer=observer)
+        work = self.face.work(lambda: self.ran())
+        first, again, _ = (self.face.once(calls, 'observed', work, payload=payload)
+                           for payload in (b'pay', b'pay', b'refund'))
+        other = '' if first.value == again.value else 'other; '
+        self.tell('observed', other + ', '.join(heard), True)
+
     def rate_limit(self):
         limiter = semel.RateLimiter(self.calls.engine, limit=3, period=86_400)
 
@@ -352,8 +365,8 @@ def main():
     stories = Stories(Aio() if sys.argv[1:] == ['aio'] else Blocking())
     for play in (stories.result_equal, stories.result_odd, stories.lazy_work, stories.throws,
                  stories.keys, stories.others, stories.times, stories.lease_lost,
-                 stories.step_stale, stories.lock_stories, stories.rate_limit,
-                 stories.wait_cancelled, stories.closed):
+                 stories.step_stale, stories.lock_stories, stories.observed,
+                 stories.rate_limit, stories.wait_cancelled, stories.closed):
         try:
             play()
         except Exception as error:  # a story that breaks is one cell, not all

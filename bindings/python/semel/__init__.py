@@ -31,6 +31,7 @@ from ._keeping import Keeper
 from ._library import library as _loaded
 from ._locks import Lock
 from ._numbers import OutOfRange
+from ._observer import Event, Observed, Observer
 from ._permits import Permit
 from ._policy import IN_DOUBT, KEEP, RELEASE, Policy
 from ._process import PerProcess
@@ -49,16 +50,14 @@ __all__ = [
     'ARGUMENTS', 'BYTES', 'IN_DOUBT', 'JSON', 'KEEP', 'KEEP_TTL', 'PICKLE', 'RELEASE', 'TEXT',
     'AlreadyDone', 'Answer', 'Busy', 'Call', 'Claim', 'ClaimSteps', 'Claims', 'Closed', 'Code',
     'Codec', 'CompareResult', 'Conflict', 'Consumed', 'Debounce', 'Debounced', 'Decision',
-    'DecrementResult', 'Engine', 'Error', 'Expired', 'Failed', 'Fingerprint', 'Forked', 'Full',
-    'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',
+    'DecrementResult', 'Engine', 'Error', 'Event', 'Expired', 'Failed', 'Fingerprint', 'Forked',
+    'Full', 'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',
     'KeptFailure', 'LeaseLost', 'Lock', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld',
-    'NotRecorded', 'NotTaken', 'Once', 'OnceAnswer', 'OutOfRange', 'OutcomeUnknown', 'Owned',
-    'OwnerAnswer', 'PerProcess', 'Permit', 'Policy', 'Rate', 'RateLimiter', 'Rejected',
-    'ReplayGuard', 'Replayed',
-    'ResultNotKept', 'RunFailed', 'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps',
-    'StorageError', 'Superseded', 'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld',
-    'TransitionResult', 'Unfinished', 'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work',
-    'WrongKind',
-    'codec_for', 'composite_key', 'fingerprint', 'guarded', 'idempotent', 'identity',
-    'signature_of',
+    'NotRecorded', 'NotTaken', 'Observed', 'Observer', 'Once', 'OnceAnswer', 'OutOfRange',
+    'OutcomeUnknown', 'Owned', 'OwnerAnswer', 'PerProcess', 'Permit', 'Policy', 'Rate',
+    'RateLimiter', 'Rejected', 'ReplayGuard', 'Replayed', 'ResultNotKept', 'RunFailed',
+    'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps', 'StorageError', 'Superseded',
+    'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult', 'Unfinished',
+    'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work', 'WrongKind', 'codec_for',
+    'composite_key', 'fingerprint', 'guarded', 'idempotent', 'identity', 'signature_of',
 ]

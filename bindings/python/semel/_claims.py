@@ -16,6 +16,7 @@ from ._lazy import refuse_lazy
 from ._library import Text, library, raw, take
 from ._locks import Lock
 from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
+from ._observer import Observer, Watch, check_observer
 from ._permits import Permit
 from ._policy import Policy
 from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request, in_flight,
@@ -30,8 +31,10 @@ from ._waits import Wait
 class Claims:
     """A namespace. From Engine.claims(); lives as long as its engine. Thread-safe."""
 
-    def __init__(self, engine: Engine, name: str, policy: Optional[Policy] = None) -> None:
+    def __init__(self, engine: Engine, name: str, policy: Optional[Policy] = None,
+                 observer: Optional[Observer] = None) -> None:
         self.engine = engine
+        self.observer = check_observer(observer)
         self.name = name
         plain = policy is None or policy._is_plain()
         wanted = None if plain or policy is None else policy._struct()
@@ -58,6 +61,15 @@ class Claims:
                            fingerprint=fingerprint, lease=lease,
                            wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
                            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner)
+        watch = self._watch(key)
+        claim = self._claim(key, request)
+        watch.ended(claim.answer)
+        return claim
+
+    def _watch(self, key: Text) -> Watch:
+        return Watch(self.observer, self.name, key)
+
+    def _claim(self, key: Text, request: c.Request) -> Claim:
         deadline = Deadline(request.wait_ms)
         while request.wait_ms != 0:
             place = self._begin(request)
@@ -186,8 +198,12 @@ class Claims:
                      payload=None if payloads is None else payloads[i], remote_owner=remote_owner)
             for i, key in enumerate(keys)))
         outcomes = (c.ClaimOutcome * len(keys))(*(c.ClaimOutcome() for _ in keys))
+        watches = [self._watch(key) for key in keys]
         self.engine._do(library.claim_batch, self._handle, requests, outcomes, len(keys))
-        return [_claim(outcome) for outcome in outcomes]
+        claims = [_claim(outcome) for outcome in outcomes]
+        for watch, claim in zip(watches, claims):
+            watch.ended(claim.answer)
+        return claims
 
     def _check_length(self, key: Text) -> None:
         """Before any of several is claimed."""
@@ -241,8 +257,11 @@ class Claims:
         kept_by = codec_with(codec, encode, decode)
         raises = one_of('on_unkept', on_unkept, ON_UNKEPT)
         kept = self._keeping(request, keep_lease, work_max)
+        watch, ending = self._watch(key), Ending(kept_by)
         outcome: 'Once[Any]' = self.engine._call(self._once, key, request, function, with_work,
-                                                   kept_by, kept)
+                                                   ending, kept)
+        if not ending.ran:
+            watch.ended(outcome.answer)
         return unless_unkept(outcome, bool(raises))
 
     def _keeping(self, request: c.Request, keep_lease: bool, work_max: Duration) -> Kept:
@@ -254,14 +273,14 @@ class Claims:
         return request.lease_ms, total / 1000
 
     def _once(self, key: Text, request: c.Request, function: Callable[..., Any], with_work: bool,
-              codec: 'Codec[Any]', kept: Kept) -> 'Once[Any]':
+              ending: Ending, kept: Kept) -> 'Once[Any]':
         wait = self._begin(request)
         run = None
         try:
             if request.wait_ms != 0:
                 wait.sleep()
             run = Run.once(self, wait, kept)
-            ending, outcome = Ending(codec), c.OnceOutcome()
+            outcome = c.OnceOutcome()
             _run(run, ending, function, with_work)
             error = run.finish(ending, outcome)
             return once_of(key, ending, outcome, error)
@@ -290,7 +309,11 @@ class Claims:
         refuse_lazy(handler, 'consume_once')
         with_work = wants_work(handler, 'consume_once')
         kept = self._keeping(request, keep_lease, work_max)
-        consumed: Consumed = self.engine._call(self._consume, request, handler, with_work, kept)
+        watch, ending = self._watch(message_id), Ending(NOTHING, verdict_of)
+        consumed: Consumed = self.engine._call(self._consume, request, handler, with_work, ending,
+                                               kept)
+        if not ending.ran:
+            watch.ended(consumed.answer)
         return consumed
 
     def hold(self, key: Text, *, owner: Text = b'', claim_id: Optional[bytes] = None,
@@ -307,6 +330,14 @@ class Claims:
                            wait=wait, first_sent=first_sent, lease_ms=lease_ms, wait_ms=wait_ms,
                            first_sent_unix_ms=first_sent_unix_ms, remote_owner=remote_owner)
         kept = self._keeping(request, keep_lease, work_max)
+        watch = self._watch(key)
+        try:
+            return self._hold(key, request, kept)
+        except NoResult as none:
+            watch.ended(none.outcome.answer)
+            raise
+
+    def _hold(self, key: Text, request: c.Request, kept: Kept) -> Holding:
         place = self._begin(request)
         run = None
         try:
@@ -325,10 +356,10 @@ class Claims:
         raise NoResult(once_of(key, ending, outcome, run.finish(ending, outcome)))
 
     def _consume(self, request: c.Request, handler: Callable[..., Any], with_work: bool,
-                 kept: Kept) -> Consumed:
+                 ending: Ending, kept: Kept) -> Consumed:
         run = Run.message(self, request, kept)
         try:
-            ending, consumed = Ending(NOTHING, verdict_of), c.Consumed()
+            consumed = c.Consumed()
             _run(run, ending, handler, with_work)
             return consumed_of(ending, consumed, run.finish(ending, consumed))
         finally:

@@ -11,6 +11,7 @@ from ._errors import Code, InvalidType, SemelError, last_error
 from ._library import Text, library, list_of, raw, take
 from ._keys import key_bytes
 from ._numbers import Duration, Ms, OutOfRange, flag, number, one_of, span
+from ._observer import Observer, check_observer
 from ._policy import Policy
 from ._requests import name_bytes
 from ._types import CompareResult, DecrementResult, SetResult, TransitionResult, Versioned
@@ -169,11 +170,18 @@ class Engine:
                on_failure: Optional[int] = None, on_exception: Optional[int] = None,
                strict: Optional[bool] = None, fail_open: Optional[bool] = None,
                issued: Optional[bool] = None, fair: Optional[bool] = None,
-               db: Optional[int] = None) -> 'Claims':
+               db: Optional[int] = None, observer: Optional[Observer] = None) -> 'Claims':
         """A namespace of claims: with a policy's name and what is different from its figures, or as
         it was declared before. Durations are timedeltas or seconds, their _ms twins whole numbers;
         on_failure and on_exception are semel.RELEASE, KEEP or IN_DOUBT, on_lease_end 0 (retry) or
-        1 (in doubt). Raises SemelError: NAMESPACE_DIFFERS if it is there with other terms."""
+        1 (in doubt). Raises SemelError: NAMESPACE_DIFFERS if it is there with other terms.
+
+        `observer` is called with an Observed for each call of these claims that did not run: that
+        was answered by a kept result, or refused. Not for work that ran, a wrong argument, or a
+        caller that was interrupted or cancelled. It runs on the thread of the call, before that
+        returns, outside of the engine and of every lock: it must not block. An exception of it is
+        ignored (and is in the log `semel` at DEBUG)."""
+        check_observer(observer)
         wanted = _policy_of(policy, Policy(
             lease=lease, result_ttl=result_ttl, unique_ttl=unique_ttl, failure_ttl=failure_ttl,
             attempts_ttl=attempts_ttl, window=window, ahead=ahead, retry_after_max=retry_after_max,
@@ -183,7 +191,7 @@ class Engine:
             on_lease_end=on_lease_end, on_failure=on_failure, on_exception=on_exception,
             strict=strict, fail_open=fail_open, issued=issued, fair=fair, db=db))
         from ._claims import Claims
-        return Claims(self, name, wanted)
+        return Claims(self, name, wanted, observer)
 
     def change_claims(self, name: str, policy: Union[str, Policy, None] = None, *,
                       lease: Optional[Duration] = None, result_ttl: Optional[Duration] = None,

@@ -11,6 +11,7 @@ from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._library import Text, library, raw
 from ._numbers import Deadline, Duration, flag, number
+from ._observer import refused_of
 from ._types import Answer
 from ._waits import Held, Wait
 
@@ -253,7 +254,11 @@ class Lock(LockOf):
     def take(self, wait_ms: Optional[int] = None) -> bool:
         """Takes it, or takes it once more. False: another has it. A signal's handler that raises
         ends the wait, and what was granted in that moment is given back."""
+        watch = self._claims._watch(self._name)
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
+        return self._take(longest) or refused_of(watch)
+
+    def _take(self, longest: int) -> bool:
         mine, deadline = self._mine(), Deadline(longest)
         while longest != 0:
             wait = mine.begin(longest)

@@ -12,6 +12,7 @@ from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._library import Text, library, raw, take
 from ._numbers import Deadline, Duration, flag, number
+from ._observer import refused_of
 from ._requests import _claim, _refuse, _request
 from ._types import Answer
 
@@ -141,12 +142,13 @@ class Permit(PermitOf):
 
     def take(self, wait_ms: Optional[int] = None) -> bool:
         """False: all permits are held. Waiters have no order."""
+        watch = self._claims._watch(self._name)
         taken = self._take_now()
         for pause in () if taken else self._pauses(self._longest(wait_ms)):
             time.sleep(pause)
             if self._take_now():
                 return True
-        return taken
+        return taken or refused_of(watch)
 
     def give(self) -> bool:
         """False: none is held. Raises LeaseLost if it was lost before."""

@@ -29,7 +29,7 @@ from ._claims import Claims
 from ._codecs import BYTES, JSON, Codec, codec_of_result
 from ._debounce import Debounce, Debounced, Turn, said
 from ._engine import Engine
-from ._errors import Code, LeaseLost, SemelError
+from ._errors import Code, LeaseLost, NoResult, SemelError
 from ._functions import check_takes_nothing, wants_work
 from ._guarded import ARGUMENTS, Payload, Plan
 from ._holding import Holding
@@ -39,6 +39,7 @@ from ._lazy import finished, refuse_lazy
 from ._library import Text, raw
 from ._locks import Acquisition, LockOf
 from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
+from ._observer import refused_of
 from ._permits import PermitOf
 from ._replay import Parameters, ReplayGuard, Replayed
 from ._requests import Fingerprint, _request, in_flight
@@ -185,6 +186,13 @@ async def claim(claims: Claims, key: Text, *, owner: Text = b'', claim_id: Optio
                        fingerprint=fingerprint, lease=lease, wait=wait, first_sent=first_sent,
                        lease_ms=lease_ms, wait_ms=wait_ms, first_sent_unix_ms=first_sent_unix_ms,
                        remote_owner=remote_owner)
+    watch = claims._watch(key)
+    answer = await _claim(claims, key, request)
+    watch.ended(answer.answer)
+    return answer
+
+
+async def _claim(claims: Claims, key: Text, request: c.Request) -> Claim:
     deadline, bell = Deadline(request.wait_ms), _Notifier.here()
     with bell as fd:
         while True:
@@ -223,14 +231,18 @@ async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
     with_work = wants_work(function, 'once')
     kept_by = codec_with(codec, encode, decode)
     raises = one_of('on_unkept', on_unkept, ON_UNKEPT)
-    held = await _begin(claims, request, claims._keeping(request, keep_lease, work_max))
+    kept, watch = claims._keeping(request, keep_lease, work_max), claims._watch(key)
+    held = await _begin(claims, request, kept)
     try:
         ending, outcome = Ending(kept_by), c.OnceOutcome()
         await _work(held, ending, function, with_work, thread)
         error = await _finish(claims.engine, held, ending, outcome)
-        return unless_unkept(once_of(key, ending, outcome, error), bool(raises))
+        made = once_of(key, ending, outcome, error)
     finally:
         held.abandon()
+    if not ending.ran:
+        watch.ended(made.answer)
+    return unless_unkept(made, bool(raises))
 
 
 async def _begin(claims: Claims, request: c.Request, kept: Kept) -> Run:
@@ -262,15 +274,18 @@ async def consume_once(claims: Claims, message_id: Text, handler: Callable[..., 
                        without_key=without_key)
     refuse_lazy(handler, 'consume_once', may_await=not flag('thread', thread))
     with_work = wants_work(handler, 'consume_once')
-    kept = claims._keeping(request, keep_lease, work_max)
+    kept, watch = claims._keeping(request, keep_lease, work_max), claims._watch(message_id)
     run = await _off_loop(claims.engine, Run.message, claims, request, kept)
     try:
         ending, consumed = Ending(NOTHING, verdict_of), c.Consumed()
         await _work(run, ending, handler, with_work, thread)
         error = await _finish(claims.engine, run, ending, consumed)
-        return consumed_of(ending, consumed, error)
+        made = consumed_of(ending, consumed, error)
     finally:
         run.abandon()
+    if not ending.ran:
+        watch.ended(made.answer)
+    return made
 
 
 class hold:
@@ -300,14 +315,22 @@ class hold:
                                              'asks with a hold() of its own')
         self._entered = True
         kept = self._claims._keeping(self._request, bool(self._keeps[0]), self._keeps[1])
-        run = await _begin(self._claims, self._request, kept)
+        watch = self._claims._watch(self._key)
         try:
-            holding = self._claims._holding(self._key, run)
-        except BaseException:
-            run.give_up()
+            holding = await self._hold(kept)
+        except NoResult as none:
+            watch.ended(none.outcome.answer)
             raise
         self._holding = holding.__enter__()
         return holding
+
+    async def _hold(self, kept: Kept) -> Holding:
+        run = await _begin(self._claims, self._request, kept)
+        try:
+            return self._claims._holding(self._key, run)
+        except BaseException:
+            run.give_up()
+            raise
 
     async def __aexit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
         holding = self._holding
@@ -474,12 +497,13 @@ class permit(PermitOf):
 
     async def take(self, wait_ms: Optional[int] = None) -> bool:
         """False: all permits are held. A task that is cancelled holds none."""
+        watch = self._claims._watch(self._name)
         taken = await self._ask()
         for pause in () if taken else self._pauses(self._longest(wait_ms)):
             await asyncio.sleep(pause)
             if await self._ask():
                 return True
-        return taken
+        return taken or refused_of(watch)
 
     async def _ask(self) -> bool:
         held_before = self._slot_key
@@ -533,13 +557,14 @@ class lock(LockOf):
         return owner is None or bool(owner.done())
 
     async def take(self, wait_ms: Optional[int] = None) -> bool:
+        watch = self._claims._watch(self._name)
         longest = self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
         mine, deadline = self._mine(), Deadline(longest)
         taken = await self._ask(mine, longest, deadline)
         while taken is None and longest != 0:
             longest = deadline.left_ms
             taken = await self._ask(mine, longest, deadline)
-        return bool(taken)
+        return bool(taken) or refused_of(watch)
 
     async def _ask(self, mine: Acquisition, wait_ms: int, deadline: Deadline) -> Optional[bool]:
         if mine.depth:

@@ -12,6 +12,7 @@ import { checked, fingerprintWords, merged, ms, namespaceName, policyWords, unix
   type Policy } from './options.js';
 import { Fields, insist, isAnswer, pause, unlessAborted } from './wire.js';
 import { waitFor } from './wait.js';
+import { eventOf, tell } from './observer.js';
 
 /** Work that is done, by this call or by an earlier one. */
 export interface Done<T> {
@@ -158,10 +159,6 @@ export class Claims {
     if (found instanceof Fields) {
       throw new errors.SemelError('NO_LOCK', 'the key is that of finished work, not of a lock');
     }
-    if (found.work.unprotected) {
-      found.end();
-      throw new errors.BusyError('the namespace fails open, which is no lock');
-    }
     return found;
   }
 
@@ -211,6 +208,25 @@ export class Claims {
   async acquire(key: Key, given: CallOptions, detached = false,
     permits?: number): Promise<Held | Fields> {
     const options = merged(this.options, checked(given));
+    const { observer } = options;
+    const began = performance.now();
+    const observe = (event: ReturnType<typeof eventOf>): void => {
+      if (observer === undefined || event === undefined) return;
+      tell(observer, { event, namespace: this.name, key, took: performance.now() - began });
+    };
+    let found: Held | Fields;
+    try {
+      found = await this.#acquire(key, options, detached, permits);
+    } catch (error) {
+      observe(eventOf(error));
+      throw error;
+    }
+    if (found instanceof Fields) observe('replayed');
+    return found;
+  }
+
+  async #acquire(key: Key, options: CallOptions, detached: boolean,
+    permits: number | undefined): Promise<Held | Fields> {
     const { signal } = options;
     signal?.throwIfAborted();
     const request = { ...await this.#request(key, options), permits };
@@ -236,8 +252,10 @@ export class Claims {
     const terms = { driver: this.driver, namespace: this.name, key: claimKey, lease, patience,
       policy, runMax: options.runMax ?? 3_600_000, onFailure: options.onFailure };
     switch (found.outcome) {
-      case 'granted':
       case 'unprotected':
+        if (detached) throw new errors.BusyError('the namespace fails open, which is no lock');
+        break;
+      case 'granted':
         break;
       case 'regranted':
         asked = performance.now() + Math.min(0, found.number('remaining_ms') - lease);

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
+import { types } from 'node:util';
 import type { Codec } from './codec.js';
 import { shown } from './canonical.js';
 import { KeyError, OptionError } from './errors.js';
 import { bytesOf, canonicalOf, identityOf, kindOf, operationName, scopeText,
   type Scope } from './identity.js';
+import type { Observer } from './observer.js';
 
 /** Times are in milliseconds. `Infinity` is a wait that only the signal ends. */
 export type Milliseconds = number;
@@ -69,6 +71,8 @@ export interface CallOptions {
   runMax?: Milliseconds;
   /** How long a call is repeated while the node does not answer, by default 5 s. */
   patience?: Milliseconds;
+  /** Is told of calls that did not run: that were answered by a kept result, or refused. */
+  observer?: Observer;
 }
 
 /** How many milliseconds a timer takes at most; a longer one would end at once. */
@@ -128,6 +132,10 @@ const checks: { [name in keyof Required<CallOptions>]: (value: unknown) => void 
   },
   onFailure(value) {
     if (!endings.includes(value)) throw new OptionError(`onFailure: ${String(value)}`);
+  },
+  observer(value) {
+    if (typeof value === 'function' && !types.isGeneratorFunction(value)) return;
+    throw new OptionError(`observer: ${kindOf(value)}, not a function that runs when it is called`);
   },
   fingerprint: () => {},
   operation: (value) => void operationName(value),

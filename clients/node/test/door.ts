@@ -99,6 +99,15 @@ async function owners(): Promise<void> {
     const taken = await limiter.take(`${namespace}:rate-limit`, cost);
     return taken.allowed ? 'allowed' : `limited, ${taken.remaining} left`;
   };
+  const heard: string[] = [];
+  const seen = new Claims(redis, namespace, { patience: 1000, observer: ({ event }) => {
+    heard.push(event);
+    throw new Error('the observer\'s own');
+  } });
+  const ran = await seen.once('observed', work(), { operation: 'pay' });
+  const repeat = await seen.once('observed', work(), { operation: 'pay' });
+  await rejects(() => seen.once('observed', work(), { operation: 'refund' }), semel.MismatchError, '');
+  tell('observed', (ran.value === repeat.value ? '' : 'other; ') + heard.join(', '));
   await rate(2);
   tell('rate-limit', `${await rate(2)}; then ${await rate(1)}; then ${await rate(1)}`, false);
 

@@ -410,7 +410,7 @@ public final class Semel implements AutoCloseable {
     for (Observer each : observers) {
       try {
         each.on(event, call.namespace, System.nanoTime() - startedNanos);
-      } catch (RuntimeException error) {
+      } catch (Throwable error) {  // also an Error: the call has its own outcome
         Wire.LOG.log(Level.FINE, "an observer threw", error);
       }
     }

@@ -5,6 +5,7 @@ import io.semel.InvalidKey;
 import io.semel.LazyResult;
 import io.semel.LeaseLost;
 import io.semel.Mismatch;
+import io.semel.Observer;
 import io.semel.Options;
 import io.semel.Permit;
 import io.semel.RateLimiter;
@@ -18,8 +19,10 @@ import io.semel.jedis.JedisLink;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import redis.clients.jedis.Jedis;
 
@@ -185,6 +188,20 @@ public final class DoorStories {
     }
   }
 
+  /** Each call that did not run is observed with what became of it, and no other one is. */
+  private void observed() {
+    List<String> heard = new CopyOnWriteArrayList<>();
+    semel.observe((event, namespace, nanos) -> {
+      if (event != Observer.Event.RAN) heard.add(event.toString().toLowerCase(Locale.ROOT));
+      throw new IllegalStateException("the observer's own");
+    });
+    Call first = call("observed").operation("pay");
+    String ran = work(first);
+    String again = work(first);
+    thrown(Mismatch.class, "", () -> work(first.operation("refund")));
+    tell("observed", (ran.equals(again) ? "" : "other; ") + String.join(", ", heard));
+  }
+
   private static String word(RateLimiter.Rate rate) {
     return rate.allowed() ? "allowed" : "limited, " + rate.remaining() + " left";
   }
@@ -210,7 +227,7 @@ public final class DoorStories {
     for (Play play : List.<Play>of(
         () -> { door.results(); return null; }, () -> { door.arguments(); return null; },
         () -> { door.owners(); return null; },
-        () -> { door.permits(); return null; }, () -> { door.wire(); return null; })) {
+        () -> { door.permits(); return null; }, () -> { door.observed(); return null; }, () -> { door.wire(); return null; })) {
       String broken = thrown(Throwable.class, "", play);
       if (!broken.equals("returned null")) System.out.println("broken: " + broken);
     }

@@ -141,6 +141,28 @@ final class LateSuite {
     }
   }
 
+  /** What an observer throws is not what the call throws, before and after the work. */
+  private static void throwingObserver() throws Exception {
+    List<Observer.Event> events = new CopyOnWriteArrayList<>();
+    try (Node node = new Node();
+        Semel semel = Drivers.semel(Drivers.lettuce(node.port()), new Options())) {
+      semel.observe((event, namespace, nanos) -> {
+        throw new AssertionError("the observer's own");
+      });
+      semel.observe((event, namespace, nanos) -> events.add(event));
+      for (int i = 0; i < 2; ++i) Report.same(semel.once("late", "k", () -> "done"), "done");
+      Work held = semel.claim(Call.of("late", "held")).work();
+      Report.thrown(Rejected.class, () -> semel.claim(Call.of("late", "held")));
+      held.release();
+      Report.thrown(IllegalStateException.class, () -> semel.once("late", "throws", () -> {
+        throw new IllegalStateException("own");
+      }));
+      Report.same(semel.once("late", "throws", () -> "again"), "again");
+      Report.same(events, List.of(Observer.Event.RAN, Observer.Event.REPLAYED,
+          Observer.Event.REJECTED, Observer.Event.THREW, Observer.Event.RAN));
+    }
+  }
+
   private static void transients() {
     for (String each : new String[] {"BUSY Redis is busy running a script", "TRYAGAIN again",
         "LOADING the dataset", "MASTERDOWN link", "CLUSTERDOWN no", "READONLY you", "MOVED 1 a:1",
@@ -302,6 +324,7 @@ final class LateSuite {
     }
     Report.check("once-again-22: interrupted, and not unprotected",
         LateSuite::interruptedUnprotected);
+    Report.check("an observer that throws", LateSuite::throwingObserver);
     Report.check("once-again-26: one list of transient errors", LateSuite::transients);
     Report.check("once-again-26: a lost lease is told at the release", LateSuite::lostAtUnlock);
     Report.check("once-again-10: the end of a lease is told", LateSuite::toldOfTheEnd);
