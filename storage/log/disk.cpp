@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -154,6 +155,24 @@ Status Disk::sync(int descriptor, const std::string& path) {
 Status Disk::sync_file(const std::string& path) {
   const Descriptor descriptor{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (descriptor.get() < 0) return system_error(path);
+  return sync(descriptor.get(), path);
+}
+
+/// By pages, as write_zeros(). Where blocks are copied on write, a full disk may have none for it;
+/// then the file is synced as it is, so that the storage can be opened.
+Status Disk::rewrite_file(const std::string& path) {
+  const Descriptor descriptor{open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  if (descriptor.get() < 0) return system_error(path);
+  std::array<char, 4096> page;
+  for (off_t at = 0;;) {
+    const ssize_t got = pread(descriptor.get(), page.data(), page.size(), at);
+    if (got < 0) return system_error("reading " + path);
+    if (got == 0) break;
+    const ssize_t put = pwrite(descriptor.get(), page.data(), static_cast<std::size_t>(got), at);
+    if (put < 0 && errno == ENOSPC) break;
+    if (put != got) return system_error("writing " + path);
+    at += got;
+  }
   return sync(descriptor.get(), path);
 }
 

@@ -189,11 +189,12 @@ Status Opening::check_against_checkpoint() const {
   return Done{};
 }
 
-/// What an earlier process wrote and did not sync is in the page cache. Work that this process
+/// What an earlier process wrote is in the page cache, synced or not. Work that this process
 /// acknowledges as synced rests on it.
 Status Opening::sync_found() const {
   for (const OldSegment& segment : segments_) {
-    SEMEL_CHECK(context_.disk.sync_file(segment.path));
+    SEMEL_CHECK(earlier_.same_boot ? context_.disk.rewrite_file(segment.path)
+                                   : context_.disk.sync_file(segment.path));
   }
   return Done{};
 }

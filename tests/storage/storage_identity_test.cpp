@@ -363,10 +363,10 @@ namespace {
 /// Counts the syncs of segments that an earlier process wrote, and may fail them.
 class WatchedDisk final : public storage::Disk {
  public:
-  Status sync_file(const std::string& path) override {
+  Status rewrite_file(const std::string& path) override {
     synced.push_back(path);
     if (fails) return Error{ErrorCode::storage_failed, "fdatasync " + path};
-    return storage::Disk::sync_file(path);
+    return storage::Disk::rewrite_file(path);
   }
   std::vector<std::string> synced;
   bool fails = false;

@@ -51,7 +51,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   struct Options {
     std::string root;  ///< a directory; what is in it is what the disk holds
     /// A directory that is not there yet: where the cut leaves its image. Empty: nowhere
-    std::string image;
+    std::string image{};
     std::string boot;
     std::uint64_t seed = 0;
     /// The step (a sync, a file made, renamed, ..) with which power goes. 0: none
@@ -86,6 +86,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   // storage::Disk
   [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override;
   [[nodiscard]] Status sync(int descriptor, const std::string& path) override;
+  [[nodiscard]] Status rewrite_file(const std::string& path) override;
   [[nodiscard]] Status sync_part(char* memory, const std::string& path, std::size_t from,
                                  std::size_t to) override;
   [[nodiscard]] Status remove(const std::string& path) override;
