@@ -192,7 +192,7 @@ ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'replication',
               'tools')
 # A unit is a header with its source. The public headers stand side by side for their users' sake.
 ROOM_UNITS_MAX = 20
-ROOM_UNITS_MORE = {'include/semel': 33, 'include/semel/patterns': 22}
+ROOM_UNITS_MORE = {'include/semel': 34, 'include/semel/patterns': 22}
 # What is not yet as it should be: it may become less, never more.
 INCLUDE_RATCHET = 'tools/include_ratchet.json'
 

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "semel/claim_fields.hpp"
+
 namespace semel::engine {
 namespace {
 
@@ -44,13 +46,14 @@ ClaimAttempt::ClaimAttempt(const ClaimAttempt& other, std::string&& bytes)
   const Bytes all = bytes_;
   table_key_ = all.substr(0, other.table_key_.size());
   request_.key = table_key_.substr(table_key_.size() - other.request_.key.size());
-  request_.owner = all.substr(table_key_.size());
+  point_labels(request_, all.substr(table_key_.size()));
 }
 
 std::string ClaimAttempt::bytes_of(const ClaimAttempt& other) {
+  const std::string labels = joined_labels(other.request_);
   std::string bytes;
-  bytes.reserve(other.table_key_.size() + other.request_.owner.size());
-  return bytes.append(other.table_key_).append(other.request_.owner);
+  bytes.reserve(other.table_key_.size() + labels.size());
+  return bytes.append(other.table_key_).append(labels);
 }
 
 void ClaimAttempt::give_up(ErrorCode why, Timestamp now, const Seen& seen) noexcept {

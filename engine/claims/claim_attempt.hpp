@@ -42,7 +42,7 @@ class ClaimAttempt : public Attempt {
   Bytes table_key_;
 
  private:
-  const std::string bytes_;  // of key and owner, if they are its own
+  const std::string bytes_;  // of key and labels, if they are its own
 };
 
 /// Waits with a callback, or answers: false. `first`: asked here. Then `done` is left where it is,

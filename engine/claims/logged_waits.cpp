@@ -97,16 +97,16 @@ struct LoggedWaits::Wait {
   explicit Wait(const WaitStart& start)
       : names(start.names),
         key(start.request.key),
-        owner(start.request.owner),
+        labels(joined_labels(start.request)),
         asked(start.request),
         deadline(start.deadline) {
     asked.request.key = key;
-    asked.request.owner = owner;
+    point_labels(asked.request, labels);
   }
 
   const Claims::NamespaceRef names;
   const std::string key;
-  const std::string owner;
+  const std::string labels;
   LoggedRequest asked;
   const Timestamp deadline;
   // Under the mutex.

@@ -12,7 +12,9 @@ namespace semel::engine {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is copied, not swapped");
-static_assert(limits::owner_label_max <= 255, "the length of the owner label is one byte");
+static_assert(std::all_of(claim_labels.begin(), claim_labels.end(),
+                          [](const ClaimLabel& label) { return label.bytes_max <= 255; }),
+              "the length of a label is one byte");
 
 /// Bits of `head` above the state.
 enum Flag : std::uint16_t {
@@ -50,18 +52,18 @@ constexpr std::size_t time_bytes = 6;
 constexpr std::size_t memo_size_bytes = 4;
 static_assert(header_bytes + time_bytes == 16, "where plain records have result and session");
 
-/// What the common record does not have: it is the first attempt and carries no label.
+/// What the common record does not have: it is the first attempt and carries no labels.
 struct Details {
   std::uint32_t attempts = 1;
-  std::uint8_t owner_bytes = 0;
+  LabelBytes label_bytes{};
   std::uint8_t algorithm = 0;
-  std::uint16_t unused = 0;
+  std::uint8_t unused[3 - claim_labels.size()] = {};
 };
 static_assert(sizeof(Details) == 8);
 
 using Digest = std::array<std::uint8_t, 16>;
 
-/// Bytes between header and fingerprint or owner for each combination of flags. A table, because
+/// Bytes between header and fingerprint or labels for each combination of flags. A table, because
 /// counting bits is a function call where the compiler may not assume the instruction.
 constexpr auto flagged_bytes = [] {
   std::array<std::uint8_t, 256> bytes{};
@@ -82,7 +84,7 @@ constexpr auto flagged_bytes = [] {
 /// Bytes before memos and result.
 [[nodiscard]] std::size_t fixed_bytes(unsigned head, const Details& details) noexcept {
   return header_bytes + bytes_for(head) + (details.algorithm != 0 ? sizeof(Digest) : 0) +
-         details.owner_bytes;
+         sum_of(details.label_bytes);
 }
 
 /// State and flags alone; none if there is not even that.
@@ -104,11 +106,19 @@ constexpr auto flagged_bytes = [] {
   return bytes.size() >= fixed_bytes(header.head, details);
 }
 
+[[nodiscard]] LabelBytes label_bytes_of(const ClaimRecord& record) noexcept {
+  LabelBytes bytes{};
+  each_label([&](auto label) {
+    bytes[label.index] = static_cast<std::uint8_t>((record.*label.kept).size());
+  });
+  return bytes;
+}
+
 [[nodiscard]] std::uint16_t head_of(const ClaimRecord& record) noexcept {
   const bool one_end =
       record.result_until == record.unique_until && record.unique_until != Timestamp{};
   const bool details =
-      record.attempts != 1 || !record.owner.empty() || record.fingerprint.algorithm != 0;
+      record.attempts != 1 || has_labels(record) || record.fingerprint.algorithm != 0;
   unsigned head = static_cast<unsigned>(record.state);
   if (record.result_expired) head |= flag_result_expired;
   if (record.poison) head |= flag_poison;
@@ -184,7 +194,7 @@ Bytes encode(const ClaimRecord& record, Scratch& scratch) {
   const std::uint16_t head = head_of(record);
   Details details;
   details.attempts = record.attempts;
-  details.owner_bytes = static_cast<std::uint8_t>(record.owner.size());
+  details.label_bytes = label_bytes_of(record);
   details.algorithm = record.fingerprint.algorithm;
   const std::size_t memos = head & flag_memos ? memo_size_bytes + record.memos.size() : 0;
   const std::size_t total = fixed_bytes(head, details) + memos + record.result.size();
@@ -200,7 +210,9 @@ Bytes encode(const ClaimRecord& record, Scratch& scratch) {
   if (head & flag_claim_id) writer.bytes(record.claim_id->data(), sizeof(Digest));
   if (head & flag_result_expired) writer.bytes(record.result_digest.data(), sizeof(Digest));
   if (details.algorithm != 0) writer.bytes(record.fingerprint.digest.data(), sizeof(Digest));
-  writer.bytes(record.owner.data(), details.owner_bytes);
+  each_label([&](auto label) {
+    writer.bytes((record.*label.kept).data(), details.label_bytes[label.index]);
+  });
   if (head & flag_memos) {
     const auto size = static_cast<std::uint32_t>(record.memos.size());
     writer.bytes(&size, sizeof size);
@@ -237,7 +249,8 @@ bool decode(Bytes bytes, ClaimRecord& record) noexcept {
   record.result_digest = record.result_expired ? reader.digest() : Digest{};
   record.fingerprint.algorithm = details.algorithm;
   record.fingerprint.digest = details.algorithm != 0 ? reader.digest() : Digest{};
-  record.owner = reader.bytes(details.owner_bytes);
+  each_label(
+      [&](auto label) { record.*label.kept = reader.bytes(details.label_bytes[label.index]); });
   record.memos = {};
   std::size_t left = bytes.size() - fixed_bytes(head, details);
   if (head & flag_memos) [[unlikely]] {
@@ -291,7 +304,7 @@ bool read_met(Bytes bytes, MetClaim& met) noexcept {
   met.epoch = header.epoch;
   const char* const lease = bytes.data() + header_bytes + bytes_for(head & flag_details);
   met.lease_until = head & flag_lease_until ? Reader{lease}.time() : Timestamp{};
-  met.owner = bytes.substr(fixed_bytes(head, details) - details.owner_bytes, details.owner_bytes);
+  met.owner = owner_at_end(bytes.substr(0, fixed_bytes(head, details)), details.label_bytes);
   return true;
 }
 
@@ -310,7 +323,8 @@ bool read_held(Bytes bytes, HeldClaim& held) noexcept {
     return read_any_held(bytes, held);
   if (bytes.size() < header_bytes + time_bytes + (has_session ? 8U : 0U)) return false;
   held.head = static_cast<std::uint16_t>(head);
-  held.owner_bytes = held.algorithm = 0;
+  held.label_bytes = {};
+  held.algorithm = 0;
   held.attempts = 1;
   std::memcpy(&held.epoch, bytes.data() + 2, sizeof held.epoch);
   Reader reader{bytes.data() + header_bytes};
@@ -331,7 +345,7 @@ bool read_any_held(Bytes bytes, HeldClaim& held) noexcept {
   constexpr unsigned wanted = static_cast<unsigned>(ClaimState::held) | flag_lease_until;
   if ((head & asked) != wanted) return false;
   held.head = header.head;
-  held.owner_bytes = details.owner_bytes;
+  held.label_bytes = details.label_bytes;
   held.algorithm = details.algorithm;
   held.attempts = details.attempts;
   held.epoch = header.epoch;
@@ -341,7 +355,7 @@ bool read_any_held(Bytes bytes, HeldClaim& held) noexcept {
       flag_details | flag_lease_until | flag_result_until | flag_unique_until;
   held.session = head & flag_session ? Reader{optional + bytes_for(head & before)}.word() : 0;
   const std::size_t digest = details.algorithm != 0 ? sizeof(Digest) : 0;
-  held.identity = {optional + bytes_for(head), digest + details.owner_bytes};
+  held.identity = {optional + bytes_for(head), digest + sum_of(details.label_bytes)};
   return true;
 }
 
@@ -372,7 +386,7 @@ Bytes encode_done(const HeldClaim& held, Timestamp result_until, Timestamp uniqu
       flag_unique_until | (one_end ? flag_one_end : flag_result_until));
   Details details;
   details.attempts = held.attempts;
-  details.owner_bytes = held.owner_bytes;
+  details.label_bytes = held.label_bytes;
   details.algorithm = held.algorithm;
   const std::size_t total = header_bytes + bytes_for(head) + held.identity.size() + result.size();
   char* const start = scratch.reserve(total);

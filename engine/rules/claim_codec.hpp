@@ -5,12 +5,13 @@
 //
 //   0  u16: bits 0..2 state, then flags of the optional fields
 //   2  u64 epoch
-//   10 u32 attempts, u8 owner_bytes, u8 fingerprint algorithm, u16 0 (none: 1 attempt, no owner)
+//   10 u32 attempts, u8 bytes of each label, u8 fingerprint algorithm, 0 up to 18 (none: 1 attempt,
+//      no label)
 //   .. 6 bytes each: lease_until, result_until, unique_until (all ones: does not end)
 //   .. u64 session
 //   .. 16 bytes each: claim_id, result_digest (once the result has expired: while the result is
 //      there, it is compared itself), fingerprint digest (algorithm != 0)
-//   .. owner
+//   .. the labels (semel/claim_fields.hpp: the owner)
 //   .. u32 bytes of the memos, memos (of work that is not over, memo_list.hpp)
 //   .. the result up to the end
 //
@@ -18,12 +19,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 
 #include "semel/claim.hpp"
+#include "semel/claim_fields.hpp"
 
 namespace semel::engine {
 
@@ -55,7 +58,7 @@ class Scratch {
 /// Bytes of encode() beyond result and memos, at most: what a claim may add to
 /// Options::value_bytes_max.
 inline constexpr std::size_t claim_overhead_max =
-    10 + 8 + 3 * 6 + 8 + 3 * 16 + limits::owner_label_max + 4;
+    10 + 8 + 3 * 6 + 8 + 3 * 16 + claim_labels_bytes_max + 4;
 static_assert(claim_overhead_max <= Scratch::inline_bytes);
 
 /// The bytes of `record`, valid until `scratch` is used again. The record's own bytes may not lie
@@ -162,6 +165,19 @@ inline constexpr std::uint16_t plain_done_head = 0x442, plain_held_head = 0x91;
 [[nodiscard]] Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until,
                                    Scratch& scratch);
 
+/// The length of each label.
+using LabelBytes = std::array<std::uint8_t, claim_labels.size()>;
+[[nodiscard]] constexpr std::size_t sum_of(const LabelBytes& each) noexcept {
+  std::size_t sum = 0;
+  for (const std::uint8_t bytes : each) sum += bytes;
+  return sum;
+}
+/// The owner among labels that stand one behind the other up to the end of `bytes`.
+[[nodiscard]] inline Bytes owner_at_end(Bytes bytes, const LabelBytes& each) noexcept {
+  static_assert(claim_labels.front().kept == &ClaimRecord::owner);
+  return {bytes.data() + bytes.size() - sum_of(each), each.front()};
+}
+
 /// What the decision log notes of a record that a call has met.
 struct MetClaim {
   ClaimState state = ClaimState::absent;
@@ -175,17 +191,15 @@ struct MetClaim {
 /// A claim in flight, read without the rest of its record.
 struct HeldClaim {
   std::uint16_t head = 0;
-  std::uint8_t owner_bytes = 0;
+  LabelBytes label_bytes{};
   std::uint8_t algorithm = 0;  ///< of the fingerprint
   std::uint32_t attempts = 0;
   Epoch epoch = 0;
   SessionId session = 0;
   Timestamp lease_until{};
-  Bytes identity;  ///< fingerprint and owner, as the record has them
+  Bytes identity;  ///< fingerprint and labels, as the record has them
 
-  [[nodiscard]] Bytes owner() const noexcept {
-    return identity.substr(identity.size() - owner_bytes);
-  }
+  [[nodiscard]] Bytes owner() const noexcept { return owner_at_end(identity, label_bytes); }
 };
 /// False: not held, or without what every held claim has, or the bytes are not a claim.
 [[nodiscard]] bool read_held(Bytes bytes, HeldClaim& held) noexcept;

@@ -55,7 +55,7 @@ void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) n
   // A taker-over that gives no fingerprint must not switch off the check for those who do.
   if (request.fingerprint.algorithm != 0) record.fingerprint = request.fingerprint;
   record.claim_id = request.claim_id;
-  record.owner = request.owner;
+  each_label([&](auto label) { record.*label.kept = request.*label.given; });
   answer_granted(record.attempts, record.epoch, outcome);
   return store_claim(record, held_due(record, policy), scratch);
 }
@@ -66,7 +66,7 @@ void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) n
                                    const ClaimFacts& facts, ClaimOutcome& outcome,
                                    Scratch& scratch) {
   const bool is_bare =
-      request.fingerprint.algorithm == 0 && !request.claim_id && request.owner.empty();
+      request.fingerprint.algorithm == 0 && !request.claim_id && !has_labels(request);
   const Timestamp lease_until = facts.now + Millis{request.lease.value_or(policy.lease)};
   if (!is_bare || lease_until == Timestamp{}) [[unlikely]] {
     ClaimRecord record;

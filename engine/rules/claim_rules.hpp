@@ -18,6 +18,7 @@
 #include "engine/rules/claim_codec.hpp"
 #include "engine/rules/record.hpp"
 #include "engine/rules/verbs.hpp"
+#include "semel/claim_fields.hpp"
 #include "semel/claims.hpp"
 
 namespace semel::engine {
@@ -35,13 +36,15 @@ struct ClaimFacts {
   SessionId held_session = 0;  ///< out: in_flight: its session
 };
 
-/// The part of a claim's checks that needs no record: lease 1 ms..limits::ttl_max, owner label at
-/// most limits::owner_label_max. Errors: bad_option.
+/// The part of a claim's checks that needs no record: lease 1 ms..limits::ttl_max, labels at most
+/// ClaimLabel::bytes_max. Errors: bad_option.
 [[nodiscard]] inline ErrorCode check_claim(const ClaimRequest& request) noexcept {
   if (request.lease && (*request.lease < Millis{1} || *request.lease > limits::ttl_max)) {
     return ErrorCode::bad_option;
   }
-  if (request.owner.size() > limits::owner_label_max) return ErrorCode::bad_option;
+  bool fits = true;
+  each_label([&](auto label) { fits &= (request.*label.given).size() <= label.bytes_max; });
+  if (!fits) return ErrorCode::bad_option;
   return ErrorCode::ok;
 }
 /// The same for an owner call. Errors: bad_option.

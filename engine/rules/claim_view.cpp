@@ -1,6 +1,7 @@
 #include "engine/rules/claim_view.hpp"
 
 #include "engine/rules/claim_states.hpp"
+#include "semel/claim_fields.hpp"
 
 namespace semel::engine {
 
@@ -27,7 +28,7 @@ ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFa
   view.attempts = record.attempts;
   view.epoch = record.epoch;
   view.fingerprint = record.fingerprint;
-  view.owner = record.owner;
+  each_label([&](auto label) { view.*label.seen = record.*label.kept; });
   if (record.state == ClaimState::held) {
     if (!facts.owner_dead) view.lease_remaining = left(record.lease_until);
     return ErrorCode::ok;
