@@ -324,10 +324,11 @@ Status EntryLog::recover() {
                             : lost_end(newest, 0);
   }
   if (options_.only_reads) return Done{};
-  // A killed process may have left records that are not on the disk yet.
+  // A killed process may have left records that are not on the disk yet, and one that ended by a
+  // failed sync records that no further sync would bring there. This node's vote counts them.
   const std::vector<LogSegments::Segment>& all = segments_.all();
   for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), 2); i < all.size(); ++i) {
-    SEMEL_CHECK(options_.disk->sync_file(all[i].path));
+    SEMEL_CHECK(options_.disk->rewrite_file(all[i].path));
   }
   synced_ = end_;
   SEMEL_TRY(tail, TailFile::open(*options_.disk, options_.directory, options_.log_id));

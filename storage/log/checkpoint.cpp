@@ -45,7 +45,9 @@ Result<SlotFile> SlotFile::open(Disk& disk, const std::string& path) {
                                                  ": does not have " + std::to_string(file_bytes) +
                                                  " bytes"};
   }
-  SEMEL_CHECK(file.sync_file());  // a killed process may have left a slot that is not
+  // A killed process may have left a slot that is not on the disk; or its sync has failed.
+  SEMEL_CHECK(disk.rewrite_file(path));
+  SEMEL_CHECK(file.sync_file());
   return file;
 }
 
