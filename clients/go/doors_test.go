@@ -213,6 +213,16 @@ func (d *door) locks() {
 	}
 	d.say("lock-lost", word(lost.Unlock(), semel.ErrLeaseLost, "lease lost"))
 
+	held, _ := locks.TryLock(ctx, "locks-all:other")
+	keys := []string{"locks-all", "locks-all:other"}
+	_, refused := locks.TryLockAll(ctx, keys)
+	free, freeErr := locks.TryLock(ctx, "locks-all")
+	_, _ = free.Unlock(), held.Unlock()
+	both, err := locks.TryLockAll(ctx, keys)
+	_ = both.Unlock()
+	d.say("locks-all", word(refused, semel.ErrInFlight, "held")+", other "+
+		word(freeErr, nil, "free")+"; then "+word(err, nil, "granted"))
+
 	one, _ := locks.TryAcquire(ctx, "permits-fewer", 2)
 	other, _ := locks.TryAcquire(ctx, "permits-fewer", 2)
 	_ = one.Release()

@@ -49,13 +49,17 @@ type answer struct {
 }
 
 func (c *Claims) request(key string, s settings, lease time.Duration) (request, error) {
-	id := make([]byte, 16)
-	_, _ = rand.Read(id) // it never fails
 	words := []any{c.name, key}
 	if s.permits != 0 {
 		words = append(words, s.permits)
 	}
-	words = append(words, "CLAIM-ID", hex.EncodeToString(id), "LEASE", milliseconds(lease))
+	more, err := s.claimWords(lease)
+	return request{key, append(words, more...), lease, s.permits != 0}, err
+}
+
+// claimWords are the options of a claim, with an id of its own.
+func (s *settings) claimWords(lease time.Duration) ([]any, error) {
+	words := []any{"CLAIM-ID", newClaimID(), "LEASE", milliseconds(lease)}
 	fingerprint, algorithm, err := s.fingerprint()
 	if algorithm != 0 {
 		words = append(words, "FINGERPRINT", fingerprint, "ALGORITHM", algorithm)
@@ -66,7 +70,13 @@ func (c *Claims) request(key string, s settings, lease time.Duration) (request, 
 	if s.owner != "" {
 		words = append(words, "OWNER", s.owner)
 	}
-	return request{key, words, lease, s.permits != 0}, err
+	return words, err
+}
+
+func newClaimID() string {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // it never fails
+	return hex.EncodeToString(id)
 }
 
 // acquire claims a key: it is held, or a replay, or an error says why neither.
@@ -138,13 +148,9 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &held{claims: c, key: request.granted(found), slot: int(found.number("slot")), s: s, policy: known, lease: lease, until: asked.Add(lease),
-		work: Work{Epoch: found.number("epoch"), Attempt: int(found.number("attempt")),
-			Takeover: found.flag("takeover")}}
+	h := c.heldOf(request.granted(found), s, known, lease, asked, found)
 	switch found.text("outcome") {
-	case "granted":
-	case "regranted":
-		h.until = time.Now().Add(min(lease, found.duration("remaining_ms")))
+	case "granted", "regranted":
 	case "unprotected":
 		if s.detached {
 			return nil, nil, &BusyError{"the namespace fails open, which is no lock"}
@@ -156,6 +162,18 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 		return nil, nil, refusal(found)
 	}
 	return nil, h, nil
+}
+
+// heldOf is what was granted to a try that began at `asked`.
+func (c *Claims) heldOf(key string, s settings, known policy, lease time.Duration, asked time.Time,
+	found fields) *held {
+	h := &held{claims: c, key: key, slot: int(found.number("slot")), s: s, policy: known, lease: lease,
+		until: asked.Add(lease), work: Work{Epoch: found.number("epoch"),
+			Attempt: int(found.number("attempt")), Takeover: found.flag("takeover")}}
+	if found.text("outcome") == "regranted" {
+		h.until = time.Now().Add(min(lease, found.duration("remaining_ms")))
+	}
+	return h
 }
 
 // refusal is the error for a claim that is neither granted nor done.

@@ -55,7 +55,7 @@ func (c *Claims) lock(ctx context.Context, key string, s settings) (*Lock, error
 		return nil, err
 	}
 	if found.held == nil {
-		return nil, errors.New("semel: the key is that of finished work, not of a lock")
+		return nil, errFinished
 	}
 	lock := &Lock{held: found.held}
 	lock.self = lock

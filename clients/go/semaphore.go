@@ -55,12 +55,15 @@ func (c *Claims) permit(ctx context.Context, key string, permits int, s settings
 	return permit, nil
 }
 
+// jittered is half of a pause to all of it, so that waiters do not ask all at once.
+func jittered(pause time.Duration) time.Duration { return pause/2 + rand.N(pause/2) }
+
 // waitForPermit asks again until there is a permit, and says when the last attempt began.
 func (c *Claims) waitForPermit(ctx context.Context, s settings, r request) (found fields,
 	asked time.Time, err error) {
 	end := time.Now().Add(min(s.wait, waitMax))
 	for delay := permitPause; ; delay = min(2*delay, permitPauseMax) {
-		next := delay/2 + rand.N(delay/2) // so that waiters do not ask all at once
+		next := jittered(delay)
 		if s.wait != Forever {
 			next = min(next, time.Until(end))
 		}

@@ -346,7 +346,7 @@ ALL = (
     SemelGo('semel-go', '^Test[^G]'),
     SemelGo('semel-go-newest', '^Test[^G]', 'newest.mod'),
     SemelNode('semel-node', 'once', 'identity', 'results', 'attack', 'patterns', 'permits',
-              'observer', 'rate'),
+              'locks', 'observer', 'rate'),
     SemelNode('semel-node-stories', 'options', 'stories'),
     SemelNode('semel-node-drivers', 'drivers'),
 )

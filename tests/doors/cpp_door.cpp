@@ -1,5 +1,6 @@
 // The stories of tests/doors/stories.json as a C++ program meets them: a line a story, its name, a
 // tab, its outcome.
+#include <array>
 #include <cstdio>
 #include <future>
 #include <stdexcept>
@@ -145,6 +146,21 @@ void locks(Here& here) {
   tell("lock-lost", lock.unlock() ? "given back" : "lease lost");
 }
 
+void all_locks(Here& here) {
+  Claims space = here.engine->claims("doors-cpp-locks", policies::lock).value();
+  const std::array<ClaimRequest, 2> keys{{{.key = "locks-all"}, {.key = "locks-all:other"}}};
+  std::array<ClaimOutcome, 2> outcomes;
+  Lock held{space, "locks-all:other"};
+  const bool refused = held.try_lock() && !space.claim_all(keys, outcomes) &&
+                       outcomes[1].answer == ClaimAnswer::in_flight;
+  Lock other{space, "locks-all"};
+  const bool is_free = other.try_lock() && other.unlock() && held.unlock();
+  const bool granted = space.claim_all(keys, outcomes);
+  tell("locks-all", std::string{refused ? "held, " : "not held, "} +
+                        (is_free ? "other free; " : "other held; ") +
+                        (granted ? "then granted" : "then none"));
+}
+
 void permits(Here& here) {
   Claims space = here.engine->claims("doors-cpp-locks", policies::lock).value();
   Semaphore one{space, "permits-fewer", {.permits = 2}};
@@ -184,6 +200,7 @@ void play() {
   lease_lost(here);
   step_stale(here);
   locks(here);
+  all_locks(here);
   permits(here);
   rates(here);
 }

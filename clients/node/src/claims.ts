@@ -6,13 +6,14 @@ import { exactly, giveBack, grantedKey, reclaim } from './giveback.js';
 import { Held, type KnownPolicy, type Work } from './held.js';
 import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { Lock, Permit } from './lock.js';
+import { acquireAll, distinctKeys, Locks } from './locks.js';
 import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
 import { checked, fingerprintWords, merged, ms, namespaceName, policyWords, unixTime, type CallOptions,
   type Policy } from './options.js';
 import { Fields, insist, isAnswer, pause, unlessAborted } from './wire.js';
 import { waitFor } from './wait.js';
-import { eventOf, tell } from './observer.js';
+import { eventOf, tell, type ObservedEvent } from './observer.js';
 
 /** Work that is done, by this call or by an earlier one. */
 export interface Done<T> {
@@ -128,6 +129,28 @@ export class Claims {
   }
 
   /**
+   * Waits until it gets the locks of all keys in one step, and holds none before: two callers who name
+   * the same keys in another order do not wait for each other for ever. Waiters have no order. There are
+   * 1 to 1,024 keys; a key that is named twice counts once. All else is as of lock().
+   */
+  lockAll(keys: readonly Key[], options: CallOptions = {}): Promise<Locks> {
+    return this.#lockAll(keys, merged({ wait: this.options.wait ?? Infinity }, options));
+  }
+
+  /** Does not wait: an InFlightError says that another holds one of the locks, and this caller none. */
+  tryLockAll(keys: readonly Key[], options: CallOptions = {}): Promise<Locks> {
+    return this.#lockAll(keys, { ...options, wait: 0 });
+  }
+
+  async #lockAll(keys: readonly Key[], given: CallOptions): Promise<Locks> {
+    const options = merged(this.options, checked(given));
+    const words = distinctKeys(keys);
+    let obstacle = words[0] as Key;
+    return new Locks(await this.#observed(() => obstacle, options,
+      () => acquireAll(this, words, options, (key) => { obstacle = key as Key; })));
+  }
+
+  /**
    * Waits for one of so many permits of a key, 1 to 1024, by default without limit; after `wait` it
    * rejects with an InFlightError. Waiters have no order.
    *
@@ -160,6 +183,11 @@ export class Claims {
       throw new errors.SemelError('NO_LOCK', 'the key is that of finished work, not of a lock');
     }
     return found;
+  }
+
+  /** Has the policy read again: the node may be another one. @internal */
+  stale(): void {
+    this.#read = -Infinity;
   }
 
   /** The policy. One that an operator changes is seen within a minute. @internal */
@@ -208,15 +236,22 @@ export class Claims {
   async acquire(key: Key, given: CallOptions, detached = false,
     permits?: number): Promise<Held | Fields> {
     const options = merged(this.options, checked(given));
-    const { observer } = options;
+    return this.#observed(() => key, options,
+      () => this.#acquire(key, options, detached, permits));
+  }
+
+  /** What `ask` gives; the observer is told if it is not the right to do something. */
+  async #observed<T extends Held | Fields | Held[]>(key: () => Key, { observer }: CallOptions,
+    ask: () => Promise<T>): Promise<T> {
+    if (observer === undefined) return ask();
     const began = performance.now();
-    const observe = (event: ReturnType<typeof eventOf>): void => {
-      if (observer === undefined || event === undefined) return;
-      tell(observer, { event, namespace: this.name, key, took: performance.now() - began });
+    const observe = (event: ObservedEvent | undefined): void => {
+      if (event === undefined) return;
+      tell(observer, { event, namespace: this.name, key: key(), took: performance.now() - began });
     };
-    let found: Held | Fields;
+    let found: T;
     try {
-      found = await this.#acquire(key, options, detached, permits);
+      found = await ask();
     } catch (error) {
       observe(eventOf(error));
       throw error;
@@ -229,7 +264,7 @@ export class Claims {
     permits: number | undefined): Promise<Held | Fields> {
     const { signal } = options;
     signal?.throwIfAborted();
-    const request = { ...await this.#request(key, options), permits };
+    const request = { ...await this.request(key, options), permits };
     const { patience } = request;
     signal?.throwIfAborted();
     let asked = performance.now();
@@ -286,7 +321,8 @@ export class Claims {
     }
   }
 
-  async #request(key: Key, options: CallOptions): Promise<Request> {
+  /** @internal */
+  async request(key: Key, options: CallOptions): Promise<Request> {
     const word = keyWord(key);
     const words = fingerprintWords(options);
     if (options.firstSent !== undefined) words.push('FIRST-SENT', unixTime(options.firstSent));
@@ -388,7 +424,7 @@ async function runs<T>(held: Held, fn: (work: Work) => T | PromiseLike<T>): Prom
 }
 
 /** The error for a claim that is neither granted nor done. */
-function refusal(found: Fields): Error {
+export function refusal(found: Fields): Error {
   const attempt = found.number('attempt');
   const { outcome } = found;
   switch (outcome) {

@@ -17,6 +17,7 @@ export { canonicalOf, ExactNumber, identityOf, identityOfText, type Identity,
   type Scope } from './identity.js';
 export { compositeKey, formatKey, type Key } from './keys.js';
 export { Lock, Permit } from './lock.js';
+export { Locks } from './locks.js';
 export type { Observed, ObservedEvent, Observer } from './observer.js';
 export type { CallOptions, Ending, Milliseconds, Policy } from './options.js';
 export { RateLimiter, type Rate, type RateTerms } from './rate.js';

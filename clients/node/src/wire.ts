@@ -35,6 +35,11 @@ export class Fields {
     return Buffer.isBuffer(value) ? value : Buffer.from(String(value));
   }
 
+  list(name: string): unknown[] {
+    const value = this.#found.get(name);
+    return Array.isArray(value) ? value : [];
+  }
+
   number(name: string): number {
     return Number(this.text(name) || 0);
   }

@@ -87,6 +87,13 @@ async function owners(): Promise<void> {
   await advance();
   await (await locks.tryLock('lock-lost')).unlock();
   tell('lock-lost', await rejects(() => lost.unlock(), semel.LeaseLostError, 'lease lost'), false);
+  const keys = ['locks-all', 'locks-all:other'];
+  const whole = await locks.tryLock('locks-all:other');
+  const refused = await rejects(() => locks.tryLockAll(keys), semel.InFlightError, 'held');
+  await (await locks.tryLock('locks-all')).unlock();
+  await whole.unlock();
+  await (await locks.tryLockAll(keys)).unlock();
+  tell('locks-all', `${refused}, other free; then granted`, false);
   const one = await locks.tryPermit('permits-fewer', 2);
   const other = await locks.tryPermit('permits-fewer', 2);
   await one.release();

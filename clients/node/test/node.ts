@@ -99,6 +99,18 @@ export class Node {
     await exit;
   }
 
+  /** Without an answer until goOn(). */
+  async stop(): Promise<void> {
+    const process = this.#process;
+    process?.kill('SIGSTOP');
+    await until('the node stands still',
+      () => readFileSync(`/proc/${process?.pid ?? 0}/stat`, 'utf8').includes(') T '));
+  }
+
+  goOn(): void {
+    this.#process?.kill('SIGCONT');
+  }
+
   /** Closed when the test ends. */
   async client(kind: Kind, port = this.port): Promise<AnyClient> {
     if (kind.startsWith('ioredis')) {
