@@ -528,6 +528,12 @@ SEMEL_API int semel_release(semel_claims* claims, const semel_owner_call* call,
  * SEMEL_TOO_MANY_KEYS (65536); the others stand in the outcomes. */
 SEMEL_API int semel_claim_batch(semel_claims* claims, const semel_request* requests,
                                 semel_claim_outcome* outcomes, size_t count);
+/* All or none, in one step. *granted 0: nothing was changed, and the outcomes show the obstacle. A
+ * key that could have been granted alone has the answer SEMEL_GRANTED with epoch 0, which owns
+ * nothing. Errors as of semel_claim_batch; SEMEL_BAD_OPTION also: granted is NULL. With a count of 0
+ * *granted is 1. */
+SEMEL_API int semel_claim_all(semel_claims* claims, const semel_request* requests,
+                              semel_claim_outcome* outcomes, size_t count, int* granted);
 SEMEL_API int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,
                                    semel_owner_outcome* outcomes, size_t count);
 

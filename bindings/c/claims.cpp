@@ -322,10 +322,12 @@ int semel_permit(semel_claims* claims, const semel_request* request, unsigned pe
   });
 }
 
-int semel_claim_batch(semel_claims* claims, const semel_request* requests,
-                      semel_claim_outcome* outcomes, size_t count) {
-  if (claims == nullptr) return c::say_null("claims");
-  if (count == 0) return SEMEL_OK;
+namespace {
+
+/// Reads the requests, has `ask` answer them, and delivers the answers.
+template <class Ask>
+int claim_many(const semel_request* requests, semel_claim_outcome* outcomes, std::size_t count,
+               const Ask& ask) {
   if (requests == nullptr || outcomes == nullptr) return c::say_null("requests or outcomes");
   return c::guarded([&] {
     const std::size_t size = outcomes->size;
@@ -343,8 +345,7 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
       if (c::item(outcomes, size, i)->size != size) return c::say_size(0, size);
     }
     std::vector<ClaimOutcome> result(count);
-    Claims& space = claims->claims;
-    space.claim(asked, result);
+    ask(asked, result);
     int error = SEMEL_OK;
     for (std::size_t i = 0; i < count; ++i) {
       c::Answer answer{c::item(outcomes, size, i)};
@@ -353,6 +354,27 @@ int semel_claim_batch(semel_claims* claims, const semel_request* requests,
         error = undelivered;
     }
     return error;
+  });
+}
+
+}  // namespace
+
+int semel_claim_batch(semel_claims* claims, const semel_request* requests,
+                      semel_claim_outcome* outcomes, size_t count) {
+  if (claims == nullptr) return c::say_null("claims");
+  if (count == 0) return SEMEL_OK;
+  return claim_many(requests, outcomes, count,
+                    [&](const auto& asked, auto& result) { claims->claims.claim(asked, result); });
+}
+
+int semel_claim_all(semel_claims* claims, const semel_request* requests,
+                    semel_claim_outcome* outcomes, size_t count, int* granted) {
+  if (claims == nullptr) return c::say_null("claims");
+  if (granted == nullptr) return c::say_null("granted");
+  *granted = count == 0 ? 1 : 0;
+  if (count == 0) return SEMEL_OK;
+  return claim_many(requests, outcomes, count, [&](const auto& asked, auto& result) {
+    *granted = claims->claims.claim_all(asked, result) ? 1 : 0;
   });
 }
 

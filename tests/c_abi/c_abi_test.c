@@ -502,8 +502,45 @@ static void test_issued(semel_engine* engine) {
   request = request_for("u");
   CHECK_OK(semel_claim(tokens, &request, &outcome));
   CHECK(outcome.answer == SEMEL_UNKNOWN);
-  CHECK(semel_issue(open_claims(engine, "plain", "call"), TEXT("u"), SEMEL_TTL_POLICY, NULL) == SEMEL_BAD_OPTION);
+  CHECK(semel_issue(open_claims(engine, "plain", "call"), TEXT("u"), SEMEL_TTL_POLICY, NULL) ==
+        SEMEL_BAD_OPTION);
   semel_buffer_free(&outcome.result);
+}
+
+static void test_all_or_none(semel_engine* engine) {
+  semel_claims* claims = open_claims(engine, "all", "lock");
+  const char* keys[3] = {"a", "b", "a"};
+  semel_request requests[3];
+  semel_claim_outcome outcomes[3];
+  semel_claim_outcome held;
+  semel_owner_call call;
+  semel_owner_outcome owned;
+  int all = 7;
+  int i;
+  for (i = 0; i < 3; ++i) {
+    requests[i] = request_for(keys[i]);
+    SEMEL_INIT(outcomes[i]);
+  }
+  SEMEL_INIT(held);
+  SEMEL_INIT(owned);
+  CHECK_OK(semel_claim(claims, &requests[1], &held));
+  CHECK_OK(semel_claim_all(claims, requests, outcomes, 3, &all));
+  CHECK(all == 0 && outcomes[0].answer == SEMEL_GRANTED && outcomes[0].epoch == 0);
+  CHECK(outcomes[1].answer == SEMEL_IN_FLIGHT);
+  call = owner_call_for("b", held.epoch, "");
+  CHECK_OK(semel_release(claims, &call, &owned));
+  CHECK_OK(semel_claim_all(claims, requests, outcomes, 3, &all));
+  CHECK(all == 1 && outcomes[0].epoch != 0 && outcomes[1].epoch != 0);
+  CHECK(outcomes[2].epoch == outcomes[0].epoch && outcomes[2].folded_onto == 0);
+  CHECK_OK(semel_claim_all(claims, NULL, NULL, 0, &all));
+  CHECK(all == 1);
+  CHECK(semel_claim_all(claims, requests, outcomes, 3, NULL) == SEMEL_BAD_OPTION);
+  CHECK(semel_claim_all(NULL, requests, outcomes, 3, &all) == SEMEL_BAD_OPTION);
+  CHECK(semel_claim_all(claims, NULL, outcomes, 3, &all) == SEMEL_BAD_OPTION && all == 0);
+  all = 1;
+  CHECK(semel_claim_all(claims, requests, outcomes, 65537, &all) == SEMEL_TOO_MANY_KEYS &&
+        all == 0);
+  for (i = 0; i < 3; ++i) semel_buffer_free(&outcomes[i].owner);
 }
 
 static void test_batches(semel_engine* engine) {
@@ -513,6 +550,7 @@ static void test_batches(semel_engine* engine) {
   semel_claim_outcome outcomes[3];
   semel_owner_call calls[3];
   semel_owner_outcome owned[3];
+  int all = 1;
   int i;
   for (i = 0; i < 3; ++i) {
     requests[i] = request_for(keys[i]);
@@ -535,6 +573,7 @@ static void test_batches(semel_engine* engine) {
   CHECK(semel_complete_batch(claims, calls, owned, 65537) == SEMEL_TOO_MANY_KEYS);
   requests[1].wait_ms = 5;
   CHECK(semel_claim_batch(claims, requests, outcomes, 3) == SEMEL_BAD_OPTION);
+  CHECK(semel_claim_all(claims, requests, outcomes, 3, &all) == SEMEL_BAD_OPTION && all == 0);
   requests[1].wait_ms = 0;
   outcomes[2].size = 24;
   CHECK(semel_claim_batch(claims, requests, outcomes, 3) == SEMEL_BAD_OPTION);
@@ -561,6 +600,7 @@ int main(int count, char** arguments) {
   test_requests(engine);
   test_given(engine);
   test_issued(engine);
+  test_all_or_none(engine);
   test_batches(engine);
   CHECK_OK(semel_engine_close(engine));
   test_lengths();

@@ -39,6 +39,15 @@ class Blocking:
         held = one.take() and other.take() and one.give() and not fewer.take()
         return held, other.give() and fewer.take() and fewer.give()
 
+    def all_locks(self, locks):
+        keys = ['locks-all', 'locks-all:other']
+        both = locks.lock_all(keys)
+        with locks.lock(keys[1]):
+            held = not both.take()
+            with locks.lock(keys[0]):
+                free = True
+        return held, free, both.take() and both.give()
+
     def lock_shared(self, locks):
         lock = locks.lock('lock-shared')
         inside, most = 0, 0
@@ -120,6 +129,19 @@ class Aio(Blocking):
             held = (await one.take() and await other.take() and await one.give()
                     and not await fewer.take())
             return held, await other.give() and await fewer.take() and await fewer.give()
+
+        return asyncio.run(play())
+
+    def all_locks(self, locks):
+        keys = ['locks-all', 'locks-all:other']
+
+        async def play():
+            both = aio.lock_all(locks, keys)
+            async with aio.lock(locks, keys[1]):
+                held = not await both.take()
+                async with aio.lock(locks, keys[0]):
+                    free = True
+            return held, free, await both.take() and await both.give()
 
         return asyncio.run(play())
 
@@ -317,6 +339,10 @@ class Stories:
         except semel.Error:
             word = 'lease lost'
         self.tell('lock-lost', word)
+        held, free, granted = self.face.all_locks(self.locks)
+        self.tell('locks-all', f"{'held' if held else 'taken'}, other "
+                               f"{'free' if free else 'held'}; "
+                               f"then {'granted' if granted else 'none'}")
         held, granted = self.face.permits(self.locks)
         self.tell('permits-fewer', f"{'held' if held else 'too many'}; "
                                    f"then {'granted' if granted else 'none'}")

@@ -29,6 +29,7 @@ from ._holding import Holding
 from ._identity import Identity, identity
 from ._keeping import Keeper
 from ._library import library as _loaded
+from ._lock_all import Locks
 from ._locks import Lock
 from ._numbers import OutOfRange
 from ._observer import Event, Observed, Observer
@@ -52,7 +53,7 @@ __all__ = [
     'Codec', 'CompareResult', 'Conflict', 'Consumed', 'Debounce', 'Debounced', 'Decision',
     'DecrementResult', 'Engine', 'Error', 'Event', 'Expired', 'Failed', 'Fingerprint', 'Forked',
     'Full', 'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',
-    'KeptFailure', 'LeaseLost', 'Lock', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld',
+    'KeptFailure', 'LeaseLost', 'Lock', 'Locks', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld',
     'NotRecorded', 'NotTaken', 'Observed', 'Observer', 'Once', 'OnceAnswer', 'OutOfRange',
     'OutcomeUnknown', 'Owned', 'OwnerAnswer', 'PerProcess', 'Permit', 'Policy', 'Rate',
     'RateLimiter', 'Rejected', 'ReplayGuard', 'Replayed', 'ResultNotKept', 'RunFailed',

@@ -14,6 +14,7 @@ from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._lazy import refuse_lazy
 from ._library import Text, library, raw, take
+from ._lock_all import Locks
 from ._locks import Lock
 from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
 from ._observer import Observer, Watch, check_observer
@@ -66,8 +67,8 @@ class Claims:
         watch.ended(claim.answer)
         return claim
 
-    def _watch(self, key: Text) -> Watch:
-        return Watch(self.observer, self.name, key)
+    def _watch(self, key: Text, began: Optional[float] = None) -> Watch:
+        return Watch(self.observer, self.name, key, began)
 
     def _claim(self, key: Text, request: c.Request) -> Claim:
         deadline = Deadline(request.wait_ms)
@@ -373,6 +374,17 @@ class Claims:
         total, unless `keep_lease` is False."""
         return Lock(self, key, span('wait', wait_ms, wait, least=0), owner,
                     span('lease', lease_ms, lease), keep_lease, work_max)
+
+    def lock_all(self, keys: Sequence[Text], *, owner: Text = b'',
+                 wait: Optional[Duration] = None, lease: Optional[Duration] = None,
+                 wait_ms: Ms = None, lease_ms: Ms = None, keep_lease: bool = True,
+                 work_max: Duration = WORK_MAX) -> Locks:
+        """The locks of 1 to 1,024 keys: `with` takes all of them in one step, waits up to `wait`
+        and holds none meanwhile, else raises NotTaken. So the order of the keys does not matter.
+        One that is named twice counts once. A thread of the engine renews each lease, for
+        `work_max` in total, unless `keep_lease` is False."""
+        return Locks(self, keys, span('wait', wait_ms, wait, least=0), owner,
+                     span('lease', lease_ms, lease), keep_lease, work_max)
 
     def permit(self, key: Text, permits: int, *, owner: Text = b'',
                wait: Optional[Duration] = None, lease: Optional[Duration] = None,

@@ -213,6 +213,8 @@ _SIGNATURES = {
     'renew': (c_int, _OWNER),
     'release': (c_int, _OWNER),
     'claim_batch': (c_int, [c_void_p, POINTER(Request), POINTER(ClaimOutcome), c_size_t]),
+    'claim_all': (c_int, [c_void_p, POINTER(Request), POINTER(ClaimOutcome), c_size_t,
+                          POINTER(c_int)]),
     'complete_batch': (c_int, [c_void_p, POINTER(OwnerCall), POINTER(OwnerOutcome), c_size_t]),
     'issue': (c_int, [*_KEY, c_int64, _FLAG]),
     'claim_get': (c_int, [*_KEY, POINTER(ClaimView)]),

@@ -60,9 +60,10 @@ class Watch:
 
     __slots__ = ('_observer', '_namespace', '_key', '_began')
 
-    def __init__(self, observer: Optional[Observer], namespace: str, key: Text) -> None:
+    def __init__(self, observer: Optional[Observer], namespace: str, key: Text,
+                 began: Optional[float] = None) -> None:
         self._observer, self._namespace, self._key = observer, namespace, key
-        self._began = 0.0 if observer is None else time.monotonic()
+        self._began = 0.0 if observer is None else time.monotonic() if began is None else began
 
     def ended(self, answer: enum.Enum) -> None:
         """With this answer, of a call that did not run."""

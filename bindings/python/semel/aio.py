@@ -19,6 +19,7 @@ import contextvars
 import functools
 import inspect
 import os
+import time
 import weakref
 from datetime import datetime
 from typing import (Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar, Union,
@@ -37,6 +38,7 @@ from ._keeping import WORK_MAX, work_max_ms
 from ._keys import KeyOf
 from ._lazy import finished, refuse_lazy
 from ._library import Text, raw
+from ._lock_all import LocksOf
 from ._locks import Acquisition, LockOf
 from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
 from ._observer import refused_of
@@ -52,7 +54,7 @@ from ._waits import Held, Wait
 F = TypeVar('F', bound=Callable[..., Any])
 
 __all__ = ['check', 'claim', 'consume_once', 'debounce', 'guarded', 'hold', 'idempotent', 'lock',
-           'once', 'permit', 'step']
+           'lock_all', 'once', 'permit', 'step']
 
 
 class _Notifier:
@@ -522,6 +524,58 @@ class permit(PermitOf):
         return bool(await _off_loop(self._engine, self._renew_now))
 
     async def __aenter__(self) -> 'permit':
+        if not await self.take():
+            raise self._refused()
+        return self
+
+    async def __aexit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
+        """Raises LeaseLost, unless the block raises, which is the news."""
+        if not self._engine.is_here:
+            return
+        try:
+            await self.give()
+        except LeaseLost:
+            if raised is None:
+                raise
+
+
+class lock_all(LocksOf):
+    """`async with` takes the locks of all keys, or none, as Claims.lock_all() and waits up to
+    `wait`, else raises NotTaken; or take() and give()."""
+
+    def __init__(self, claims: Claims, keys: Sequence[Text], *, owner: Text = b'',
+                 wait: Optional[Duration] = None, lease: Optional[Duration] = None,
+                 wait_ms: Ms = None, lease_ms: Ms = None, keep_lease: bool = True,
+                 work_max: Duration = WORK_MAX) -> None:
+        super().__init__(claims, keys, span('wait', wait_ms, wait, least=0), owner,
+                         span('lease', lease_ms, lease), keep_lease, work_max)
+        self._engine = claims.engine
+
+    async def take(self, wait_ms: Optional[int] = None) -> bool:
+        """False: another has one of them, and this task none. A task that is cancelled holds
+        none."""
+        began = time.monotonic()
+        taken = await self._ask()
+        for pause in () if taken else self._pauses(self._longest(wait_ms)):
+            await asyncio.sleep(pause)
+            if await self._ask():
+                return True
+        return taken or refused_of(self._claims._watch(self._obstacle, began))
+
+    async def _ask(self) -> bool:
+        held_before = self._taken
+        try:
+            return bool(await _off_loop(self._engine, self._take_now))
+        except asyncio.CancelledError:
+            if self._taken is not held_before and self._taken:  # they were granted meanwhile
+                with contextlib.suppress(LeaseLost):
+                    await _off_loop(self._engine, self._give_now)
+            raise
+
+    async def give(self) -> bool:
+        return bool(await _off_loop(self._engine, self._give_now))
+
+    async def __aenter__(self) -> 'lock_all':
         if not await self.take():
             raise self._refused()
         return self
