@@ -32,7 +32,7 @@ final class Renewer {
   void watch(Work work) {
     Lease lease = new Lease(work);
     lease.next(lease.periodMs);
-    work.renewedBy(lease::stop);
+    work.renewedBy(lease::stop, lease::isOver);
   }
 
   private final class Lease implements Runnable {
@@ -61,6 +61,11 @@ final class Renewer {
       } catch (RejectedExecutionException closed) {
         stopped = true;
       }
+    }
+
+    /** By this process' clock, also while no thread renews: this is closed, or the process stood. */
+    boolean isOver() {
+      return System.nanoTime() - sinceNanos >= TimeUnit.MILLISECONDS.toNanos(work.call().leaseMs);
     }
 
     synchronized void stop() {

@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.logging.Level;
 
 /**
@@ -25,6 +26,7 @@ public final class Work {
   private volatile String unrecorded;
   private volatile Runnable whenLost;
   private volatile Runnable stopRenewal = () -> {};
+  private volatile BooleanSupplier isOver = () -> false;
 
   /** Epoch 0: unprotected, nothing is recorded. */
   Work(Semel semel, Call call, long epoch, long attempt, boolean takeover, long startedNanos) {
@@ -80,9 +82,12 @@ public final class Work {
     return epoch != 0;
   }
 
-  /** Another owner has taken over, or may. To be looked at by long work before it has effects. */
+  /**
+   * Another owner has taken over, or may, as the lease has ended. To be looked at by long work before it
+   * has effects.
+   */
   public boolean isLost() {
-    return lost;
+    return lost || !ended.get() && isOver.getAsBoolean();
   }
 
   /** Called once, from another thread, when the lease is lost. */
@@ -99,8 +104,9 @@ public final class Work {
     return call;
   }
 
-  void renewedBy(Runnable stop) {
+  void renewedBy(Runnable stop, BooleanSupplier over) {
     stopRenewal = stop;
+    isOver = over;
   }
 
   void lose() {

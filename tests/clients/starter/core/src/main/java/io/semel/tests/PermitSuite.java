@@ -165,6 +165,19 @@ final class PermitSuite {
     }
   }
 
+  /** Nobody renews it any more, and nobody says so: its holder finds out by the clock. */
+  private static void lostByTheClock() throws Exception {
+    try (Node node = new Node()) {
+      Semel semel = Drivers.semel(Drivers.lettuce(node.port()), new Options());
+      Permit held = semel.permit(seats().lease(Duration.ofMillis(300)), 1);
+      Permit given = semel.permit(Call.of("seats", "other").lease(Duration.ofMillis(300)), 1);
+      given.release();
+      semel.close();
+      Report.until(held::isLost);
+      Report.same(given.isLost(), false);
+    }
+  }
+
   private static void waiters(String driver) throws Exception {
     try (Node node = new Node();
         Semel semel = Drivers.semel(Drivers.named(driver, node.port()), new Options())) {
@@ -298,6 +311,8 @@ final class PermitSuite {
     Report.check("permits: what is refused", PermitSuite::refused);
     Report.check("permits: renewed while they are held", PermitSuite::renewals);
     Report.check("permits: a loss is told", PermitSuite::lost);
+    Report.check("permits: a lease that is over is lost, also after close",
+        PermitSuite::lostByTheClock);
     Report.check("permits: two threads give one back", PermitSuite::shared);
   }
 }
