@@ -1,6 +1,7 @@
 #include "engine/types/stream.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/coding.hpp"
 
@@ -53,16 +54,26 @@ std::optional<StreamId> next_id(const StreamHead& head, const WantedId& wanted,
   return id_behind(head.last);
 }
 
-/// How many of the first entries make up the next node.
-std::size_t node_size(const ObjectEdit& stream, const Ranks& entries,
-                      const StreamTrim& by) noexcept {
+/// How many entries the first node has lost: the entries of a stream from which none was deleted
+/// went from its front. Nodes begin where they began when all entries were there.
+std::uint64_t lost_of_node(const StreamReader& stream, const StreamTrim& by) noexcept {
+  const StreamHead& head = stream.head();
+  const std::uint64_t there = stream.length();
+  const bool is_known = head.max_deleted == StreamId{} && head.entries_added >= there;
+  if (by.node_entries == 0 || !is_known) return 0;
+  return (head.entries_added - there) % by.node_entries;
+}
+
+/// How many of the first entries make up the next node, of which `lost` are gone.
+std::size_t node_size(const ObjectEdit& stream, const Ranks& entries, const StreamTrim& by,
+                      std::uint64_t lost) noexcept {
   std::size_t count = 0;
   std::uint64_t bytes = 0;
   for (std::size_t rank = entries.from; rank < entries.to; ++rank) {
     ++count;
     const Element entry = stream.at(rank);
     bytes += entry.key.size() + entry.value.size();
-    if (by.node_entries != 0 && count >= by.node_entries) break;
+    if (by.node_entries != 0 && count + lost >= by.node_entries) break;
     if (by.node_bytes != 0 && bytes >= by.node_bytes) break;
   }
   return count;
@@ -219,8 +230,10 @@ std::size_t trim_stream(ObjectEdit& stream, const StreamTrim& by) {
   Ranks going{reader.entries().from, reader.entries().from + most};
   if (by.is_about) {
     std::size_t count = 0;
+    std::uint64_t lost = lost_of_node(reader, by);
     while (count < most) {
-      const std::size_t node = node_size(stream, {going.from + count, reader.entries().to}, by);
+      const Ranks left{going.from + count, reader.entries().to};
+      const std::size_t node = node_size(stream, left, by, std::exchange(lost, 0));
       if (count + node > most || (by.limit != 0 && count + node > by.limit)) break;
       count += node;
     }

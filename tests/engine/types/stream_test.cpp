@@ -122,6 +122,22 @@ TEST_CASE("streams: a trim that is about takes whole nodes, and never more than 
   CHECK(trimmed({.length = 6}) == 0);  // one node without an end
 }
 
+TEST_CASE("streams: nodes begin where they began before a trim", "[streams]") {
+  const StreamTrim about{
+      .by = StreamTrim::By::length, .is_about = true, .length = 15, .node_entries = 10};
+  ObjectEdit stream{Kind::stream};
+  fill_stream(stream, 25);
+  CHECK(trim_stream(stream, {.by = StreamTrim::By::length, .length = 18}) == 7);
+  CHECK(trim_stream(stream, about) == 3);  // the rest of the first node
+  CHECK(trim_stream(stream, about) == 0);
+  // Where an entry was deleted, it is not known which node lost it.
+  ObjectEdit deleted{Kind::stream};
+  fill_stream(deleted, 25);
+  CHECK(delete_entry(deleted, StreamReader{deleted}.first_id()));
+  CHECK(trim_stream(deleted, {.by = StreamTrim::By::length, .length = 18}) == 6);
+  CHECK(trim_stream(deleted, about) == 0);
+}
+
 TEST_CASE("streams: against a model", "[streams]") {
   const auto seed = Catch::rngSeed();
   INFO("seed " << seed);
