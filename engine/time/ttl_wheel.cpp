@@ -127,7 +127,7 @@ bool TtlWheel::make_room() noexcept {
   return true;
 }
 
-void TtlWheel::insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
+void TtlWheel::insert_anywhere(std::uint64_t hash_bits, std::int64_t wake) noexcept {
   const std::int64_t due = std::max(wake, now_);
   // From the first level that may reach so far: those below do not.
   const auto width = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(due - now_)));
@@ -141,6 +141,11 @@ void TtlWheel::insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
     SEMEL_ASSERT_SLOW(slots_ahead >= 0 && (hash_bits & ~HashBits::mask) == 0);
     append(lists_[list_index(level, slot)], (into << 38) | hash_bits);
     ++level_size_[level];
+    // Of a time to come: in the slot that the hand is in, a late timer stands for another time.
+    if (due > now_) {
+      const auto at = due - static_cast<std::int64_t>(into);
+      last_ = {at, std::uint64_t{1} << shift[level], now_, list_index(level, slot), level};
+    }
     return;
   }
   far_first_ = far_.size == 0 ? due : std::min(far_first_, due);

@@ -124,7 +124,15 @@ class TtlWheel {
   void drop_slab(Slab& slab) noexcept;
   [[nodiscard]] std::uint32_t take_chunk() noexcept;
   void give_chunk(std::uint32_t index) noexcept;
-  void insert(std::uint64_t hash_bits, std::int64_t wake) noexcept;
+  /// Most timers go where the one before went: their records have the same ttl.
+  [[gnu::always_inline]] void insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
+    const auto into = static_cast<std::uint64_t>(wake - last_.begin);
+    if (into >= last_.length || now_ != last_.now) [[unlikely]]
+      return insert_anywhere(hash_bits, wake);
+    append(lists_[last_.list], (into << 38) | hash_bits);
+    ++level_size_[last_.level];
+  }
+  void insert_anywhere(std::uint64_t hash_bits, std::int64_t wake) noexcept;
   void append(List& list, std::uint64_t item) noexcept;
   void append_far(TimerEntry timer) noexcept;
   [[nodiscard]] Chunk& head_with_room(List& list, std::uint32_t words) noexcept;
@@ -138,6 +146,17 @@ class TtlWheel {
   std::int64_t now_;
   std::size_t size_ = 0;
   std::size_t room_ = 0;  // so many more there are chunks for, however they lie
+  /// The slot that insert_anywhere() chose last: of the level of its timer, or perhaps of a higher
+  /// one than another timer would get, which is right as long as the hand stands where it stood.
+  struct LastSlot {
+    std::int64_t begin = 0;
+    std::uint64_t length = 0;  ///< in milliseconds; 0: none
+    std::int64_t now = 0;      ///< where the hand stood
+    unsigned list = 0;
+    unsigned level = 0;
+  };
+
+  LastSlot last_;
   std::array<List, list_count> lists_;
   std::array<std::size_t, level_count> level_size_{};
   List far_;                    // items of two words: hash bits, and the wake

@@ -112,6 +112,47 @@ TEST_CASE("wheel: random timers fire in their millisecond, whatever the steps", 
   CHECK(f.broken().empty());
 }
 
+TEST_CASE("wheel: timers of nearly one ttl fire in their millisecond, late ones at once",
+          "[engine][wheel]") {
+  const auto seed = Catch::rngSeed();
+  std::mt19937_64 random{seed};
+  INFO("seed " << seed);
+  Fixture f;
+  std::multimap<std::int64_t, std::uint64_t> expected;
+  std::int64_t now = 0;
+  std::uint64_t name = 0;
+  const auto below = [&](std::int64_t end) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
+  };
+  for (int step = 0; step < 2'000; ++step) {
+    // About the edges of the levels, and over the edges of their slots in both directions.
+    const std::int64_t ttl = std::int64_t{1} << (6 + below(22));
+    for (int i = 0; i < 20; ++i) {
+      const std::int64_t wake = now + ttl + below(ttl + 600) - ttl / 2 - 300;
+      REQUIRE(f.wheel->schedule({++name, at(wake)}));
+      expected.emplace(wake, name);
+    }
+    now += below(4) == 0 ? below(ttl * 2) : below(3);
+    f.fired.clear();
+    f.advance(now);
+    std::multiset<std::uint64_t> due;
+    while (!expected.empty() && expected.begin()->first <= now) {
+      due.insert(expected.begin()->second);
+      expected.erase(expected.begin());
+    }
+    REQUIRE(std::multiset<std::uint64_t>(f.fired.begin(), f.fired.end()) == due);
+    REQUIRE(f.wheel->size() == expected.size());
+  }
+  std::map<std::uint64_t, std::int64_t> wakes;
+  for (const auto& [wake, timer] : expected) wakes[timer] = wake;
+  while (!f.wheel->compact(500, [&](std::uint64_t timer, Timestamp wake) {
+    REQUIRE(wake == at(wakes.at(timer)));
+    return true;
+  })) {
+  }
+  CHECK(f.broken().empty());
+}
+
 TEST_CASE("wheel: compaction asks with the exact wake and keeps what is alive", "[engine][wheel]") {
   Fixture f;
   std::map<std::uint64_t, Timestamp> wakes;
