@@ -51,7 +51,15 @@ class TtlWheel {
       return false;
     --room_;
     ++size_;
-    insert(timer.hash_bits, timer.wake.time_since_epoch().count());
+    // Most timers go where the one before went: their records have the same ttl.
+    const std::int64_t wake = timer.wake.time_since_epoch().count();
+    const auto into = static_cast<std::uint64_t>(wake - last_.begin);
+    if (into < last_.length && now_ == last_.now) [[likely]] {
+      append(lists_[last_.list], (into << 38) | timer.hash_bits);
+      ++level_size_[last_.level];
+    } else {
+      insert(timer.hash_bits, wake);
+    }
     return true;
   }
 
@@ -124,15 +132,7 @@ class TtlWheel {
   void drop_slab(Slab& slab) noexcept;
   [[nodiscard]] std::uint32_t take_chunk() noexcept;
   void give_chunk(std::uint32_t index) noexcept;
-  /// Most timers go where the one before went: their records have the same ttl.
-  [[gnu::always_inline]] void insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
-    const auto into = static_cast<std::uint64_t>(wake - last_.begin);
-    if (into >= last_.length || now_ != last_.now) [[unlikely]]
-      return insert_anywhere(hash_bits, wake);
-    append(lists_[last_.list], (into << 38) | hash_bits);
-    ++level_size_[last_.level];
-  }
-  void insert_anywhere(std::uint64_t hash_bits, std::int64_t wake) noexcept;
+  void insert(std::uint64_t hash_bits, std::int64_t wake) noexcept;
   void append(List& list, std::uint64_t item) noexcept;
   void append_far(TimerEntry timer) noexcept;
   [[nodiscard]] Chunk& head_with_room(List& list, std::uint32_t words) noexcept;
@@ -146,7 +146,7 @@ class TtlWheel {
   std::int64_t now_;
   std::size_t size_ = 0;
   std::size_t room_ = 0;  // so many more there are chunks for, however they lie
-  /// The slot that insert_anywhere() chose last: of the level of its timer, or perhaps of a higher
+  /// The slot that insert() chose last: of the level of its timer, or perhaps of a higher
   /// one than another timer would get, which is right as long as the hand stands where it stood.
   struct LastSlot {
     std::int64_t begin = 0;
