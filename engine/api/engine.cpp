@@ -367,11 +367,12 @@ std::vector<NamespaceCounts> EngineHost::claim_counts() const {
 void EngineHost::set_client(Bytes client) noexcept {
   engine::Core& core = impl_->core();
   if (core.insight().decisions() == nullptr) return;
-  engine::ThreadContext* const own = core.threads().try_context();
-  if (own == nullptr) return;
-  const std::size_t size = std::min(client.size(), own->client.size());
-  std::copy_n(client.data(), size, own->client.data());
-  own->client_size = static_cast<std::uint8_t>(size);
+  if (!core.threads().is_last() && core.threads().try_context() == nullptr) [[unlikely]]
+    return;
+  engine::ThreadContext& own = engine::Threads::last_context();
+  const std::size_t size = std::min(client.size(), own.client.size());
+  own.client_size = static_cast<std::uint8_t>(size);
+  if (size != 0) engine::copy_bytes(own.client.data(), client.data(), size);  // a tail call
 }
 
 Status Engine::set_memory_limit(std::size_t bytes) {

@@ -16,7 +16,11 @@ ErrorCode check(const ClaimContext& context, OwnerVerb verb, const OwnerCall& ca
 
 void run_single(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call, Bytes table_key,
                 OwnerOutcome& outcome) {
-  run_owner(context, verb, call, table_key, outcome, context.single_inline(table_key));
+  ClaimNote note{context};
+  const auto located = [&](const KeyLocation& location, std::uint64_t hash) {
+    note.begin(location, hash);
+  };
+  run_owner(context, verb, call, note, outcome, context.single_inline(table_key, located));
   if (!may_drop(verb, call, outcome.error)) [[likely]]
     return;
   const ErrorCode why = outcome.error;

@@ -144,11 +144,11 @@ inline void confirm(const ClaimContext& context, OwnerOutcome& outcome) {
 
 [[nodiscard]] ErrorCode check(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call);
 
+/// `note`: begun before its first look by `update`.
 template <class Update>
 static void run_owner(const ClaimContext& context, OwnerVerb verb, const OwnerCall& call,
-                      Bytes table_key, OwnerOutcome& outcome, Update&& update) {
+                      ClaimNote& note, OwnerOutcome& outcome, Update&& update) {
   ClaimFacts facts;
-  ClaimNote note{context, table_key};
   bool changes = false;
   Scratch scratch;
   Version version = 0;

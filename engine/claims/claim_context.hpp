@@ -102,10 +102,12 @@ struct ClaimContext {
       return update(impl.core(), {policy.db, table_key}, now, decide, version);
     };
   }
-  /// The same of a call that is made often.
-  [[nodiscard]] auto single_inline(Bytes table_key) const {
-    return [this, table_key](auto&& decide, Version& version) {
-      return update_inline(impl.core(), {policy.db, table_key}, now, decide, version);
+  /// The same of a call that is made often. `located`: see update_unless().
+  template <class Located>
+  [[nodiscard]] auto single_inline(Bytes table_key, Located&& located) const {
+    return [this, table_key, &located](auto&& decide, Version& version) {
+      return update_unless(impl.core(), {policy.db, table_key}, now, NoFastAnswer{}, decide,
+                           version, located);
     };
   }
   /// The same for a claim: a finished record answers from where it lies, as no claim changes it.

@@ -1,17 +1,20 @@
 #include "engine/claims/claim_notes.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 
+#include "base/assert.hpp"
 #include "engine/decisions/claim_counts.hpp"
+#include "engine/decisions/decision_write.hpp"
 #include "engine/rules/claim_states.hpp"
 
 namespace semel::engine {
 namespace {
 
 /// A call that was not valid, or that another decides, is no decision.
-bool is_decision(ErrorCode error) noexcept {
+[[gnu::noinline]] bool is_decision_failed_by(ErrorCode error) noexcept {
   switch (error) {
-    case ErrorCode::ok:
     case ErrorCode::memory_full:
     case ErrorCode::waiters_full:
     case ErrorCode::section_held:
@@ -22,6 +25,10 @@ bool is_decision(ErrorCode error) noexcept {
     default:
       return false;
   }
+}
+
+inline bool is_decision(ErrorCode error) noexcept {
+  return error == ErrorCode::ok || is_decision_failed_by(error);
 }
 
 DecisionCall call_of(OwnerVerb verb) noexcept {
@@ -64,83 +71,116 @@ ClaimCount count_of(const ClaimOutcome& outcome) noexcept {
 
 }  // namespace
 
-void ClaimNote::begin(Bytes table_key) noexcept {
-  owner_dead_ = false;
-  hash_ = context_.impl.core().keys().hash64_of(0, table_key);
-  log_->fetch_bucket(hash_);
+void ClaimNote::read_record(const RecordView& live, bool owner_dead) noexcept {
+  if (owner_dead) met_.flags = DecisionFacts::owner_dead;
+  Timestamp lease_until;
+  if (live.kind == Kind::claim && read_plain_lease(live.value, met_.epoch, lease_until)) {
+    met_.lease_ms = lease_until.time_since_epoch().count();
+    met_.state = ClaimState::held;
+    return;
+  }
+  MetClaim met;
+  if (live.kind != Kind::claim || !read_met(live.value, met)) return;
+  met_.epoch = met.epoch;
+  met_.lease_ms = met.lease_until.time_since_epoch().count();
+  met_.state = met.state;
+  SEMEL_ASSERT(met.owner.size() <= sizeof met_owner_);
+  met_.owner_size = static_cast<std::uint8_t>(met.owner.size());
+  if (met_.owner_size != 0) [[unlikely]]
+    std::memcpy(met_owner_, met.owner.data(), met_.owner_size);
 }
 
-void ClaimNote::read_record(const RecordView* live, bool owner_dead) noexcept {
-  met_ = {};
-  if (live != nullptr && live->kind == Kind::claim) static_cast<void>(read_met(live->value, met_));
-  owner_ = met_.owner;
-  met_.owner = owner_.text();
-  owner_dead_ = owner_dead;
-  log_->fetch_place(hash_);
-}
-
-/// The facts that all decisions have.
-DecisionFacts ClaimNote::facts() const noexcept {
-  DecisionFacts facts;
-  facts.at = context_.now;
-  facts.met = met_.state;
-  facts.met_epoch = met_.epoch;
-  facts.met_lease_until = met_.lease_until;
-  facts.met_owner = met_.owner;
-  if (owner_dead_) facts.flags = DecisionFacts::owner_dead;
-  return facts;
-}
-
-void ClaimNote::add(DecisionFacts& facts, bool arrives) const noexcept {
-  const ThreadContext* const own = context_.impl.core().threads().try_context();
-  if (own != nullptr && arrives) facts.client = {own->client.data(), own->client_size};
-  log_->add(hash_, facts);
+[[gnu::always_inline]] inline void ClaimNote::fill(DecisionLog::Place& place, ErrorCode error,
+                                                   Bytes owner, bool arrives) const noexcept {
+  place.first_ms = place.last_ms = context_.now.time_since_epoch().count();
+  place.met_epoch = met_.epoch;
+  place.met_lease_ms = met_.lease_ms;
+  place.met = met_.state;
+  place.error = static_cast<std::uint16_t>(error);
+  char* to = place.text;
+  const std::size_t owner_size = std::min(owner.size(), limits::owner_label_max);
+  place.owner_size = static_cast<std::uint8_t>(owner_size);
+  if (owner_size != 0) [[unlikely]] {
+    std::memcpy(to, owner.data(), owner_size);
+    to += owner_size;
+  }
+  place.client_size = 0;
+  if (const ThreadContext* const own = context_.impl.core().threads().try_context();
+      arrives && own != nullptr) {
+    // All of its bytes: cheaper than as many as it has.
+    std::memcpy(to, own->client.data(), sizeof own->client);
+    place.client_size = own->client_size;
+    to += own->client_size;
+  }
+  place.met_owner_size = met_.owner_size;
+  if (met_.owner_size != 0) [[unlikely]]
+    std::memcpy(to, met_owner_, met_.owner_size);
 }
 
 void ClaimNote::add(const ClaimRequest& request, const ClaimOutcome& outcome,
                     bool arrives) const noexcept {
   if (!is_decision(outcome.error)) return;
-  DecisionFacts facts = this->facts();
+  if (bucket_ == nullptr) [[unlikely]]
+    return log_->miss();
   const bool is_grant = outcome.answer == ClaimAnswer::granted;
-  facts.answer = static_cast<std::uint8_t>(outcome.answer);
-  facts.error = outcome.error;
-  facts.attempt = outcome.attempt;
-  facts.epoch = outcome.epoch;
-  facts.owner = request.owner;
-  facts.span = is_grant ? Millis{request.lease.value_or(context_.policy.lease)} : outcome.remaining;
   const bool becomes_poison = outcome.poison && met_.state != ClaimState::failed;
-  facts.changed = is_grant || becomes_poison;
-  if (outcome.takeover) facts.flags |= DecisionFacts::takeover;
-  if (outcome.poison) facts.flags |= DecisionFacts::poison;
-  if (outcome.result_expired) facts.flags |= DecisionFacts::dropped;
-  add(facts, arrives);
+  log_->add_here(
+      *bucket_, hash_, DecisionCall::claim,
+      is_grant || becomes_poison, [&](DecisionLog::Place & place) __attribute__((always_inline)) {
+        place.answer = static_cast<std::uint8_t>(outcome.answer);
+        place.attempt = outcome.attempt;
+        place.epoch = outcome.epoch;
+        const Millis span =
+            is_grant ? Millis{request.lease.value_or(context_.policy.lease)} : outcome.remaining;
+        place.span_ms = span.count();
+        unsigned flags = met_.flags;
+        if (outcome.takeover) flags |= DecisionFacts::takeover;
+        if (outcome.poison) flags |= DecisionFacts::poison;
+        if (outcome.result_expired) flags |= DecisionFacts::dropped;
+        place.flags = static_cast<std::uint8_t>(flags);
+        fill(place, outcome.error, request.owner, arrives);
+      });
 }
 
 void ClaimNote::add(OwnerVerb verb, const OwnerCall& call, const OwnerOutcome& outcome,
                     bool changed) const noexcept {
   if (!is_decision(outcome.error)) return;
-  DecisionFacts facts = this->facts();
-  facts.call = call_of(verb);
-  facts.answer = static_cast<std::uint8_t>(outcome.answer);
-  facts.error = outcome.error;
-  facts.epoch = call.epoch;
-  facts.changed = changed;
-  if (outcome.late) facts.flags |= DecisionFacts::late;
-  if (verb == OwnerVerb::complete && call.keeping == ResultKeeping::none) {
-    facts.flags |= DecisionFacts::dropped;
-  }
-  add(facts, true);
+  if (bucket_ == nullptr) [[unlikely]]
+    return log_->miss();
+  log_->add_here(
+      *bucket_, hash_, call_of(verb),
+      changed, [&](DecisionLog::Place & place) __attribute__((always_inline)) {
+        place.answer = static_cast<std::uint8_t>(outcome.answer);
+        place.attempt = 0;
+        place.epoch = call.epoch;
+        place.span_ms = 0;
+        unsigned flags = met_.flags;
+        if (outcome.late) flags |= DecisionFacts::late;
+        if (verb == OwnerVerb::complete && call.keeping == ResultKeeping::none) {
+          flags |= DecisionFacts::dropped;
+        }
+        place.flags = static_cast<std::uint8_t>(flags);
+        fill(place, outcome.error, {}, true);
+      });
 }
 
 void ClaimNote::add(OperatorCall call, ErrorCode error, bool found) const noexcept {
   if (!is_decision(error)) return;
-  DecisionFacts facts = this->facts();
+  DecisionFacts facts;
   facts.call = call.call;
   facts.answer = found ? 1 : 0;
-  facts.error = error;
+  facts.flags = met_.flags;
   facts.changed = error == ErrorCode::ok && found != (call.call == DecisionCall::issue);
+  facts.error = error;
+  facts.at = context_.now;
+  facts.met = met_.state;
+  facts.met_epoch = met_.epoch;
+  facts.met_lease_until = Timestamp{Millis{met_.lease_ms}};
+  facts.met_owner = {met_owner_, met_.owner_size};
   if (call.is_done) facts.flags |= DecisionFacts::as_done;
-  add(facts, true);
+  if (const ThreadContext* const own = context_.impl.core().threads().try_context())
+    facts.client = {own->client.data(), own->client_size};
+  log_->add(hash_, facts);
 }
 
 void count_by_namespace(ClaimCounts& counts, const Claims::Namespace& names,

@@ -50,7 +50,7 @@ OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVer
 }
 
 /// All of a claim that Claims::claim() leaves: of a thread in a section, or of one that waits for
-/// a section or a disk, of unusual requests and namespaces, and where decisions are kept.
+/// a section or a disk, and of unusual requests and namespaces.
 [[gnu::noinline]] ClaimOutcome claim_with_care(Engine& engine, const Claims::Namespace& names,
                                                const ClaimRequest& request) {
   ClaimOutcome outcome;
@@ -72,11 +72,11 @@ OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVer
 }
 
 /// A claim inside its operation, which an OperationStart has handed over, after the look at its
-/// home line. Of an engine without a decision log and a namespace without a queue.
+/// home line. `hash`: all of it. Of a namespace without a queue.
 [[gnu::noinline]] ClaimOutcome claim_inside(Engine& engine, const Claims::Namespace& names,
                                             const ClaimRequest& request, KeyRef key,
                                             engine::ThreadContext& own,
-                                            const engine::KeyLocation& location,
+                                            const engine::KeyLocation& location, std::uint64_t hash,
                                             const engine::HomeLook& first, Timestamp now) {
   engine::Core& core = engine::impl_of(engine).core();
   std::optional<engine::Operation> operation{std::in_place, core, own,
@@ -84,7 +84,8 @@ OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVer
   ClaimOutcome outcome;
   const Context context{engine, names, now};
   ClaimFacts facts;
-  engine::ClaimNote note{context, key.key};
+  engine::ClaimNote note{context};
+  note.begin(location, hash);
   engine::run_claim(context, request, facts, note, outcome, [&](auto&& decide, Version& version) {
     const auto answers = [&](const engine::Entry& live) {
       return context.answer_live(request, live, outcome, decide);
@@ -97,6 +98,7 @@ OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVer
     return error;
   });
   engine::count_answer(context.impl, names, outcome);
+  note.write(request, outcome);
   return outcome;
 }
 
@@ -142,8 +144,8 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
   const std::size_t key_bytes = names.prefix().size() + request.key.size();
   const bool is_usual = own.is_by_itself() && brief.is_usual() && !impl.may_have_log() &&
                         core.guarded_journal().confirms_nothing() &&
-                        core.insight().decisions() == nullptr && !request.session &&
-                        key_bytes <= key_bytes_max && engine::check(request) == ErrorCode::ok;
+                        request.session.value_or(0) == 0 && key_bytes <= key_bytes_max &&
+                        engine::check(request) == ErrorCode::ok;
   if (!is_usual) [[unlikely]]
     return claim_with_care(*engine_, names, request);
   char buffer[key_bytes_max];
@@ -152,15 +154,17 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
     return claim_with_care(*engine_, names, request);
   const Timestamp now = core.clock_now();
   const std::uint64_t map = keys.databases().map();
-  const engine::KeyLocation location = keys.location_of({brief.db(), key}, map);
+  std::uint64_t hash = 0;
+  const engine::KeyLocation location = keys.location_of({brief.db(), key}, map, &hash);
   engine::OperationStart operation{core.threads(), own};
-  if (!engine::Operation::admits(location, keys.databases(), map)) [[unlikely]] {
+  if (!engine::Operation::admits(location, keys.databases(), map) &&
+      !engine::Operation::admits_watched(core, own, location, map)) [[unlikely]] {
     operation.leave();
     return claim_with_care(*engine_, names, request);
   }
   const engine::HomeRecord first = keys.look_home_record<64>(location, key);
   if (first.answers(keys.databases(), now) && first.head.is(Kind::claim) &&
-      request.fingerprint.algorithm == 0) [[likely]] {
+      request.fingerprint.algorithm == 0 && core.insight().decisions() == nullptr) [[likely]] {
     const Bytes record = first.head.value();
     const auto answered = [&](ClaimAnswer answer) __attribute__((always_inline)) {
       engine::count_duplicate(core, names, own, answer);
@@ -187,7 +191,7 @@ ClaimOutcome Claims::claim(const ClaimRequest& request) {
   }
   operation.hand_over();
   return claim_inside(*engine_, names, request, {brief.db(), key}, own,
-                      engine::KeyLocation{location}, engine::HomeLook{first.look}, now);
+                      engine::KeyLocation{location}, hash, engine::HomeLook{first.look}, now);
 }
 
 OwnerOutcome Claims::complete(const OwnerCall& call) {

@@ -234,7 +234,8 @@ void Claims::complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> 
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
         [&](std::size_t i, engine::Operation& operation, const engine::KeyLocation& location) {
-          engine::run_owner(context, OwnerVerb::complete, calls[start + i], keys[i].bytes(),
+          engine::ClaimNote note{context, keys[i].bytes()};
+          engine::run_owner(context, OwnerVerb::complete, calls[start + i], note,
                             outcomes[start + i],
                             context.in_group(operation, location, keys[i].bytes()));
         });

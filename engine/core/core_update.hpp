@@ -69,11 +69,16 @@ ErrorCode decide_unless(Core& core, Operation& operation, const KeyLocation& loc
   return ErrorCode::ok;
 }
 
+struct NotLocated {
+  void operator()(const KeyLocation&, std::uint64_t) const noexcept {}
+};
+
 /// As update(), but `answers(const Entry&)` is asked first about a live record that is found at
 /// once: true ends the call without looking again, and without a version being taken.
-template <class Answers, class Decide>
+/// `located(const KeyLocation&, std::uint64_t hash)`: called before the key is looked up.
+template <class Answers, class Decide, class Located = NotLocated>
 ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answers, Decide&& decide,
-                        Version& version) {
+                        Version& version, Located&& located = {}) {
   ThreadContext* const found = core.threads().try_context();
   if (found == nullptr) [[unlikely]]
     return core.why_no_context();
@@ -83,7 +88,9 @@ ErrorCode update_unless(Core& core, KeyRef key, Timestamp& now, Answers&& answer
     return result;
   {
     Operation operation{core, own};
-    KeyLocation location = core.keys().location_of(key);
+    std::uint64_t hash = 0;
+    KeyLocation location = core.keys().location_of(key, core.databases().map(), &hash);
+    located(location, hash);
     if (!operation.admit(location, key)) [[unlikely]]
       return ErrorCode::section_held;
     operation.keep_up(now);

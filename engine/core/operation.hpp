@@ -83,6 +83,12 @@ class Operation {
                                                               std::uint64_t map) noexcept {
     return is_free(*location.shard) && databases.map() == map;
   }
+  /// The rest of admits(): of a shard that is watched, but free.
+  [[nodiscard, gnu::noinline]] static bool admits_watched(Core& core, ThreadContext& context,
+                                                          const KeyLocation& location,
+                                                          std::uint64_t map) noexcept {
+    return passes_watched(core, context, *location.shard) && core.databases().map() == map;
+  }
   /// Returns when no section holds the key's shard; renews `location` if the databases were swapped
   /// meanwhile. False: the section takes long, and the thread does not wait for such
   /// (section_held).
@@ -124,7 +130,11 @@ class Operation {
  private:
   /// Announces itself so that a section which needs no membarrier sees it. False: one is there.
   [[nodiscard]] bool passes_watched(const Shard& shard) noexcept {
-    core_.threads().announce_again(context_);
+    return passes_watched(core_, context_, shard);
+  }
+  [[nodiscard]] static bool passes_watched(Core& core, ThreadContext& context,
+                                           const Shard& shard) noexcept {
+    core.threads().announce_again(context);
     // mo: seq_cst [core.section]: after the announcement, and before nothing else.
     return !Shard::is_held(shard.section.load(std::memory_order_seq_cst));
   }

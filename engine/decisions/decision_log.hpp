@@ -20,12 +20,10 @@
 //                     it, but `next`, a hint that is read without the lock.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 
@@ -35,45 +33,29 @@
 
 namespace semel::engine {
 
-/// A label of at most `size` bytes; a longer one is cut.
-template <std::size_t size>
-class Label {
- public:
-  Label() noexcept {}  // not `= default`: the bytes need not be cleared
-  Label(Bytes text) noexcept { *this = text; }
-  Label& operator=(Bytes text) noexcept {
-    size_ = static_cast<std::uint8_t>(std::min(text.size(), size));
-    if (size_ != 0) std::memcpy(bytes_, text.data(), size_);
-    return *this;
-  }
-  [[nodiscard]] Bytes text() const noexcept { return {bytes_, size_}; }
-
- private:
-  static_assert(size < 256);
-  std::uint8_t size_ = 0;
-  char bytes_[size];
-};
-
-/// Numbers of up to 15 places in an order, four bits each, so that one moves in a few instructions.
+/// The order of up to 15 places, four bits each, so that one moves in a few instructions. Place i
+/// begins at i, and a place behind those in use has not moved: one more is the last already.
 class PlaceOrder {
  public:
-  [[nodiscard]] std::uint8_t at(std::size_t i) const noexcept {
-    return static_cast<std::uint8_t>(word_ >> (i * 4) & 15);
-  }
-  void append(std::uint8_t place, std::size_t count) noexcept {
-    word_ |= std::uint64_t{place} << (count * 4);
-  }
-  /// Of `count` numbers the one at `i` becomes the last.
+  [[nodiscard]] std::uint8_t at(std::size_t i) const noexcept { return at(moved_ ^ unmoved, i); }
+  /// Of the first `count` the one at `i` becomes the last.
   void move_to_end(std::size_t i, std::size_t count) noexcept {
-    const std::uint64_t before = word_ & ((std::uint64_t{1} << (i * 4)) - 1);
-    const std::uint64_t behind = word_ >> (i * 4) >> 4 << (i * 4);
-    const std::uint8_t place = at(i);
-    word_ = before | behind;
-    append(place, count - 1);
+    const std::uint64_t word = moved_ ^ unmoved;
+    const auto below = [](std::size_t places) { return (std::uint64_t{1} << (places * 4)) - 1; };
+    const std::uint64_t stays = word & (below(i) | ~below(count));
+    const std::uint64_t shifted = word >> 4 & below(count - 1) & ~below(i);
+    const std::uint64_t last = std::uint64_t{at(word, i)} << ((count - 1) * 4);
+    moved_ = (stays | shifted | last) ^ unmoved;
   }
 
  private:
-  std::uint64_t word_ = 0;
+  static constexpr std::uint64_t unmoved = 0xfedc'ba98'7654'3210;
+
+  [[nodiscard]] static std::uint8_t at(std::uint64_t word, std::size_t i) noexcept {
+    return static_cast<std::uint8_t>(word >> (i * 4) & 15);
+  }
+
+  std::uint64_t moved_ = 0;  // beside where each began, so that memory of zeros is a new order
 };
 
 /// One decision as it is kept. Texts are borrowed.
@@ -120,81 +102,49 @@ class DecisionLog {
   /// caller.
   [[nodiscard]] bool start(std::size_t bytes) noexcept;
 
-  /// For a caller that is going to add() about this key, and has other things to wait for before:
-  /// brings the head of its bucket into the cache, later the place that comes next there.
-  void fetch_bucket(std::uint64_t hash) const noexcept { __builtin_prefetch(&bucket_of(hash), 1); }
-  void fetch_place(std::uint64_t hash) const noexcept {
-    const Bucket& bucket = bucket_of(hash);
-    // mo: relaxed: a hint; a wrong one costs a cache miss
-    const auto* const place =
-        reinterpret_cast<const char*>(bucket.places + bucket.next.load(std::memory_order_relaxed));
-    for (std::size_t at = 0; at < fetched_bytes; at += 64) __builtin_prefetch(place + at, 1);
+  struct Bucket;
+  [[nodiscard]] Bucket& bucket_of(std::uint64_t hash) const noexcept {
+    // The upper half, which is no part of the tag.
+    const auto index = ((hash >> 32) * bucket_count_) >> 32;
+    return *reinterpret_cast<Bucket*>(memory_ + index * bucket_bytes);
   }
+  /// For a caller that is going to add() to this bucket, and has other things to wait for before:
+  /// brings its head into the cache, later the place that comes next there.
+  static void fetch_head(const Bucket& bucket) noexcept { __builtin_prefetch(&bucket, 1); }
+  static void fetch_place(const Bucket& bucket) noexcept;
 
   /// Notes a decision about the key with this hash. Progress: wait-free; gives up if another
   /// thread keeps the bucket's lock.
   void add(std::uint64_t hash, const DecisionFacts& facts) noexcept;
+  struct Place;
+  /// The same in the frame of the caller, which has looked for the bucket, and writes all that
+  /// DecisionFacts has but the call by `fill(Place&)`, once or twice. In decision_write.hpp.
+  template <class Fill>
+  void add_here(Bucket& bucket, std::uint64_t hash, DecisionCall call, bool changes,
+                const Fill& fill) noexcept;
+  /// One more that is left out.
+  void miss() noexcept {
+    missed_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a statistic
+  }
 
   /// Calls `visit(facts, last, times)` with each decision about a key, from old to new; `facts.at`
   /// is the time of the first. Texts live as long as the call. Blocks for threads that add.
   template <class Visit>
-  void for_each(std::uint64_t hash, Visit&& visit) const {
-    std::array<Place, limits::decisions_per_key_max> found;
-    const std::size_t count = copy(hash, found);
-    for (const Place& place : std::span{found}.first(count)) {
-      visit(facts_of(place), Timestamp{Millis{place.last_ms}}, place.times);
-    }
-  }
-  /// Decisions that were left out because their bucket was locked.
+  void for_each(std::uint64_t hash, Visit&& visit) const;
+  /// Decisions that were left out because their bucket was locked, or for want of memory.
   [[nodiscard]] std::uint64_t missed() const noexcept {
     return missed_.load(std::memory_order_relaxed);  // mo: relaxed: a statistic
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return bucket_count_ * bucket_bytes; }
 
  private:
-  struct Place {
-    std::uint64_t hash;
-    std::int64_t first_ms;
-    std::int64_t last_ms;
-    std::uint64_t times;
-    Epoch epoch;
-    Epoch met_epoch;
-    std::int64_t met_lease_ms;
-    std::int64_t span_ms;
-    std::uint32_t attempt;
-    std::uint16_t error;
-    DecisionCall call;
-    std::uint8_t answer;
-    std::uint8_t flags;
-    ClaimState met;
-    bool changed;
-    std::uint8_t owner_size;
-    std::uint8_t client_size;
-    std::uint8_t met_owner_size;
-    char text[2 * limits::owner_label_max + client_bytes_max];
-  };
-  static_assert(sizeof(Place) <= 256);
-  static constexpr std::size_t fetched_bytes = 192;  // the numbers, and labels of usual lengths
-  struct alignas(64) Bucket {
-    std::atomic<std::uint32_t> lock{0};
-    std::atomic<std::uint8_t> next{0};  // the place that the next decision takes, most likely; < 15
-    std::uint8_t count = 0;
-    PlaceOrder order;                     // from oldest to newest
-    std::uint16_t tags[place_count + 1];  // the last of none
-    alignas(64) Place places[place_count];
-  };
-  static_assert(sizeof(Bucket) <= bucket_bytes);
   class Lock;
 
-  [[nodiscard]] Bucket& bucket_of(std::uint64_t hash) const noexcept {
-    // The upper half, which is no part of the tag.
-    const auto index = ((hash >> 32) * bucket_count_) >> 32;
-    return *reinterpret_cast<Bucket*>(memory_ + index * bucket_bytes);
-  }
   /// The places of a key in its bucket, as bits.
   [[nodiscard]] static unsigned places_of(const Bucket& bucket, std::uint64_t hash) noexcept;
-  /// The newest of some places, which are bits; not none.
-  [[nodiscard]] static std::uint8_t newest_of(const Bucket& bucket, unsigned places) noexcept;
+  /// Whether the newest of some places, which are bits and not none, takes the decision as well.
+  [[nodiscard]] static bool merge_newest(Bucket& bucket, unsigned places,
+                                         const Place& fresh) noexcept;
   /// The place for one more decision about a key that has `places`: taken from the key where its
   /// bounds say so, else the next one, else the oldest of the bucket.
   [[nodiscard]] static std::uint8_t choose_place(Bucket& bucket, unsigned places,
@@ -202,8 +152,7 @@ class DecisionLog {
   /// Where in the order the key's bounds take it from; none: they do not.
   [[nodiscard]] static std::optional<std::size_t> bound_of(const Bucket& bucket, unsigned places,
                                                            bool changes) noexcept;
-  [[nodiscard]] static bool merge(Place& newest, const DecisionFacts& facts) noexcept;
-  static void write(Place& place, std::uint64_t hash, const DecisionFacts& facts) noexcept;
+  [[nodiscard]] static bool merge(Place& newest, const Place& fresh) noexcept;
   [[nodiscard]] static DecisionFacts facts_of(const Place& place) noexcept;
   std::size_t copy(std::uint64_t hash,
                    std::span<Place, limits::decisions_per_key_max> found) const noexcept;
@@ -212,5 +161,87 @@ class DecisionLog {
   std::uint64_t bucket_count_ = 0;
   mutable std::atomic<std::uint64_t> missed_{0};
 };
+
+struct DecisionLog::Place {
+  std::uint64_t hash;
+  std::int64_t first_ms;
+  std::int64_t last_ms;
+  std::uint64_t times;
+  Epoch epoch;
+  Epoch met_epoch;
+  std::int64_t met_lease_ms;
+  std::int64_t span_ms;
+  std::uint32_t attempt;
+  std::uint16_t error;
+  DecisionCall call;
+  std::uint8_t answer;
+  std::uint8_t flags;
+  ClaimState met;
+  bool changed;
+  std::uint8_t owner_size;
+  std::uint8_t client_size;
+  std::uint8_t met_owner_size;
+  char text[2 * limits::owner_label_max + client_bytes_max];  // owner, client, met_owner
+
+  [[nodiscard]] Bytes owner() const noexcept { return {text, owner_size}; }
+  [[nodiscard]] Bytes client() const noexcept { return {text + owner_size, client_size}; }
+  [[nodiscard]] Bytes met_owner() const noexcept {
+    return {text + owner_size + client_size, met_owner_size};
+  }
+};
+static_assert(sizeof(DecisionLog::Place) <= 256);
+
+struct alignas(64) DecisionLog::Bucket {
+  std::atomic<std::uint32_t> lock{0};
+  std::atomic<std::uint8_t> next{0};  // the place that the next decision takes, most likely; < 15
+  std::uint8_t count = 0;
+  PlaceOrder order;                     // from oldest to newest
+  std::uint16_t tags[place_count + 1];  // the last of none
+  alignas(64) Place places[place_count];
+};
+static_assert(sizeof(DecisionLog::Bucket) <= DecisionLog::bucket_bytes);
+
+/// Holds a bucket, or not if it stays locked.
+class DecisionLog::Lock {
+ public:
+  [[gnu::always_inline]] explicit Lock(Bucket& bucket, bool waits = false) noexcept
+      : bucket_(bucket) {
+    // mo: acquire [decisions.lock]: what the last holder wrote is read.
+    held_ = bucket.lock.exchange(1, std::memory_order_acquire) == 0;
+    if (!held_) [[unlikely]]
+      held_ = wait(bucket, waits);
+  }
+  [[gnu::always_inline]] ~Lock() {
+    // mo: release [decisions.lock]: the next holder sees the writes.
+    if (held_) bucket_.lock.store(0, std::memory_order_release);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  [[nodiscard]] explicit operator bool() const noexcept { return held_; }
+
+ private:
+  /// False: it stays locked, and the caller does not wait `for_long`.
+  [[nodiscard, gnu::cold]] static bool wait(Bucket& bucket, bool for_long) noexcept;
+
+  Bucket& bucket_;
+  bool held_;
+};
+
+inline void DecisionLog::fetch_place(const Bucket& bucket) noexcept {
+  // mo: relaxed: a hint; a wrong one costs a cache miss
+  const auto* const place =
+      reinterpret_cast<const char*>(bucket.places + bucket.next.load(std::memory_order_relaxed));
+  constexpr std::size_t fetched_bytes = 192;  // the numbers, and labels of usual lengths
+  for (std::size_t at = 0; at < fetched_bytes; at += 64) __builtin_prefetch(place + at, 1);
+}
+
+template <class Visit>
+void DecisionLog::for_each(std::uint64_t hash, Visit&& visit) const {
+  std::array<Place, limits::decisions_per_key_max> found;
+  const std::size_t count = copy(hash, found);
+  for (const Place& place : std::span{found}.first(count)) {
+    visit(facts_of(place), Timestamp{Millis{place.last_ms}}, place.times);
+  }
+}
 
 }  // namespace semel::engine

@@ -57,12 +57,18 @@ static_assert(std::endian::native == std::endian::little, "numbers are copied, n
   return hash ^ hash >> 32;
 }
 
+/// Between the hash that a key has in database `db` and the one that it has in database 0; both
+/// ways.
+[[nodiscard]] constexpr std::uint64_t moved_by_db(std::uint64_t hash, std::uint8_t db) noexcept {
+  return hash ^ (std::uint64_t{db} * 0x9E37'79B9'7F4A'7C15U);
+}
+
 /// Keys of two databases are different keys.
 [[nodiscard, gnu::always_inline]] inline std::uint64_t key_hash(
     std::uint8_t db, Bytes key, const unsigned char* secret) noexcept {
   const std::uint64_t hash =
       is_hashed_here(key.size()) ? hash_here(key, secret) : hash_by_library(key, secret);
-  return hash ^ (std::uint64_t{db} * 0x9E37'79B9'7F4A'7C15U);
+  return moved_by_db(hash, db);
 }
 
 }  // namespace semel::engine

@@ -81,11 +81,13 @@ class KeySpace final : public SegmentSink {
   [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(KeyRef key) noexcept {
     return location_of(key, databases_.map());
   }
-  /// The same by a map of the databases that was read before.
-  [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(KeyRef key,
-                                                                   std::uint64_t map) noexcept {
+  /// The same by a map of the databases that was read before. `whole`: becomes all of the hash.
+  [[nodiscard, gnu::always_inline]] inline KeyLocation location_of(
+      KeyRef key, std::uint64_t map, std::uint64_t* whole = nullptr) noexcept {
     const std::uint8_t stored = DatabaseMap::stored_by(map, key.db);
-    const HashBits hash = HashBits::of(key_hash(stored, key.key, secret_));
+    const std::uint64_t bits = key_hash(stored, key.key, secret_);
+    if (whole != nullptr) *whole = bits;
+    const HashBits hash = HashBits::of(bits);
     return {&shard_of(hash), hash, stored};
   }
   /// Whether the thread is in a section that holds this shard.

@@ -100,14 +100,14 @@ struct alignas(128) ThreadContext {
   OwnSection* section = nullptr;              // the one that this thread's calls are a part of
   const DecisionContext* decision = nullptr;  // of the entry that this thread applies to a replica
   std::uint8_t client_size = 0;
-  std::array<char, 48> client;  // the caller's label, for the decision log
-  bool no_wait = false;         // its calls do not wait for sections that take long
-  bool own_state = false;       // its calls do not ask the log of the replica's group
-  bool in_upkeep = false;       // it sweeps: refusals on its way are final
-  bool drain_due = false;       // the queue has grown by a chunk, or large_bytes beyond its bound
-  bool only_looks = false;      // its reads are no uses of keys
-  std::string whole;            // a large object, for the journal, while a change is under way
-  std::string record;           // that a change of an object makes, while it is under way
+  std::array<char, 48> client{};  // the caller's label, for the decision log
+  bool no_wait = false;           // its calls do not wait for sections that take long
+  bool own_state = false;         // its calls do not ask the log of the replica's group
+  bool in_upkeep = false;         // it sweeps: refusals on its way are final
+  bool drain_due = false;         // the queue has grown by a chunk, or large_bytes beyond its bound
+  bool only_looks = false;        // its reads are no uses of keys
+  std::string whole;              // a large object, for the journal, while a change is under way
+  std::string record;             // that a change of an object makes, while it is under way
   // Until it has added room_bytes to room_from, this thread need not ask whether the counted bytes
   // have reached their limit; under the terms of this generation.
   std::uint64_t room_from = 0;

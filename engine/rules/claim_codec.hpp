@@ -161,6 +161,21 @@ inline constexpr std::uint16_t plain_done_head = 0x442, plain_held_head = 0x91;
   return true;
 }
 
+/// Epoch and end of the lease of a claim in flight that has no owner's name, as read_met(). False:
+/// that one knows more.
+[[nodiscard, gnu::always_inline]] inline bool read_plain_lease(Bytes bytes, Epoch& epoch,
+                                                               Timestamp& lease_until) noexcept {
+  constexpr std::size_t before = 16;
+  constexpr std::uint16_t session = 0x80;
+  std::uint16_t head;
+  if (bytes.size() < before) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  if ((head | session) != plain_held_head) return false;
+  std::memcpy(&epoch, bytes.data() + sizeof head, sizeof epoch);
+  lease_until = Timestamp{Millis{time_before(bytes, before)}};
+  return true;
+}
+
 /// As encode() of a first grant that has nothing else. lease_until is not zero.
 [[nodiscard]] Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until,
                                    Scratch& scratch);

@@ -381,6 +381,77 @@ TEST_CASE("explain: the log is a part of the memory limit", "[engine][claims][ex
   CHECK(code_of(Engine::open(options)) == ErrorCode::bad_option);
 }
 
+TEST_CASE("explain: decisions are told whichever way their calls went, and in any database",
+          "[engine][claims][explain]") {
+  EngineFixture f{with_log()};
+  const SessionId session = f.engine->open_session();
+  for (const std::uint8_t db : {std::uint8_t{0}, std::uint8_t{7}}) {
+    Claims claims = f.claims("in-" + std::to_string(db), {.lease = 1000ms, .db = db});
+    INFO("database " << int{db});
+    // Short and long keys, of one call and of many, bound to no session, one, and the engine's.
+    for (const std::size_t size : {1U, 30U, 300U}) {
+      const std::string key(size, 'k');
+      const ClaimOutcome one = claims.claim({.key = key, .session = 0});
+      static_cast<void>(claims.claim({.key = key, .session = session}));
+      static_cast<void>(claims.claim({.key = key}));
+      REQUIRE(f.engine->swap_db(db, 5).has_value());
+      REQUIRE(f.engine->swap_db(db, 5).has_value());
+      static_cast<void>(claims.complete({.key = key, .epoch = one.epoch, .payload = "paid"}));
+      std::vector<OwnerOutcome> ends(1);
+      claims.complete(std::vector<OwnerCall>{{.key = key, .epoch = one.epoch, .payload = "no"}},
+                      ends);
+      std::vector<ClaimOutcome> again(1);
+      claims.claim(std::vector<ClaimRequest>{{.key = key}}, again);
+      static_cast<void>(claims.claim({.key = key, .session = 0}));
+      CHECK(outcomes_of(claims, key) == "granted in_flight ok conflict replay");
+      CHECK(explained(claims, key)[1].times == 2);
+      CHECK(last(claims, key).times == 2);
+      CHECK(last(claims, key).seen_epoch == one.epoch);
+    }
+  }
+}
+
+TEST_CASE("explain: where sections are frequent claims are granted once and told",
+          "[engine][claims][explain]") {
+  EngineFixture f{with_log()};
+  Claims claims = f.claims("n", {.lease = 1000ms});
+  for (int i = 0; i < 200; ++i) {
+    auto section = f.engine->section(std::array{KeyRef{0, "n:k"}});
+    REQUIRE(section.ok());
+  }
+  const ClaimOutcome first = claims.claim({.key = "k"});
+  CHECK(first.answer == ClaimAnswer::granted);
+  CHECK(claims.claim({.key = "k"}).answer == ClaimAnswer::in_flight);
+  CHECK(claims.complete({.key = "k", .epoch = first.epoch, .payload = "p"}).answer ==
+        OwnerAnswer::ok);
+  CHECK(claims.claim({.key = "k"}).result == "p");
+  CHECK(outcomes_of(claims, "k") == "granted in_flight ok replay");
+}
+
+TEST_CASE("explain: a full bucket loses its oldest decision, and keeps the order of the others",
+          "[engine][claims][explain]") {
+  EngineFixture f{with_log(engine::DecisionLog::bucket_bytes)};  // one bucket for all keys
+  Claims claims = f.claims("n", {.lease = 1'000'000ms});
+  constexpr int keys = 40;
+  for (int i = 0; i < keys; ++i) {
+    f.clock.advance(1ms);
+    static_cast<void>(claims.claim({.key = std::to_string(i)}));
+    // Of one of the last keys: it takes a place, and later moves one of its own to the end.
+    static_cast<void>(claims.claim({.key = std::to_string(i - i % 3), .owner = std::to_string(i)}));
+  }
+  std::size_t told = 0;
+  for (int i = 0; i < keys; ++i) {
+    std::int64_t before = 0;
+    for (const ClaimDecision& each : explained(claims, std::to_string(i))) {
+      CHECK(each.first_unix_ms >= before);
+      before = each.first_unix_ms;
+      ++told;
+    }
+  }
+  CHECK(told == engine::DecisionLog::place_count);
+  CHECK(outcomes_of(claims, std::to_string(keys - 1)).starts_with("granted"));
+}
+
 TEST_CASE("explain: labels of any bytes come back as they are", "[engine][claims][explain]") {
   EngineFixture f{with_log()};
   Claims claims = f.claims("n");
