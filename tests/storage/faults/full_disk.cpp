@@ -82,36 +82,37 @@ void FullDisk::meet(World& world, Worker& prober, Observer& observer, const Powe
     return found(total_.unclear, "the ballast cannot be put");
   }
   judge_refusals(world, prober, disk);
-  for (int i = 0; i < 1'000 && !disk.is_cut(); ++i) {
-    if (observer.step() || disk.is_cut()) continue;
+  for (int i = 0; i < 1'000 && !disk.is_broken(); ++i) {
+    if (observer.step() || disk.is_broken()) continue;
     found(total_.bad_lookups, "a lookup is not answered on the full disk");
     break;
   }
-  if (!ends_full && !disk.is_cut()) judge_recovery(world, prober, disk);
+  if (!ends_full && !disk.is_broken()) judge_recovery(world, prober, disk);
   total_.lives_ended += is_full() ? 1 : 0;
 }
 
 void FullDisk::judge_refusals(World& world, Worker& prober, const PowerDisk& disk) {
   const Timestamp end = system_.now() + fill_limit;
-  while (world.storage->accepts_writes() && system_.now() < end && !disk.is_cut()) {
+  while (world.storage->accepts_writes() && system_.now() < end && !disk.is_broken()) {
     static_cast<void>(prober.step());
   }
-  if (world.storage->accepts_writes() && !disk.is_cut()) {
+  if (world.storage->accepts_writes() && !disk.is_broken()) {
     return found(total_.unclear, "was never refused");
   }
   int in_between = 0;
-  for (int i = 0; i < 200 && !disk.is_cut(); ++i) {
+  for (int i = 0; i < 200 && !disk.is_broken(); ++i) {
     const Timestamp begun = system_.now();
     const bool is_done = prober.step();
     const Millis took = system_.now() - begun;
     total_.slowest_refusal = std::max(total_.slowest_refusal, took);
-    if (took > refusal_limit) {
+    if (took > refusal_limit && !disk.is_broken()) {
       found(total_.slow, "answered after " + std::to_string(took.count()) + " ms");
     }
     const StorageStats stats = world.storage->stats();
     // A segment may have become free in between; but not each time.
     in_between = !is_done && stats.accepting ? in_between + 1 : 0;
     if (in_between <= 3 && (stats.accepting || !stats.trouble.empty())) continue;
+    if (disk.is_broken()) return;
     return found(total_.unclear, "refused with " + prober.tally().last_error +
                                      ", and the statistics do not tell why");
   }
@@ -121,7 +122,7 @@ void FullDisk::judge_recovery(World& world, Worker& prober, const PowerDisk& dis
   give_space();
   const Timestamp begun = system_.now();
   const std::uint64_t before = prober.tally().acknowledged;
-  while (prober.tally().acknowledged == before && !disk.is_cut()) {
+  while (prober.tally().acknowledged == before && !disk.is_broken()) {
     static_cast<void>(prober.step());
     const Millis took = system_.now() - begun;
     total_.slowest_recovery = std::max(total_.slowest_recovery, took);
@@ -129,6 +130,16 @@ void FullDisk::judge_recovery(World& world, Worker& prober, const PowerDisk& dis
     return found(total_.not_again,
                  "there is space, and no new work is accepted: " + world.storage->stats().trouble);
   }
+}
+
+std::string FullDisk::report() const {
+  const auto number = [](auto value) { return std::to_string(value); };
+  return number(total_.lives_ended) + " ended on the full disk; slowest answer there " +
+         number(total_.slowest_refusal.count()) + " ms, accepted again " +
+         number(total_.slowest_recovery.count()) + " ms after space came back at most; " +
+         number(total_.unclear) + " unclear, " + number(total_.slow) + " slow, " +
+         number(total_.bad_lookups) + " bad lookups, " + number(total_.not_again) +
+         " did not go on";
 }
 
 }  // namespace semel::faults

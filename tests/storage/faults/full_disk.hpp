@@ -37,13 +37,14 @@ class FullDisk {
   [[nodiscard]] bool is_mounted() const noexcept { return is_mounted_; }
   [[nodiscard]] const std::string& path() const noexcept { return scratch_.path(); }
   [[nodiscard]] const Total& total() const noexcept { return total_; }
+  [[nodiscard]] std::string report() const;
   void give_space() const;
   /// To be called before a start: what the process before has left may be too little even for the
   /// text that RocksDB logs, at which RocksDB with assertions ends the process.
   void leave_room() const;
 
   /// Fills the disk, unless it is full, judges what `world` does then, and gives space back if
-  /// `ends_full` is false. `prober` is this thread's worker. Ends when `disk` is cut.
+  /// `ends_full` is false. `prober` is this thread's worker. Ends when `disk` is cut or fails.
   void meet(World& world, Worker& prober, Observer& observer, const PowerDisk& disk,
             std::uint64_t seed, bool ends_full);
 

@@ -34,6 +34,28 @@ PLANTED = {
     "section": [("storage/storage_join.cpp", "engine.host().in_section()", "false", "expression")],
     # A start puts all of log and files into memory.
     "limit": [("storage/recovery.cpp", "engine.host().expect_restores(total);", ";", "statement")],
+    # A failed sync of the journal passes for a good one.
+    "sync": [("storage/sync/syncer.cpp", "return log_.written().sync(target); }); !status) {",
+              "return log_.written().sync(target); }); !status && ::semel_mutant != @) {", "text")],
+    # A wait for the disk has no end.
+    "wait": [("storage/sync/waiters.cpp",
+              "if (left <= Millis{0}) {\n      return Error{ErrorCode::outcome_unknown, \"the disk",
+              "if (left <= Millis{0} && ::semel_mutant != @) {\n"
+              "      return Error{ErrorCode::outcome_unknown, \"the disk", "text")],
+    # A start ends all records two seconds early.
+    "early": [("storage/start/opening.cpp", "const ClockReading at = read_clocks(context_.clock);",
+               "const ClockReading at = read_clocks(context_.clock);\n"
+               "  anchor.line_ms += ::semel_mutant == @ ? 2'000 : 0;", "text")],
+    # Within a boot, too, a start asks the wall clock how much time has passed.
+    "wall": [("storage/start/opening.cpp", "DurableClock::resume(anchor, context_.boot_id,",
+              "DurableClock::resume(anchor, ::semel_mutant == @ ? std::string{\"?\"}"
+              " : context_.boot_id,", "text")],
+    # A copy hands out the versions of its original.
+    "copy": [("storage/start/opening.cpp", "if (is_copy) is.versions += random_version_jump();",
+              ";", "statement")],
+    # The cold store of another time is taken.
+    "mixed": [("storage/cold/cold_bond.cpp",
+               "!text.empty() || has.id == 0 || bond.storage == 0", "true", "expression")],
 }
 
 NUMBER = """#include <cstdio>

@@ -82,6 +82,7 @@ PowerDisk::PowerDisk(const Options& options, const PowerDisk& before)
   take_names_of_root(before.live_);
   held_ = before.held_;
   changes_ = before.changes_;
+  for (Change& change : changes_) change.never = false;
   synced_directories_ = before.synced_directories_;
 }
 
@@ -122,6 +123,7 @@ bool PowerDisk::is_last_step() {
 }
 
 Result<int> PowerDisk::create(const std::string& path, std::size_t bytes) {
+  delay_.wait();
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
   if (cut_.load(std::memory_order_relaxed)) return power_is_gone(path);
@@ -164,6 +166,7 @@ Status PowerDisk::sync_part(char* /*memory*/, const std::string& path, std::size
 Status PowerDisk::sync_now(const char* call, const std::string& path, std::size_t from,
                            std::size_t to) {
   const Timestamp begun = clock_.now();
+  delay_.wait();
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
   if (cut_.load(std::memory_order_relaxed)) return power_is_gone(path);
@@ -195,6 +198,7 @@ Status PowerDisk::remove(const std::string& path) {
 }
 
 Status PowerDisk::rename(const std::string& from, const std::string& to) {
+  delay_.wait();
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
   if (cut_.load(std::memory_order_relaxed)) return power_is_gone(from);
@@ -218,16 +222,17 @@ rocksdb::IOStatus PowerDisk::after_cut(const FileStep& step) const {
 
 rocksdb::IOStatus PowerDisk::on(const FileStep& step,
                                 const std::function<rocksdb::IOStatus()>& act) {
+  const Timestamp begun = clock_.now();
+  const bool syncs = step.step == Step::sync || step.step == Step::sync_names;
+  if (syncs || step.step == Step::write) delay_.wait();
   if (step.step == Step::write) {  // the image is made from the file, whenever that is
     return is_cut() ? after_cut(step) : act();
   }
-  const Timestamp begun = clock_.now();
   const std::lock_guard lock{mutex_};
   // mo: relaxed: set under mutex_.
   if (!cut_.load(std::memory_order_relaxed) && is_last_step()) cut_locked();
   // mo: relaxed: as above.
   if (cut_.load(std::memory_order_relaxed)) return after_cut(step);
-  const bool syncs = step.step == Step::sync || step.step == Step::sync_names;
   if (syncs && fails(Failing::rocksdb)) {
     step.step == Step::sync ? fail_node(step.path) : fail_names(step.path);
     return rocksdb::IOStatus::IOError("fsync " + step.path, "Input/output error");
@@ -470,8 +475,10 @@ void PowerDisk::cut() {
 /// is in it.
 void PowerDisk::cut_locked() {
   cut_time_ = clock_.now();
+  longest_sync_ = std::max(longest_sync_, delay_.longest());
   if (!options_.image.empty()) write_image(options_.image, names_after_cut());
   cut_.store(true, std::memory_order_release);  // mo: release [power_disk.cut]
+  delay_.set(Millis{0});
 }
 
 void PowerDisk::image(const std::string& directory) {

@@ -34,6 +34,7 @@
 #include "semel/clock.hpp"
 #include "storage/log/disk.hpp"
 #include "tests/proofs/random.hpp"
+#include "tests/storage/faults/delay.hpp"
 #include "tests/storage/faults/hooked_files.hpp"
 
 namespace semel::faults {
@@ -45,7 +46,8 @@ class PowerDisk final : public storage::Disk, private FileHooks {
 
   /// Which syncs are counted for Options::fail_at: those of Disk, or those of RocksDB's files and
   /// directories. One of them fails. What it should have written is not written by a later one
-  /// either, unless it is written anew: the system takes it for clean.
+  /// either, unless it is written anew: the system takes it for clean. Names arrive with a sync of
+  /// the next process, for a file system that has lost some for good has stopped.
   enum class Failing { none, disk, rocksdb };
 
   struct Options {
@@ -114,6 +116,12 @@ class PowerDisk final : public storage::Disk, private FileHooks {
     return failed_.load(std::memory_order_acquire);  // mo: acquire [power_disk.failed]
   }
   [[nodiscard]] Timestamp fail_time() const noexcept { return fail_time_; }
+  /// Nothing more can be asked of a storage on it.
+  [[nodiscard]] bool is_broken() const noexcept { return is_cut() || has_failed(); }
+
+  /// From now on each sync, and each write of RocksDB, lasts so much longer, up to the cut. Zero
+  /// lets those go that wait.
+  void set_delay(Millis delay) { delay_.set(delay); }
 
   /// Some of what is not synced reaches the disk.
   void write_back();
@@ -168,6 +176,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
 
   const Options options_;
   const SystemClock clock_;
+  Delay delay_;  // waited for without mutex_
   std::unique_ptr<rocksdb::Env> env_;
   std::atomic<bool> cut_{false};     // [power_disk.cut] released with the image complete
   std::atomic<bool> failed_{false};  // [power_disk.failed] released before the sync returns

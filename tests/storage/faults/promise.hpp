@@ -21,10 +21,11 @@ class Promise {
   void handed_out(Epoch epoch) noexcept { largest_epoch_ = std::max(largest_epoch_, epoch); }
   /// A process has worked and was closed.
   void closed() noexcept { horizon_ = synced_ = Timestamp::max(); }
-  /// A process has worked and ended at `cut`. What was acknowledged at `logged` by `interval`
-  /// before that is on the disk, all the rest was written.
-  void ended(Timestamp cut, Millis interval) noexcept {
-    horizon_ = Timestamp::max();
+  /// A process has worked and ended at `cut`, or could write nothing from then on. What was
+  /// acknowledged at `logged` by `interval` before that is on the disk, all the rest was written,
+  /// and what was acknowledged at `memory` later was not.
+  void ended(Timestamp cut, Millis interval, Durability level) noexcept {
+    horizon_ = level == Durability::memory ? cut : Timestamp::max();
     cut_ = cut;
     interval_ = interval;
     synced_ = cut - interval;

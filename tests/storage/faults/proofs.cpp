@@ -4,7 +4,8 @@
 //                [--every N] [--any-order] [--must-find] [--keep DIR]
 //
 // Names of which several may be given happen to one storage, in whatever order: diskfull, kill,
-// powerloss, clock (lives.cpp). The others are proofs of their own. --count: of images or lives.
+// powerloss, clock, syncerror, slowdisk (lives.cpp). The others are proofs of their own. --count:
+// of images or lives.
 #include "tests/storage/faults/proofs.hpp"
 
 #include <algorithm>
@@ -31,8 +32,8 @@ constexpr struct {
               {"kill", nullptr, &Schedule::is_killed},
               {"powerloss", nullptr, &Schedule::loses_power},
               {"restore", prove_restore, nullptr},
-              {"slowdisk", prove_slowdisk, nullptr},
-              {"syncerror", prove_syncerror, nullptr}};
+              {"slowdisk", nullptr, &Schedule::is_slow},
+              {"syncerror", nullptr, &Schedule::fails_syncs}};
 
 int unknown(std::string_view what) {
   std::fprintf(stderr, "proof_faults: %.*s: unknown; --fault is one of",

@@ -28,8 +28,6 @@ inline constexpr int skipped = 77;
 [[nodiscard]] int prove_clock(const Wanted& wanted);
 [[nodiscard]] int prove_images(const Wanted& wanted);
 [[nodiscard]] int prove_restore(const Wanted& wanted);
-[[nodiscard]] int prove_slowdisk(const Wanted& wanted);
-[[nodiscard]] int prove_syncerror(const Wanted& wanted);
 
 /// What happens to a storage in its lives. None: it is closed and opened again.
 struct Schedule {
@@ -38,6 +36,14 @@ struct Schedule {
   bool is_killed = false;
   bool fills_up = false;  ///< a small file system, which gets space back
   bool steps_clock = false;
+  bool fails_syncs = false;
+  bool is_slow = false;  ///< for a while
+
+  /// Whether some lives end by being closed.
+  [[nodiscard]] bool is_closed() const noexcept {
+    return fills_up || steps_clock || fails_syncs || is_slow;
+  }
+  [[nodiscard]] bool takes_long() const noexcept { return fills_up || fails_syncs || is_slow; }
 };
 [[nodiscard]] int prove_lives(const Wanted& wanted, const Schedule& schedule);
 

@@ -165,6 +165,12 @@ Worker::Worker(World& world, Ledger& ledger, const Clock& clock, const Options& 
       options_(options),
       random_(options.seed) {}
 
+std::vector<std::string> Worker::strings() const {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < strings_each; ++i) names.push_back(key_of(options_.thread, "s", i));
+  return names;
+}
+
 std::string Worker::new_value(std::size_t longest) {
   std::string value = options_.process + "/" + std::to_string(++number_) + "/";
   value.append(random_.below(random_.chance(1, 2) ? 40 : longest),

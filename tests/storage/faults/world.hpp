@@ -136,6 +136,13 @@ class Worker {
   /// One operation. False: it was not acknowledged; tally().last_error says why.
   bool step();
   [[nodiscard]] const Tally& tally() const noexcept { return tally_; }
+  /// How often it was told that something is on the disk.
+  [[nodiscard]] std::uint64_t synced() const noexcept {
+    return tally_.confirmed + (options_.level == Durability::synced ? tally_.acknowledged : 0);
+  }
+  [[nodiscard]] Durability level() const noexcept { return options_.level; }
+  /// The names of its strings.
+  [[nodiscard]] std::vector<std::string> strings() const;
 
  private:
   bool set_or_delete();
