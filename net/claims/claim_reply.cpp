@@ -7,6 +7,7 @@
 
 #include "base/hex.hpp"
 #include "net/resp/digits.hpp"
+#include "semel/claim_fields.hpp"
 
 namespace semel::net {
 namespace {
@@ -126,6 +127,12 @@ class Fields {
   Fields& bulk(std::string_view bytes) {
     put(bulk_bytes<name>);
     flush();
+    reply_.bulk(bytes);
+    return *this;
+  }
+  Fields& label(std::string_view name, std::string_view bytes) {
+    flush();
+    reply_.bulk(name);
     reply_.bulk(bytes);
     return *this;
   }
@@ -286,7 +293,8 @@ void write_held(Fields& fields, const ClaimView& view) {
     fields.word<"state", "held">();
   }
   fields.epoch<"epoch">(view.epoch).integer<"attempts">(view.attempts);
-  fields.ms<"lease_remaining_ms">(view.lease_remaining).bulk<"owner">(view.owner);
+  fields.ms<"lease_remaining_ms">(view.lease_remaining);
+  for (const ClaimLabel& label : claim_labels) fields.label(label.name, view.*label.seen);
 }
 
 void write_fingerprint(Fields& fields, const Fingerprint& fingerprint) {
@@ -298,7 +306,7 @@ void write_fingerprint(Fields& fields, const Fingerprint& fingerprint) {
   }
 }
 
-constexpr std::size_t held_pairs = 5;
+constexpr std::size_t held_pairs = 4 + claim_labels.size();
 constexpr std::size_t fingerprint_pairs = 2;
 
 }  // namespace

@@ -7,14 +7,14 @@
 #include "base/assert.hpp"
 #include "net/resp/reply_error.hpp"
 #include "net/resp/text.hpp"
+#include "semel/claim_fields.hpp"
 #include "semel/policies.hpp"
 
 namespace semel::net {
 namespace {
 
 constexpr std::size_t shown_bytes_max = 64;
-constexpr std::string_view claim_word_names =
-    "LEASE, FINGERPRINT, ALGORITHM, CLAIM-ID, FIRST-SENT, OWNER, BIND";
+constexpr std::string_view claim_word_names = "LEASE, FINGERPRINT, ALGORITHM, CLAIM-ID, FIRST-SENT";
 constexpr std::string_view policy_word_names =
     "AS, LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, "
     "ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, ON-EXCEPTION, STRICT, FAIL-OPEN, ISSUED, FAIR";
@@ -81,6 +81,24 @@ Status read_claim_id(std::string_view word, std::optional<ClaimId>& id) {
   return must_be("CLAIM-ID", word, "32 hexadecimal digits or a UUID");
 }
 
+/// Null: not the option of a label.
+const ClaimLabel* label_of(std::string_view word) noexcept {
+  for (const ClaimLabel& label : claim_labels) {
+    if (is_word(word, label.name)) return &label;
+  }
+  return nullptr;
+}
+
+Status read_label(const ClaimLabel& label, std::string_view value, ClaimRequest& request) {
+  if (value.size() > label.bytes_max) {
+    return reply_error("ERR " + base::upper_of(label.name) + " must be 0.." +
+                       std::to_string(label.bytes_max) + " bytes, not " +
+                       std::to_string(value.size()));
+  }
+  request.*label.given = value;
+  return Done{};
+}
+
 /// One option with a value.
 Status read_claim_value(std::string_view word, std::string_view value, ClaimRequest& request,
                         std::optional<std::uint8_t>& algorithm) {
@@ -99,23 +117,24 @@ Status read_claim_value(std::string_view word, std::string_view value, ClaimRequ
     algorithm = static_cast<std::uint8_t>(number);
     return Done{};
   }
-  if (is_word(word, "first-sent")) {
-    SEMEL_CHECK(
-        read_number("FIRST-SENT", value, 0, std::numeric_limits<std::int64_t>::max(), number));
-    request.first_sent_unix_ms = number;
-    return Done{};
-  }
-  if (value.size() > limits::owner_label_max) {  // the remaining option is OWNER
-    return reply_error("ERR OWNER must be 0.." + std::to_string(limits::owner_label_max) +
-                       " bytes, not " + std::to_string(value.size()));
-  }
-  request.owner = value;
+  if (const ClaimLabel* const label = label_of(word)) return read_label(*label, value, request);
+  SEMEL_ASSERT(is_word(word, "first-sent"));
+  SEMEL_CHECK(
+      read_number("FIRST-SENT", value, 0, std::numeric_limits<std::int64_t>::max(), number));
+  request.first_sent_unix_ms = number;
   return Done{};
 }
 
 bool has_value(std::string_view word) noexcept {
   return is_word(word, "lease") || is_word(word, "fingerprint") || is_word(word, "claim-id") ||
-         is_word(word, "owner") || is_word(word, "first-sent") || is_word(word, "algorithm");
+         label_of(word) != nullptr || is_word(word, "first-sent") || is_word(word, "algorithm");
+}
+
+std::string all_claim_word_names() {
+  std::string names{claim_word_names};
+  for (const ClaimLabel& label : claim_labels)
+    names.append(", ").append(base::upper_of(label.name));
+  return names.append(", BIND");
 }
 
 struct PolicyTime {
@@ -260,7 +279,7 @@ Status read_claim_words(WordSpan& rest, bool until_keys, ClaimWords& words) {
       words.binds = true;
       continue;
     }
-    if (!has_value(word)) return reply_error(unknown_word(word, claim_word_names));
+    if (!has_value(word)) return reply_error(unknown_word(word, all_claim_word_names()));
     if (rest.empty()) return no_value(word);
     SEMEL_CHECK(read_claim_value(word, take(rest), words.request, algorithm));
   }

@@ -11,6 +11,7 @@
 #include "net/console/console_json.hpp"
 #include "net/console/console_limits.hpp"
 #include "net/console/key_text.hpp"
+#include "semel/claim_fields.hpp"
 #include "semel/claims.hpp"
 
 namespace semel::net {
@@ -72,7 +73,7 @@ json::object view_json(const Found& found, const ClaimView& view) {
   if (view.state == ClaimState::failed) {
     object["remaining_ms"] = view.result_remaining.count();
   } else {
-    object["owner"] = key_text(view.owner);
+    for (const ClaimLabel& label : claim_labels) object[label.name] = key_text(view.*label.seen);
     object["remaining_ms"] = view.lease_remaining.count();
   }
   return object;
