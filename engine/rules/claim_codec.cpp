@@ -18,7 +18,7 @@ static_assert(std::all_of(claim_labels.begin(), claim_labels.end(),
 
 /// Bits of `head` above the state.
 enum Flag : std::uint16_t {
-  flag_result_expired = 1 << 3,  // and then the digest of the result is there
+  flag_result_expired = 1 << 3,  // a row of claim_flags; then the digest of the result is there
   flag_lease_until = 1 << 4,
   flag_result_until = 1 << 5,
   flag_unique_until = 1 << 6,
@@ -26,10 +26,18 @@ enum Flag : std::uint16_t {
   flag_claim_id = 1 << 8,
   flag_details = 1 << 9,
   flag_one_end = 1 << 10,  // result_until is unique_until, stored once
-  flag_poison = 1 << 11,
   flag_memos = 1 << 12,
 };
 constexpr unsigned state_bits = 7;
+static_assert(claim_flags.front().field == &ClaimRecord::result_expired &&
+              claim_flags.front().memory == flag_result_expired);
+/// The rows that a claim keeps when it becomes done.
+constexpr unsigned flag_rows_kept = [] {
+  unsigned bits = 0;
+  for (const ClaimFlag& flag : claim_flags) bits |= flag.memory;
+  return bits & ~unsigned{flag_result_expired};
+}();
+static_assert((flag_rows_kept & (state_bits | 0x17f8)) == 0);
 static_assert(static_cast<unsigned>(ClaimState::vacant) <= state_bits);
 // What claim_wake_of() and is_leased() ask.
 static_assert((state_bits | flag_result_expired | flag_result_until | flag_memos) == 0x102f);
@@ -108,8 +116,8 @@ constexpr auto flagged_bytes = [] {
 
 [[nodiscard]] LabelBytes label_bytes_of(const ClaimRecord& record) noexcept {
   LabelBytes bytes{};
-  each_label([&](auto label) {
-    bytes[label.index] = static_cast<std::uint8_t>((record.*label.kept).size());
+  each_row<claim_labels>([&](auto label) {
+    bytes[label.index] = static_cast<std::uint8_t>((record.*label.row.kept).size());
   });
   return bytes;
 }
@@ -120,8 +128,9 @@ constexpr auto flagged_bytes = [] {
   const bool details =
       record.attempts != 1 || has_labels(record) || record.fingerprint.algorithm != 0;
   unsigned head = static_cast<unsigned>(record.state);
-  if (record.result_expired) head |= flag_result_expired;
-  if (record.poison) head |= flag_poison;
+  each_row<claim_flags>([&](auto flag) {
+    if (record.*flag.row.field) head |= flag.row.memory;
+  });
   if (record.lease_until != Timestamp{}) head |= flag_lease_until;
   if (record.result_until != Timestamp{} && !one_end) head |= flag_result_until;
   if (record.unique_until != Timestamp{}) head |= flag_unique_until;
@@ -210,8 +219,8 @@ Bytes encode(const ClaimRecord& record, Scratch& scratch) {
   if (head & flag_claim_id) writer.bytes(record.claim_id->data(), sizeof(Digest));
   if (head & flag_result_expired) writer.bytes(record.result_digest.data(), sizeof(Digest));
   if (details.algorithm != 0) writer.bytes(record.fingerprint.digest.data(), sizeof(Digest));
-  each_label([&](auto label) {
-    writer.bytes((record.*label.kept).data(), details.label_bytes[label.index]);
+  each_row<claim_labels>([&](auto label) {
+    writer.bytes((record.*label.row.kept).data(), details.label_bytes[label.index]);
   });
   if (head & flag_memos) {
     const auto size = static_cast<std::uint32_t>(record.memos.size());
@@ -231,8 +240,7 @@ bool decode(Bytes bytes, ClaimRecord& record) noexcept {
 
   // Each field once, instead of clearing the record first: this is on the path of every claim.
   record.state = static_cast<ClaimState>(head & state_bits);
-  record.result_expired = (head & flag_result_expired) != 0;
-  record.poison = (head & flag_poison) != 0;
+  each_row<claim_flags>([&](auto flag) { record.*flag.row.field = (head & flag.row.memory) != 0; });
   record.attempts = details.attempts;
   record.epoch = header.epoch;
   Reader reader{bytes.data() + header_bytes + (head & flag_details ? sizeof details : 0)};
@@ -249,8 +257,8 @@ bool decode(Bytes bytes, ClaimRecord& record) noexcept {
   record.result_digest = record.result_expired ? reader.digest() : Digest{};
   record.fingerprint.algorithm = details.algorithm;
   record.fingerprint.digest = details.algorithm != 0 ? reader.digest() : Digest{};
-  each_label(
-      [&](auto label) { record.*label.kept = reader.bytes(details.label_bytes[label.index]); });
+  each_row<claim_labels>(
+      [&](auto label) { record.*label.row.kept = reader.bytes(details.label_bytes[label.index]); });
   record.memos = {};
   std::size_t left = bytes.size() - fixed_bytes(head, details);
   if (head & flag_memos) [[unlikely]] {
@@ -383,7 +391,7 @@ bool read_any_held(Bytes bytes, HeldClaim& held) noexcept {
 Bytes encode_done(const HeldClaim& held, Timestamp result_until, Timestamp unique_until,
                   Bytes result, Scratch& scratch) {
   const bool one_end = result_until == unique_until;
-  if (one_end && (held.head & (flag_details | flag_poison)) == 0) [[likely]] {
+  if (one_end && (held.head & (flag_details | flag_rows_kept)) == 0) [[likely]] {
     constexpr std::uint16_t bare =
         static_cast<unsigned>(ClaimState::done) | flag_unique_until | flag_one_end;
     constexpr std::size_t before = header_bytes + time_bytes;
@@ -401,7 +409,7 @@ Bytes encode_done(const HeldClaim& held, Timestamp result_until, Timestamp uniqu
     return {start, before + result.size()};
   }
   const auto head = static_cast<std::uint16_t>(
-      static_cast<unsigned>(ClaimState::done) | (held.head & (flag_details | flag_poison)) |
+      static_cast<unsigned>(ClaimState::done) | (held.head & (flag_details | flag_rows_kept)) |
       flag_unique_until | (one_end ? flag_one_end : flag_result_until));
   Details details;
   details.attempts = held.attempts;

@@ -55,7 +55,7 @@ void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) n
   // A taker-over that gives no fingerprint must not switch off the check for those who do.
   if (request.fingerprint.algorithm != 0) record.fingerprint = request.fingerprint;
   record.claim_id = request.claim_id;
-  each_label([&](auto label) { record.*label.kept = request.*label.given; });
+  each_row<claim_labels>([&](auto label) { record.*label.row.kept = request.*label.row.given; });
   answer_granted(record.attempts, record.epoch, outcome);
   return store_claim(record, held_due(record, policy), scratch);
 }

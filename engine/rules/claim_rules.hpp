@@ -43,7 +43,8 @@ struct ClaimFacts {
     return ErrorCode::bad_option;
   }
   bool fits = true;
-  each_label([&](auto label) { fits &= (request.*label.given).size() <= label.bytes_max; });
+  each_row<claim_labels>(
+      [&](auto label) { fits &= (request.*label.row.given).size() <= label.row.bytes_max; });
   if (!fits) return ErrorCode::bad_option;
   return ErrorCode::ok;
 }

@@ -28,7 +28,7 @@ ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFa
   view.attempts = record.attempts;
   view.epoch = record.epoch;
   view.fingerprint = record.fingerprint;
-  each_label([&](auto label) { view.*label.seen = record.*label.kept; });
+  each_row<claim_labels>([&](auto label) { view.*label.row.seen = record.*label.row.kept; });
   if (record.state == ClaimState::held) {
     if (!facts.owner_dead) view.lease_remaining = left(record.lease_until);
     return ErrorCode::ok;

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "semel/claim_fields.hpp"
 #include "semel/journal.hpp"
 
 namespace semel::engine {
@@ -35,9 +36,9 @@ class MutationGroup {
     Mutation& kept = mutations_.emplace_back(mutation);
     kept.key = keep(mutation.key);
     if (kept.claim) {
-      kept.claim->result = keep(mutation.claim->result);
-      kept.claim->owner = keep(mutation.claim->owner);
-      kept.claim->memos = keep(mutation.claim->memos);
+      for (const ClaimText& text : claim_texts) {
+        (*kept.claim).*text.field = keep((*mutation.claim).*text.field);
+      }
     } else {
       kept.value = keep(mutation.value);
       kept.trail = keep(mutation.trail);
@@ -46,8 +47,9 @@ class MutationGroup {
   /// What add() needs of a mutation.
   [[nodiscard]] static std::size_t bytes_of(const Mutation& mutation) noexcept {
     if (!mutation.claim) return mutation.key.size() + mutation.value.size() + mutation.trail.size();
-    const ClaimRecord& claim = *mutation.claim;
-    return mutation.key.size() + claim.result.size() + claim.owner.size() + claim.memos.size();
+    std::size_t bytes = mutation.key.size();
+    for (const ClaimText& text : claim_texts) bytes += ((*mutation.claim).*text.field).size();
+    return bytes;
   }
   [[nodiscard]] std::span<const Mutation> mutations() const noexcept { return mutations_; }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,21 @@
 #include "semel/limits.hpp"
 
 namespace semel {
+
+/// A row of a list below: its members are constants where it is used, because claims pass here.
+template <const auto& rows, std::size_t place>
+struct ClaimRow {
+  static constexpr std::size_t index = place;
+  static constexpr auto row = rows[place];
+};
+/// Calls `visit` with each ClaimRow of `rows`, in their order.
+template <const auto& rows, class Visit>
+constexpr void each_row(Visit&& visit) {
+  const auto all = [&]<std::size_t... place>(std::index_sequence<place...>) {
+    (visit(ClaimRow<rows, place>{}), ...);
+  };
+  all(std::make_index_sequence<rows.size()>{});
+}
 
 /// A short text for people that a claimant gives. The record of its grant keeps it.
 struct ClaimLabel {
@@ -29,24 +45,6 @@ inline constexpr std::array claim_labels{
                .seen = &ClaimView::owner},
 };
 
-/// A row whose members the compiler knows where it is used: claims pass here.
-template <std::size_t place>
-struct ClaimLabelAt {
-  static constexpr std::size_t index = place;
-  static constexpr std::size_t bytes_max = claim_labels[place].bytes_max;
-  static constexpr auto given = claim_labels[place].given;
-  static constexpr auto kept = claim_labels[place].kept;
-  static constexpr auto seen = claim_labels[place].seen;
-};
-/// Calls `visit` with each ClaimLabelAt.
-template <class Visit>
-constexpr void each_label(Visit&& visit) {
-  [&]<std::size_t... place>(std::index_sequence<place...>) {
-    (visit(ClaimLabelAt<place>{}), ...);
-  }
-  (std::make_index_sequence<claim_labels.size()>{});
-}
-
 /// Bytes of all labels, at most.
 inline constexpr std::size_t claim_labels_bytes_max = [] {
   std::size_t bytes = 0;
@@ -56,29 +54,73 @@ inline constexpr std::size_t claim_labels_bytes_max = [] {
 
 [[nodiscard]] inline bool has_labels(const ClaimRequest& request) noexcept {
   bool has = false;
-  each_label([&](auto label) { has |= !(request.*label.given).empty(); });
+  each_row<claim_labels>([&](auto label) { has |= !(request.*label.row.given).empty(); });
   return has;
 }
 [[nodiscard]] inline bool has_labels(const ClaimRecord& record) noexcept {
   bool has = false;
-  each_label([&](auto label) { has |= !(record.*label.kept).empty(); });
+  each_row<claim_labels>([&](auto label) { has |= !(record.*label.row.kept).empty(); });
   return has;
 }
 
 /// The bytes of all labels, one behind the other. std::bad_alloc.
 [[nodiscard]] inline std::string joined_labels(const ClaimRequest& request) {
   std::string joined;
-  each_label([&](auto label) { joined.append(request.*label.given); });
+  each_row<claim_labels>([&](auto label) { joined.append(request.*label.row.given); });
   return joined;
 }
 /// Points the labels of `request` to a copy that joined_labels() has made of them.
 inline void point_labels(ClaimRequest& request, Bytes joined) noexcept {
   std::size_t at = 0;
-  each_label([&](auto label) {
-    Bytes& text = request.*label.given;
+  each_row<claim_labels>([&](auto label) {
+    Bytes& text = request.*label.row.given;
     text = {joined.data() + at, text.size()};
     at += text.size();
   });
+}
+
+// --- stored -------------------------------------------------------------------------------------
+
+/// A yes or no of a record: a bit of the flags in each form that keeps records.
+struct ClaimFlag {
+  bool ClaimRecord::*field;
+  std::uint16_t memory;   ///< in the head, engine/rules/claim_codec.hpp: 8 or more
+  std::uint16_t journal;  ///< in the flags, storage/log/mutation_codec.hpp: at most 4096
+  std::uint32_t cold;     ///< in the flags, storage/cold/cold_bucket.cpp: 8 or more
+};
+inline constexpr std::array claim_flags{
+    ClaimFlag{
+        .field = &ClaimRecord::result_expired, .memory = 1 << 3, .journal = 1, .cold = 1 << 3},
+    ClaimFlag{.field = &ClaimRecord::poison, .memory = 1 << 11, .journal = 2, .cold = 1 << 4},
+};
+
+/// Bytes that a record points to. A form that has a bit for them keeps them behind their length,
+/// where they are not empty.
+struct ClaimText {
+  Bytes ClaimRecord::*field;
+  std::uint16_t journal;  ///< as above; 0: its length has another place
+  std::uint32_t cold;     ///< as above, at most 255 bytes; 0: never there, or another place
+};
+/// In the order in which the forms have them.
+inline constexpr std::array claim_texts{
+    ClaimText{.field = &ClaimRecord::owner, .journal = 0, .cold = 1 << 15},
+    ClaimText{.field = &ClaimRecord::memos, .journal = 1 << 7, .cold = 0},  // not over: in memory
+    ClaimText{.field = &ClaimRecord::result, .journal = 0, .cold = 0},      // up to the end
+};
+
+/// The bits of all rows, in the form that `bit` is of; all bits, which no form allows, if two rows
+/// have one of them.
+template <class Bit>
+[[nodiscard]] consteval unsigned stored_bits(Bit bit) {
+  unsigned bits = 0;
+  bool are_apart = true;
+  const auto add = [&](unsigned more) {
+    are_apart &= (bits & more) == 0;
+    bits |= more;
+  };
+  for (const ClaimFlag& flag : claim_flags) add(bit(flag));
+  for (const ClaimText& text : claim_texts) add(bit(text));
+  return are_apart ? bits : ~0U;
 }
 
 }  // namespace semel

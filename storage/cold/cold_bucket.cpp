@@ -4,6 +4,7 @@
 
 #include "base/assert.hpp"
 #include "base/coding.hpp"
+#include "semel/claim_fields.hpp"
 #include "semel/limits.hpp"
 #include "semel/op.hpp"
 
@@ -13,8 +14,7 @@ namespace {
 
 constexpr std::uint8_t head_endless = 2;
 
-constexpr std::uint64_t flag_expired = 1U << 3;  // bits 0..2: state
-constexpr std::uint64_t flag_poison = 1U << 4;
+// A claim's flags, beside the rows of semel/claim_fields.hpp; bits 0..2: state.
 constexpr std::uint64_t flag_attempts = 1U << 5;
 constexpr unsigned lease_shift = 6;  // two bits each: 0 none, 1 the record's end, 2 another time
 constexpr unsigned result_shift = 8;
@@ -22,7 +22,7 @@ constexpr unsigned unique_shift = 10;
 constexpr std::uint64_t flag_id = 1U << 12;
 constexpr std::uint64_t flag_digest = 1U << 13;
 constexpr std::uint64_t flag_fingerprint = 1U << 14;
-constexpr std::uint64_t flag_owner = 1U << 15;
+static_assert((stored_bits([](const auto& row) -> unsigned { return row.cold; }) & 0x7fe7U) == 0);
 
 /// The kind minus 1 in bits 0, 2 and 3; format 1 used only bit 0, with 0 in the others.
 std::uint8_t head_of(Kind kind) noexcept {
@@ -54,13 +54,16 @@ void put_claim(const ClaimRecord& claim, Version version, Timestamp due,
   std::uint64_t flags = static_cast<std::uint64_t>(claim.state) | form_of(times[0], due)
                                                                       << lease_shift;
   flags |= form_of(times[1], due) << result_shift | form_of(times[2], due) << unique_shift;
-  if (claim.result_expired) flags |= flag_expired;
-  if (claim.poison) flags |= flag_poison;
+  for (const ClaimFlag& flag : claim_flags) {
+    if (claim.*flag.field) flags |= flag.cold;
+  }
   if (claim.attempts != 1) flags |= flag_attempts;
   if (claim.claim_id) flags |= flag_id;
   if (claim.result_digest != decltype(claim.result_digest){}) flags |= flag_digest;
   if (claim.fingerprint.algorithm != 0) flags |= flag_fingerprint;
-  if (!claim.owner.empty()) flags |= flag_owner;
+  for (const ClaimText& text : claim_texts) {
+    if (!(claim.*text.field).empty()) flags |= text.cold;
+  }
   base::put_varint(out, flags);
   base::put_varint(out, version - claim.epoch);
   if ((flags & flag_attempts) != 0) base::put_varint(out, claim.attempts);
@@ -74,9 +77,12 @@ void put_claim(const ClaimRecord& claim, Version version, Timestamp due,
     out.push_back(static_cast<char>(claim.fingerprint.algorithm));
     base::put_array(out, claim.fingerprint.digest);
   }
-  if ((flags & flag_owner) != 0) {
-    out.push_back(static_cast<char>(claim.owner.size()));  // at most limits::owner_label_max
-    out.append(claim.owner);
+  for (const ClaimText& text : claim_texts) {
+    if ((flags & text.cold) == 0) continue;
+    const Bytes bytes = claim.*text.field;
+    SEMEL_ASSERT(bytes.size() <= 255);
+    out.push_back(static_cast<char>(bytes.size()));
+    out.append(bytes);
   }
   out.append(claim.result);
 }
@@ -88,8 +94,7 @@ bool read_claim(Bytes bytes, Version version, Timestamp due, const DurableClock&
   const std::uint64_t behind = from.varint();
   const std::uint64_t attempts = (flags & flag_attempts) != 0 ? from.varint() : 1;
   claim.state = static_cast<ClaimState>(flags & 7);
-  claim.result_expired = (flags & flag_expired) != 0;
-  claim.poison = (flags & flag_poison) != 0;
+  for (const ClaimFlag& flag : claim_flags) claim.*flag.field = (flags & flag.cold) != 0;
   claim.attempts = static_cast<std::uint32_t>(attempts);
   claim.epoch = version - behind;
   const auto take_time = [&](unsigned shift, Timestamp& time) {
@@ -108,7 +113,9 @@ bool read_claim(Bytes bytes, Version version, Timestamp due, const DurableClock&
     claim.fingerprint.algorithm = from.fixed<std::uint8_t>();
     from.array(claim.fingerprint.digest);
   }
-  if ((flags & flag_owner) != 0) claim.owner = from.take(from.fixed<std::uint8_t>());
+  for (const ClaimText& text : claim_texts) {
+    if ((flags & text.cold) != 0) claim.*text.field = from.take(from.fixed<std::uint8_t>());
+  }
   claim.result = from.take_rest();
   return from.is_good();
 }

@@ -15,14 +15,17 @@ namespace {
 
 [[nodiscard]] unsigned flags_of(const ClaimRecord& claim) noexcept {
   unsigned flags = 0;
-  if (claim.result_expired) flags |= claim_result_expired;
-  if (claim.poison) flags |= claim_poison;
+  each_row<claim_flags>([&](auto flag) {
+    if (claim.*flag.row.field) flags |= flag.row.journal;
+  });
   if (claim.claim_id) flags |= claim_has_id;
   if (claim.session != 0) flags |= claim_has_session;
   if (claim.lease_until != Timestamp{}) flags |= claim_has_lease;
   if (claim.result_until != Timestamp{}) flags |= claim_has_result_end;
   if (claim.unique_until != Timestamp{}) flags |= claim_has_unique_end;
-  if (!claim.memos.empty()) flags |= claim_has_memos;
+  each_row<claim_texts>([&](auto text) {
+    if (!(claim.*text.row.field).empty()) flags |= text.row.journal;
+  });
   return flags;
 }
 
@@ -40,17 +43,22 @@ namespace {
   if (flags & claim_has_result_end) bytes += time_bytes;
   if (flags & claim_has_unique_end) bytes += time_bytes;
   if (flags & claim_has_id) bytes += claim.claim_id->size();
-  if (flags & claim_result_expired) bytes += claim.result_digest.size();
+  if (claim.result_expired) bytes += claim.result_digest.size();
   if (claim.fingerprint.algorithm != 0) bytes += claim.fingerprint.digest.size();
-  if (flags & claim_has_memos) bytes += base::varint_bytes(claim.memos.size()) + claim.memos.size();
-  return bytes + claim.owner.size() + claim.result.size();
+  each_row<claim_texts>([&](auto text) {
+    const std::size_t size = (claim.*text.row.field).size();
+    bytes += size + (flags & text.row.journal ? base::varint_bytes(size) : 0);
+  });
+  return bytes;
 }
 
 void encode_claim(const ClaimRecord& claim, Version version, const DurableClock& durable_clock,
                   Timestamp now, FieldWriter& writer) {
   SEMEL_ASSERT(claim.owner.size() <= 255);  // one byte says how long it is
   const unsigned flags = flags_of(claim);
-  writer.fixed(static_cast<std::uint8_t>(claim.state));
+  const unsigned further = flags >> 8;
+  writer.fixed(
+      static_cast<std::uint8_t>(static_cast<unsigned>(claim.state) | further << claim_state_size));
   writer.fixed(static_cast<std::uint8_t>(flags));
   writer.fixed(static_cast<std::uint8_t>(claim.owner.size()));
   writer.fixed(claim.fingerprint.algorithm);
@@ -65,21 +73,21 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
   if (flags & claim_has_result_end) writer.time(durable_clock.to_durable_ms(claim.result_until));
   if (flags & claim_has_unique_end) writer.time(durable_clock.to_durable_ms(claim.unique_until));
   if (flags & claim_has_id) writer.array(*claim.claim_id);
-  if (flags & claim_result_expired) writer.array(claim.result_digest);
+  if (claim.result_expired) writer.array(claim.result_digest);
   if (claim.fingerprint.algorithm != 0) writer.array(claim.fingerprint.digest);
-  writer.bytes(claim.owner);
-  if (flags & claim_has_memos) {
-    writer.varint(claim.memos.size());
-    writer.bytes(claim.memos);
-  }
-  writer.bytes(claim.result);
+  each_row<claim_texts>([&](auto text) {
+    const Bytes bytes = claim.*text.row.field;
+    if (flags & text.row.journal) writer.varint(bytes.size());
+    writer.bytes(bytes);
+  });
 }
 
 [[nodiscard]] bool decode_claim(FieldReader& reader, Version version,
                                 const DurableClock& durable_clock, Timestamp now,
                                 ClaimRecord& claim, Millis& moved) {
-  const auto state = reader.fixed<std::uint8_t>();
-  const auto flags = reader.fixed<std::uint8_t>();
+  const unsigned first = reader.fixed<std::uint8_t>();
+  const unsigned state = first & claim_state_bits;
+  const unsigned flags = first >> claim_state_size << 8 | reader.fixed<std::uint8_t>();
   const auto owner_bytes = reader.fixed<std::uint8_t>();
   claim.fingerprint.algorithm = reader.fixed<std::uint8_t>();
   claim.attempts = static_cast<std::uint32_t>(reader.varint());
@@ -95,15 +103,17 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
   if (flags & claim_has_unique_end)
     claim.unique_until = durable_clock.from_durable_ms(reader.time());
   if (flags & claim_has_id) reader.array(claim.claim_id.emplace());
-  claim.result_expired = (flags & claim_result_expired) != 0;
-  claim.poison = (flags & claim_poison) != 0;
+  each_row<claim_flags>(
+      [&](auto flag) { claim.*flag.row.field = (flags & flag.row.journal) != 0; });
   if (claim.result_expired) reader.array(claim.result_digest);
   if (claim.fingerprint.algorithm != 0) reader.array(claim.fingerprint.digest);
   claim.owner = reader.take(owner_bytes);
-  if (flags & claim_has_memos) claim.memos = reader.prefixed();
+  each_row<claim_texts>([&](auto text) {
+    if (flags & text.row.journal) claim.*text.row.field = reader.prefixed();
+  });
   claim.result = reader.take_rest();
-  if (state < static_cast<std::uint8_t>(ClaimState::held) ||
-      state > static_cast<std::uint8_t>(ClaimState::vacant)) {
+  if (state < static_cast<unsigned>(ClaimState::held) ||
+      state > static_cast<unsigned>(ClaimState::vacant) || (flags & ~claim_known_bits) != 0) {
     return false;
   }
   claim.state = static_cast<ClaimState>(state);

@@ -5,7 +5,8 @@
 //   | u8 db, if not 0 | u48 due, if it has one | u48 keep until, if another | varint key bytes
 //   | key | value, to the end, or a claim, or a delta (the kind's highest bit): varint version -
 //   version of its base, then the trail (engine/objects/edit_trail.hpp), to the end. A claim:
-//   u8 state | u8 flags | u8 owner bytes | u8 fingerprint algorithm | varint attempts
+//   u8 state, flags from 256 up in bits 3..7 | u8 flags | u8 owner bytes | u8 fingerprint algorithm
+//   | varint attempts
 //   | varint version - epoch | u64 session | u48 lease end | varint length of the lease
 //   | u48 result end | u48 unique end | claim id, result digest, fingerprint: 16 bytes each
 //   | owner | result             (from the session to the fingerprint: what the flags say is there)

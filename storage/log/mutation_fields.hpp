@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/coding.hpp"
+#include "semel/claim_fields.hpp"
 #include "semel/journal.hpp"
 #include "storage/log/durable_clock.hpp"
 #include "storage/log/log_format.hpp"
@@ -24,16 +25,23 @@ enum MutationHead : std::uint8_t {
 };
 /// In the byte for the kind: a delta, whose base and trail stand in the place of the value.
 inline constexpr std::uint8_t kind_delta = 128;
-enum ClaimFlag : std::uint8_t {
-  claim_result_expired = 1,
-  claim_poison = 2,
+/// What a claim's record has, beside the rows of semel/claim_fields.hpp.
+enum ClaimBit : std::uint8_t {
   claim_has_id = 4,
   claim_has_session = 8,
   claim_has_lease = 16,
   claim_has_result_end = 32,
   claim_has_unique_end = 64,
-  claim_has_memos = 128,
 };
+/// The byte of the state has the flags that one byte has no room for: 256 and up.
+inline constexpr unsigned claim_state_bits = 7;
+inline constexpr unsigned claim_state_size = 3;
+inline constexpr unsigned claim_row_bits =
+    stored_bits([](const auto& row) -> unsigned { return row.journal; });
+inline constexpr unsigned claim_known_bits = claim_row_bits | claim_has_id | claim_has_session |
+                                             claim_has_lease | claim_has_result_end |
+                                             claim_has_unique_end;
+static_assert((claim_row_bits & 0x7cU) == 0 && claim_row_bits < 1U << 13);
 /// The largest time that fits, 8,900 years after 1970, stands for no end.
 inline constexpr std::size_t full_time_bytes = 6;
 inline constexpr std::uint64_t full_time_none = (std::uint64_t{1} << 48) - 1;

@@ -5,6 +5,7 @@
 #include <utility>
 #include "tests/support/catch.hpp"
 
+#include "semel/claim_fields.hpp"
 #include "storage/log/spans.hpp"
 
 namespace semel::tests {
@@ -122,6 +123,47 @@ TEST_CASE("codec: kinds that nobody writes are damage", "[storage][codec][hash]"
     other[0] = static_cast<char>(other[0] | more);
     Bytes rest = other;
     CHECK_FALSE(decode(rest, line, now, back));
+  }
+}
+
+TEST_CASE("codec: each row of a claim's fields comes back alone", "[storage][codec][claim]") {
+  const auto check = [](const Mutation& put) {
+    std::string bytes;
+    const Mutation back = through_disk(put, line, now, bytes);
+    REQUIRE(back.claim);
+    for (const ClaimFlag& flag : claim_flags) {
+      CHECK((*back.claim).*flag.field == (*put.claim).*flag.field);
+    }
+    for (const ClaimText& text : claim_texts) {
+      CHECK((*back.claim).*text.field == (*put.claim).*text.field);
+    }
+  };
+  for (const ClaimFlag& flag : claim_flags) {
+    Mutation put = claim_put();
+    (*put.claim).*flag.field = true;
+    check(put);
+  }
+  for (const ClaimText& text : claim_texts) {
+    Mutation put = claim_put();
+    put.claim->owner = {};
+    (*put.claim).*text.field = "text";
+    check(put);
+  }
+}
+
+TEST_CASE("codec: states and flags of a claim that nobody writes are damage",
+          "[storage][codec][claim]") {
+  std::string bytes;
+  const Mutation put = claim_put();
+  through_disk(put, line, now, bytes);
+  const std::size_t state_at = bytes.find(put.key) + put.key.size();
+  REQUIRE(bytes[state_at] == static_cast<char>(ClaimState::held));
+  for (int state = 0; state < 256; ++state) {
+    std::string other = bytes;
+    other[state_at] = static_cast<char>(state);
+    Bytes rest = other;
+    Mutation back;
+    CHECK(decode(rest, line, now, back) == (state >= 1 && state <= 5));
   }
 }
 
