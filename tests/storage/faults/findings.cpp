@@ -39,7 +39,7 @@ Result<Found> Findings::judge(World& world, Ledger& ledger, const Clock& clock,
                               const Expected& expected) {
   auto found = compare(
       world, ledger, clock, expected.horizon, [this](const std::string& what) { say(what); },
-      expected.stays);
+      expected.slack);
   if (!found) return found;
   counts_.lost += found->lost;
   counts_.back += found->back;

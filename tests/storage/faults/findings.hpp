@@ -36,9 +36,9 @@ class Findings {
   void add(const Tally& tally);
 
   struct Expected {
-    Timestamp horizon{};      ///< of compare()
-    Epoch largest_epoch = 0;  ///< that somebody was given
-    Stays stays = Stays::no;
+    Timestamp horizon{};         ///< of compare()
+    Epoch largest_epoch = 0;     ///< that somebody was given
+    Millis slack = clock_slack;  ///< as of compare()
   };
   /// Compares an opened storage with the ledger, and its next version with the epochs before it.
   /// Errors: those of reading, which are not counted.

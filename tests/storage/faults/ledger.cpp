@@ -7,8 +7,6 @@
 namespace semel::faults {
 namespace {
 
-/// Clocks of two lives meet within this.
-constexpr std::int64_t clock_slack_ms = 200;
 constexpr std::size_t shown_bytes = 40;
 constexpr std::size_t story_lines = 8;
 
@@ -98,16 +96,29 @@ void History::begun_by(std::int64_t unix_ms) {
 
 bool History::may_be_absent(std::int64_t unix_ms) const {
   const Said& newest = said_.back();
-  return newest.state == absent || !newest.acknowledged ||
-         unix_ms >= newest.ends_unix_ms - clock_slack_ms;
+  return newest.state == absent || !newest.acknowledged || unix_ms >= newest.ends_unix_ms;
+}
+
+bool History::may_be(const std::string& found, std::int64_t from_unix_ms,
+                     std::int64_t to_unix_ms) const {
+  const Said& newest = said_.back();
+  return !newest.acknowledged || is(newest, found, from_unix_ms, to_unix_ms);
+}
+
+void History::outlive_boot() {
+  const std::lock_guard lock{mutex_};
+  for (Said& said : said_) {
+    said.ends_by = never_ends;
+    said.ttl = Millis{0};
+  }
 }
 
 bool History::is(const Said& said, const std::string& found, std::int64_t from_unix_ms,
                  std::int64_t to_unix_ms) {
-  if (said.ends_unix_ms == never_ends || to_unix_ms < said.ends_unix_ms - clock_slack_ms) {
+  if (said.ends_unix_ms == never_ends || to_unix_ms < said.ends_unix_ms) {
     return matches(said.state, found);
   }
-  if (from_unix_ms - clock_slack_ms > said.ends_by) return found == absent;
+  if (from_unix_ms >= said.ends_by) return found == absent;
   return found == absent || matches(said.state, found);
 }
 

@@ -48,6 +48,11 @@ class History {
   [[nodiscard]] std::int64_t newest_ends_by() const { return said_.back().ends_by; }
   /// Whether a delete that finds nothing at `unix_ms` is right.
   [[nodiscard]] bool may_be_absent(std::int64_t unix_ms) const;
+  /// Whether its writer may be shown `found` between two times of the wall clock.
+  [[nodiscard]] bool may_be(const std::string& found, std::int64_t from_unix_ms,
+                            std::int64_t to_unix_ms) const;
+  /// A boot has met a clock that was set back: what has an end may stay beyond it.
+  void outlive_boot();
 
   struct Verdict {
     bool right = false;

@@ -7,22 +7,26 @@
 //   powerloss  power goes at a random moment or step; the next boot finds an image (power_disk.hpp)
 //   kill       the process ends there; the next one finds all that was written
 //   diskfull   the file system, of 48 MiB, fills up, and gets space back in this life or the next
-//   clock      the wall clock steps by up to a day, within lives and between them
+//   clock      the wall clock steps by up to a day, within lives, between them and while the
+//   machine
+//              is shut down; hours pass, in half of the storages by steps of the proof alone
 //   syncerror  a sync fails, one of the log's or of RocksDB's files; the next one says that all is
 //              well and has not written what failed; then the life is closed, or power goes
 //   slowdisk   syncs, and writes of RocksDB, last longer by 10 ms, 1 s or 30 s for a while
 // A life that meets no end of these is closed.
 //
-// What must hold after each: whatever was acknowledged is there; after a loss of power, what was
-// acknowledged at `synced`, and at `logged` what was so one interval before the cut, plus the time
-// a sync took and the time by which this machine wakes threads late. On the full disk each call is
-// refused at once, the statistics say why, lookups go on, and a start opens the storage; when there
-// is space again, new work is accepted within 5 s without anybody doing anything. After a failed
-// sync of the log nothing is acknowledged any more, new work is refused within 100 ms (2 s in the
-// short form, which runs among other tests), the statistics say why, and at `memory` all is read as
-// before; a sync of RocksDB's may be done again from the log, and work may go on. On the slow disk
-// lookups go on as before (p99 within twice of that; judged at five times), what waits is bounded,
-// a wait ends with outcome_unknown when confirm_within is over, and memory does not grow. With
+// What must hold after each: whatever was acknowledged is there, by the true time exactly until its
+// time is over, and after a boot that met such a clock at least as long; after a loss of power,
+// what was acknowledged at `synced`, and at `logged` what was so one interval before the cut, plus
+// the time a sync took and the time by which this machine wakes threads late. On the full disk each
+// call is refused at once, the statistics say why, lookups go on, and a start opens the storage;
+// when there is space again, new work is accepted within 5 s without anybody doing anything. After
+// a failed sync of the log nothing is acknowledged any more, new work is refused within 100 ms (2 s
+// in the short form, which runs among other tests), the statistics say why, and at `memory` all is
+// read as before; a sync of RocksDB's may be done again from the log, and work may go on. On the
+// slow disk lookups go on as before (p99 within twice of that; judged at five times), what waits is
+// bounded, a wait ends with outcome_unknown when confirm_within is over, and memory does not grow.
+// With
 // --lie the disk says that it synced and does not: then the proof must find losses, and its verdict
 // is turned round, as with --must-find, for a storage with a planted fault (planted.py). --keep:
 // what the last boots before each finding found goes to DIR, for a look at it. Ends with 77 where
@@ -67,6 +71,8 @@ struct Total {
   std::array<std::uint64_t, 3> by_end{};
   std::uint64_t while_opening = 0;
   std::uint64_t clock_steps = 0;
+  std::uint64_t boots = 0;
+  std::uint64_t looks = 0;
   std::uint64_t acknowledged = 0;
   std::uint64_t sectors_lost = 0;
   std::uint64_t names_lost = 0;
@@ -108,7 +114,12 @@ class Lives {
   [[nodiscard]] bool open(Process& process);
   void judge(Process& process);
   void work(Process& process);
-  void wait_for_end(Process& process);
+  void wait_for_end(Process& process, Crew& crew);
+  void live_by_the_clock(Worker& worker, const PowerDisk& disk);
+  void jump(std::uint64_t most_ms) {
+    time_.clock().jump(Millis{static_cast<std::int64_t>(random_.between(1, most_ms))});
+  }
+  void boot();
   void end_work(Process& process, Crew& crew);
   void step_clock();
   void remember(const Process& process);
@@ -129,7 +140,6 @@ class Lives {
   std::string root_;                   // what the next process finds
   std::unique_ptr<PowerDisk> before_;  // of the last process, unless power went
   MachineTime time_;
-  bool may_stay_ = false;  // a boot has met a clock that was set back
   Promise promise_;
   bool is_useless_ = true;  // it was refused, or there is none yet
   std::uint64_t number_ = 0;
@@ -143,7 +153,7 @@ void Lives::start_again() {
   if (!root_.empty()) std::filesystem::remove_all(root_, code);
   root_ = (met_.full ? met_.full->path() : scratch_.path()) + "/start" + std::to_string(number_);
   promise_.begin(thread_count + 1);
-  may_stay_ = false;
+  time_.stand_still(schedule_.steps_clock && random_.chance(1, 2));
 }
 
 /// A clock that was set forward just before power went cannot be known to the next boot, so where
@@ -158,6 +168,28 @@ Durability Lives::draw_level() {
   // What can be read after a failure is read at `memory`.
   if (schedule_.fails_syncs && random_.chance(1, 4)) return Durability::memory;
   return random_.chance(1, 2) ? Durability::synced : Durability::logged;
+}
+
+/// The clock may have been set back while the machine was off. That it was set forward could not be
+/// known.
+void Lives::boot() {
+  ++total_.boots;
+  if (!schedule_.steps_clock) return time_.boot();
+  time_.boot(Millis{static_cast<std::int64_t>(random_.between(1, 2'000'000))},
+             Millis{static_cast<std::int64_t>(random_.below(20'000))});
+  if (random_.chance(1, 2)) time_.step(-Millis{static_cast<std::int64_t>(random_.below(day_ms))});
+  for (auto& [key, history] : promise_.ledger) history.outlive_boot();
+}
+
+/// Up to an hour passes at a time, the wall clock steps, and the records of this thread end as they
+/// should.
+void Lives::live_by_the_clock(Worker& worker, const PowerDisk& disk) {
+  for (int i = 0; i < 8 && !disk.is_broken(); ++i) {
+    if (random_.chance(1, 3)) step_clock();
+    if (random_.chance(1, 3)) time_.clock().jump(Millis{random_.duration(4'000'000)});
+    static_cast<void>(worker.step());
+    worker.look_at_own();
+  }
 }
 
 void Lives::make_disk(Process& process) {
@@ -202,13 +234,13 @@ void Lives::judge(Process& process) {
   const auto seen = findings_.judge(*process.world, promise_.ledger, time_.clock(),
                                     {.horizon = promise_.horizon(),
                                      .largest_epoch = promise_.largest_epoch(),
-                                     .stays = may_stay_ ? Stays::maybe : Stays::no});
+                                     .slack = time_.slack()});
   if (seen) return promise_.note(*seen);
   if (!process.disk->is_broken()) findings_.not_opened("not read: " + seen.error().message());
 }
 
 /// Time passes for the storage: the clock jumps, so that spans end; pages are written.
-void Lives::wait_for_end(Process& process) {
+void Lives::wait_for_end(Process& process, Crew& crew) {
   std::mutex mutex;
   std::condition_variable never;
   // Long enough that `logged` has something to keep.
@@ -219,7 +251,8 @@ void Lives::wait_for_end(Process& process) {
   Timestamp before = begun;
   const auto goes_on = [&] {
     return before < end ||
-           (met_.failed_syncs && !met_.slow && met_.failed_syncs->is_awaited(*process.disk, begun));
+           (met_.failed_syncs && !met_.slow && !met_.full &&
+            met_.failed_syncs->is_awaited(*process.disk, begun));
   };
   while (!process.disk->is_cut() && goes_on()) {
     never.wait_for(lock, 1ms);
@@ -228,10 +261,8 @@ void Lives::wait_for_end(Process& process) {
     before = now;
     if (met_.failed_syncs) met_.failed_syncs->look(*process.world, *process.disk);
     if (random_.chance(1, 4)) process.disk->write_back();
-    if (random_.chance(1, 12)) {
-      time_.clock().jump(Millis{static_cast<std::int64_t>(random_.between(1, 1'500))});
-    }
-    if (schedule_.steps_clock && random_.chance(1, 12)) step_clock();
+    if (random_.chance(1, 12)) jump(1'500);
+    if (schedule_.steps_clock) live_by_the_clock(crew.own(), *process.disk);
     if (random_.chance(1, 8)) process.world->engine->advance();
   }
 }
@@ -245,10 +276,11 @@ void Lives::work(Process& process) {
             {.threads = thread_count,
              .work = {.level = process.level,
                       .process = std::to_string(process.number),
-                      .may_stay = may_stay_},
+                      .all_ttls = schedule_.steps_clock,
+                      .slack = time_.slack()},
              .goes_on = schedule_.fills_up || schedule_.is_slow || schedule_.fails_syncs,
              .failed_syncs = met_.failed_syncs ? &*met_.failed_syncs : nullptr}};
-  wait_for_end(process);
+  wait_for_end(process, crew);
   met_.meet(*process.world, promise_.ledger, crew, *process.disk, random_, process.late,
             process.end == End::close);
   end_work(process, crew);
@@ -263,6 +295,7 @@ void Lives::end_work(Process& process, Crew& crew) {
   for (const auto& worker : crew.workers()) {
     const Tally& tally = worker->tally();
     total_.acknowledged += tally.acknowledged;
+    total_.looks += tally.looks;
     promise_.handed_out(tally.largest_epoch);
     findings_.add(tally);
   }
@@ -299,10 +332,11 @@ void Lives::one_life(std::uint64_t number) {
   const bool is_new = std::exchange(is_useless_, false) || number % lives_of_a_storage == 0;
   if (is_new) start_again();
   if (before_ == nullptr) {
-    time_.boot();
-    may_stay_ = may_stay_ || (schedule_.steps_clock && !is_new);
+    boot();
+  } else if (schedule_.steps_clock) {
+    if (random_.chance(1, 2)) step_clock();
+    jump(20'000);
   }
-  if (schedule_.steps_clock && random_.chance(1, 2)) step_clock();
   constexpr std::array<Millis, 4> intervals{10ms, 20ms, 30ms, 40ms};
   Process process{.number = number,
                   .end = ends_[random_.below(ends_.size())],
@@ -330,7 +364,11 @@ void Lives::one_life(std::uint64_t number) {
   total_.sectors_lost += counts.sectors_lost;
   total_.names_lost += counts.names_lost;
   total_.syncs += counts.syncs;
-  if (process.end != End::power) before_ = std::move(process.disk);
+  // Where the machine is shut down, all is written.
+  const bool shuts_down = schedule_.steps_clock && process.end == End::close &&
+                          process.has_worked && !process.disk->has_failed();
+  if (process.end == End::power || (shuts_down && random_.chance(1, 2))) return;
+  before_ = std::move(process.disk);
 }
 
 int Lives::run() {
@@ -367,7 +405,8 @@ int Lives::report(double seconds) const {
   }
   met_.report(schedule_.name);
   if (schedule_.steps_clock) {
-    std::printf("%s: %llu steps of the clock\n", name, number(total_.clock_steps));
+    std::printf("%s: %llu steps of the clock, %llu boots, %llu looks\n", name,
+                number(total_.clock_steps), number(total_.boots), number(total_.looks));
   }
   std::printf(
       "%s: %llu lives, %.1f/s, %llu acknowledged, %llu lost, %llu deleted and back, %llu never "

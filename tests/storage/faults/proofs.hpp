@@ -25,7 +25,6 @@ struct Wanted {
 inline constexpr int skipped = 77;
 
 // Each prints its figure in the last line and returns the exit code.
-[[nodiscard]] int prove_clock(const Wanted& wanted);
 [[nodiscard]] int prove_images(const Wanted& wanted);
 [[nodiscard]] int prove_restore(const Wanted& wanted);
 

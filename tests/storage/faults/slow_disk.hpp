@@ -58,6 +58,7 @@ class SlowDisk {
   const std::size_t log_bytes_;
   const bool is_long_;
   const SystemClock clock_;
+  bool was_late_ = false;  // lookups, the last time
   Total total_;
 };
 

@@ -18,7 +18,7 @@ constexpr unsigned claims_each = 16;
 constexpr unsigned lists_each = 3;
 constexpr std::uint64_t list_elements = 60;
 constexpr std::size_t pair_bytes = 12'000;  // two of them: several records where segments are small
-constexpr Millis lease = 3'600'000ms;
+constexpr Millis lease = 8'760h;
 constexpr Millis result_ttl = 3'000ms;
 
 std::string key_of(unsigned thread, const char* kind, std::uint64_t number) {
@@ -207,10 +207,26 @@ bool Worker::told_deleted(const Result<bool>& deleted, const std::string& key) {
   if (!deleted.ok()) return told(deleted.error().code, {&history});
   if (*deleted) return told(ErrorCode::ok, {&history});
   history.withdraw();
-  if (!history.may_be_absent(clock_.unix_ms())) {
+  if (!history.may_be_absent(clock_.unix_ms() + options_.slack.count())) {
     wrong("a delete did not find " + key + ", which was " + history.newest().substr(0, 40));
   }
   return told(ErrorCode::ok, {});
+}
+
+void Worker::look_at_own() {
+  const std::string mine = std::to_string(options_.thread) + ".";
+  const std::int64_t slack = options_.slack.count();
+  for (const auto& [key, history] : ledger_) {
+    if (key.compare(0, mine.size(), mine) != 0) continue;
+    const std::int64_t from = clock_.unix_ms();
+    const auto state = state_of(world_, key);
+    const std::int64_t to = clock_.unix_ms();
+    if (!state) return;
+    ++tally_.looks;
+    if (history.may_be(*state, from - slack, to + slack)) continue;
+    wrong(key + " holds " + state->substr(0, 40) + " at " + std::to_string(from) + ", and is " +
+          history.newest().substr(0, 40) + " until " + std::to_string(history.newest_ends()));
+  }
 }
 
 bool Worker::step() {
@@ -247,7 +263,11 @@ bool Worker::set_or_delete() {
   const std::string value = new_value(options_.value_bytes);
   constexpr std::array<Millis, 5> ttls{0ms, 0ms, 700ms, 3'000ms, 40'000ms};
   constexpr std::array<Millis, 3> short_ttls{200ms, 700ms, 3'000ms};
-  const Millis ttl = options_.all_ends ? random_.pick(short_ttls) : random_.pick(ttls);
+  constexpr std::array<Millis, 6> all_ttls{1ms,       900ms,       5'000ms,
+                                           600'000ms, 3'600'000ms, 90'000'000ms};
+  const Millis ttl = options_.all_ends                           ? random_.pick(short_ttls)
+                     : options_.all_ttls && random_.chance(1, 2) ? random_.pick(all_ttls)
+                                                                 : random_.pick(ttls);
   const bool ends = ttl != 0ms;
   if (ends) {
     history.ask("s:" + value, clock_.unix_ms(), ttl);
@@ -332,10 +352,9 @@ bool Worker::ask_for_claim(History& history, const std::string& key) {
   history.withdraw();  // what was there stays as it is
   if (outcome.error != ErrorCode::ok) return told(outcome.error, {});
   // A repeat: it must say what is known.
-  const bool right =
-      (outcome.answer == ClaimAnswer::in_flight && state[0] == 'h') ||
-      (outcome.answer == ClaimAnswer::replay && state[0] == 'd' &&
-       (options_.may_stay || before < ends_by) && state == done(epoch_of(state), outcome.result));
+  const bool right = (outcome.answer == ClaimAnswer::in_flight && state[0] == 'h') ||
+                     (outcome.answer == ClaimAnswer::replay && state[0] == 'd' &&
+                      before < ends_by && state == done(epoch_of(state), outcome.result));
   if (!right) {
     wrong("answer " + std::to_string(static_cast<int>(outcome.answer)) + " for " + key +
           ", which was " + state.substr(0, 40));
@@ -402,13 +421,14 @@ void Observer::hand_over(Ledger& ledger) const {
 }
 
 Result<Found> compare(World& world, Ledger& ledger, const Clock& clock, Timestamp horizon,
-                      const std::function<void(const std::string&)>& say, Stays stays) {
+                      const std::function<void(const std::string&)>& say, Millis slack) {
   Found found;
   std::map<std::string, std::string> states;
   for (auto& [key, history] : ledger) {
-    const std::int64_t from = stays == Stays::maybe ? 0 : clock.unix_ms();
+    const std::int64_t from = clock.unix_ms() - slack.count();
     SEMEL_TRY(state, state_of(world, key));
-    const History::Verdict verdict = history.judge(state, from, clock.unix_ms(), horizon);
+    const History::Verdict verdict =
+        history.judge(state, from, clock.unix_ms() + slack.count(), horizon);
     if (verdict.oldest_lost != Timestamp{} &&
         (found.oldest_lost == Timestamp{} || verdict.oldest_lost < found.oldest_lost)) {
       found.oldest_lost = verdict.oldest_lost;

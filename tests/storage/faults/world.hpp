@@ -18,15 +18,16 @@
 
 namespace semel::faults {
 
-/// Goes on with the machine's time, and jumps forward when told to. Each boot begins at its own
-/// zero; the wall clock goes on over boots.
+/// Goes on with the machine's time, or stands still, and jumps forward when told to. Each boot
+/// begins at its own zero; the wall clock goes on over boots.
 class JumpingClock final : public Clock {
  public:
-  explicit JumpingClock(std::int64_t unix_ms = 1'700'000'000'000)
-      : start_(system_.now()), unix_ms_(unix_ms) {}
-  [[nodiscard]] Timestamp now() const noexcept override {
-    return Timestamp{Millis{1'000} + past()};
-  }
+  enum class Between { goes_on, stands_still };  ///< jumps
+
+  explicit JumpingClock(std::int64_t unix_ms = 1'700'000'000'000, Millis begins = Millis{1'000},
+                        Between between = Between::goes_on)
+      : start_(system_.now()), unix_ms_(unix_ms), begins_(begins), between_(between) {}
+  [[nodiscard]] Timestamp now() const noexcept override { return Timestamp{begins_ + past()}; }
   [[nodiscard]] std::int64_t unix_ms() const noexcept override { return unix_ms_ + past().count(); }
   void jump(Millis by) noexcept {
     jumped_.fetch_add(by.count(), std::memory_order_relaxed);  // mo: relaxed: a time, not an order
@@ -35,12 +36,16 @@ class JumpingClock final : public Clock {
  private:
   [[nodiscard]] Millis past() const noexcept {
     // mo: relaxed: as in jump().
-    return (system_.now() - start_) + Millis{jumped_.load(std::memory_order_relaxed)};
+    const bool goes_on = between_ == Between::goes_on;
+    return (goes_on ? system_.now() - start_ : Millis{0}) +
+           Millis{jumped_.load(std::memory_order_relaxed)};
   }
 
   const SystemClock system_;
   const Timestamp start_;
   const std::int64_t unix_ms_;
+  const Millis begins_;
+  const Between between_;
   std::atomic<std::int64_t> jumped_{0};
 };
 
@@ -62,6 +67,8 @@ class SteppedClock final : public Clock {
 };
 
 inline constexpr const char* claims_name = "work";
+/// Clocks of two lives meet within this, if they do not stand still.
+inline constexpr Millis clock_slack{200};
 
 /// Storage, engine and namespace, opened and recovered.
 struct World {
@@ -111,6 +118,7 @@ struct Tally {
   std::uint64_t confirmed = 0;  ///< Engine::confirm(synced) said so
   std::uint64_t unknown = 0;    ///< outcome_unknown
   std::uint64_t refused = 0;
+  std::uint64_t looks = 0;  ///< at its own keys
   std::uint64_t wrong = 0;  ///< answers that contradict the ledger: a duplicate let in, ..
   Epoch largest_epoch = 0;
   JoinsTally joins;
@@ -129,12 +137,15 @@ class Worker {
     std::size_t value_bytes = 600;  ///< at most, of most values
     bool all_ends = false;          ///< what may leave memory lives for 3 s at most
     Joins joins = Joins::no;
-    bool may_stay = false;  ///< what has ended may be there: a boot met a clock that was set back
+    bool all_ttls = false;       ///< from a millisecond to more than a day
+    Millis slack = clock_slack;  ///< as of compare()
   };
   Worker(World& world, Ledger& ledger, const Clock& clock, const Options& options);
 
   /// One operation. False: it was not acknowledged; tally().last_error says why.
   bool step();
+  /// Looks at all its keys: a record is there until its time is over, and then it is not.
+  void look_at_own();
   [[nodiscard]] const Tally& tally() const noexcept { return tally_; }
   /// How often it was told that something is on the disk.
   [[nodiscard]] std::uint64_t synced() const noexcept {
@@ -194,11 +205,11 @@ struct Found {
   Timestamp oldest_lost{};    ///< of all that is gone, rightly or not, when it was acknowledged
   [[nodiscard]] bool right() const noexcept { return lost + strange + parted == 0; }
 };
-enum class Stays { no, maybe };  ///< maybe: as of Worker::Options::may_stay
-/// `say` is told each wrong key. Errors: those of reading.
+/// `say` is told each wrong key. `slack`: by which records may end at another time. Errors: those
+/// of reading.
 [[nodiscard]] Result<Found> compare(World& world, Ledger& ledger, const Clock& clock,
                                     Timestamp horizon,
                                     const std::function<void(const std::string&)>& say,
-                                    Stays stays = Stays::no);
+                                    Millis slack = clock_slack);
 
 }  // namespace semel::faults
