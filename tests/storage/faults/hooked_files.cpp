@@ -121,6 +121,8 @@ class HookedFiles final : public rocksdb::FileSystemWrapper {
     const Step step = status.ok() ? Step::write : Step::create;
     status = hooks_.on({step, path},
                        [&] { return target_->ReopenWritableFile(path, options, file, debug); });
+    // A listener that only says that it is done cannot hand out a file.
+    if (status.ok() && *file == nullptr) status = IOStatus::IOError("not opened", path);
     if (status.ok()) *file = std::make_unique<HookedWritable>(std::move(*file), path, hooks_);
     return status;
   }
