@@ -250,9 +250,8 @@ void Lives::wait_for_end(Process& process, Crew& crew) {
   std::unique_lock lock{mutex};
   Timestamp before = begun;
   const auto goes_on = [&] {
-    return before < end ||
-           (met_.failed_syncs && !met_.slow && !met_.full &&
-            met_.failed_syncs->is_awaited(*process.disk, begun));
+    return before < end || (met_.failed_syncs && !met_.slow && !met_.full &&
+                            met_.failed_syncs->is_awaited(*process.disk, begun));
   };
   while (!process.disk->is_cut() && goes_on()) {
     never.wait_for(lock, 1ms);
