@@ -1,5 +1,6 @@
 // HyperLogLogs: PFADD, PFCOUNT, PFMERGE, and PFDEBUG and PFSELFTEST for tests.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -123,6 +124,49 @@ Refusal merge_into(StringEdit& edit, const Union& all, std::size_t bytes_max) {
   return {};
 }
 
+/// Registers keep what they are raised to, sparse and dense, and their neighbours as well.
+bool registers_hold() {
+  constexpr std::size_t steps = 2'000;
+  constexpr std::uint64_t stride = 2'654'435'761U;
+  constexpr std::uint8_t sparse_max = 32;
+  std::string hll = engine::empty_hyperloglog();
+  HllRegisters expected{};
+  for (std::size_t i = 0; i < steps; ++i) {
+    const std::size_t index = i * stride % expected.size();
+    const bool stays_sparse = i < steps / 4;
+    const auto value =
+        static_cast<std::uint8_t>(1 + i % (stays_sparse ? sparse_max : 2 * sparse_max - 1));
+    expected[index] = std::max(expected[index], value);
+    if (engine::raise_register(hll, index, value, engine::hll_register_count) ==
+        HllChange::damaged) {
+      return false;
+    }
+  }
+  const auto registers = engine::registers_of(hll);
+  return engine::is_dense(hll) && registers && *registers == expected;
+}
+
+/// Counts to 100,000 stay within four standard errors.
+bool estimates_hold() {
+  constexpr std::uint64_t elements = 100'000;
+  constexpr double error_max = 4 * 1.04 / 128;  // 1.04 / sqrt(registers)
+  std::string hll = engine::empty_hyperloglog();
+  std::uint64_t next = 1;
+  for (std::uint64_t i = 1; i <= elements; ++i) {
+    constexpr std::size_t sparse_max = 3'000;
+    const HllChange change = engine::add_to_hyperloglog(hll, std::to_string(i), sparse_max);
+    if (change == HllChange::damaged) return false;
+    if (i != next) continue;
+    next *= 10;
+    const auto registers = engine::registers_of(hll);
+    if (!registers) return false;
+    const auto count = static_cast<double>(engine::estimate(*registers));
+    const auto exact = static_cast<double>(i);
+    if (std::abs(count - exact) > std::max(1.0, exact * error_max)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 namespace handlers {
@@ -181,6 +225,12 @@ void pfmerge(Call& call) {
   if (const Status ended = section->commit(); !ended) return call.fail(ended.error());
   if (done->is_new()) call.notify('n', "new", call.key());
   call.notify('$', "pfadd", call.key());
+  call.reply.ok();
+}
+
+void pfselftest(Call& call) {
+  if (!registers_hold()) return call.fail("ERR a register lost its value");
+  if (!estimates_hold()) return call.fail("ERR an estimate is too far off");
   call.reply.ok();
 }
 

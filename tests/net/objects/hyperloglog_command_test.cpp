@@ -104,6 +104,14 @@ TEST_CASE("PFADD: a HyperLogLog keeps its ttl, and is new after it", "[net][obje
   CHECK(node.call({"PTTL", "h"}) == ":-1\r\n");
 }
 
+TEST_CASE("PFSELFTEST: registers and estimates hold, and nothing is kept", "[net][objects][hll]") {
+  Conversation node;
+  CHECK(node.call({"PFSELFTEST"}) == "+OK\r\n");
+  CHECK(node.call({"DBSIZE"}) == ":0\r\n");
+  CHECK(node.call({"PFSELFTEST", "x"}) ==
+        "-ERR wrong number of arguments for 'pfselftest' command\r\n");
+}
+
 TEST_CASE("hll-sparse-max-bytes: it says which HyperLogLogs are dense", "[net][objects][hll]") {
   Conversation node;
   CHECK(node.call({"CONFIG", "SET", "hll-sparse-max-bytes", "20"}) == "+OK\r\n");
