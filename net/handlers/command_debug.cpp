@@ -62,7 +62,8 @@ void sleep_here(std::int64_t ms) {
 }
 
 /// Only this connection sleeps, in its wait: no thread does, so other connections are served and
-/// the node can end. Within EXEC or a script all wait, as for any that takes long.
+/// the node can end. Within EXEC or a script all wait, as for any that takes long; and so they do
+/// of a node that stands in for redis-server, whose users make it late for others that way.
 void debug_sleep(Call& call) {
   constexpr double seconds_max = 3'600;
   constexpr double ms_per_second = 1'000;
@@ -71,6 +72,10 @@ void debug_sleep(Call& call) {
   const auto ms = static_cast<std::int64_t>(std::clamp(seconds, 0.0, seconds_max) * ms_per_second);
   constexpr std::int64_t ms_here_max = 10'000;
   if (ms == 0 || call.context().applies_log()) return call.reply.ok();
+  if (call.services.settings.boolean(Setting::stand_in)) {
+    sleep_here(ms);
+    return call.reply.ok();
+  }
   if (call.context().is_part()) {
     sleep_here(std::min(ms, ms_here_max));
     return call.reply.ok();
@@ -295,12 +300,22 @@ void debug_reply_buffer(Call& call) {
   call.reply.ok();
 }
 
+/// Nothing is saved and loaded again, as nothing would change. As redis-server does, it refuses to
+/// load records beside themselves: NOFLUSH without MERGE.
 void debug_reload(Call& call) {
+  bool merges = false;
+  bool flushes = true;
   for (const std::string_view word : call.args.subspan(2)) {
     if (!is_word(word, "merge") && !is_word(word, "noflush") && !is_word(word, "nosave")) {
       return call.fail("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
     }
+    merges = merges || is_word(word, "merge");
+    flushes = flushes && !is_word(word, "noflush");
   }
+  const bool is_twice =
+      !flushes && !merges &&
+      (call.engine.stats().records != 0 || call.services.scripts.functions.totals().libraries != 0);
+  if (is_twice) return call.fail("ERR Error trying to load the RDB dump");
   call.reply.ok();
 }
 

@@ -7,12 +7,14 @@ What programs that start a redis-server rely on. Nothing sleeps for a guessed ti
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'support'))
@@ -240,6 +242,18 @@ class Case(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn('standard input:2', done.stderr)
         self.assertIn('no-such-directive', done.stderr)
+
+    def test_debug_sleep_makes_others_wait(self):
+        server = self.redis('--port', '{port}', '--enable-debug-command', 'yes')
+        with socket.create_connection(('127.0.0.1', server.port)) as sleeper:
+            sleeper.sendall(b'DEBUG SLEEP 0.5\r\n')
+            slowest = 0
+            while not select.select([sleeper], [], [], 0)[0]:
+                asked = time.monotonic()
+                self.assertEqual(server.ask('PING'), b'PONG')
+                slowest = max(slowest, time.monotonic() - asked)
+            self.assertEqual(sleeper.recv(64), b'+OK\r\n')
+            self.assertGreater(slowest, 0.3)
 
     def test_what_is_ignored_is_named_once_on_standard_error(self):
         server = self.redis('--port', '{port}', '--no-such-directive', '1', '--appendonly', 'yes',

@@ -175,6 +175,15 @@ TEST_CASE("DEBUG SLEEP: its connection waits for an hour at most, and others are
   CHECK(one.call({"EXEC"}) == "*1\r\n+OK\r\n");
 }
 
+TEST_CASE("DEBUG SLEEP: all wait where the node stands in for redis-server",
+          "[net][objects][debug]") {
+  Debugged one;
+  REQUIRE(one.node.settings.assign(net::Setting::stand_in, "yes", {}).ok());
+  CHECK(one.debug({"SLEEP", "0.001"}) == "+OK\r\n");  // the thread came back behind it
+  CHECK(one.debug({"SLEEP", "-1"}) == "+OK\r\n");
+  CHECK(one.call({"PING"}, 1) == "+PONG\r\n");
+}
+
 TEST_CASE("DEBUG SLEEP: its time counts as that of the command", "[net][objects][debug]") {
   Debugged one;
   one.node.slow_log.set_limit_us(100'000);
@@ -262,6 +271,24 @@ TEST_CASE("DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call DEBUG and CLIENT LIS
   }
   one.debug({"SET-DISABLE-DENY-SCRIPTS", "0"});
   CHECK(run("'debug', 'protocol', 'integer'").starts_with(refused));
+}
+
+TEST_CASE("DEBUG RELOAD: what is there already is not loaded beside itself",
+          "[net][objects][debug]") {
+  Debugged one;
+  CHECK(one.debug({"RELOAD", "NOFLUSH"}) == "+OK\r\n");
+  one.call({"SET", "k", "v"});
+  for (const Words& words :
+       std::vector<Words>{{"RELOAD", "NOFLUSH"}, {"RELOAD", "nosave", "noflush"}}) {
+    CHECK(one.debug(words) == "-ERR Error trying to load the RDB dump\r\n");
+  }
+  CHECK(one.debug({"RELOAD", "NOFLUSH", "MERGE"}) == "+OK\r\n");
+  CHECK(one.debug({"RELOAD", "MERGE"}) == "+OK\r\n");
+  CHECK(one.call({"GET", "k"}) == "$1\r\nv\r\n");
+  one.call({"DEL", "k"});
+  one.call({"FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f', function() end)"});
+  CHECK(one.debug({"RELOAD", "NOFLUSH"}) == "-ERR Error trying to load the RDB dump\r\n");
+  CHECK(one.debug({"RELOAD"}) == "+OK\r\n");
 }
 
 TEST_CASE("DEBUG: what has no effect checks its words", "[net][objects][debug]") {
