@@ -141,6 +141,17 @@ struct CommandRow {
 [[nodiscard]] std::span<const CommandRow> all_commands() noexcept;
 /// Null: there is none. In any case of letters; no subcommands.
 [[nodiscard]] const CommandRow* find_command(std::string_view name) noexcept;
+/// As redis-server's directive: clients and scripts call the command `to` from now on, and `from`
+/// is unknown; an empty `to` leaves the command without a name. Rights, statistics and pages have
+/// its own name as before. Returns why not, in the words of redis-server; empty: done. Of the whole
+/// process; not thread-safe: to be called before a node starts. std::bad_alloc.
+[[nodiscard]] std::string_view rename_command(std::string_view from, std::string_view to);
+/// Whether clients can call the command, or that of which it is a subcommand, by any name.
+[[nodiscard]] bool has_name(const CommandRow& row) noexcept;
+/// Whether rename_command() has changed a name.
+[[nodiscard]] bool has_renamed_commands() noexcept;
+/// Gives all commands their own names back. For tests; not thread-safe either.
+void restore_command_names() noexcept;
 /// The subcommand `name` of `parent`, or null.
 [[nodiscard]] const CommandRow* find_subcommand(const CommandRow& parent,
                                                 std::string_view name) noexcept;

@@ -1,7 +1,12 @@
 // The table of commands, and finding in it.
 #include <algorithm>
 #include <array>
+#include <list>
+#include <optional>
+#include <string>
+#include <utility>
 
+#include "base/ascii.hpp"
 #include "base/assert.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/single_key_command.hpp"
@@ -208,7 +213,7 @@ struct FoldedName {
   NameBytes small{};
   NameBytes letters{};
 
-  [[nodiscard]] bool is(const NameBytes& name) const noexcept {
+  [[nodiscard]] constexpr bool is(const NameBytes& name) const noexcept {
     return (name.first | letters.first) == small.first && (name.last | letters.last) == small.last;
   }
 };
@@ -235,6 +240,44 @@ constexpr auto index_by_name = [] {
   }
   return index;
 }();
+
+/// By which names clients find the commands: those of the rows, until rename_command(). It is
+/// called before there are threads, so that a lookup takes no lock.
+struct SpokenNames {
+  // One more than there are rows: what a name that is gone leaves in the index, so that a search
+  // for others goes on behind it. Nothing is equal to it.
+  std::array<std::string_view, row_count + 1> names{};
+  std::array<FoldedName, row_count + 1> folded{};
+  std::array<std::uint16_t, index_size> index = index_by_name;
+  bool has_changed = false;
+};
+constexpr std::uint16_t gone_row = row_count;
+
+constexpr SpokenNames names_of_rows = [] {
+  SpokenNames spoken;
+  for (std::size_t i = 0; i < row_count; ++i) {
+    spoken.names[i] = rows[i].name;
+    spoken.folded[i] = folded_names[i];
+  }
+  spoken.folded[gone_row].small.first = ~std::uint64_t{0};
+  return spoken;
+}();
+static_assert(!names_of_rows.folded[gone_row].is({}));
+constinit SpokenNames spoken = names_of_rows;
+
+/// The position in the index of the command that clients call `name`. None: there is none.
+std::optional<std::size_t> index_position(std::string_view name) noexcept {
+  const std::size_t size = name.size();
+  const NameBytes bytes = bytes_of_name(name);
+  for (std::size_t at = slot_of(bytes, size); spoken.index[at] != no_row;
+       at = (at + 1) % index_size) {
+    const std::size_t found = spoken.index[at];
+    if (spoken.names[found].size() != size || !spoken.folded[found].is(bytes)) continue;
+    // What lies between the first and the last eight bytes.
+    if (size <= 2 * word_code_bytes_max || is_word(name, spoken.names[found])) return at;
+  }
+  return std::nullopt;
+}
 
 /// The position of the one row that has `fact`; std::size(rows): none, or more than one.
 constexpr std::size_t only_with(CommandFact fact) {
@@ -284,17 +327,47 @@ bool needs_objects(const CommandRow& row) noexcept {
 }
 
 const CommandRow* find_command(std::string_view name) noexcept {
-  const std::size_t size = name.size();
-  const NameBytes bytes = bytes_of_name(name);
-  for (std::size_t at = slot_of(bytes, size); index_by_name[at] != no_row;
-       at = (at + 1) % index_size) {
-    const std::size_t found = index_by_name[at];
-    const CommandRow& row = rows[found];
-    if (row.name.size() != size || !folded_names[found].is(bytes)) continue;
-    // What lies between the first and the last eight bytes.
-    if (size <= 2 * word_code_bytes_max || is_word(name, row.name)) return &row;
+  const auto at = index_position(name);
+  return at ? &rows[spoken.index[*at]] : nullptr;
+}
+
+std::string_view rename_command(std::string_view from, std::string_view to) {
+  const auto old = index_position(from);
+  // redis-server has none of ours, and the node calls some of them itself.
+  if (!old || rows[spoken.index[*old]].name.starts_with("semel.")) {
+    return "No such command in rename-command";
   }
-  return nullptr;
+  if (!to.empty() && index_position(to)) return "Target command name already exists";
+  static std::list<std::string> texts;
+  const std::uint16_t row = std::exchange(spoken.index[*old], gone_row);
+  spoken.has_changed = true;
+  spoken.names[row] = {};
+  if (to.empty()) return {};
+  const std::string_view name = texts.emplace_back(base::lower_of(to));
+  const NameBytes small = bytes_of_name(name);
+  spoken.names[row] = name;
+  spoken.folded[row] = {
+      .small = small,
+      .letters = {.first = letter_bits(small.first), .last = letter_bits(small.last)}};
+  std::size_t at = slot_of(small, name.size());
+  while (spoken.index[at] != no_row) at = (at + 1) % index_size;
+  spoken.index[at] = row;
+  return {};
+}
+
+bool has_name(const CommandRow& row) noexcept {
+  const std::string_view parent = row.name.substr(0, row.name.find('|'));
+  std::size_t at = index_of(row);
+  while (rows[at].name != parent) --at;  // it is before its subcommands
+  return !spoken.names[at].empty();
+}
+
+bool has_renamed_commands() noexcept {
+  return spoken.has_changed;
+}
+
+void restore_command_names() noexcept {
+  spoken = names_of_rows;
 }
 
 bool is_container(const CommandRow& row) noexcept {

@@ -72,7 +72,7 @@ void refuse_unknown(Call& call) {
 }
 
 void refuse_unknown_subcommand(Call& call) {
-  const std::string parent = base::upper_of(call.row->name);
+  const std::string parent = base::upper_of(call.args[0]);  // as the client calls it
   const std::string_view word = up_to_zero(call.args[1]).substr(0, shown_bytes_max);
   refuse(call, "ERR unknown subcommand '" + std::string{word} + "'. Try " + parent + " HELP.");
 }

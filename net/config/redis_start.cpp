@@ -225,6 +225,12 @@ bool RedisStartReader::apply_own(const Directive& directive) {
   const std::string_view name = directive.name();
   const std::string text = directive.text();
   if (is_word(name, "strict")) return true;
+  if (is_word(name, "rename-command")) {
+    const std::vector<std::string>& words = directive.words;
+    if (words.size() != 3) return fail_arity(directive), true;
+    start_.renames.push_back({directive.where, words[1], words[2]});
+    return true;
+  }
   if (is_word(name, "user") && directive.words.size() > 1 &&
       !users_.insert(directive.words[1]).second) {
     fail(directive.where + ": Duplicate user '" + directive.words[1] + "'");
@@ -330,6 +336,9 @@ void RedisStartReader::finish() {
   if (start_.daemonizes && start_.pidfile.empty()) start_.pidfile = "/var/run/redis.pid";
   if (!start_.errors.empty()) return;
   start_.errors = check_together(settings_);
+  if (!start_.renames.empty() && settings_.integer(Setting::node_id) != 0) {
+    fail(start_.renames.front().where + ": rename-command: the nodes of a group share their log");
+  }
 }
 
 }  // namespace

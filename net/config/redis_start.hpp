@@ -16,12 +16,20 @@
 
 namespace semel::net {
 
+/// A line `rename-command from to`; an empty `to`: the command has no name any more.
+struct CommandRename {
+  std::string where{};
+  std::string from{};
+  std::string to{};
+};
+
 /// How a node that stands in for redis-server starts, beside its settings.
 struct RedisStart {
   std::string file{};       ///< the redis.conf, an absolute path; empty: none
   std::string directory{};  ///< to change to before anything else; empty: none
   std::string pidfile{};    ///< as it was given, or redis-server's own if it daemonizes
   bool daemonizes = false;
+  std::vector<CommandRename> renames{};       ///< in their order, not looked at yet
   std::vector<std::string> errors{};          ///< a line each; the program does not start with any
   std::vector<std::string> warnings{};        ///< ignored directives, a line each
   std::vector<std::string> without_effect{};  ///< names that are known and do nothing

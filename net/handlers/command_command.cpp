@@ -17,9 +17,9 @@ bool is_subcommand(const CommandRow& row) noexcept {
   return row.name.find('|') != std::string_view::npos;
 }
 
-std::vector<const CommandRow*> subcommands_of(const CommandRow& parent) {
+std::vector<const CommandRow*> subcommands_of(std::string_view parent) {
   std::vector<const CommandRow*> rows;
-  const std::string prefix = std::string{parent.name} + "|";
+  const std::string prefix = std::string{parent} + "|";
   for (const CommandRow& row : all_commands()) {
     if (row.name.starts_with(prefix)) rows.push_back(&row);
   }
@@ -29,7 +29,7 @@ std::vector<const CommandRow*> subcommands_of(const CommandRow& parent) {
 std::vector<const CommandRow*> top_commands() {
   std::vector<const CommandRow*> rows;
   for (const CommandRow& row : all_commands()) {
-    if (!is_subcommand(row)) rows.push_back(&row);
+    if (!is_subcommand(row) && has_name(row)) rows.push_back(&row);
   }
   return rows;
 }
@@ -165,7 +165,7 @@ void write_info(RespWriter& reply, const CommandRow& row) {
   const std::vector<std::string_view> tips = split(docs_of(row).tips, ',');
   const auto specs = row.keys.all();
   const auto shown = std::ranges::count_if(specs, &KeySpec::is_shown);
-  const std::vector<const CommandRow*> subcommands = subcommands_of(row);
+  const std::vector<const CommandRow*> subcommands = subcommands_of(row.name);
   reply.array(parts);
   reply.bulk(row.name);
   reply.integer(row.arity);
@@ -230,7 +230,7 @@ void write_arguments(RespWriter& reply, const CommandRow& row,
 
 void write_docs(RespWriter& reply, const CommandRow& row) {
   const CommandDocs& about = docs_of(row);
-  const std::vector<const CommandRow*> subcommands = subcommands_of(row);
+  const std::vector<const CommandRow*> subcommands = subcommands_of(row.name);
   // Those of a container are those of its subcommands.
   const auto arguments =
       subcommands.empty() ? arguments_of(row.name, about.words) : std::vector<CommandArgument>{};
@@ -333,6 +333,7 @@ void command_list(Call& call) {
     return call.fail_syntax();
   }
   for (const CommandRow& row : all_commands()) {
+    if (!has_name(row)) continue;
     if (filters && is_word(words[1], "module")) continue;
     if (filters && is_word(words[1], "aclcat") && !is_of_category(row, words[2])) continue;
     if (filters && is_word(words[1], "pattern") && !matches(row, words[2])) continue;
@@ -351,9 +352,9 @@ void command_getkeysandflags(Call& call) {
 
 void help(Call& call) {
   const std::string_view parent = call.row->name.substr(0, call.row->name.find('|'));
-  std::vector<std::string> lines{base::upper_of(parent) +
+  std::vector<std::string> lines{base::upper_of(call.args[0]) +
                                  " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"};
-  for (const CommandRow* row : subcommands_of(*find_command(parent))) {
+  for (const CommandRow* row : subcommands_of(parent)) {
     if (row == call.row) continue;
     const CommandDocs& about = docs_of(*row);
     std::string line = base::upper_of(row->name.substr(parent.size() + 1));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "net/commands/command.hpp"
 #include "net/commands/expiry_words.hpp"
 #include "net/commands/key_events.hpp"
 #include "net/events/keyspace_events.hpp"
@@ -234,7 +235,8 @@ std::optional<lua::KeyPositions> key_positions(std::string_view command) {
 }
 
 bool accepts_native(const ScriptShape& shape, const Invocation& invocation) {
-  if (shape.known == KnownScript::unknown) return false;
+  // Of a script that names commands by other names it is not known what it means.
+  if (shape.known == KnownScript::unknown || has_renamed_commands()) return false;
   if (shape.entry != nullptr) {
     const bool has_all = invocation.keys.size() >= shape.entry->keys &&
                          invocation.args.size() >= shape.entry->arguments;

@@ -243,6 +243,36 @@ class Case(unittest.TestCase):
         self.assertIn('standard input:2', done.stderr)
         self.assertIn('no-such-directive', done.stderr)
 
+    def test_a_renamed_command_has_its_new_name_alone_for_clients_and_scripts(self):
+        conf = self.folder / 'redis.conf'
+        conf.write_text('rename-command FLUSHALL ""\nrename-command CONFIG admin-config\n'
+                        'rename-command SET put\n', encoding='ascii')
+        server = self.redis(conf, '--port', '{port}')
+        self.assertIn(b'ADMIN-CONFIG', server.ask('admin-config', 'HELP')[0])
+        with self.assertRaisesRegex(Failed, 'Try ADMIN-CONFIG HELP'):
+            server.ask('admin-config', 'nosuch')
+        listed = server.ask('COMMAND', 'LIST')
+        self.assertEqual(len({b'set', b'config|get', b'flushall'} & set(listed)), 2)
+        for words in (('FLUSHALL',), ('CONFIG', 'GET', 'port'), ('SET', 'a', '1')):
+            with self.assertRaisesRegex(Failed, 'unknown command'):
+                server.ask(*words)
+        self.assertEqual(server.ask('PUT', 'a', '1'), b'OK')
+        self.assertEqual(server.ask('admin-config', 'GET', 'port')[0], b'port')
+        self.assertEqual(server.ask('EVAL', "return redis.call('put', KEYS[1], '2')", '1', 'a'),
+                         b'OK')
+        for script in ("return redis.call('set', KEYS[1], ARGV[1])",
+                       "return redis.call('flushall')"):
+            with self.assertRaisesRegex(Failed, 'Unknown Redis command'):
+                server.ask('EVAL', script, '1', 'a', '3')
+        self.assertEqual(server.ask('GET', 'a'), b'2')
+        self.assertEqual(server.ask('ACL', 'SETUSER', 'u', '+set'), b'OK')  # by its own name
+        for words, reason in ((('nosuch', 'x'), 'No such command'),
+                              (('get', 'SET'), 'already exists'),
+                              (('semel.claims', ''), 'No such command'), (('get',), 'arguments')):
+            done = self.run_once('--port', '0', '--rename-command', *words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(reason, done.stderr)
+
     def test_debug_sleep_makes_others_wait(self):
         server = self.redis('--port', '{port}', '--enable-debug-command', 'yes')
         with socket.create_connection(('127.0.0.1', server.port)) as sleeper:

@@ -213,6 +213,25 @@ TEST_CASE("redis start: a value that its directive does not take is an error",
   CHECK(StartOf{{"/no/such/redis.conf"}}.start.errors.size() == 1);
 }
 
+TEST_CASE("redis start: rename-command is read in order, and has two words",
+          "[net][config][redis-start]") {
+  const Directory directory;
+  const std::string conf = conf_written(
+      directory, "redis.conf", "rename-command FLUSHALL \"\"\nRENAME-COMMAND config \"a b\"\n");
+  const StartOf of{{conf, "--rename-command", "get", "set"}};
+  CHECK(of.start.errors == Names{});
+  CHECK(of.start.warnings == Names{});
+  REQUIRE(of.start.renames.size() == 3);
+  CHECK(of.start.renames[0].where == conf + ":1");
+  CHECK(of.start.renames[0].from == "FLUSHALL");
+  CHECK(of.start.renames[0].to.empty());
+  CHECK(of.start.renames[1].to == "a b");
+  CHECK(of.start.renames[2].from == "get");  // whether it can be is the table's to say
+  CHECK(StartOf{{"--rename-command", "get"}}.only_error() ==
+        "--rename-command: 'rename-command \"get\"': wrong number of arguments");
+  CHECK(StartOf{{"--rename-command", "get", "a", "b"}}.start.errors.size() == 1);
+}
+
 TEST_CASE("redis start: daemonize and pidfile are about the process",
           "[net][config][redis-start]") {
   CHECK_FALSE(StartOf{{}}.start.daemonizes);

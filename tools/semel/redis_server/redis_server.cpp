@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/commands/command.hpp"
 #include "net/config/redis_start.hpp"
 #include "net/handlers/info.hpp"
 #include "net/server/process.hpp"
@@ -94,6 +95,18 @@ std::string quiet_line(const net::RedisStart& start) {
   return names;
 }
 
+/// False: one is refused, and has been reported.
+bool rename_commands(const net::RedisStart& start) {
+  bool is_done = true;
+  for (const net::CommandRename& rename : start.renames) {
+    const std::string_view reason = net::rename_command(rename.from, rename.to);
+    if (reason.empty()) continue;
+    print_error("semel redis-server: {}: {} '{}'\n", rename.where, reason, rename.from);
+    is_done = false;
+  }
+  return is_done;
+}
+
 Exit serve_redis(const net::RedisStart& start, net::Settings& settings) {
   if (!start.directory.empty() && ::chdir(start.directory.c_str()) != 0) {
     print_error("semel redis-server: dir {}: {}\n", start.directory, std::strerror(errno));
@@ -136,7 +149,8 @@ Exit run_redis_server(std::span<char* const> arguments) {
   }
   net::Settings settings;
   const net::RedisStart start = net::read_redis_start(words, all_of_input, settings);
-  return report_start(start) ? serve_redis(start, settings) : Exit::usage;
+  if (!report_start(start) || !rename_commands(start)) return Exit::usage;
+  return serve_redis(start, settings);
 }
 
 void add_redis_server(CLI::App& program) {
