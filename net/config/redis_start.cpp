@@ -314,6 +314,7 @@ void RedisStartReader::show_setting_of(const Directive& directive, Setting setti
   }
   if (shows_any_value(settings_, setting)) {
     show(setting, text);  // parsed above
+    if (setting == Setting::proc_title_template || setting == Setting::set_proc_title) return;
     start_.without_effect.emplace_back(row.redis_names.substr(0, row.redis_names.find(' ')));
     return;
   }

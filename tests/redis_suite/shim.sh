@@ -1,10 +1,11 @@
-#!/bin/sh
-# Stands where the suite expects src/redis-server: `semel redis-server`, which takes redis-server's
-# flags and files. The line with the number of the process is what the suite waits for.
+#!/bin/bash
+# Stands where the suite expects src/redis-server: semel called by that name, as by a link, which
+# takes redis-server's flags and files. The line with the number of the process is what the suite
+# waits for.
 #
 # SEMEL_PROGRAM: semel.
 case "${1-}" in
-  -* | '') exec "$SEMEL_PROGRAM" redis-server "$@" ;;
+  -* | '') exec -a "$0" "$SEMEL_PROGRAM" "$@" ;;
 esac
 conf=$(realpath "$1")
 shift
@@ -32,4 +33,4 @@ fi
 # What CONFIG REWRITE has written stays, where a test starts the server again.
 [ "$kept" -nt "$conf" ] || grep -vE "^($left_out) " "$conf" >"$kept"
 echo "started, PID: $$"
-exec "$SEMEL_PROGRAM" redis-server "$kept" "$@"
+exec -a "$0" "$SEMEL_PROGRAM" "$kept" "$@"

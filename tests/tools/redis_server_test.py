@@ -273,6 +273,32 @@ class Case(unittest.TestCase):
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(reason, done.stderr)
 
+    def title(self, server):
+        line = pathlib.Path(f'/proc/{server.process.pid}/cmdline').read_bytes()
+        return line.rstrip(b'\0').decode()
+
+    def test_the_title_of_the_process_is_that_of_its_template(self):
+        server = self.redis('--port', '{port}', words=[self.link()])
+        self.assertEqual(self.title(server), f'{self.link()} 127.0.0.1:{server.port}')
+        self.assertEqual(server.ask('CONFIG', 'SET', 'proc-title-template',
+                                    'T {port}/{tls-port} {{x}{server-mode} '), b'OK')
+        self.assertEqual(self.title(server), f'T {server.port}/0 {{x}}')
+        for wrong in ('{no}', '{port', ''):
+            with self.assertRaisesRegex(Failed, 'template format is invalid'):
+                server.ask('CONFIG', 'SET', 'proc-title-template', wrong)
+        self.assertEqual(self.title(server), f'T {server.port}/0 {{x}}')
+        server.ask('CONFIG', 'SET', 'proc-title-template', 'x' * 4096)
+        self.assertRegex(self.title(server), '^x{20,}$')  # what there is room for
+        self.assertEqual(server.ask('CONFIG', 'SET', 'proc-title-template', '{port}'), b'OK')
+        port = free_ports(1)[0]
+        self.assertEqual(server.ask('CONFIG', 'SET', 'port', port), b'OK')
+        self.assertEqual(self.title(server), str(port))
+        plain = self.redis('--port', '{port}', '--set-proc-title', 'no')
+        self.assertIn('\0redis-server\0--port\0', self.title(plain))
+        done = self.run_once('--port', '0', '--proc-title-template', '{no}')
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('template format is invalid', done.stderr)
+
     def test_debug_sleep_makes_others_wait(self):
         server = self.redis('--port', '{port}', '--enable-debug-command', 'yes')
         with socket.create_connection(('127.0.0.1', server.port)) as sleeper:

@@ -55,9 +55,9 @@ void print_refusal(const CLI::App& program, std::span<const char* const> argumen
 int run(int argc, char** argv) {
 #ifdef SEMEL_HAS_NODE
   // Its arguments are redis-server's, and a test waits for it: none of the flags below are made.
-  if (const auto arguments =
-          semel::tool::redis_server_arguments({argv, static_cast<std::size_t>(argc)})) {
-    return static_cast<int>(semel::tool::run_redis_server(*arguments));
+  const std::span<char* const> words{argv, static_cast<std::size_t>(argc)};
+  if (const auto arguments = semel::tool::redis_server_arguments(words)) {
+    return static_cast<int>(semel::tool::run_redis_server(*arguments, words));
   }
 #endif
   CLI::App program{"Semel makes work happen once, and remembers its result.", "semel"};

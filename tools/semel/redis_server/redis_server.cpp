@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +23,7 @@
 #include "net/server/process.hpp"
 #include "net/settings/settings.hpp"
 #include "tools/semel/node/node_run.hpp"
+#include "tools/semel/redis_server/process_title.hpp"
 #include "tools/semel/shared/output.hpp"
 
 namespace semel::tool {
@@ -107,7 +110,49 @@ bool rename_commands(const net::RedisStart& start) {
   return is_done;
 }
 
-Exit serve_redis(const net::RedisStart& start, net::Settings& settings) {
+/// The title of the process by a setting, from now on.
+class FollowedTitle {
+ public:
+  FollowedTitle(const net::RedisStart& start, net::Settings& settings, std::span<char* const> words)
+      : settings_(settings), called_(name_of(words)), file_(start.file), title_(words) {
+    const auto show = [this] { return this->show(); };
+    constexpr std::array of_title{net::Setting::proc_title_template};
+    settings.apply_with(of_title, show);
+    for (const net::Setting setting :
+         {net::Setting::port, net::Setting::tls_port, net::Setting::bind}) {
+      settings.on_change(setting, [this] { static_cast<void>(this->show()); });
+    }
+  }
+
+  [[nodiscard]] Status show() {
+    TitleFacts facts = title_facts(settings_);
+    facts.title = called_;
+    facts.config_file = file_;
+    const auto text = title_of(settings_.text(net::Setting::proc_title_template), facts);
+    if (!text) {
+      return Error{ErrorCode::bad_option,
+                   "template format is invalid or contains unknown variables"};
+    }
+    title_.show(*text);
+    return Done{};
+  }
+
+ private:
+  /// With the subcommand, where there is one.
+  static std::string name_of(std::span<char* const> words) {
+    const std::string_view path{words[0]};
+    const bool is_link = path.substr(path.rfind('/') + 1) == program_name;
+    return std::string{path} + (is_link ? "" : " " + std::string{program_name});
+  }
+
+  net::Settings& settings_;
+  const std::string called_;
+  const std::string file_;
+  ProcessTitle title_;
+};
+
+Exit serve_redis(const net::RedisStart& start, net::Settings& settings,
+                 std::span<char* const> words) {
   if (!start.directory.empty() && ::chdir(start.directory.c_str()) != 0) {
     print_error("semel redis-server: dir {}: {}\n", start.directory, std::strerror(errno));
     return Exit::usage;
@@ -120,6 +165,15 @@ Exit serve_redis(const net::RedisStart& start, net::Settings& settings) {
     return Exit::memory;
   }
   const PidFile pid_file{start.pidfile};
+  std::optional<FollowedTitle> title;
+  // A node of a group may begin anew, with the arguments that Linux shows.
+  const bool is_alone = settings.integer(net::Setting::node_id) == 0;
+  if (is_alone && settings.boolean(net::Setting::set_proc_title)) {
+    if (const Status shown = title.emplace(start, settings, words).show(); !shown) {
+      print_error("semel redis-server: proc-title-template: {}\n", shown.error().detail);
+      return Exit::usage;
+    }
+  }
   return NodeRun{settings, "", start.file, {}}.run();
 }
 
@@ -136,21 +190,21 @@ std::optional<std::span<char* const>> redis_server_arguments(std::span<char* con
   return std::nullopt;
 }
 
-Exit run_redis_server(std::span<char* const> arguments) {
-  const std::vector<std::string_view> words{arguments.begin(), arguments.end()};
-  if (words.size() == 1) {
-    if (words[0] == "-v" || words[0] == "--version") return write_out(version_text());
-    if (words[0] == "-h" || words[0] == "--help") return write_out(help_text);
+Exit run_redis_server(std::span<char* const> arguments, std::span<char* const> words) {
+  const std::vector<std::string_view> flags{arguments.begin(), arguments.end()};
+  if (flags.size() == 1) {
+    if (flags[0] == "-v" || flags[0] == "--version") return write_out(version_text());
+    if (flags[0] == "-h" || flags[0] == "--help") return write_out(help_text);
   }
-  if (!words.empty() &&
-      (words[0] == "--test-memory" || words[0] == "--check-system" || words[0] == "--sentinel")) {
-    print_error("semel redis-server: {} is not there\n", words[0]);
+  if (!flags.empty() &&
+      (flags[0] == "--test-memory" || flags[0] == "--check-system" || flags[0] == "--sentinel")) {
+    print_error("semel redis-server: {} is not there\n", flags[0]);
     return Exit::usage;
   }
   net::Settings settings;
-  const net::RedisStart start = net::read_redis_start(words, all_of_input, settings);
+  const net::RedisStart start = net::read_redis_start(flags, all_of_input, settings);
   if (!report_start(start) || !rename_commands(start)) return Exit::usage;
-  return serve_redis(start, settings);
+  return serve_redis(start, settings, words);
 }
 
 void add_redis_server(CLI::App& program) {

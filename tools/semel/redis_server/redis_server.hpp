@@ -16,8 +16,9 @@ namespace semel::tool {
 [[nodiscard]] std::optional<std::span<char* const>> redis_server_arguments(
     std::span<char* const> words);
 
-/// Returns when the node has ended.
-[[nodiscard]] Exit run_redis_server(std::span<char* const> arguments);
+/// `words` are all of main(), of which redis_server_arguments() has found `arguments`: their memory
+/// becomes the title of the process. Returns when the node has ended.
+[[nodiscard]] Exit run_redis_server(std::span<char* const> arguments, std::span<char* const> words);
 
 /// Lists the subcommand in the help of `program`; its arguments are not for CLI11.
 void add_redis_server(CLI::App& program);
