@@ -152,7 +152,7 @@ constexpr std::string_view suite_section =
     "out otherwise, and a large hash has the order of its index |\n"
     "| scripts | Lua 5.1 outside of a sandbox, and a debugger: scripts run in LuaJIT's "
     "|\n"
-    "| answers | limits of this page, and MIGRATE, DEBUG SLEEP, ACL LOAD and DBSIZE as "
+    "| answers | limits of this page, and MIGRATE, ACL LOAD and DBSIZE as "
     "their rows say or as they are safer |\n";
 
 }  // namespace
