@@ -21,8 +21,8 @@ namespace semel::engine {
 
 inline constexpr unsigned list_end_elements_max = 32;
 inline constexpr unsigned list_end_bytes_max = 1024;
-/// A longer value lies in the tree.
-inline constexpr std::size_t list_end_value_max = 255;
+/// A longer value lies in the tree, in a run.
+inline constexpr std::size_t list_end_value_max = 254;
 
 /// How long the ends of a version are.
 struct ListEndSizes {

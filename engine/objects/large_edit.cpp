@@ -194,7 +194,7 @@ bool LargeEdit::finish(std::string& record) {
   // What grows a list may use no reserve, though it makes no node but this.
   pool_.set_growing(kind_ == Kind::list && has_grown_);
   constexpr std::uint32_t many = 16;  // changes: below, few nodes were changed twice
-  if (changes_ >= many || list_.has_spilled()) {
+  if (changes_ >= many) {
     trees_->main->trim();
     trees_->index->trim();
     if (has_failed()) return false;

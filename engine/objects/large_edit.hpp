@@ -133,7 +133,8 @@ void LargeEdit::build(Walk&& walk) {
   Handle index_root = 0;
   bool done = true;
   {
-    TreeBuilder builder{trees->nodes, 1};
+    const bool is_list = kind_ == Kind::list;
+    TreeBuilder builder{trees->nodes, 1, is_list ? TreeBuilder::Of::list : TreeBuilder::Of::keys};
     walk([&](const Element& element) {
       done = done && builder.add(element.key, element.value);
       if (kind_ == Kind::hash) {

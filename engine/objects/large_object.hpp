@@ -165,6 +165,14 @@ void LargeElements::each(std::uint64_t from, std::uint64_t to, Visit&& visit) co
   }
   if (from < to && from < tree_end) {
     TreeCursor at = tree.at(from - head.size());
+    while (from < to && from < tree_end && at.is_in_list()) {
+      const auto visit_value = [&](Bytes value) {
+        return visit(Element{value.substr(0, 0), value});
+      };
+      const std::uint64_t passed = at.each_in_leaf(std::min(to, tree_end) - from, visit_value);
+      if (passed == 0) return;
+      from += passed;
+    }
     for (; from < to && from < tree_end; ++from, at.next()) {
       const TreeElement element = at.element();
       if (!visit(Element{element.key, element.value})) return;

@@ -29,7 +29,7 @@ class KeptValue {
   std::array<char, tree_apart_min - 1> kept_;
   Bytes bytes_;
 };
-static_assert(list_end_value_max < tree_apart_min);
+static_assert(list_end_value_max < tree_apart_min && list_end_value_max < list_apart_min);
 
 /// How many of an end go to the tree so that the rest fills half of it.
 unsigned above_half(const EndDraft& end, TreeEnd which) noexcept {
@@ -43,68 +43,25 @@ unsigned above_half(const EndDraft& end, TreeEnd which) noexcept {
   return gone;
 }
 
-/// Elements of an end as the entries of a leaf.
-class EndLeaf {
- public:
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
-  EndLeaf(const EndElements& from, unsigned first, unsigned count) noexcept : count_(count) {
-    SEMEL_ASSERT(count <= list_end_elements_max);
-    base::ByteWriter to{bytes_.data()};
-    for (unsigned i = 0; i < count; ++i) {
-      const Bytes value = from.at(first + i);
-      const char* const begin = to.end();
-      to.varint(0);  // no key
-      to.varint(value.size());
-      to.bytes(value);
-      const Bytes raw{begin, static_cast<std::size_t>(to.end() - begin)};
-      pieces_[i] = {raw, {}, {raw.substr(raw.size() - value.size()), 0}, {1, value.size()}};
-    }
-  }
-  EndLeaf(const EndLeaf&) = delete;
-  EndLeaf& operator=(const EndLeaf&) = delete;
-
-  [[nodiscard]] std::span<const Piece> pieces() const noexcept { return {pieces_.data(), count_}; }
-
- private:
-  static constexpr std::size_t lengths_max = 3;  // varints of 0 and of up to 255
-  std::array<char, list_end_bytes_max + list_end_elements_max * lengths_max> bytes_;
-  std::array<Piece, list_end_elements_max> pieces_;
-  unsigned count_;
-};
-static_assert(list_end_elements_max <= tree_leaf_given_max);
-static_assert(tree_leaf_given_max <= tree_entries_max);
+/// Elements of an end, as a leaf has them.
+ListValues values_of(const EndElements& from, unsigned first, unsigned count) noexcept {
+  std::size_t stored = 0;
+  for (unsigned i = first; i < first + count; ++i) stored += from.lengths()[i];
+  return {from.lengths() + first, from.at(first).data(), count, stored, false};
+}
 
 }  // namespace
 
 // --- between the parts --------------------------------------------------------------------------
 
-bool ListEdit::spill_one_by_one(TreeEdit& tree, TreeEnd end, unsigned count) {
-  EndDraft& from = at(end);
-  for (; count != 0; --count) {
-    const bool is_head = end == TreeEnd::begin;
-    const unsigned next = is_head ? from.size() - 1 : 0;
-    const Bytes value = from.view().at(next);
-    if (tree.insert_at(is_head ? 0 : size_of(tree), value) == TreeChange::no_memory) return false;
-    from.erase(next, next + 1);
-    has_spilled_ = true;
-  }
-  return true;
-}
-
 bool ListEdit::spill(TreeEdit& tree, TreeEnd end, unsigned count) {
   if (count == 0) return true;
   EndDraft& from = at(end);
   const unsigned first = end == TreeEnd::begin ? from.size() - count : 0;
-  const EndLeaf leaf{from.view(), first, count};
-  switch (tree.insert_leaf(leaf.pieces(), end)) {
-    case TreeChange::no_memory:
-      return false;
-    case TreeChange::nothing:
-      return spill_one_by_one(tree, end, count);
-    default:
-      from.erase(first, first + count);
-      return true;
-  }
+  const ListValues values = values_of(from.view(), first, count);
+  if (tree.insert_values(values, end) == TreeChange::no_memory) return false;
+  from.erase(first, first + count);
+  return true;
 }
 
 TreeChange ListEdit::push(TreeEdit& tree, TreeEnd end, Bytes value) {
@@ -122,30 +79,24 @@ TreeChange ListEdit::push(TreeEdit& tree, TreeEnd end, Bytes value) {
 
 void ListEdit::refill(TreeEdit& tree, TreeEnd end) {
   const std::uint64_t size = size_of(tree);
-  const unsigned count = size < refilled_from ? 0 : tree.leaf_entries(end);
-  if (count == 0) return;
+  if (size < refilled_from) return;
+  const bool is_head = end == TreeEnd::begin;
   EndDraft& to = at(end);
-  TreeCursor next = tree.tree().at(end == TreeEnd::begin ? 0 : size - count);
-  for (; to.size() < count && to.has_room(next.element().value.size()); next.next()) {
-    to.insert(to.size(), next.element().value);
+  SEMEL_ASSERT(to.size() == 0);
+  const unsigned most = std::min(tree.leaf_entries(end), list_end_elements_max / 2);
+  TreeCursor next = tree.tree().at(is_head ? 0 : size - 1);
+  while (to.size() < most && !to.is_above_half()) {
+    const Bytes value = next.element().value;
+    if (!to.has_room(value.size())) break;
+    to.insert(is_head ? to.size() : 0, value);
+    if (is_head) {
+      next.next();
+    } else {
+      static_cast<void>(next.previous());
+    }
   }
-  if (to.size() == count && tree.erase_leaf(end) == TreeChange::erased) return;
-  const bool is_full = to.size() != count;
-  to.clear();
-  if (is_full) refill_one_by_one(tree, end);
-}
-
-/// Where not all of the leaf has room.
-void ListEdit::refill_one_by_one(TreeEdit& tree, TreeEnd end) {
-  EndDraft& to = at(end);
-  while (!to.is_above_half()) {
-    const std::uint64_t rank = end == TreeEnd::begin ? 0 : size_of(tree) - 1;
-    const Bytes next = tree.tree().at(rank).element().value;
-    if (!to.has_room(next.size())) return;
-    const KeptValue value{next};
-    if (tree.erase_at(rank) == TreeChange::no_memory) return;
-    to.insert(end == TreeEnd::begin ? to.size() : 0, value.bytes());
-  }
+  if (to.size() == 0) return;
+  if (tree.erase_values(to.size(), end) == TreeChange::no_memory) to.clear();
 }
 
 // --- changes ------------------------------------------------------------------------------------

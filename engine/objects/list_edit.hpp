@@ -33,22 +33,18 @@ class ListEdit {
   [[nodiscard]] ListEndSizes sizes() const noexcept;
   /// Writes what lies behind the version: sizes().bytes() of it.
   void write(char* to) const noexcept;
-  /// Elements have moved to the tree, one by one.
-  [[nodiscard]] bool has_spilled() const noexcept { return has_spilled_; }
 
  private:
   [[nodiscard]] EndDraft& at(TreeEnd end) noexcept { return end == TreeEnd::begin ? head_ : tail_; }
   /// Gives the `count` elements that are next to the tree to it. False: no memory.
   [[nodiscard]] bool spill(TreeEdit& tree, TreeEnd end, unsigned count);
-  [[nodiscard]] bool spill_one_by_one(TreeEdit& tree, TreeEnd end, unsigned count);
   [[nodiscard]] TreeChange push(TreeEdit& tree, TreeEnd end, Bytes value);
-  /// Takes the leaf of the tree that is next to it, or some elements, as far as there is memory.
+  /// Takes the elements of the tree that are next to it, half of an end's at most, as far as there
+  /// is memory.
   void refill(TreeEdit& tree, TreeEnd end);
-  void refill_one_by_one(TreeEdit& tree, TreeEnd end);
 
   EndDraft head_;
   EndDraft tail_;
-  bool has_spilled_ = false;
 };
 
 }  // namespace semel::engine

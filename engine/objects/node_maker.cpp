@@ -1,5 +1,6 @@
 #include "engine/objects/node_maker.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace semel::engine {
@@ -79,7 +80,7 @@ Handle NodeMaker::make_empty(std::uint8_t height, unsigned entries, std::size_t 
                           .places = static_cast<std::uint16_t>(places),
                           .dead = 0,
                           .level = height,
-                          .unused = 0};
+                          .form = NodeForm::entries};
   write_head(memory_.writable(handle), head);
   return handle;
 }
@@ -112,8 +113,43 @@ NodeMaker::Made NodeMaker::node(std::uint8_t height, std::span<const Piece> piec
   return {handle, size};
 }
 
-TreePart NodeMaker::part(Bytes bytes) {
-  if (bytes.size() < tree_apart_min) return {bytes, 0};
+void NodeMaker::write_leaf(const ListValues& values, char* node) noexcept {
+  auto& head = *reinterpret_cast<TreeNodeHead*>(node);
+  const auto runs = values.has_runs
+                        ? std::count(values.lengths, values.lengths + values.count, list_run_length)
+                        : 0;
+  ListValues written = values;
+  written.has_runs = runs != 0;
+  head.entries = static_cast<std::uint16_t>(values.count);
+  head.places = static_cast<std::uint16_t>(runs);
+  head.used = static_cast<std::uint32_t>(sizeof head +
+                                         ListLeafDraft::bytes_of(values.count, values.stored));
+  head.form = NodeForm::list;
+  SEMEL_ASSERT(head.used <= head.room && values.count <= list_leaf_entries_max);
+  ListLeafDraft::write(written, node + sizeof head);
+}
+
+NodeMaker::Made NodeMaker::leaf(const ListValues& values) {
+  const std::size_t bytes = ListLeafDraft::bytes_of(values.count, values.stored);
+  SEMEL_ASSERT(values.count != 0 && sizeof(TreeNodeHead) + bytes <= list_leaf_bytes);
+  const Handle handle = make_empty(0, 0, bytes, false);
+  if (handle == 0) return {};
+  char* const to = memory_.writable(handle);
+  write_leaf(values, to);
+  auto& head = *reinterpret_cast<TreeNodeHead*>(to);
+  head.size = {values.count, values.stored};
+  if (head.places != 0) {
+    head.size.payload = 0;
+    const TreeNode node{memory_, handle};
+    for (unsigned i = 0; i < values.count; ++i) {
+      head.size.payload += node.entry(i).value.bytes.size();
+    }
+  }
+  return {handle, head.size};
+}
+
+TreePart NodeMaker::part(Bytes bytes, std::size_t apart_min) {
+  if (bytes.size() < apart_min) return {bytes, 0};
   const Handle handle = make(sizeof(TreeRun) + (bytes.size() + 7) / 8 * 8);
   if (handle == 0) return {};
   const TreeRun run{stamp_, 0, bytes.size()};
@@ -199,7 +235,7 @@ NodeMaker::Made NodeMaker::copy_with(Handle from, std::size_t offset, Bytes byte
                     .places = old.places,
                     .dead = old.dead,
                     .level = old.level,
-                    .unused = 0};
+                    .form = NodeForm::entries};
   head.size += delta;
   write_head(to, head);
   std::memcpy(to + sizeof head, at + sizeof head, head.used - sizeof head);

@@ -50,14 +50,19 @@ class NodeMaker {
   /// A copy of `from` in which `bytes` take the place of as many from `offset` on, and whose size
   /// differs by `delta`.
   [[nodiscard]] Made copy_with(Handle from, std::size_t offset, Bytes bytes, const TreeSize& delta);
-  /// A copy of `bytes`, in a run of its own if they are long; else `bytes` themselves.
-  [[nodiscard]] TreePart part(Bytes bytes);
+  /// A list's leaf.
+  [[nodiscard]] Made leaf(const ListValues& values);
+  /// A copy of `bytes`, in a run of its own if they are `apart_min` at least; else `bytes`
+  /// themselves.
+  [[nodiscard]] TreePart part(Bytes bytes, std::size_t apart_min = tree_apart_min);
   /// An entry, whose bytes are the maker's.
   [[nodiscard]] Piece piece(const TreePart& key, const TreePart& value,
                             const TreeSize& size) noexcept;
   [[nodiscard]] Piece child_piece(const TreePart& bound, const Made& made) noexcept;
   /// Writes an entry behind the others, and its place at `index`.
   static void append(char* node, unsigned index, Bytes raw) noexcept;
+  /// Makes `node` a list's leaf of `values`, which are elsewhere; not its stamp, room and size.
+  static void write_leaf(const ListValues& values, char* node) noexcept;
 
  private:
   [[nodiscard]] Handle make(std::size_t bytes);

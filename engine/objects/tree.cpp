@@ -125,17 +125,36 @@ struct Subtree {
   bool has_to;
 };
 
+/// Of a list's leaf: each value begins where the one before has ended, and nothing is left.
+bool has_all_bytes(const TreeNode& node) noexcept {
+  const ListLeaf leaf = node.list();
+  const unsigned count = leaf.count();
+  std::size_t stored = 0;
+  unsigned runs = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (leaf.at(i) != leaf.at(0) + stored) return false;
+    stored += list_stored_bytes(leaf.length(i));
+    runs += leaf.length(i) == list_run_length ? 1 : 0;
+  }
+  return node.head().used == sizeof(TreeNodeHead) + ListLeafDraft::bytes_of(count, stored) &&
+         node.head().used <= list_leaf_bytes && node.head().places == runs;
+}
+
 const char* check(const NodeMemory& memory, const Subtree& subtree, bool has_keys) {
   const TreeNode node{memory, subtree.node};
   const TreeNodeHead& head = node.head();
-  if (head.entries == 0 || head.entries > tree_entries_max) return "a node's count of entries";
-  if (head.used > head.room || head.entries > head.places) return "a node's room";
+  const unsigned entries_max = node.is_list() ? list_leaf_entries_max : tree_entries_max;
+  if (head.entries == 0 || head.entries > entries_max) return "a node's count of entries";
+  if (head.used > head.room) return "a node's room";
+  if (node.is_list() && (has_keys || !has_all_bytes(node))) return "a list's leaf";
+  if (!node.is_list() && head.entries > head.places) return "a node's places";
   TreeSize size;
   for (unsigned i = 0; i < head.entries; ++i) {
     const TreeEntry entry = node.entry(i);
     const Bytes key = entry.key.bytes;
     if (!has_keys && !key.empty()) return "a key where there are none";
     if (has_keys && i > 0 && node.key(i - 1) >= key) return "the order of keys";
+    if (!has_keys && node.is_leaf() && !node.is_list()) return "a leaf of a list";
     if (key < subtree.from && (node.is_leaf() || i > 0)) return "a key below its bound";
     if (has_keys && subtree.has_to && key >= subtree.to) return "a key above its bound";
     if (node.is_leaf()) {

@@ -26,6 +26,22 @@ class TreeCursor {
   [[nodiscard]] TreeElement element() const noexcept;
   /// To the next element, or behind the last.
   void next() noexcept;
+  /// Of a list: calls `visit(Bytes)` for the next `count` values, as far as their leaf has them,
+  /// and goes behind them. How many there were; 0: `visit` has returned false.
+  template <class Visit>
+  std::uint64_t each_in_leaf(std::uint64_t count, Visit&& visit) {
+    Step& step = steps_[depth_ - 1];
+    const TreeNode leaf{*memory_, step.node};
+    const auto passed = static_cast<unsigned>(
+        count < leaf.entries() - step.index ? count : leaf.entries() - step.index);
+    if (!leaf.each_value(step.index, step.index + passed, visit)) return 0;
+    step.index += passed - 1;
+    next();
+    return passed;
+  }
+  [[nodiscard]] bool is_in_list() const noexcept {
+    return depth_ != 0 && node(depth_ - 1).is_list();
+  }
   /// To the element before. False: there is none, and it stays.
   [[nodiscard]] bool previous() noexcept;
 

@@ -1,10 +1,15 @@
 #include "engine/objects/tree_builder.hpp"
 
-#include "engine/objects/tree_bound.hpp"
-
 namespace semel::engine {
 
 TreeBuilder::~TreeBuilder() {
+  for (unsigned i = 0; values_ && i < values_->count(); ++i) {
+    const ListValues value = values_->values(i, i + 1);
+    if (*value.lengths != list_run_length) continue;
+    Handle run;
+    std::memcpy(&run, value.bytes, sizeof run);
+    memory_.free(run);
+  }
   for (std::size_t height = 0; height < levels_.size(); ++height) {
     const Level& level = *levels_[height];
     if (level.count != 0 && level.bound.run != 0) memory_.free(level.bound.run);
@@ -47,7 +52,37 @@ void TreeBuilder::append(Level& level, const TreePart& key, const TreePart& valu
   level.bytes += raw.size() + place_bytes;
 }
 
+bool TreeBuilder::add_value(Bytes value) {
+  if (!values_) values_ = std::make_unique<ListLeafDraft>();
+  NodeMaker maker{memory_, stamp_};
+  const TreePart part = maker.part(value, list_apart_min);
+  if (maker.failed()) return false;
+  if (!values_->has_room(part.stored_bytes()) && !flush_values()) return maker.free_all(), false;
+  if (part.run != 0) {
+    values_->add(list_run_length, reinterpret_cast<const char*>(&part.run));
+  } else {
+    values_->add(static_cast<std::uint8_t>(value.size()), value.data());
+  }
+  return true;
+}
+
+bool TreeBuilder::flush_values() {
+  static_cast<void>(level(0));  // stays empty: the values are its own
+  static_cast<void>(level(1));
+  NodeMaker maker{memory_, stamp_};
+  const NodeMaker::Made made = maker.leaf(values_->values(0, values_->count()));
+  if (maker.failed()) return false;
+  values_->clear();
+  if (add_child(1, {}, made)) return true;
+  free_newer(memory_, made.node, 0);
+  return false;
+}
+
 bool TreeBuilder::add(Bytes key, Bytes value) {
+  if (of_ == Of::list) {
+    SEMEL_ASSERT(key.empty());
+    return add_value(value);
+  }
   Level& leaf = level(0);
   NodeMaker maker{memory_, stamp_};
   const TreePart new_key = maker.part(key);
@@ -104,6 +139,7 @@ bool TreeBuilder::add_child(std::size_t height, const TreePart& bound,
 
 bool TreeBuilder::finish(Handle& root) {
   root = 0;
+  if (values_ && values_->count() != 0 && !flush_values()) return false;
   for (std::size_t height = 0; height < levels_.size(); ++height) {
     Level& top = *levels_[height];
     if (height + 1 < levels_.size()) {

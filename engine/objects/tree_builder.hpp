@@ -14,13 +14,16 @@ namespace semel::engine {
 /// Of one thread. std::bad_alloc.
 class TreeBuilder {
  public:
-  TreeBuilder(NodeMemory& memory, std::uint64_t stamp) noexcept : memory_(memory), stamp_(stamp) {}
+  enum class Of : std::uint8_t { keys, list };
+
+  TreeBuilder(NodeMemory& memory, std::uint64_t stamp, Of of = Of::keys) noexcept
+      : memory_(memory), stamp_(stamp), of_(of) {}
   /// Frees what it has made, unless that was given away.
   ~TreeBuilder();
   TreeBuilder(const TreeBuilder&) = delete;
   TreeBuilder& operator=(const TreeBuilder&) = delete;
 
-  /// `key` is above the key before, or all of them are empty. False: there is no memory, and the
+  /// `key` is above the key before; of a list it is empty. False: there is no memory, and the
   /// builder is to be dropped.
   [[nodiscard]] bool add(Bytes key, Bytes value);
   /// Gives the tree away. False: there is no memory. `root` 0: nothing was added.
@@ -44,12 +47,16 @@ class TreeBuilder {
   [[nodiscard]] bool flush(std::size_t height);
   [[nodiscard]] bool add_child(std::size_t height, const TreePart& bound,
                                const NodeMaker::Made& made);
+  [[nodiscard]] bool add_value(Bytes value);
+  [[nodiscard]] bool flush_values();
 
   NodeMemory& memory_;
   const std::uint64_t stamp_;
   std::vector<std::unique_ptr<Level>> levels_;
   std::string last_key_;  // of the leaf before
   bool is_first_leaf_ = true;
+  const Of of_;
+  std::unique_ptr<ListLeafDraft> values_;  // of a list: the next leaf
 };
 
 }  // namespace semel::engine

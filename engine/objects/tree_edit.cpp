@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "engine/objects/list_step.hpp"
+
 namespace semel::engine {
 
 TreeEdit::~TreeEdit() {
@@ -31,55 +33,50 @@ TreeChange TreeEdit::erase_if(Bytes key, Bytes value) {
 
 TreeChange TreeEdit::insert_at(std::uint64_t rank, Bytes value) {
   SEMEL_ASSERT(!committed_);
-  TreeStep step{draft_};
+  ListStep step{draft_};
   static_cast<void>(step.find_at(rank));
-  return step.insert({}, value);
+  return step.insert_value(value);
 }
 
 TreeChange TreeEdit::set_at(std::uint64_t rank, Bytes value) {
   SEMEL_ASSERT(!committed_);
-  TreeStep step{draft_};
+  ListStep step{draft_};
   const bool is_there = step.find_at(rank);
   SEMEL_ASSERT(is_there);
-  return step.replace(value);
+  return step.is_list() ? step.replace_value(value) : step.replace(value);
 }
 
 TreeChange TreeEdit::erase_at(std::uint64_t rank, TreeElementBytes& bytes) {
   SEMEL_ASSERT(!committed_);
-  TreeStep step{draft_};
+  ListStep step{draft_};
   const bool is_there = step.find_at(rank);
   SEMEL_ASSERT(is_there);
   const TreeEntry gone = step.entry();
   bytes = {gone.key.bytes.size(), gone.value.bytes.size()};
-  return step.erase();
+  return step.is_list() ? step.erase_value() : step.erase();
 }
 
-void TreeEdit::find_end(TreeStep& step, TreeEnd end) const noexcept {
-  static_cast<void>(step.find_at(end == TreeEnd::begin ? 0 : tree().size().elements));
-}
-
-TreeChange TreeEdit::insert_leaf(std::span<const Piece> pieces, TreeEnd end) {
+TreeChange TreeEdit::insert_values(const ListValues& values, TreeEnd end) {
   SEMEL_ASSERT(!committed_);
-  TreeStep step{draft_};
-  find_end(step, end);
-  return step.insert_leaf(pieces, end);
+  ListStep step{draft_};
+  static_cast<void>(step.find_at(end == TreeEnd::begin ? 0 : tree().size().elements));
+  return step.insert_values(values);
 }
 
 unsigned TreeEdit::leaf_entries(TreeEnd end) const noexcept {
   if (draft_.root == 0) return 0;
   TreeNode node{draft_.memory, draft_.root};
-  if (node.is_leaf()) return 0;
   while (!node.is_leaf()) {
     node = {draft_.memory, node.child(end == TreeEnd::begin ? 0 : node.entries() - 1).node};
   }
   return node.entries();
 }
 
-TreeChange TreeEdit::erase_leaf(TreeEnd end) {
+TreeChange TreeEdit::erase_values(unsigned count, TreeEnd end) {
   SEMEL_ASSERT(!committed_);
-  TreeStep step{draft_};
-  find_end(step, end);
-  return step.erase_leaf();
+  ListStep step{draft_};
+  static_cast<void>(step.find_at(end == TreeEnd::begin ? 0 : tree().size().elements - count));
+  return step.erase_values(count);
 }
 
 bool TreeEdit::clear() {
@@ -113,10 +110,15 @@ Handle TreeEdit::trimmed(Handle handle) noexcept {
   const TreeNodeHead& head = node.head();
   const std::size_t unused = head.room - head.used + head.dead;
   if (unused <= head.room / 8) return handle;
-  Pieces pieces;
-  for (unsigned i = 0; i < node.entries(); ++i) pieces.add(piece_of(node, i));
   NodeMaker maker{draft_.memory, draft_.stamp};
-  const NodeMaker::Made made = maker.node(head.level, pieces.part(0, pieces.count()), false);
+  NodeMaker::Made made;
+  if (node.is_list()) {
+    made = maker.leaf(node.list().values(0, node.entries()));
+  } else {
+    Pieces pieces;
+    for (unsigned i = 0; i < node.entries(); ++i) pieces.add(piece_of(node, i));
+    made = maker.node(head.level, pieces.part(0, pieces.count()), false);
+  }
   if (maker.failed()) return handle;
   draft_.memory.free(handle);
   return made.node;

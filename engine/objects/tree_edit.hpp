@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "engine/objects/tree.hpp"
@@ -63,13 +62,14 @@ class TreeEdit {
   /// The same, and how long the element was.
   [[nodiscard]] TreeChange erase_at(std::uint64_t rank, TreeElementBytes& bytes);
 
-  /// Puts elements, a leaf's at most, in front of all or behind all: added, no_memory, or nothing:
-  /// the tree is so small that they go one by one.
-  [[nodiscard]] TreeChange insert_leaf(std::span<const Piece> pieces, TreeEnd end);
-  /// How many elements the first or last leaf has; 0: there is one leaf at most.
+  /// Puts elements of a list, those of an end at most, in front of all or behind all: added or
+  /// no_memory.
+  [[nodiscard]] TreeChange insert_values(const ListValues& values, TreeEnd end);
+  /// How many elements the first or last leaf has; 0: there is none.
   [[nodiscard]] unsigned leaf_entries(TreeEnd end) const noexcept;
-  /// That leaf goes, which has no long value: erased, no_memory or nothing.
-  [[nodiscard]] TreeChange erase_leaf(TreeEnd end);
+  /// So many elements of that leaf of a list go, at the end of the list; none of them is long:
+  /// erased or no_memory.
+  [[nodiscard]] TreeChange erase_values(unsigned count, TreeEnd end);
 
   /// Everything goes, at commit(). False: no memory, and nothing was changed.
   [[nodiscard]] bool clear();
@@ -85,8 +85,6 @@ class TreeEdit {
   void commit() noexcept;
 
  private:
-  /// Leads `step` to the first or last leaf.
-  void find_end(TreeStep& step, TreeEnd end) const noexcept;
   /// Frees the fresh nodes of a subtree; the others belong to the tree as it was.
   void free_fresh(Handle node) noexcept;
   /// The node in place of a fresh one, without what it does not need.

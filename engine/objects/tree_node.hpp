@@ -1,8 +1,9 @@
 // A node of an object's tree: sorted entries, each a key and a value.
 //
-//   u64 stamp | u64 link | u64 elements | u64 payload | u32 room | u32 used | u16 entries | u16
-//   places | u16 dead | u8 level u16 place of each entry, from the node's begin; in the order of
-//   the keys entries   varint key bytes | varint value bytes | key | value
+//   head      u64 stamp | u64 link | u64 elements | u64 payload | u32 room | u32 used |
+//             u16 entries | u16 places | u16 dead | u8 level | u8 form
+//   places    u16 of each entry, from the node's begin, in the order of the keys
+//   entries   varint key bytes | varint value bytes | key | value
 //
 // A key or value longer than 256 bytes lies in a run (u64 stamp | u64 link | u64 bytes | bytes),
 // and the entry has the run's handle, 8 bytes, instead. A run belongs to one entry of the newest
@@ -12,7 +13,10 @@
 // (not above any key of the child, above all keys of the child before) and the value says which
 // node it is and what lies below it. The first entry's key is empty: it has no lower bound.
 //
-// The elements of a list have no keys: its tree is found by ranks alone, and its bounds are empty.
+// The elements of a list have no keys: its tree is found by ranks alone, its bounds are empty, and
+// its leaves have a form of their own (list_leaf.hpp).
+//
+// Nodes are in memory only: disks and peers get the elements packed (large_object.hpp).
 //
 // A node is immutable once its tree is published, but for its link: that is the memory's, which
 // chains with it the nodes that wait to be freed. No reader looks at it. Until then the edit whose
@@ -25,6 +29,7 @@
 
 #include "base/assert.hpp"
 #include "base/coding.hpp"
+#include "engine/kinds/list_leaf.hpp"
 #include "engine/objects/node_memory.hpp"
 #include "semel/types.hpp"
 
@@ -61,6 +66,8 @@ struct TreeChild {
 };
 static_assert(sizeof(TreeChild) == 24);
 
+enum class NodeForm : std::uint8_t { entries, list };
+
 struct TreeNodeHead {
   std::uint64_t stamp;
   std::uint64_t link;  ///< the memory's
@@ -68,12 +75,13 @@ struct TreeNodeHead {
   std::uint32_t room;  ///< bytes of the node, with this head
   std::uint32_t used;
   std::uint16_t entries;
-  std::uint16_t places;  ///< entries that the node has room for, as far as places go
+  std::uint16_t places;  ///< entries that the node has room for, as far as places go; of a list's
+                         ///< leaf: its values in runs
   std::uint16_t dead;    ///< bytes before `used` that belong to no entry any more
   std::uint8_t level;
-  std::uint8_t unused;
+  NodeForm form;
 };
-static_assert(sizeof(TreeNodeHead) == 48);
+static_assert(sizeof(TreeNodeHead) == list_leaf_head_bytes && sizeof(Handle) == list_handle_bytes);
 
 struct TreeRun {
   std::uint64_t stamp;
@@ -168,9 +176,30 @@ class TreeNode {
   }
   [[nodiscard]] unsigned entries() const noexcept { return head().entries; }
   [[nodiscard]] bool is_leaf() const noexcept { return head().level == 0; }
+  [[nodiscard]] bool is_list() const noexcept { return head().form == NodeForm::list; }
+  /// Of a node that is_list().
+  [[nodiscard]] ListLeaf list() const noexcept {
+    SEMEL_ASSERT(is_list());
+    return {at_ + sizeof(TreeNodeHead), entries(), head().places != 0};
+  }
+
+  /// Calls `visit(Bytes)` for the values `from` .. `to` - 1 of a list's leaf until it returns
+  /// false: then it returns false.
+  template <class Visit>
+  bool each_value(unsigned from, unsigned to, Visit&& visit) const {
+    const ListLeaf leaf = list();
+    if (from == to) return true;
+    for (const char* at = leaf.at(from); from < to; ++from) {
+      const std::uint8_t length = leaf.length(from);
+      if (!visit(value(length, at).bytes)) return false;
+      at += list_stored_bytes(length);
+    }
+    return true;
+  }
 
   [[nodiscard]] TreeEntry entry(unsigned index) const noexcept {
     SEMEL_ASSERT(index < entries());
+    if (is_list()) return {{}, value(index), {}};
     const char* const begin = at_ + place(index);
     const char* at = begin;
     TreeEntry entry;
@@ -189,6 +218,7 @@ class TreeNode {
     entry.raw = {begin, static_cast<std::size_t>(at - begin)};
     return entry;
   }
+  /// Of a node that is not list's.
   [[nodiscard]] Bytes key(unsigned index) const noexcept {
     const char* at = at_ + place(index);
     if (has_short_lengths(at)) [[likely]]
@@ -265,6 +295,15 @@ class TreeNode {
   }
 
  private:
+  /// Of a list's leaf.
+  [[nodiscard]] TreePart value(unsigned index) const noexcept {
+    const ListLeaf leaf = list();
+    return value(leaf.length(index), leaf.at(index));
+  }
+  [[nodiscard]] TreePart value(std::uint8_t length, const char* at) const noexcept {
+    if (length != list_run_length) return {{at, length}, 0};
+    return in_run(at);
+  }
   /// As child(index).size.elements, which the walks along children ask of each.
   [[nodiscard]] std::uint64_t child_elements(unsigned index) const noexcept {
     SEMEL_ASSERT_SLOW(!is_leaf());
@@ -307,6 +346,16 @@ class TreeNode {
     std::memcpy(&run, at, sizeof run);
     at += sizeof run;
     return {{memory_->at(run) + sizeof(TreeRun), bytes}, run};
+  }
+  /// Of a handle.
+  [[nodiscard]] TreePart in_run(const char* at) const noexcept {
+    TreePart apart;
+    std::memcpy(&apart.run, at, sizeof apart.run);
+    const char* const run = memory_->at(apart.run);
+    std::uint64_t bytes;
+    std::memcpy(&bytes, run + offsetof(TreeRun, bytes), sizeof bytes);
+    apart.bytes = {run + sizeof(TreeRun), bytes};
+    return apart;
   }
 
   const NodeMemory* memory_;

@@ -23,6 +23,16 @@ static_assert(sizeof(TreeNodeHead) + (tree_entries_max + 1) * (place_bytes + raw
                   (1U << 16),
               "places have 16 bits");
 
+/// The shortest prefix of `right` that is above `left`. `left` is below `right`, or both are empty.
+[[nodiscard]] inline Bytes bound_between(Bytes left, Bytes right) noexcept {
+  const auto at = std::mismatch(left.begin(), left.end(), right.begin(), right.end()).second;
+  return right.substr(0, static_cast<std::size_t>(at - right.begin()) + 1);
+}
+
+[[nodiscard]] inline TreeSize minus(TreeSize one, const TreeSize& other) noexcept {
+  return one -= other;
+}
+
 /// An entry that a node is made of.
 struct Piece {
   Bytes raw;

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 
-#include "engine/objects/tree_bound.hpp"
-
 namespace semel::engine {
 
 namespace {
-
-TreeSize minus(TreeSize one, const TreeSize& other) noexcept {
-  return one -= other;
-}
 
 /// The entries of the first node; all of them: they fit into one.
 unsigned split_at(const Pieces& pieces, const NodeChange& change) noexcept {
@@ -113,44 +107,6 @@ TreeChange TreeStep::erase() {
   const TreeSize size{1, old.key.bytes.size() + old.value.bytes.size()};
   NodeChange change{.index = index, .removed = 1, .delta = minus({}, size)};
   return finish(TreeChange::erased, apply_above(depth_, change));
-}
-
-TreeChange TreeStep::insert_leaf(std::span<const Piece> pieces, TreeEnd end) {
-  if (depth_ == 0) return TreeChange::nothing;
-  const unsigned at = depth_ - 1;
-  const TreeNode leaf = node(at);
-  Pieces all;
-  const auto add_new = [&] {
-    for (const Piece& piece : pieces) all.add(piece);
-  };
-  if (end == TreeEnd::begin) add_new();
-  for (unsigned i = 0; i < leaf.entries(); ++i) all.add(piece_of(leaf, i));
-  if (end == TreeEnd::end) add_new();
-  const bool joins = all.count() <= tree_leaf_given_max && all.bytes() <= tree_node_bytes;
-  if (!joins && at == 0) return TreeChange::nothing;
-  if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
-  NodeChange change{.added = 1};
-  for (const Piece& piece : pieces) change.delta += piece.size;
-  const NodeMaker::Made made = maker_.node(0, joins ? all.part(0, all.count()) : pieces, false);
-  if (maker_.failed()) return finish(TreeChange::no_memory, false);
-  if (joins) drop(path_[at].node);
-  if (at == 0) return finish(TreeChange::added, set_root(made.node));
-  change.removed = joins ? 1 : 0;
-  change.index = path_[at - 1].index + (!joins && end == TreeEnd::end ? 1 : 0);
-  change.pieces[0] = maker_.child_piece({}, made);
-  return finish(TreeChange::added, apply_above(at, change));
-}
-
-TreeChange TreeStep::erase_leaf() {
-  if (depth_ < 2) return TreeChange::nothing;
-  if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
-  const unsigned at = depth_ - 1;
-  const TreeNode leaf = node(at);
-  for (unsigned i = 0; i < leaf.entries(); ++i) SEMEL_ASSERT(leaf.entry(i).value.run == 0);
-  drop(path_[at].node);
-  NodeChange change{
-      .index = path_[at - 1].index, .removed = 1, .delta = minus({}, leaf.head().size)};
-  return finish(TreeChange::erased, apply_above(at, change));
 }
 
 TreeChange TreeStep::finish(TreeChange change, bool done) {

@@ -8,11 +8,8 @@ namespace semel::engine {
 
 enum class TreeEnd : std::uint8_t { begin, end };
 
-/// A list's leaf that whole leaves have joined has no more elements, so that an end takes them all.
-inline constexpr unsigned tree_leaf_given_max = 32;
-
-/// One change of one element, or of one leaf. The change of a node leads to the change of its
-/// parent. All memory is taken before anything is changed.
+/// One change of one element. The change of a node leads to the change of its parent. All memory is
+/// taken before anything is changed. A list's are ListStep's (list_step.hpp).
 class TreeStep {
  public:
   explicit TreeStep(TreeDraft& draft) noexcept
@@ -34,15 +31,7 @@ class TreeStep {
   TreeChange replace(Bytes value);
   TreeChange erase();
 
-  // Of a list, whose elements have no keys: whole leaves.
-
-  /// Puts `pieces`, a leaf's at most, before or behind the leaf that find_at() has found, into that
-  /// leaf if they fit. `nothing`: there is no leaf, or only a root, and they do not fit into it.
-  TreeChange insert_leaf(std::span<const Piece> pieces, TreeEnd end);
-  /// The leaf that find_at() has found goes. `nothing`: it is the root, or there is none.
-  TreeChange erase_leaf();
-
- private:
+ protected:
   struct Place {
     Handle node;
     unsigned index;

@@ -123,7 +123,7 @@ TEST_CASE("list ends: of 16 pushes or pops at an end, one changes the tree", "[o
   }
 }
 
-TEST_CASE("list ends: an end holds 32 elements, 1,024 bytes, and values of 255",
+TEST_CASE("list ends: an end holds 32 elements, 1,024 bytes, and values of 254",
           "[objects][list]") {
   KeptList list;
   fill(list, 1000);
@@ -133,11 +133,11 @@ TEST_CASE("list ends: an end holds 32 elements, 1,024 bytes, and values of 255",
   CHECK(list.elements().head.size() == 17);  // the half next to the tree went there
   list.check();
 
-  REQUIRE(list.push(true, std::string(256, 'c')));
+  REQUIRE(list.push(true, std::string(255, 'c')));
   CHECK(list.elements().head.size() == 0);  // all that is behind a long value is in the tree
-  for (int i = 0; i < 4; ++i) REQUIRE(list.push(true, std::string(255, 'd')));
+  for (int i = 0; i < 4; ++i) REQUIRE(list.push(true, std::string(254, 'd')));
   CHECK(list.elements().head.size() == 4);
-  REQUIRE(list.push(true, std::string(4, 'e')));
+  REQUIRE(list.push(true, std::string(8, 'e')));
   CHECK(list.elements().head.size() == 5);
   REQUIRE(list.push(true, ""));  // 1,024 bytes are there, and it has none
   CHECK(list.elements().head.size() == 6);
