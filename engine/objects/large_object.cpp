@@ -3,6 +3,8 @@
 #include <thread>
 #include <utility>
 
+#include "engine/objects/tree_pieces.hpp"
+
 namespace semel::engine {
 
 namespace {
@@ -145,11 +147,11 @@ bool LargeObjectGarbage::free_nodes(LargeObject& object, NodeMemory& memory,
       const Handle handle = *stack;
       *stack = memory.link(handle);
       const TreeNode node{memory, handle};
-      for (unsigned i = 0; i < node.entries(); ++i) {
-        const TreeEntry entry = node.entry(i);
-        if (entry.key.run != 0) memory.free(entry.key.run);
-        if (entry.value.run != 0) memory.free(entry.value.run);
-        if (node.is_leaf()) continue;
+      each_run(node, [&](Handle run) {
+        memory.free(run);
+        if (budget > 1) --budget;  // a leaf of a list may have more than two hundred
+      });
+      for (unsigned i = 0; !node.is_leaf() && i < node.entries(); ++i) {
         const Handle child = node.child(i).node;
         memory.set_link(child, std::exchange(*stack, child));
       }

@@ -1,5 +1,7 @@
 #include "engine/objects/tree.hpp"
 
+#include "engine/objects/tree_pieces.hpp"
+
 namespace semel::engine {
 
 TreeElement TreeCursor::element() const noexcept {
@@ -183,12 +185,11 @@ const char* Tree::check_invariants(bool has_keys) const {
 void free_newer(NodeMemory& memory, Handle handle, std::uint64_t floor) noexcept {
   if (handle == 0 || memory.stamp(handle) <= floor) return;
   const TreeNode node{memory, handle};
-  for (unsigned i = 0; i < node.entries(); ++i) {
-    const TreeEntry entry = node.entry(i);
-    for (const Handle run : {entry.key.run, entry.value.run}) {
-      if (run != 0 && memory.stamp(run) > floor) memory.free(run);
-    }
-    if (!node.is_leaf()) free_newer(memory, node.child(i).node, floor);
+  each_run(node, [&](Handle run) {
+    if (memory.stamp(run) > floor) memory.free(run);
+  });
+  for (unsigned i = 0; !node.is_leaf() && i < node.entries(); ++i) {
+    free_newer(memory, node.child(i).node, floor);
   }
   memory.free(handle);
 }

@@ -134,25 +134,19 @@ void TreeEdit::commit() noexcept {
 void TreeEdit::collect(Handle handle, std::vector<Handle>& to) const {
   const TreeNode node{draft_.memory, handle};
   if (!draft_.is_fresh(handle)) to.push_back(handle);
-  for (unsigned i = 0; i < node.entries(); ++i) {
-    const TreeEntry entry = node.entry(i);
-    for (const Handle run : {entry.key.run, entry.value.run}) {
-      if (run != 0 && !draft_.is_fresh(run)) to.push_back(run);
-    }
-    if (!node.is_leaf()) collect(node.child(i).node, to);
-  }
+  each_run(node, [&](Handle run) {
+    if (!draft_.is_fresh(run)) to.push_back(run);
+  });
+  for (unsigned i = 0; !node.is_leaf() && i < node.entries(); ++i) collect(node.child(i).node, to);
 }
 
 void TreeEdit::free_fresh(Handle handle) noexcept {
   if (!draft_.is_fresh(handle)) return;
   const TreeNode node{draft_.memory, handle};
-  for (unsigned i = 0; i < node.entries(); ++i) {
-    const TreeEntry entry = node.entry(i);
-    for (const Handle run : {entry.key.run, entry.value.run}) {
-      if (run != 0 && draft_.is_fresh(run)) draft_.memory.free(run);
-    }
-    if (!node.is_leaf()) free_fresh(node.child(i).node);
-  }
+  each_run(node, [&](Handle run) {
+    if (draft_.is_fresh(run)) draft_.memory.free(run);
+  });
+  for (unsigned i = 0; !node.is_leaf() && i < node.entries(); ++i) free_fresh(node.child(i).node);
   draft_.memory.free(handle);
 }
 

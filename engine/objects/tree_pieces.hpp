@@ -111,4 +111,15 @@ struct NodeChange {
   return {entry.raw, entry.key, entry.value, size};
 }
 
+/// Calls `visit(Handle)` for each run that the node's entries have. `visit` may free it.
+template <class Visit>
+void each_run(const TreeNode& node, Visit&& visit) {
+  if (node.is_list() && node.head().places == 0) return;  // a leaf of a list has many values
+  for (unsigned i = 0; i < node.entries(); ++i) {
+    const TreeEntry entry = node.entry(i);
+    if (entry.key.run != 0) visit(entry.key.run);
+    if (entry.value.run != 0) visit(entry.value.run);
+  }
+}
+
 }  // namespace semel::engine
