@@ -269,7 +269,7 @@ class Case(unittest.TestCase):
         for words, reason in ((('nosuch', 'x'), 'No such command'),
                               (('get', 'SET'), 'already exists'),
                               (('semel.claims', ''), 'No such command'), (('get',), 'arguments')):
-            done = self.run_once('--port', '0', '--rename-command', *words)
+            done = self.run_once('--port', 'auto', '--rename-command', *words)
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(reason, done.stderr)
 
@@ -295,7 +295,7 @@ class Case(unittest.TestCase):
         self.assertEqual(self.title(server), str(port))
         plain = self.redis('--port', '{port}', '--set-proc-title', 'no')
         self.assertIn('\0redis-server\0--port\0', self.title(plain))
-        done = self.run_once('--port', '0', '--proc-title-template', '{no}')
+        done = self.run_once('--port', 'auto', '--proc-title-template', '{no}')
         self.assertEqual(done.returncode, 2)
         self.assertIn('template format is invalid', done.stderr)
 
