@@ -367,12 +367,14 @@ std::vector<NamespaceCounts> EngineHost::claim_counts() const {
 void EngineHost::set_client(Bytes client) noexcept {
   engine::Core& core = impl_->core();
   if (core.insight().decisions() == nullptr) return;
-  if (!core.threads().is_last() && core.threads().try_context() == nullptr) [[unlikely]]
+  if (!core.threads().is_last()) [[unlikely]] {
+    if (core.threads().try_context() != nullptr) set_client(client);
     return;
+  }
   engine::ThreadContext& own = engine::Threads::last_context();
   const std::size_t size = std::min(client.size(), own.client.size());
   own.client_size = static_cast<std::uint8_t>(size);
-  if (size != 0) engine::copy_bytes(own.client.data(), client.data(), size);  // a tail call
+  if (size != 0) engine::copy_bytes(own.client.data(), client.data(), size);
 }
 
 Status Engine::set_memory_limit(std::size_t bytes) {

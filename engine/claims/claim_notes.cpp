@@ -122,24 +122,32 @@ void ClaimNote::add(const ClaimRequest& request, const ClaimOutcome& outcome,
   if (!is_decision(outcome.error)) return;
   if (bucket_ == nullptr) [[unlikely]]
     return log_->miss();
+  struct Fill {
+    const ClaimNote& note;
+    const ClaimRequest& request;
+    const ClaimOutcome& outcome;
+    bool arrives;
+
+    [[gnu::always_inline]] void operator()(DecisionLog::Place& place) const noexcept {
+      place.answer = static_cast<std::uint8_t>(outcome.answer);
+      place.attempt = outcome.attempt;
+      place.epoch = outcome.epoch;
+      const Millis span = outcome.answer == ClaimAnswer::granted
+                              ? Millis{request.lease.value_or(note.context_.policy.lease)}
+                              : outcome.remaining;
+      place.span_ms = span.count();
+      unsigned flags = note.met_.flags;
+      if (outcome.takeover) flags |= DecisionFacts::takeover;
+      if (outcome.poison) flags |= DecisionFacts::poison;
+      if (outcome.result_expired) flags |= DecisionFacts::dropped;
+      place.flags = static_cast<std::uint8_t>(flags);
+      note.fill(place, outcome.error, request.owner, arrives);
+    }
+  };
   const bool is_grant = outcome.answer == ClaimAnswer::granted;
   const bool becomes_poison = outcome.poison && met_.state != ClaimState::failed;
-  log_->add_here(
-      *bucket_, hash_, DecisionCall::claim,
-      is_grant || becomes_poison, [&](DecisionLog::Place & place) __attribute__((always_inline)) {
-        place.answer = static_cast<std::uint8_t>(outcome.answer);
-        place.attempt = outcome.attempt;
-        place.epoch = outcome.epoch;
-        const Millis span =
-            is_grant ? Millis{request.lease.value_or(context_.policy.lease)} : outcome.remaining;
-        place.span_ms = span.count();
-        unsigned flags = met_.flags;
-        if (outcome.takeover) flags |= DecisionFacts::takeover;
-        if (outcome.poison) flags |= DecisionFacts::poison;
-        if (outcome.result_expired) flags |= DecisionFacts::dropped;
-        place.flags = static_cast<std::uint8_t>(flags);
-        fill(place, outcome.error, request.owner, arrives);
-      });
+  log_->add_here(*bucket_, hash_, DecisionCall::claim, is_grant || becomes_poison,
+                 Fill{*this, request, outcome, arrives});
 }
 
 void ClaimNote::add(OwnerVerb verb, const OwnerCall& call, const OwnerOutcome& outcome,
@@ -147,21 +155,27 @@ void ClaimNote::add(OwnerVerb verb, const OwnerCall& call, const OwnerOutcome& o
   if (!is_decision(outcome.error)) return;
   if (bucket_ == nullptr) [[unlikely]]
     return log_->miss();
-  log_->add_here(
-      *bucket_, hash_, call_of(verb),
-      changed, [&](DecisionLog::Place & place) __attribute__((always_inline)) {
-        place.answer = static_cast<std::uint8_t>(outcome.answer);
-        place.attempt = 0;
-        place.epoch = call.epoch;
-        place.span_ms = 0;
-        unsigned flags = met_.flags;
-        if (outcome.late) flags |= DecisionFacts::late;
-        if (verb == OwnerVerb::complete && call.keeping == ResultKeeping::none) {
-          flags |= DecisionFacts::dropped;
-        }
-        place.flags = static_cast<std::uint8_t>(flags);
-        fill(place, outcome.error, {}, true);
-      });
+  struct Fill {
+    const ClaimNote& note;
+    const OwnerCall& call;
+    const OwnerOutcome& outcome;
+    OwnerVerb verb;
+
+    [[gnu::always_inline]] void operator()(DecisionLog::Place& place) const noexcept {
+      place.answer = static_cast<std::uint8_t>(outcome.answer);
+      place.attempt = 0;
+      place.epoch = call.epoch;
+      place.span_ms = 0;
+      unsigned flags = note.met_.flags;
+      if (outcome.late) flags |= DecisionFacts::late;
+      if (verb == OwnerVerb::complete && call.keeping == ResultKeeping::none) {
+        flags |= DecisionFacts::dropped;
+      }
+      place.flags = static_cast<std::uint8_t>(flags);
+      note.fill(place, outcome.error, {}, true);
+    }
+  };
+  log_->add_here(*bucket_, hash_, call_of(verb), changed, Fill{*this, call, outcome, verb});
 }
 
 void ClaimNote::add(OperatorCall call, ErrorCode error, bool found) const noexcept {

@@ -59,13 +59,14 @@ bool DecisionLog::merge(Place& newest, const Place& fresh) noexcept {
 }
 
 bool DecisionLog::merge_newest(Bucket& bucket, unsigned places, const Place& fresh) noexcept {
-  if ((places & (places - 1)) == 0) [[likely]]
-    return merge(bucket.places[std::countr_zero(places)], fresh);
-  std::size_t i = bucket.count;
-  do {
-    --i;
-  } while ((places >> bucket.order.at(i) & 1) == 0);
-  return merge(bucket.places[bucket.order.at(i)], fresh);
+  std::size_t newest = static_cast<std::size_t>(std::countr_zero(places));
+  if ((places & (places - 1)) != 0) {
+    std::size_t i = bucket.count;
+    do {
+      newest = bucket.order.at(--i);
+    } while ((places >> newest & 1) == 0);
+  }
+  return merge(bucket.places[newest], fresh);
 }
 
 std::optional<std::size_t> DecisionLog::bound_of(const Bucket& bucket, unsigned places,

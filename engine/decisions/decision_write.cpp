@@ -6,8 +6,13 @@
 
 namespace semel::engine {
 
-void DecisionLog::add(std::uint64_t hash, const DecisionFacts& facts) noexcept {
-  const auto fill = [&](Place& place) {
+namespace {
+
+/// Twice in add(), and seldom run.
+struct FillByFacts {
+  const DecisionFacts& facts;
+
+  [[gnu::noinline]] void operator()(DecisionLog::Place& place) const noexcept {
     place.first_ms = place.last_ms = facts.at.time_since_epoch().count();
     place.epoch = facts.epoch;
     place.met_epoch = facts.met_epoch;
@@ -26,10 +31,15 @@ void DecisionLog::add(std::uint64_t hash, const DecisionFacts& facts) noexcept {
       return static_cast<std::uint8_t>(size);
     };
     place.owner_size = append(facts.owner, limits::owner_label_max);
-    place.client_size = append(facts.client, client_bytes_max);
+    place.client_size = append(facts.client, DecisionLog::client_bytes_max);
     place.met_owner_size = append(facts.met_owner, limits::owner_label_max);
-  };
-  add_here(bucket_of(hash), hash, facts.call, facts.changed, fill);
+  }
+};
+
+}  // namespace
+
+void DecisionLog::add(std::uint64_t hash, const DecisionFacts& facts) noexcept {
+  add_here(bucket_of(hash), hash, facts.call, facts.changed, FillByFacts{facts});
 }
 
 }  // namespace semel::engine

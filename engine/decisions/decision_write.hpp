@@ -56,6 +56,18 @@ namespace semel::engine {
   return place;
 }
 
+/// The decision as add_here() would write it. `fill` by value: what it holds need not lie in memory
+/// for the calls that do not come here.
+template <class Fill>
+[[gnu::noinline]] DecisionLog::Place fresh_place(DecisionCall call, bool changes,
+                                                 Fill fill) noexcept {
+  DecisionLog::Place fresh;
+  fresh.call = call;
+  fresh.changed = changes;
+  fill(fresh);
+  return fresh;
+}
+
 template <class Fill>
 [[gnu::always_inline]] inline void DecisionLog::add_here(Bucket& bucket, std::uint64_t hash,
                                                          DecisionCall call, bool changes,
@@ -68,11 +80,7 @@ template <class Fill>
   const bool is_single = (places & (places - 1)) == 0;
   // A single place of another call is no repeat.
   if (places != 0 && !(is_single && bucket.places[std::countr_zero(places)].call != call)) {
-    Place fresh;
-    fresh.call = call;
-    fresh.changed = changes;
-    fill(fresh);
-    if (merge_newest(bucket, places, fresh)) return;
+    if (merge_newest(bucket, places, fresh_place(call, changes, fill))) return;
   }
   const std::uint8_t at = choose_place(bucket, places, changes);
   const std::uint8_t next = bucket.count < place_count ? bucket.count : bucket.order.at(0);

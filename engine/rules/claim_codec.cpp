@@ -302,10 +302,7 @@ Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until, Scra
   return {start, header_bytes + time_bytes + (session != 0 ? 8U : 0U)};
 }
 
-namespace {
-
-/// The rest of read_met().
-[[nodiscard, gnu::noinline]] bool read_met_with_details(Bytes bytes, MetClaim& met) noexcept {
+bool read_met(Bytes bytes, MetClaim& met) noexcept {
   Header header;
   Details details;
   if (!read_fixed(bytes, header, details)) return false;
@@ -313,25 +310,9 @@ namespace {
   if ((head & state_bits) > static_cast<unsigned>(ClaimState::vacant)) return false;
   met.state = static_cast<ClaimState>(head & state_bits);
   met.epoch = header.epoch;
-  const char* const lease = bytes.data() + header_bytes + sizeof details;
+  const char* const lease = bytes.data() + header_bytes + bytes_for(head & flag_details);
   met.lease_until = head & flag_lease_until ? Reader{lease}.time() : Timestamp{};
   met.owner = owner_at_end(bytes.substr(0, fixed_bytes(head, details)), details.label_bytes);
-  return true;
-}
-
-}  // namespace
-
-bool read_met(Bytes bytes, MetClaim& met) noexcept {
-  const unsigned head = head_of(bytes);
-  if (head & flag_details) [[unlikely]]
-    return read_met_with_details(bytes, met);
-  if (bytes.size() < header_bytes + bytes_for(head)) return false;
-  if ((head & state_bits) > static_cast<unsigned>(ClaimState::vacant)) return false;
-  met.state = static_cast<ClaimState>(head & state_bits);
-  std::memcpy(&met.epoch, bytes.data() + 2, sizeof met.epoch);
-  met.lease_until =
-      head & flag_lease_until ? Reader{bytes.data() + header_bytes}.time() : Timestamp{};
-  met.owner = {};
   return true;
 }
 

@@ -127,7 +127,7 @@ bool TtlWheel::make_room() noexcept {
   return true;
 }
 
-void TtlWheel::insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
+[[gnu::noinline]] void TtlWheel::insert(std::uint64_t hash_bits, std::int64_t wake) noexcept {
   const std::int64_t due = std::max(wake, now_);
   // From the first level that may reach so far: those below do not.
   const auto width = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(due - now_)));
