@@ -249,7 +249,7 @@ TEST_CASE("list tree: values that come in order at either end fill their leaves"
 
 TEST_CASE("list tree: a value of 254 bytes lies in its leaf, and one of 255 in a run",
           "[objects][list]") {
-  for (const std::size_t bytes : {0, 1, 254, 255, 256, 257, 100'000}) {
+  for (const std::size_t bytes : {0U, 1U, 254U, 255U, 256U, 257U, 100'000U}) {
     ListNodes nodes;
     const std::string value(bytes, 'v');
     TreeEdit edit{nodes, 0, 1};
