@@ -1,10 +1,8 @@
 // The table of commands, and finding in it.
 #include <algorithm>
 #include <array>
-#include <list>
-#include <optional>
+#include <map>
 #include <string>
-#include <utility>
 
 #include "base/ascii.hpp"
 #include "base/assert.hpp"
@@ -218,66 +216,44 @@ struct FoldedName {
   }
 };
 
-constexpr auto folded_names = [] {
-  std::array<FoldedName, row_count> names{};
-  for (std::size_t i = 0; i < row_count; ++i) {
-    const NameBytes small = bytes_of_name(rows[i].name);
-    names[i] = {.small = small,
-                .letters = {.first = letter_bits(small.first), .last = letter_bits(small.last)}};
-  }
-  return names;
-}();
-
-constexpr auto index_by_name = [] {
-  std::array<std::uint16_t, index_size> index{};
-  index.fill(no_row);
-  for (std::size_t i = 0; i < row_count; ++i) {
-    const std::string_view name = rows[i].name;
-    if (name.find('|') != std::string_view::npos) continue;
-    std::size_t at = slot_of(bytes_of_name(name), name.size());
-    while (index[at] != no_row) at = (at + 1) % index_size;
-    index[at] = static_cast<std::uint16_t>(i);
-  }
-  return index;
-}();
+constexpr FoldedName folded(std::string_view small_name) noexcept {
+  const NameBytes small = bytes_of_name(small_name);
+  return {.small = small,
+          .letters = {.first = letter_bits(small.first), .last = letter_bits(small.last)}};
+}
 
 /// By which names clients find the commands: those of the rows, until rename_command(). It is
 /// called before there are threads, so that a lookup takes no lock.
 struct SpokenNames {
-  // One more than there are rows: what a name that is gone leaves in the index, so that a search
-  // for others goes on behind it. Nothing is equal to it.
-  std::array<std::string_view, row_count + 1> names{};
-  std::array<FoldedName, row_count + 1> folded{};
-  std::array<std::uint16_t, index_size> index = index_by_name;
-  bool has_changed = false;
+  std::array<std::string_view, row_count> names{};  // small; empty: none, or a subcommand
+  std::array<FoldedName, row_count> folded_names{};
+  std::array<std::uint16_t, index_size> index{};
+
+  constexpr void give(std::size_t row, std::string_view name) {
+    names[row] = name;
+    folded_names[row] = folded(name);
+  }
+  constexpr void fill_index() {
+    index.fill(no_row);
+    for (std::size_t row = 0; row < row_count; ++row) {
+      if (names[row].empty()) continue;
+      std::size_t at = slot_of(folded_names[row].small, names[row].size());
+      while (index[at] != no_row) at = (at + 1) % index_size;
+      index[at] = static_cast<std::uint16_t>(row);
+    }
+  }
 };
-constexpr std::uint16_t gone_row = row_count;
 
 constexpr SpokenNames names_of_rows = [] {
   SpokenNames spoken;
-  for (std::size_t i = 0; i < row_count; ++i) {
-    spoken.names[i] = rows[i].name;
-    spoken.folded[i] = folded_names[i];
+  for (std::size_t row = 0; row < row_count; ++row) {
+    if (rows[row].name.find('|') == std::string_view::npos) spoken.give(row, rows[row].name);
   }
-  spoken.folded[gone_row].small.first = ~std::uint64_t{0};
+  spoken.fill_index();
   return spoken;
 }();
-static_assert(!names_of_rows.folded[gone_row].is({}));
 constinit SpokenNames spoken = names_of_rows;
-
-/// The position in the index of the command that clients call `name`. None: there is none.
-std::optional<std::size_t> index_position(std::string_view name) noexcept {
-  const std::size_t size = name.size();
-  const NameBytes bytes = bytes_of_name(name);
-  for (std::size_t at = slot_of(bytes, size); spoken.index[at] != no_row;
-       at = (at + 1) % index_size) {
-    const std::size_t found = spoken.index[at];
-    if (spoken.names[found].size() != size || !spoken.folded[found].is(bytes)) continue;
-    // What lies between the first and the last eight bytes.
-    if (size <= 2 * word_code_bytes_max || is_word(name, spoken.names[found])) return at;
-  }
-  return std::nullopt;
-}
+constinit bool is_renamed = false;
 
 /// The position of the one row that has `fact`; std::size(rows): none, or more than one.
 constexpr std::size_t only_with(CommandFact fact) {
@@ -327,31 +303,32 @@ bool needs_objects(const CommandRow& row) noexcept {
 }
 
 const CommandRow* find_command(std::string_view name) noexcept {
-  const auto at = index_position(name);
-  return at ? &rows[spoken.index[*at]] : nullptr;
+  const std::size_t size = name.size();
+  const NameBytes bytes = bytes_of_name(name);
+  for (std::size_t at = slot_of(bytes, size); spoken.index[at] != no_row;
+       at = (at + 1) % index_size) {
+    const std::size_t found = spoken.index[at];
+    if (spoken.names[found].size() != size || !spoken.folded_names[found].is(bytes)) continue;
+    // What lies between the first and the last eight bytes.
+    if (size <= 2 * word_code_bytes_max || is_word(name, spoken.names[found])) return &rows[found];
+  }
+  return nullptr;
 }
 
 std::string_view rename_command(std::string_view from, std::string_view to) {
-  const auto old = index_position(from);
+  const CommandRow* const row = find_command(from);
   // redis-server has none of ours, and the node calls some of them itself.
-  if (!old || rows[spoken.index[*old]].name.starts_with("semel.")) {
+  if (row == nullptr || row->name.starts_with("semel.")) {
     return "No such command in rename-command";
   }
-  if (!to.empty() && index_position(to)) return "Target command name already exists";
-  static std::list<std::string> texts;
-  const std::uint16_t row = std::exchange(spoken.index[*old], gone_row);
-  spoken.has_changed = true;
-  spoken.names[row] = {};
-  if (to.empty()) return {};
-  const std::string_view name = texts.emplace_back(base::lower_of(to));
-  const NameBytes small = bytes_of_name(name);
-  spoken.names[row] = name;
-  spoken.folded[row] = {
-      .small = small,
-      .letters = {.first = letter_bits(small.first), .last = letter_bits(small.last)}};
-  std::size_t at = slot_of(small, name.size());
-  while (spoken.index[at] != no_row) at = (at + 1) % index_size;
-  spoken.index[at] = row;
+  const bool is_taken = !to.empty() && find_command(to) != nullptr;
+  if (is_taken) return "Target command name already exists";
+  static std::map<std::size_t, std::string> texts;  // by row
+  std::string& text = texts[index_of(*row)];
+  text = base::lower_of(to);
+  spoken.give(index_of(*row), text);
+  spoken.fill_index();
+  is_renamed = true;
   return {};
 }
 
@@ -363,11 +340,12 @@ bool has_name(const CommandRow& row) noexcept {
 }
 
 bool has_renamed_commands() noexcept {
-  return spoken.has_changed;
+  return is_renamed;
 }
 
 void restore_command_names() noexcept {
   spoken = names_of_rows;
+  is_renamed = false;
 }
 
 bool is_container(const CommandRow& row) noexcept {

@@ -75,6 +75,15 @@ TEST_CASE("commands: a renamed command has its new name alone, and one without a
   CHECK(net::find_command(long_name + "n") == nullptr);
   CHECK(net::rename_command(long_name, "flushdb").empty());  // a name that is free again
   CHECK(net::find_command("flushdb") == get);
+  // However often a name changes, a search for one that nobody has comes to an end.
+  std::string last = "flushdb";
+  for (int i = 0; i < 5'000; ++i) {
+    const std::string to = "chain" + std::to_string(i);
+    REQUIRE(net::rename_command(last, to).empty());
+    last = to;
+  }
+  CHECK(net::find_command(last) == get);
+  CHECK(net::find_command("chain0") == nullptr);
   // All are found by the one name that they have.
   net::restore_command_names();
   int next = 0;
