@@ -67,6 +67,23 @@ LogOffset end_before(const storage::SegmentFile& file) {
   return said && said->what == What::begin ? said->offset : 0;
 }
 
+/// A killed process may have left records that are not on the disk yet, and one that ended by a
+/// failed sync records that no further sync would bring there. This node's vote counts the records
+/// that it reads now, so they are written before. The tail names the end of the last sync that
+/// succeeded; a segment is synced before the next one is begun, so only the last two can have more.
+Status rewrite_unsynced(storage::Disk& disk, const LogSegments& segments,
+                        const std::vector<std::string>& names, LogOffset named) {
+  const std::uint64_t number = segments.number_before(named);
+  const std::string synced = segments.name_of(number);
+  for (std::size_t i = names.size() - std::min<std::size_t>(names.size(), 2); i < names.size();
+       ++i) {
+    const bool is_named = named != 0 && names[i] == synced;
+    SEMEL_CHECK(disk.rewrite_file(segments.directory() + "/" + names[i],
+                                  is_named ? named - segments.begin_of(number) : 0));
+  }
+  return Done{};
+}
+
 }  // namespace
 
 EntryLog::~EntryLog() = default;
@@ -297,6 +314,7 @@ Status EntryLog::recover() {
   SEMEL_TRY(named, TailFile::read(options_.directory, options_.log_id));
   named_ = named;
   SEMEL_TRY(names, find_segments());
+  if (!options_.only_reads) SEMEL_CHECK(rewrite_unsynced(*options_.disk, segments_, names, named_));
   std::optional<storage::SegmentFile> file;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i == 0) {
@@ -324,12 +342,6 @@ Status EntryLog::recover() {
                             : lost_end(newest, 0);
   }
   if (options_.only_reads) return Done{};
-  // A killed process may have left records that are not on the disk yet, and one that ended by a
-  // failed sync records that no further sync would bring there. This node's vote counts them.
-  const std::vector<LogSegments::Segment>& all = segments_.all();
-  for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), 2); i < all.size(); ++i) {
-    SEMEL_CHECK(options_.disk->rewrite_file(all[i].path));
-  }
   synced_ = end_;
   SEMEL_TRY(tail, TailFile::open(*options_.disk, options_.directory, options_.log_id));
   tail_ = std::move(tail);

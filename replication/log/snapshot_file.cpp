@@ -239,7 +239,7 @@ Status SnapshotWriter::write(Bytes bytes) {
     if (count <= 0) return storage::system_error("writing " + path_);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
-  behind_.grew(descriptor_, bytes_);
+  if (!behind_.grew(descriptor_, bytes_)) return storage::system_error("writing " + path_);
   return Done{};
 }
 

@@ -46,7 +46,7 @@ Result<SlotFile> SlotFile::open(Disk& disk, const std::string& path) {
                                                  " bytes"};
   }
   // A killed process may have left a slot that is not on the disk; or its sync has failed.
-  SEMEL_CHECK(disk.rewrite_file(path));
+  SEMEL_CHECK(disk.rewrite_file(path, 0));
   SEMEL_CHECK(file.sync_file());
   return file;
 }

@@ -158,19 +158,35 @@ Status Disk::sync_file(const std::string& path) {
   return sync(descriptor.get(), path);
 }
 
-/// By pages, as write_zeros(). Where blocks are copied on write, a full disk may have none for it;
-/// then the file is synced as it is, so that the storage can be opened.
-Status Disk::rewrite_file(const std::string& path) {
+namespace {
+
+/// Where blocks are copied on write, a full disk may have none for bytes that are there already.
+bool is_full(int error) noexcept {
+  return error == ENOSPC || error == EDQUOT;
+}
+
+}  // namespace
+
+/// A part that cannot be read is left to the scan, which names its place; on a full disk the rest
+/// is left as it is, so that the storage can be opened.
+Status Disk::rewrite_file(const std::string& path, std::uint64_t from) {
   const Descriptor descriptor{open(path.c_str(), O_RDWR | O_CLOEXEC)};
   if (descriptor.get() < 0) return system_error(path);
-  std::array<char, 4096> page;
-  for (off_t at = 0;;) {
-    const ssize_t got = pread(descriptor.get(), page.data(), page.size(), at);
-    if (got < 0) return system_error("reading " + path);
-    if (got == 0) break;
-    const ssize_t put = pwrite(descriptor.get(), page.data(), static_cast<std::size_t>(got), at);
-    if (put < 0 && errno == ENOSPC) break;
-    if (put != got) return system_error("writing " + path);
+  std::array<char, std::size_t{64} << 10> part;
+  auto at = static_cast<off_t>(from - from % 4096);
+  for (;;) {
+    const ssize_t got = pread(descriptor.get(), part.data(), part.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    ssize_t put = 0;
+    while (put < got) {
+      const ssize_t count = pwrite(descriptor.get(), part.data() + put,
+                                   static_cast<std::size_t>(got - put), at + put);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0 && is_full(errno)) return sync(descriptor.get(), path);
+      if (count < 0) return system_error("writing " + path);
+      put += count;
+    }
     at += got;
   }
   return sync(descriptor.get(), path);

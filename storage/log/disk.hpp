@@ -31,9 +31,10 @@ class Disk {
   [[nodiscard]] virtual Status sync(int descriptor, const std::string& path);
   /// fdatasync of a file that is not open, with all that earlier processes wrote to it.
   [[nodiscard]] virtual Status sync_file(const std::string& path);
-  /// The same after the bytes were written again. A system that failed to sync them takes them for
-  /// written, shows them to every process, and would report success to a second sync.
-  [[nodiscard]] virtual Status rewrite_file(const std::string& path);
+  /// The same after the bytes at `from` and behind it were written again. A system that failed to
+  /// sync them takes them for written, shows them to every process, and would report success to a
+  /// second sync. Of a file that no process has open.
+  [[nodiscard]] virtual Status rewrite_file(const std::string& path, std::uint64_t from);
   /// msync of the bytes from `from` to `to` of a file that is mapped at `memory`.
   [[nodiscard]] virtual Status sync_part(char* memory, const std::string& path, std::size_t from,
                                          std::size_t to);

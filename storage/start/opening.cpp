@@ -189,12 +189,19 @@ Status Opening::check_against_checkpoint() const {
   return Done{};
 }
 
-/// What an earlier process wrote is in the page cache, synced or not. Work that this process
-/// acknowledges as synced rests on it.
+/// What an earlier process wrote is in the page cache, synced or not; a sync of it may have failed.
+/// Work that this process acknowledges as synced rests on it. The checkpoint names the end of the
+/// last sync that succeeded. Which boot it names does not matter: while old segments are drained
+/// none is written, and the process that failed may be of a later boot than its own.
 Status Opening::sync_found() const {
   for (const OldSegment& segment : segments_) {
-    SEMEL_CHECK(earlier_.same_boot ? context_.disk.rewrite_file(segment.path)
-                                   : context_.disk.sync_file(segment.path));
+    const LogOffset synced = std::max(earlier_.checkpoint.synced, segment.begin);
+    // A position in the file is not before that in the log: each file begins with a header.
+    if (synced < segment.end) {
+      SEMEL_CHECK(context_.disk.rewrite_file(segment.path, synced - segment.begin));
+    } else {
+      SEMEL_CHECK(context_.disk.sync_file(segment.path));
+    }
   }
   return Done{};
 }

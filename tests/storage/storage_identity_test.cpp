@@ -363,13 +363,24 @@ namespace {
 /// Counts the syncs of segments that an earlier process wrote, and may fail them.
 class WatchedDisk final : public storage::Disk {
  public:
-  Status rewrite_file(const std::string& path) override {
-    synced.push_back(path);
-    if (fails) return Error{ErrorCode::storage_failed, "fdatasync " + path};
-    return storage::Disk::rewrite_file(path);
+  Status sync_file(const std::string& path) override {
+    const Status met = meet(path);
+    return met ? storage::Disk::sync_file(path) : met;
+  }
+  Status rewrite_file(const std::string& path, std::uint64_t from) override {
+    const Status met = meet(path);
+    return met ? storage::Disk::rewrite_file(path, from) : met;
   }
   std::vector<std::string> synced;
   bool fails = false;
+
+ private:
+  Status meet(const std::string& path) {
+    if (!path.ends_with(".log")) return Done{};  // the mark is one as well
+    synced.push_back(path);
+    if (fails) return Error{ErrorCode::storage_failed, "fdatasync " + path};
+    return Done{};
+  }
 };
 
 }  // namespace

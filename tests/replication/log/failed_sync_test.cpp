@@ -1,5 +1,6 @@
 // After a failed sync the system takes the bytes for written: the next process reads them, a second
 // sync succeeds, and a power cut takes them. A replica counts what it reads there as its vote.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -25,8 +26,9 @@ class ForgetfulDisk final : public storage::Disk {
                    std::size_t /*to*/) override {
     return settle(path);
   }
-  Status rewrite_file(const std::string& path) override {
-    files_[path].taken_for_written.clear();  // all of it is to be written
+  Status rewrite_file(const std::string& path, std::uint64_t from) override {
+    std::string& clean = files_[path].taken_for_written;
+    clean.resize(std::min<std::size_t>(clean.size(), from));  // the rest is to be written
     return settle(path);
   }
   void fail(bool fails) { fails_ = fails; }

@@ -101,7 +101,9 @@ class KillingDisk final : public storage::Disk {
     return step(), Disk::sync(descriptor, path);
   }
   Status sync_file(const std::string& path) override { return step(), Disk::sync_file(path); }
-  Status rewrite_file(const std::string& path) override { return step(), Disk::rewrite_file(path); }
+  Status rewrite_file(const std::string& path, std::uint64_t from) override {
+    return step(), Disk::rewrite_file(path, from);
+  }
   Status sync_part(char* memory, const std::string& path, std::size_t from,
                    std::size_t to) override {
     return step(), Disk::sync_part(memory, path, from, to);

@@ -148,13 +148,13 @@ Status PowerDisk::sync(int /*descriptor*/, const std::string& path) {
   return sync_now("fdatasync", path, 0, SIZE_MAX);
 }
 
-Status PowerDisk::rewrite_file(const std::string& path) {
+Status PowerDisk::rewrite_file(const std::string& path, std::uint64_t from) {
   {
     const std::lock_guard lock{mutex_};
     const auto found = live_.find(path);
     if (found != live_.end()) found->second->failed.clear();  // none of it is clean any more
   }
-  return storage::Disk::rewrite_file(path);
+  return storage::Disk::rewrite_file(path, from);
 }
 
 Status PowerDisk::sync_part(char* /*memory*/, const std::string& path, std::size_t from,

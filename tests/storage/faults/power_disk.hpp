@@ -88,7 +88,7 @@ class PowerDisk final : public storage::Disk, private FileHooks {
   // storage::Disk
   [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override;
   [[nodiscard]] Status sync(int descriptor, const std::string& path) override;
-  [[nodiscard]] Status rewrite_file(const std::string& path) override;
+  [[nodiscard]] Status rewrite_file(const std::string& path, std::uint64_t from) override;
   [[nodiscard]] Status sync_part(char* memory, const std::string& path, std::size_t from,
                                  std::size_t to) override;
   [[nodiscard]] Status remove(const std::string& path) override;
