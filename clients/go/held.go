@@ -33,14 +33,27 @@ type held struct {
 	policy policy
 	work   Work
 	lease  time.Duration
-	until  time.Time // when the lease ends at the earliest
+	until  moment // when the lease ends at the earliest
 
 	ctx    context.Context // of the work; its cause says why it ended
 	cancel context.CancelCauseFunc
 	isLost atomic.Bool
+	isOver atomic.Bool        // it was given back, or never will be: its time means nothing any more
 	stop   context.CancelFunc // ends renewing
 	done   chan struct{}
 }
+
+// moment is a time that one goroutine moves on and others read. It counts from the start of the
+// process, by the clock that nobody sets; each access stands alone, so its order does not matter.
+type moment struct{ nanoseconds atomic.Int64 }
+
+var beginning = time.Now()
+
+func (m *moment) set(to time.Time) { m.nanoseconds.Store(int64(to.Sub(beginning))) }
+
+func (m *moment) time() time.Time { return beginning.Add(time.Duration(m.nanoseconds.Load())) }
+
+func (m *moment) isPast() bool { return !time.Now().Before(m.time()) }
 
 // answer is a claim that needs no run, or one that does: then held is set.
 type answer struct {
@@ -168,10 +181,11 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 func (c *Claims) heldOf(key string, s settings, known policy, lease time.Duration, asked time.Time,
 	found fields) *held {
 	h := &held{claims: c, key: key, slot: int(found.number("slot")), s: s, policy: known, lease: lease,
-		until: asked.Add(lease), work: Work{Epoch: found.number("epoch"),
-			Attempt: int(found.number("attempt")), Takeover: found.flag("takeover")}}
+		work: Work{Epoch: found.number("epoch"), Attempt: int(found.number("attempt")),
+			Takeover: found.flag("takeover")}}
+	h.until.set(asked.Add(lease))
 	if found.text("outcome") == "regranted" {
-		h.until = time.Now().Add(min(lease, found.duration("remaining_ms")))
+		h.until.set(time.Now().Add(min(lease, found.duration("remaining_ms"))))
 	}
 	return h
 }
@@ -231,14 +245,14 @@ func (h *held) lose(why string) {
 func (h *held) renew(ctx context.Context) {
 	defer close(h.done)
 	deadline := time.Now().Add(h.s.runMax)
-	delay := min(time.Until(h.until)/3, h.lease/3)
+	delay := min(time.Until(h.until.time())/3, h.lease/3)
 	for pause(ctx, min(delay, time.Until(deadline))) == nil {
 		if !time.Now().Before(deadline) {
 			h.lose(fmt.Sprintf("the work ran longer than %v", h.s.runMax))
 			return
 		}
 		asked := time.Now()
-		timed, cancel := context.WithDeadline(ctx, h.until)
+		timed, cancel := context.WithDeadline(ctx, h.until.time())
 		reply, err := h.claims.send(timed, []any{"SEMEL.RENEW", h.claims.name, h.key, h.work.Epoch,
 			"LEASE", milliseconds(h.lease)}, nil)
 		cancel()
@@ -251,14 +265,15 @@ func (h *held) renew(ctx context.Context) {
 				h.lose(outcome)
 				return
 			}
-			h.until, delay = asked.Add(h.lease), h.lease/3
+			h.until.set(asked.Add(h.lease))
+			delay = h.lease / 3
 			continue
 		}
-		if !time.Now().Before(h.until) {
+		if h.until.isPast() {
 			h.lose(fmt.Sprintf("no renewal reached the node: %v", err))
 			return
 		}
-		delay = max(time.Millisecond, min(h.lease/20, time.Until(h.until)))
+		delay = max(time.Millisecond, min(h.lease/20, time.Until(h.until.time())))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 )
 
 // Lock is a lock that this process holds: one acquisition, which several goroutines may share. Its
@@ -79,8 +78,15 @@ func (l *Lock) Context() context.Context {
 	return l.held.ctx
 }
 
-// Lost says whether the lock is known to be lost. Context tells of it as it happens.
-func (l *Lock) Lost() bool { return l.own() && l.held.isLost.Load() }
+// Lost says whether the lock is known to be lost, or its lease is over by the clock of this process,
+// also where the process stood still and no renewal was tried. Context tells of a loss as it is found.
+func (l *Lock) Lost() bool {
+	if !l.own() {
+		return false
+	}
+	h := l.held
+	return h.isLost.Load() || !h.isOver.Load() && h.until.isPast()
+}
 
 // Unlock gives the lock back. ErrLeaseLost: it was not held any more, also if another owner has come
 // and gone, or its context has ended before (WithRunMax). ErrUnavailable: the node did not answer; the
@@ -98,15 +104,16 @@ func (l *Lock) Unlock() error {
 		err := silent
 		// An earlier try may have taken effect. While the lease runs, nobody else can have had the lock
 		// before that.
-		ours := repeated && time.Now().Before(h.until)
+		ours := repeated && !h.until.isPast()
 		if outcome := found.text("outcome"); err == nil && outcome != "ok" && !ours {
 			h.lose(outcome)
 			err = lost(outcome)
 		} else if err != nil {
 			h.claims.abandon(abandoned{request: request{key: h.key}, epoch: h.work.Epoch,
-				until: h.until})
+				until: h.until.time()})
 		}
-		if l.Lost() { // what its holder did since then was not protected
+		h.isOver.Store(true)
+		if h.isLost.Load() { // what its holder did since then was not protected
 			err = context.Cause(h.ctx)
 			if silent != nil {
 				err = fmt.Errorf("%w: %w", err, silent)

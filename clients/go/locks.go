@@ -267,7 +267,7 @@ func (l *Locks) Context() context.Context {
 	return l.ctx
 }
 
-// Lost says whether one of the locks is known to be lost.
+// Lost says whether one of the locks is known to be lost, or its lease is over by the clock.
 func (l *Locks) Lost() bool {
 	if !l.own() {
 		return false

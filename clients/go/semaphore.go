@@ -104,7 +104,7 @@ func (p *Permit) Context() context.Context {
 	return p.lock.Context()
 }
 
-// Lost says whether the permit is known to be lost. Context tells of it as it happens.
+// Lost says whether the permit is known to be lost, or its lease is over by the clock.
 func (p *Permit) Lost() bool { return p != nil && p.lock.Lost() }
 
 // Release gives the permit back. ErrLeaseLost: it was not held any more. ErrUnavailable: the node did
