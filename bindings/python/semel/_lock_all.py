@@ -48,11 +48,15 @@ class LocksOf:
         self._obstacle = self._keys[0]  # of the last attempt
         self._mutex = threading.Lock()  # of an attempt: what it takes is not overwritten
 
-    def _take_now(self) -> bool:
+    def _take_now(self, made: Optional[List[Taken]] = None) -> bool:
+        """`made` gets what this very call took."""
         if not self._claims.engine.is_here:
             raise Forked(Code.FORKED)
         with self._mutex:
-            return self._attempt()
+            is_taken = self._attempt()
+            if is_taken and made is not None:
+                made.append(self._taken)
+            return is_taken
 
     def _attempt(self) -> bool:
         """What is granted to a caller who gets an exception is given back."""
@@ -109,10 +113,13 @@ class LocksOf:
     def _longest(self, wait_ms: Optional[int]) -> int:
         return self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
 
-    def _give_now(self) -> bool:
+    def _give_now(self, made: Optional[List[Taken]] = None) -> bool:
+        """`made`: only if that is still what is held, and was not given back or taken anew."""
         if not self._claims.engine.is_here:
             raise Forked(Code.FORKED)
         with self._mutex:  # of two threads that give, one does
+            if made is not None and not (made and self._taken is made[0]):
+                return False
             taken, self._taken = self._taken, {}
         _stop_keeping(taken)
         lost: List[bytes] = []

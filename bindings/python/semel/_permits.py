@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from ctypes import byref, c_uint
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator, List, Optional
 
 from . import _library as c
 from ._errors import Code, Forked, Full, LeaseLost, NotHeld, NotTaken
@@ -37,11 +37,15 @@ class PermitOf:
         self._epoch = self._slot = 0
         self._mutex = threading.Lock()  # of an attempt: what it takes is not overwritten
 
-    def _take_now(self) -> bool:
+    def _take_now(self, made: Optional[List[bytes]] = None) -> bool:
+        """`made` gets the key of what this very call took: an object of its own."""
         if not self._claims.engine.is_here:
             raise Forked(Code.FORKED)
         with self._mutex:
-            return self._attempt()
+            is_taken = self._attempt()
+            if is_taken and made is not None and self._slot_key is not None:
+                made.append(self._slot_key)
+            return is_taken
 
     def _attempt(self) -> bool:
         """What is granted to a caller who gets an exception is given back."""
@@ -88,14 +92,19 @@ class PermitOf:
     def _longest(self, wait_ms: Optional[int]) -> int:
         return self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
 
-    def _give_now(self) -> bool:
+    def _give_now(self, made: Optional[List[bytes]] = None) -> bool:
+        """`made`: only if that is still what is held, and was not given back or taken anew."""
         if not self._claims.engine.is_here:
             raise Forked(Code.FORKED)
-        key, self._slot_key = self._slot_key, None
-        self._stop_keeping()
+        with self._mutex:  # what a new attempt takes meanwhile stays
+            if made is not None and not (made and self._slot_key is made[0]):
+                return False
+            key, self._slot_key = self._slot_key, None
+            epoch = self._epoch
+            self._stop_keeping()
         if key is None:
             return False
-        given = self._claims.release(key, self._epoch)
+        given = self._claims.release(key, epoch)
         if not given.ok or given.late:
             raise LeaseLost(Code.NOT_OWNER, f'the permit of {self._name!r} was lost before it was '
                                             'given back')

@@ -22,7 +22,7 @@ import os
 import time
 import weakref
 from datetime import datetime
-from typing import (Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar, Union,
+from typing import (Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union,
                     cast)
 
 from . import _library as c
@@ -38,7 +38,7 @@ from ._keeping import WORK_MAX, work_max_ms
 from ._keys import KeyOf
 from ._lazy import finished, refuse_lazy
 from ._library import Text, raw
-from ._lock_all import LocksOf
+from ._lock_all import LocksOf, Taken
 from ._locks import Acquisition, LockOf
 from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
 from ._observer import refused_of
@@ -508,13 +508,13 @@ class permit(PermitOf):
         return taken or refused_of(watch)
 
     async def _ask(self) -> bool:
-        held_before = self._slot_key
+        made: List[bytes] = []
         try:
-            return bool(await _off_loop(self._engine, self._take_now))
+            return bool(await _off_loop(self._engine, self._take_now, made))
         except asyncio.CancelledError:
-            if self._slot_key is not held_before:  # it was granted meanwhile
+            if made:  # it was granted meanwhile; what another task took by this is its own
                 with contextlib.suppress(LeaseLost):
-                    await _off_loop(self._engine, self._give_now)
+                    await _off_loop(self._engine, self._give_now, made)
             raise
 
     async def give(self) -> bool:
@@ -563,13 +563,13 @@ class lock_all(LocksOf):
         return taken or refused_of(self._claims._watch(self._obstacle, began))
 
     async def _ask(self) -> bool:
-        held_before = self._taken
+        made: List[Taken] = []
         try:
-            return bool(await _off_loop(self._engine, self._take_now))
+            return bool(await _off_loop(self._engine, self._take_now, made))
         except asyncio.CancelledError:
-            if self._taken is not held_before and self._taken:  # they were granted meanwhile
+            if made:  # they were granted meanwhile; what another task took by this is its own
                 with contextlib.suppress(LeaseLost):
-                    await _off_loop(self._engine, self._give_now)
+                    await _off_loop(self._engine, self._give_now, made)
             raise
 
     async def give(self) -> bool:

@@ -1,8 +1,10 @@
 """Locks of several keys: all or none."""
 
 import asyncio
+import concurrent.futures
 import copy
 import os
+import tempfile
 import threading
 import unittest
 
@@ -175,6 +177,42 @@ class AioTest(Case):
 
         asyncio.run(play())
         self.assertEqual([one.key for one in self.heard], [b'b'])
+
+
+class SharedTest(unittest.TestCase):
+    """Two tasks that use one object, of an engine with a storage: its calls leave the loop."""
+
+    def test_a_cancelled_task_gives_back_only_what_it_took(self):
+        async def play(make, engine, is_first):
+            pool = concurrent.futures.ThreadPoolExecutor(1)  # so both attempts queue, in order
+            asyncio.get_running_loop().set_default_executor(pool)
+            waits, shared = threading.Event(), make(engine.claims('locks', 'lock'))
+            pool.submit(waits.wait, 60)
+            tasks = [asyncio.ensure_future(shared.take()) for _ in range(2)]
+            await asyncio.sleep(0)
+            left = tasks.pop(0 if is_first else 1)
+            left.cancel()
+            await asyncio.sleep(0)
+            waits.set()
+            with self.assertRaises(asyncio.CancelledError):
+                await left
+            if is_first:  # it had taken them, and gives them back
+                with self.assertRaises(semel.NotHeld):
+                    await tasks[0]
+                self.assertFalse(await shared.give())
+                self.assertTrue(await shared.take())
+            else:
+                self.assertTrue(await tasks[0])
+            self.assertFalse(shared.lost)
+            self.assertTrue(await shared.give())
+
+        for make in (lambda claims: aio.lock_all(claims, ['a', 'b']),
+                     lambda claims: aio.permit(claims, 'seat', 2)):
+            for is_first in (True, False):
+                with self.subTest(make=make, is_first=is_first), \
+                        tempfile.TemporaryDirectory() as folder, \
+                        semel.Engine(storage=folder) as engine:
+                    asyncio.run(play(make, engine, is_first))
 
 
 def run(functions):
