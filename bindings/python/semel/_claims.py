@@ -1,5 +1,6 @@
 """Claims of one namespace, and the patterns on top of them."""
 
+from contextlib import suppress
 from ctypes import byref, c_int, c_size_t, c_void_p
 from datetime import datetime
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
@@ -7,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from . import _library as c
 from ._codecs import BYTES, Codec
 from ._engine import Engine
-from ._errors import Code, InvalidKey, InvalidType, NoResult
+from ._errors import Code, InvalidKey, InvalidType, NoResult, SemelError
 from ._functions import wants_work
 from ._holding import Holding
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
@@ -188,7 +189,8 @@ class Claims:
                     payloads: Optional[Sequence[Optional[Text]]] = None, wait_ms: Ms = None,
                     remote_owner: bool = False) -> List[Claim]:
         """An answer each; a key that comes twice folds onto the first. `payloads`: one a key.
-        There is no waiting: a `wait_ms` is refused."""
+        There is no waiting: a `wait_ms` is refused. An observer must not claim these keys: it runs
+        while the batch has its claims. A caller that gets an exception has none of them."""
         if payloads is not None and len(payloads) != len(keys):
             raise ValueError(f'{len(payloads)} payloads for {len(keys)} keys')
         for key in keys:
@@ -200,11 +202,18 @@ class Claims:
             for i, key in enumerate(keys)))
         outcomes = (c.ClaimOutcome * len(keys))(*(c.ClaimOutcome() for _ in keys))
         watches = [self._watch(key) for key in keys]
-        self.engine._do(library.claim_batch, self._handle, requests, outcomes, len(keys))
-        claims = [_claim(outcome) for outcome in outcomes]
-        for watch, claim in zip(watches, claims):
-            watch.ended(claim.answer)
-        return claims
+        try:
+            self.engine._do(library.claim_batch, self._handle, requests, outcomes, len(keys))
+            claims = [_claim(outcome) for outcome in outcomes]
+            for watch, claim in zip(watches, claims):
+                watch.ended(claim.answer)
+            return claims
+        except BaseException:  # such as KeyboardInterrupt within an observer
+            for key, outcome in zip(keys, outcomes):
+                if outcome.answer == Answer.GRANTED:
+                    with suppress(SemelError):  # the engine was closed, the other is the news
+                        self.release(key, outcome.epoch)
+            raise
 
     def _check_length(self, key: Text) -> None:
         """Before any of several is claimed."""

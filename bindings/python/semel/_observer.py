@@ -55,8 +55,8 @@ def check_observer(observer: Optional[Observer]) -> Optional[Observer]:
 
 
 class Watch:
-    """One call, from its beginning. The caller holds no lock of ours and no claim when it says how
-    the call ended, and the engine may be closed meanwhile."""
+    """One call, from its beginning. The caller holds no lock of ours, and but for a batch no claim,
+    when it says how the call ended; the engine may be closed meanwhile."""
 
     __slots__ = ('_observer', '_namespace', '_key', '_began')
 

@@ -169,6 +169,24 @@ class ObserverTest(unittest.TestCase):
             self.assertEqual(heard.events(), [Event.REJECTED])
             calls.release('held', held.epoch)
 
+    def test_a_batch_that_is_interrupted_leaves_no_claims(self):
+        def stops(seen):
+            if closes:
+                engine.close()
+            raise KeyboardInterrupt
+
+        for closes in (False, True):
+            with self.subTest(closes=closes), semel.Engine() as engine:
+                calls = engine.claims('calls', 'call', observer=stops)
+                held = calls.claim('held')
+                with self.assertRaises(KeyboardInterrupt):
+                    calls.claim_batch(['a', 'held', 'b', 'a'])
+                if closes:
+                    continue
+                self.assertEqual([calls.get(key).state for key in ('a', 'b', 'held')],
+                                 [semel.State.ABSENT, semel.State.ABSENT, semel.State.HELD])
+                self.assertTrue(calls.release('held', held.epoch).ok)
+
     def test_what_it_raises_is_not_the_calls(self):
         def raises(seen):
             raise AssertionError('its own')
