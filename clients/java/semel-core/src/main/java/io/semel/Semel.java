@@ -352,7 +352,7 @@ public final class Semel implements AutoCloseable {
       report(Observer.Event.RAN, work);
       work.dropped(completion.dropped());
       if (completion.dropped() != null) reportDropped(work, completion.dropped());
-    } else if (isGone || outcome.equals("unknown") && work.isLost()) {
+    } else if (isGone || outcome.equals("unknown") && work.isOver()) {
       report(Observer.Event.LEASE_LOST, work);
       throw new LeaseLost("the lease of " + call + " was lost while it ran (" + outcome
           + "); another owner's result counts");
@@ -381,7 +381,7 @@ public final class Semel implements AutoCloseable {
       return;
     }
     // After a lost reply it may be gone by this very call.
-    if (outcome.equals("ok") || outcome.equals("unknown") && tries[0] > 1 && !work.isLost()) return;
+    if (outcome.equals("ok") || outcome.equals("unknown") && tries[0] > 1 && !work.isOver()) return;
     report(Observer.Event.LEASE_LOST, work);
     throw new LeaseLost("the lease of " + call + " was lost before it was released (" + outcome
         + "): another owner may have been in");

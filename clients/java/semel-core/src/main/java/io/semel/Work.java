@@ -104,6 +104,11 @@ public final class Work {
     return call;
   }
 
+  /** isLost() of an owner who is about to end it, and whose call has set `ended` already. */
+  boolean isOver() {
+    return lost || isOver.getAsBoolean();
+  }
+
   void renewedBy(Runnable stop, BooleanSupplier over) {
     stopRenewal = stop;
     isOver = over;

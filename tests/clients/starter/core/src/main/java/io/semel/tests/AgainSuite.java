@@ -12,6 +12,7 @@ public final class AgainSuite {
     LateSuite.run();
     PermitSuite.run();
     RecordSuite.run();
+    LeaseSuite.run();
     OptionSuite.run();
     Report.end();
   }
