@@ -61,7 +61,7 @@ final class Claimer {
           || Thread.currentThread().isInterrupted();
       if (refuses) throw error;
       Wire.LOG.warning(call + " runs unprotected: " + error.getMessage());
-      return Claimed.granted(new Work(semel, call, 0, 0, false, started));
+      return Claimed.granted(new Work(semel, call, started));
     }
   }
 
@@ -97,8 +97,7 @@ final class Claimer {
   /** Waiters have no order, and do not ask all at once. */
   private Reply askForPermit(Call call, List<byte[]> words, Wire.Way way, long endNanos) {
     for (long most = PERMIT_PAUSE_MS;; most = Math.min(2 * most, PERMIT_PAUSE_MS_MAX)) {
-      Reply reply = new Reply(wire.persistently(declared(call, way), words, options.callTimeoutMs,
-          options.patienceMs));
+      Reply reply = asked(call, words, way);
       long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
       if (!reply.outcome().equals("in_flight") || leftMs <= 0) return reply;
       long next = ThreadLocalRandom.current().nextLong(most / 2, most + 1);
@@ -110,8 +109,7 @@ final class Claimer {
     switch (reply.outcome()) {
       case "granted":
       case "regranted":
-        Work work = new Work(semel, call.at(reply.text("key")), reply.number("epoch"),
-            reply.number("attempt"), reply.flag("takeover"), started);
+        Work work = new Work(semel, call.at(reply.text("key")), reply, started);
         semel.watch(work);
         return new Permit(work, (int) reply.number("slot"));
       case "unprotected":
@@ -152,8 +150,7 @@ final class Claimer {
   private Reply ask(Call call, List<byte[]> words, Wire.Way way, long endNanos) {
     boolean alone = !options.bind;
     for (long seen = 0;; ++seen) {
-      Reply reply = new Reply(wire.persistently(declared(call, way), words, options.callTimeoutMs,
-          options.patienceMs));
+      Reply reply = asked(call, words, way);
       long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
       if (!reply.outcome().equals("in_flight") || leftMs <= 0) return reply;
       if (alone && waits.tryAcquire()) {
@@ -169,6 +166,18 @@ final class Claimer {
         if (!Wire.pause(Math.min(leftMs, most))) return reply;
       }
     }
+  }
+
+  /** The reply to the last of the tries, which knows when that began. */
+  private Reply asked(Call call, List<byte[]> words, Wire.Way way) {
+    long[] began = new long[1];
+    Wire.Way timed = (same, timeoutMs) -> {
+      began[0] = System.nanoTime();
+      return way.send(same, timeoutMs);
+    };
+    Object reply = wire.persistently(declared(call, timed), words, options.callTimeoutMs,
+        options.patienceMs);
+    return new Reply(reply, began[0]);
   }
 
   /** Each try declares the namespace where the node may have forgotten it. */
@@ -201,12 +210,11 @@ final class Claimer {
     switch (reply.outcome()) {
       case "granted":
       case "regranted":
-        Work work = new Work(semel, call, reply.number("epoch"), reply.number("attempt"),
-            reply.flag("takeover"), started);
+        Work work = new Work(semel, call, reply, started);
         semel.watch(work);
         return Claimed.granted(work);
       case "unprotected":
-        return Claimed.granted(new Work(semel, call, 0, 0, false, started));
+        return Claimed.granted(new Work(semel, call, started));
       case "replay":
         semel.report(call.duplicate == Duplicate.REJECT ? Observer.Event.REJECTED
             : Observer.Event.REPLAYED, call, started);

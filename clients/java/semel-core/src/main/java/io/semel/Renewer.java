@@ -31,7 +31,7 @@ final class Renewer {
 
   void watch(Work work) {
     Lease lease = new Lease(work);
-    lease.next(lease.periodMs);
+    lease.next(Math.min(lease.periodMs, lease.leftMs(System.nanoTime()) / 3));
     work.renewedBy(lease::stop, lease::isOver);
   }
 
@@ -43,15 +43,20 @@ final class Renewer {
         System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(options.renewForMs);
     private ScheduledFuture<?> scheduled;
     private boolean stopped;
-    /** Before the last renewal that succeeded was sent: its lease lasts at least from then on. */
-    private volatile long sinceNanos = System.nanoTime();
+    /** Before the last claim or renewal that succeeded was sent: its lease lasts from then on. */
+    private volatile long sinceNanos;
 
     Lease(Work work) {
       Call call = work.call();
       this.work = work;
+      sinceNanos = work.sinceNanos;
       periodMs = Math.max(10, call.leaseMs / 3);
       words = Wire.words("SEMEL.RENEW", call.namespace, call.key, Long.toString(work.epoch()),
           "LEASE", Long.toString(call.leaseMs));
+    }
+
+    private long leftMs(long now) {
+      return work.call().leaseMs - TimeUnit.NANOSECONDS.toMillis(now - sinceNanos);
     }
 
     synchronized void next(long ms) {
@@ -76,8 +81,7 @@ final class Renewer {
     @Override
     public void run() {
       long began = System.nanoTime();
-      long leftMs = work.call().leaseMs
-          - TimeUnit.NANOSECONDS.toMillis(began - sinceNanos);
+      long leftMs = leftMs(began);
       if (leftMs <= 0) {
         lost("it has ended without a renewal");
         return;

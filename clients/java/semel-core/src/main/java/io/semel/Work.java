@@ -21,6 +21,8 @@ public final class Work {
   private final boolean takeover;
   private final AtomicBoolean ended = new AtomicBoolean();
   final long startedNanos;
+  /** The lease lasts at least from then on. */
+  final long sinceNanos;
   private volatile boolean lost;
   private volatile String dropped;
   private volatile String unrecorded;
@@ -28,14 +30,26 @@ public final class Work {
   private volatile Runnable stopRenewal = () -> {};
   private volatile BooleanSupplier isOver = () -> false;
 
-  /** Epoch 0: unprotected, nothing is recorded. */
-  Work(Semel semel, Call call, long epoch, long attempt, boolean takeover, long startedNanos) {
+  /** Unprotected: nothing is recorded. */
+  Work(Semel semel, Call call, long startedNanos) {
     this.semel = semel;
     this.call = call;
-    this.epoch = epoch;
-    this.attempt = attempt;
-    this.takeover = takeover;
     this.startedNanos = startedNanos;
+    epoch = 0;
+    attempt = 0;
+    takeover = false;
+    sinceNanos = startedNanos;
+  }
+
+  /** What the node has granted. */
+  Work(Semel semel, Call call, Reply reply, long startedNanos) {
+    this.semel = semel;
+    this.call = call;
+    this.startedNanos = startedNanos;
+    epoch = reply.number("epoch");
+    attempt = reply.number("attempt");
+    takeover = reply.flag("takeover");
+    sinceNanos = reply.leaseSinceNanos(call.leaseMs);
   }
 
   /** The innermost guarded work that this thread runs, or null. */

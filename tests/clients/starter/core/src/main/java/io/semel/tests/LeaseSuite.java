@@ -4,6 +4,7 @@ import io.semel.Call;
 import io.semel.LeaseLost;
 import io.semel.Link;
 import io.semel.Options;
+import io.semel.Permit;
 import io.semel.Semel;
 import io.semel.Unreachable;
 import io.semel.Work;
@@ -70,6 +71,57 @@ final class LeaseSuite {
     return new Unreachable("no reply", null);
   }
 
+  /** The first reply is lost, and most of the lease has passed when the second comes. */
+  private static void regranted(boolean permit) throws Exception {
+    String word = permit ? "SEMEL.PERMIT" : "SEMEL.CLAIM";
+    AtomicInteger tries = new AtomicInteger();
+    AtomicInteger renewals = new AtomicInteger();
+    try (Node node = new Node()) {
+      Between link = new Between(node);
+      link.ways.put(word, (words, timeoutMs) -> {
+        Object reply = link.link.call(words, timeoutMs);
+        if (tries.incrementAndGet() > 1) return reply;
+        node.advance(59_000);
+        throw silence();
+      });
+      link.ways.put("SEMEL.RENEW", (words, timeoutMs) -> {
+        renewals.incrementAndGet();
+        throw silence();
+      });
+      try (Semel semel = Drivers.semel(link, new Options())) {
+        if (permit) {
+          Permit held = semel.permit("leases", "k", 1);
+          Report.same(held.isLost(), false);
+          Report.until(held::isLost);
+        } else {
+          Work held = semel.claim(Call.of("leases", "k")).work();
+          Report.same(held.isLost(), false);
+          Report.until(held::isLost);
+        }
+      }
+      Report.same(tries.get(), 2);
+      Report.same(renewals.get() > 0, true);  // within the second that was left of its minute
+      link.link.close();
+    }
+  }
+
+  /** The try that is answered began when most of the lease had passed: it counts from then on. */
+  private static void slowReply() throws Exception {
+    try (Node node = new Node()) {
+      Between link = new Between(node);
+      link.ways.put("SEMEL.CLAIM", (words, timeoutMs) -> {
+        Object reply = link.link.call(words, timeoutMs);
+        passed(System.nanoTime());
+        return reply;
+      });
+      try (Semel semel = Drivers.semel(link, new Options())) {
+        Work held = semel.claim(Call.of("leases", "k").lease(Duration.ofMillis(LEASE_MS))).work();
+        Report.same(held.isLost(), true);
+      }
+      link.link.close();
+    }
+  }
+
   private static void passed(long since) throws Exception {
     Report.until(() -> System.nanoTime() - since > LEASE_MS * 1_000_000);
   }
@@ -100,6 +152,11 @@ final class LeaseSuite {
   }
 
   static void run() {
+    Report.check("a claim that is granted again has what is left of its lease",
+        () -> regranted(false));
+    Report.check("a permit that is granted again has what is left of its lease",
+        () -> regranted(true));
+    Report.check("a lease counts from the try that got it", LeaseSuite::slowReply);
     Report.check("a lease that is over by the clock is lost at the release",
         () -> overAtTheEnd("SEMEL.RELEASE"));
     Report.check("a lease that is over by the clock is lost at the completion",
