@@ -84,8 +84,8 @@ void ClaimNote::read_record(const RecordView& live, bool owner_dead) noexcept {
   met_.epoch = met.epoch;
   met_.lease_ms = met.lease_until.time_since_epoch().count();
   met_.state = met.state;
-  SEMEL_ASSERT(met.owner.size() <= sizeof met_owner_);
-  met_.owner_size = static_cast<std::uint8_t>(met.owner.size());
+  // A record from a disk may have more than a label's bytes.
+  met_.owner_size = static_cast<std::uint8_t>(std::min(met.owner.size(), sizeof met_owner_));
   if (met_.owner_size != 0) [[unlikely]]
     std::memcpy(met_owner_, met.owner.data(), met_.owner_size);
 }
