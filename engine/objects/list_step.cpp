@@ -84,7 +84,7 @@ bool ListStep::write(const Splice& splice) {
   ListLeafDraft draft;
   if (depth_ == 0) {
     draft.add(splice.added);
-    return set_root(maker_.leaf(draft.values(0, draft.count())).node);
+    return set_root(maker_.leaf(draft.values(0, draft.count()), &splice.delta).node);
   }
   const unsigned level = depth_ - 1;
   const unsigned index = path_[level].index;
@@ -94,6 +94,9 @@ bool ListStep::write(const Splice& splice) {
   if (level != 0) above.index = path_[level - 1].index;
   bool is_right = false;
   const Handle other = join(splice, above, is_right);
+  TreeSize total = leaf_node().head().size;
+  total += splice.delta;
+  if (other != 0) total += TreeNode{memory_, other}.head().size;
   const auto add_other = [&] {
     const ListLeaf neighbour = TreeNode{memory_, other}.list();
     draft.add(neighbour.values(0, neighbour.count()));
@@ -112,17 +115,28 @@ bool ListStep::write(const Splice& splice) {
   const bool has_added_only = splice.removed == 0 && other == 0;
   const unsigned split =
       split_at(draft, has_added_only && behind == leaf.count(), has_added_only && index == 0);
-  const NodeMaker::Made first = maker_.leaf(draft.values(0, split));
+  const auto [first, second] = make_leaves(draft, split, total);
   if (maker_.failed()) return false;
-  if (split == count && other == 0) return point_to(first, level, splice.delta);
+  if (second.node == 0 && other == 0) return point_to(first, level, splice.delta);
   above.pieces[above.added++] = maker_.child_piece({}, first);
-  if (split != count) {
-    const NodeMaker::Made second = maker_.leaf(draft.values(split, count));
-    if (maker_.failed()) return false;
-    above.pieces[above.added++] = maker_.child_piece({}, second);
-  }
+  if (second.node != 0) above.pieces[above.added++] = maker_.child_piece({}, second);
   if (level != 0) return apply_above(level, above);
   return set_root(maker_.node(1, {above.pieces.data(), above.added}, false).node);
+}
+
+/// Of two leaves the sizes of the fewer values are summed up, and the others have the rest.
+std::array<NodeMaker::Made, 2> ListStep::make_leaves(const ListLeafDraft& draft, unsigned split,
+                                                     const TreeSize& total) {
+  const unsigned count = draft.count();
+  if (split == count) return {maker_.leaf(draft.values(0, count), &total)};
+  const ListValues first = draft.values(0, split);
+  const ListValues second = draft.values(split, count);
+  const bool is_first_small = first.count < second.count;
+  const NodeMaker::Made small = maker_.leaf(is_first_small ? first : second);
+  const TreeSize rest = minus(total, small.size);
+  const NodeMaker::Made large = maker_.leaf(is_first_small ? second : first, &rest);
+  if (is_first_small) return {small, large};
+  return {large, small};
 }
 
 /// In a leaf that this edit has made: an edit that erases many values makes no leaf for each.

@@ -43,6 +43,9 @@ class ListStep : public TreeStep {
   /// Of the leaf's neighbour, if the leaf is so small that it joins it; `change` has both then.
   [[nodiscard]] Handle join(const Splice& splice, NodeChange& change, bool& is_right) noexcept;
   [[nodiscard]] bool write(const Splice& splice);
+  /// As one leaf, or as two, the first of `split` values; `total` is the size of all.
+  [[nodiscard]] std::array<NodeMaker::Made, 2> make_leaves(const ListLeafDraft& draft,
+                                                           unsigned split, const TreeSize& total);
   [[nodiscard]] bool shrink_in_place(const Splice& splice, const ListLeafDraft& draft) noexcept;
 
   Handle run_ = 0;  // of the new value

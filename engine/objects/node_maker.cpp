@@ -45,6 +45,21 @@ void move_places(Places& places, unsigned count, std::uint16_t by, const Stretch
   }
 }
 
+/// Of a list's leaf, from its values. A value in a run costs a look at it, often out of the cache.
+TreeSize size_of_leaf(const TreeNode& leaf) noexcept {
+  const unsigned count = leaf.entries();
+  TreeSize size{count, 0};
+  if (leaf.head().places == 0) {
+    if (count != 0) size.payload = leaf.list().values(0, count).stored;
+    return size;
+  }
+  leaf.each_value(0, count, [&](Bytes value) {
+    size.payload += value.size();
+    return true;
+  });
+  return size;
+}
+
 }  // namespace
 
 Piece NodeMaker::piece(const TreePart& key, const TreePart& value, const TreeSize& size) noexcept {
@@ -129,23 +144,17 @@ void NodeMaker::write_leaf(const ListValues& values, char* node) noexcept {
   ListLeafDraft::write(written, node + sizeof head);
 }
 
-NodeMaker::Made NodeMaker::leaf(const ListValues& values) {
+NodeMaker::Made NodeMaker::leaf(const ListValues& values, const TreeSize* known) {
   const std::size_t bytes = ListLeafDraft::bytes_of(values.count, values.stored);
   SEMEL_ASSERT(values.count != 0 && sizeof(TreeNodeHead) + bytes <= list_leaf_bytes);
   const Handle handle = make_empty(0, 0, bytes, false);
   if (handle == 0) return {};
   char* const to = memory_.writable(handle);
   write_leaf(values, to);
-  auto& head = *reinterpret_cast<TreeNodeHead*>(to);
-  head.size = {values.count, values.stored};
-  if (head.places != 0) {
-    head.size.payload = 0;
-    const TreeNode node{memory_, handle};
-    for (unsigned i = 0; i < values.count; ++i) {
-      head.size.payload += node.entry(i).value.bytes.size();
-    }
-  }
-  return {handle, head.size};
+  const TreeSize size = known != nullptr ? *known : size_of_leaf({memory_, handle});
+  SEMEL_ASSERT_SLOW(size == size_of_leaf({memory_, handle}));
+  reinterpret_cast<TreeNodeHead*>(to)->size = size;
+  return {handle, size};
 }
 
 TreePart NodeMaker::part(Bytes bytes, std::size_t apart_min) {

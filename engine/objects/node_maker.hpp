@@ -50,8 +50,8 @@ class NodeMaker {
   /// A copy of `from` in which `bytes` take the place of as many from `offset` on, and whose size
   /// differs by `delta`.
   [[nodiscard]] Made copy_with(Handle from, std::size_t offset, Bytes bytes, const TreeSize& delta);
-  /// A list's leaf.
-  [[nodiscard]] Made leaf(const ListValues& values);
+  /// A list's leaf. `known`: its size, for a caller that knows it; else each run is looked at.
+  [[nodiscard]] Made leaf(const ListValues& values, const TreeSize* known = nullptr);
   /// A copy of `bytes`, in a run of its own if they are `apart_min` at least; else `bytes`
   /// themselves.
   [[nodiscard]] TreePart part(Bytes bytes, std::size_t apart_min = tree_apart_min);

@@ -113,7 +113,7 @@ Handle TreeEdit::trimmed(Handle handle) noexcept {
   NodeMaker maker{draft_.memory, draft_.stamp};
   NodeMaker::Made made;
   if (node.is_list()) {
-    made = maker.leaf(node.list().values(0, node.entries()));
+    made = maker.leaf(node.list().values(0, node.entries()), &head.size);
   } else {
     Pieces pieces;
     for (unsigned i = 0; i < node.entries(); ++i) pieces.add(piece_of(node, i));
