@@ -1,11 +1,13 @@
 #include "engine/objects/list_step.hpp"
 
+#include <algorithm>
+
 namespace semel::engine {
 
 namespace {
 
-/// How many values the first leaf has; all of them: they fit into one. A leaf that grows at its end
-/// or begin is left full, as one that values go to in order.
+/// How many values the first leaf has; all of them: they fit into one. A leaf that grows at the end
+/// or begin of the list is left full, as one that values go to in order.
 unsigned split_at(const ListLeafDraft& draft, bool is_at_end, bool is_at_begin) noexcept {
   if (draft.is_one_leaf()) return draft.count();
   if (is_at_end) return draft.first_of_full();
@@ -114,7 +116,7 @@ bool ListStep::write(const Splice& splice) {
   if (count == 0) return level == 0 ? (draft_.root = 0, true) : apply_above(level, above);
   const bool has_added_only = splice.removed == 0 && other == 0;
   const unsigned split =
-      split_at(draft, has_added_only && behind == leaf.count(), has_added_only && index == 0);
+      split_at(draft, has_added_only && behind == leaf.count(), has_added_only && is_at_begin());
   const auto [first, second] = make_leaves(draft, split, total);
   if (maker_.failed()) return false;
   if (second.node == 0 && other == 0) return point_to(first, level, splice.delta);
@@ -122,6 +124,11 @@ bool ListStep::write(const Splice& splice) {
   if (second.node != 0) above.pieces[above.added++] = maker_.child_piece({}, second);
   if (level != 0) return apply_above(level, above);
   return set_root(maker_.node(1, {above.pieces.data(), above.added}, false).node);
+}
+
+bool ListStep::is_at_begin() const noexcept {
+  return std::all_of(path_.begin(), path_.begin() + depth_,
+                     [](const Place& place) { return place.index == 0; });
 }
 
 /// Of two leaves the sizes of the fewer values are summed up, and the others have the rest.

@@ -43,6 +43,8 @@ class ListStep : public TreeStep {
   /// Of the leaf's neighbour, if the leaf is so small that it joins it; `change` has both then.
   [[nodiscard]] Handle join(const Splice& splice, NodeChange& change, bool& is_right) noexcept;
   [[nodiscard]] bool write(const Splice& splice);
+  /// Of the list, not of the leaf alone.
+  [[nodiscard]] bool is_at_begin() const noexcept;
   /// As one leaf, or as two, the first of `split` values; `total` is the size of all.
   [[nodiscard]] std::array<NodeMaker::Made, 2> make_leaves(const ListLeafDraft& draft,
                                                            unsigned split, const TreeSize& total);

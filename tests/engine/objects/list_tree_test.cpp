@@ -247,6 +247,32 @@ TEST_CASE("list tree: values that come in order at either end fill their leaves"
   }
 }
 
+TEST_CASE("list tree: values before the same one, the first of a full leaf, share their leaves",
+          "[objects][list]") {
+  const std::string bytes(16 * 7, 'v');
+  const std::vector<std::uint8_t> lengths(16, 7);
+  ListNodes nodes;
+  TreeEdit edit{nodes, 0, 1};
+  ListModel model;
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(edit.insert_values({lengths.data(), bytes.data(), 16, bytes.size(), false},
+                               TreeEnd::end) == TreeChange::added);
+    model.insert(model.end(), 16, std::string(7, 'v'));
+  }
+  const LeafSums before = sums_of(nodes, edit.root());
+  const TreeNode root{nodes, edit.root()};
+  std::uint64_t pivot = root.child(0).size.elements + root.child(1).size.elements;
+  REQUIRE(root.child(2).size.elements == 246);  // full
+  for (int i = 0; i < 300; ++i) {
+    const std::string value = std::to_string(1'000'000 + i);
+    REQUIRE(edit.insert_at(pivot, value) == TreeChange::added);
+    model.insert(model.begin() + static_cast<std::ptrdiff_t>(pivot), value);
+    ++pivot;
+  }
+  compare_list(edit.tree(), model);
+  CHECK(sums_of(nodes, edit.root()).count <= before.count + 4);
+}
+
 TEST_CASE("list tree: a value of 254 bytes lies in its leaf, and one of 255 in a run",
           "[objects][list]") {
   for (const std::size_t bytes : {0U, 1U, 254U, 255U, 256U, 257U, 100'000U}) {
