@@ -72,8 +72,10 @@ Handle ListStep::join(const Splice& splice, NodeChange& change, bool& is_right) 
   if (!splice.joins || depth_ < 2) return 0;
   const TreeNodeHead& head = leaf_node().head();
   const TreeNode parent = node(depth_ - 2);
-  if (parent.entries() < 2 || head.entries - splice.removed >= tree_entries_min ||
-      head.used >= tree_bytes_min) {
+  const unsigned left = head.entries - splice.removed;
+  // Of none at all its neighbour would be written anew as it is.
+  if (left == 0 || left >= tree_entries_min || head.used >= tree_bytes_min ||
+      parent.entries() < 2) {
     return 0;
   }
   is_right = change.index + 1 < parent.entries();

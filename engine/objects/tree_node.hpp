@@ -7,7 +7,7 @@
 //
 // A key or value longer than 256 bytes lies in a run (u64 stamp | u64 link | u64 bytes | bytes),
 // and the entry has the run's handle, 8 bytes, instead. A run belongs to one entry of the newest
-// tree.
+// tree. (In a leaf of a list it is a value longer than 254 bytes.)
 //
 // Level 0 is a leaf: its entries are the elements. Above it an entry is a child: the key is a bound
 // (not above any key of the child, above all keys of the child before) and the value says which
