@@ -470,6 +470,31 @@ TEST_CASE("explain: labels of any bytes come back as they are", "[engine][claims
   CHECK(told[1].why.find('\xff') == std::string::npos);
 }
 
+TEST_CASE("explain: of an owner that a disk has with too many bytes the first ones are told",
+          "[engine][claims][explain]") {
+  EngineFixture f;
+  REQUIRE(f.claims("ns").claim({.key = "k", .lease = 1h, .owner = "short", .session = 0}).epoch !=
+          0);
+  for (const std::size_t bytes : {64U, 65U, 255U}) {
+    CAPTURE(bytes);
+    ManualClock clock{f.clock.now().time_since_epoch()};
+    Options options = with_log();
+    options.clock = &clock;
+    options.first_version = 1'000'000;
+    const auto next = open_engine(options);
+    const std::string owner(bytes, 'o');
+    f.journal.replay([&](Ticket, const Mutation& each) {
+      Mutation read = each;
+      if (read.claim) read.claim->owner = owner;
+      REQUIRE(next->host().restore(read).ok());
+    });
+    Result<Claims> claims = next->claims("ns");
+    REQUIRE(claims.has_value());
+    CHECK(claims->claim({.key = "k"}).answer == ClaimAnswer::in_flight);
+    CHECK(last(*claims, "k").seen_owner == std::string(limits::owner_label_max, 'o'));
+  }
+}
+
 TEST_CASE("explain: threads that claim one key leave no decision half written",
           "[engine][claims][explain][race]") {
   Options options = with_log(8192);
