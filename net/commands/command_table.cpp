@@ -321,8 +321,9 @@ std::string_view rename_command(std::string_view from, std::string_view to) {
   if (row == nullptr || row->name.starts_with("semel.")) {
     return "No such command in rename-command";
   }
-  const bool is_taken = !to.empty() && find_command(to) != nullptr;
-  if (is_taken) return "Target command name already exists";
+  const CommandRow* const taken_by = to.empty() ? nullptr : find_command(to);
+  if (taken_by == row) return {};
+  if (taken_by != nullptr) return "Target command name already exists";
   static std::map<std::size_t, std::string> texts;  // by row
   std::string& text = texts[index_of(*row)];
   text = base::lower_of(to);
