@@ -273,6 +273,27 @@ TEST_CASE("list tree: values before the same one, the first of a full leaf, shar
   CHECK(sums_of(nodes, edit.root()).count <= before.count + 4);
 }
 
+TEST_CASE("list tree: a leaf whose last value goes leaves its neighbour as it is",
+          "[objects][list]") {
+  const std::string bytes(16 * 7, 'v');
+  const std::vector<std::uint8_t> lengths(16, 7);
+  ListNodes nodes;
+  TreeEdit edit{nodes, 0, 1};
+  for (int i = 0; i < 40; ++i) {
+    REQUIRE(edit.insert_values({lengths.data(), bytes.data(), 16, bytes.size(), false},
+                               TreeEnd::end) == TreeChange::added);
+  }
+  REQUIRE(sums_of(nodes, edit.root()).count == 3);
+  REQUIRE(edit.erase_values(edit.leaf_entries(TreeEnd::end) - 1, TreeEnd::end) ==
+          TreeChange::erased);
+  REQUIRE(edit.leaf_entries(TreeEnd::end) == 1);
+  const Handle neighbour = TreeNode{nodes, edit.root()}.child(1).node;
+  REQUIRE(edit.erase_at(edit.tree().size().elements - 1) == TreeChange::erased);
+  REQUIRE(sums_of(nodes, edit.root()).count == 2);
+  CHECK(TreeNode{nodes, edit.root()}.child(1).node == neighbour);
+  compare_list(edit.tree(), ListModel(edit.tree().size().elements, std::string(7, 'v')));
+}
+
 TEST_CASE("list tree: a value of 254 bytes lies in its leaf, and one of 255 in a run",
           "[objects][list]") {
   for (const std::size_t bytes : {0U, 1U, 254U, 255U, 256U, 257U, 100'000U}) {
