@@ -4,7 +4,6 @@
 // their like) does not exist. What sets up the inside of redis-server is accepted, because a test
 // that calls it asks about something else.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -13,6 +12,7 @@
 #include "base/ascii.hpp"
 #include "base/hex.hpp"
 #include "base/mutex.hpp"
+#include "base/stopwatch.hpp"
 #include "engine/object_api/object_calls.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/commands/node_hooks.hpp"
@@ -21,6 +21,7 @@
 #include "net/handlers/value_digest.hpp"
 #include "net/resp/text.hpp"
 #include "net/scripts/scripts.hpp"
+#include "net/session/busy_scripts.hpp"
 #include "net/session/watches.hpp"
 #include "net/settings/setting_units.hpp"
 #include "net/settings/settings.hpp"
@@ -53,12 +54,19 @@ void accept_only(Call& call) {
   call.reply.ok();
 }
 
-/// The thread itself sleeps: between MULTI and EXEC there is no other way to take long.
-void sleep_here(std::int64_t ms) {
+/// The thread itself sleeps: between MULTI and EXEC there is no other way to take long. In short
+/// pieces, as a node that ends waits for its threads.
+void sleep_here(const Call& call, std::int64_t ms) {
+  constexpr Millis piece{10};
+  const Millis all{ms};
+  const base::Stopwatch watch;
   base::Mutex mutex;
   base::Condition nobody;
   base::MutexLock lock{mutex};
-  nobody.wait_for(lock, std::chrono::milliseconds{ms});
+  for (auto passed = watch.passed(); passed < all && !call.services.busy_scripts.has_ended_all();
+       passed = watch.passed()) {
+    nobody.wait_for(lock, std::min(piece, all - passed));
+  }
 }
 
 /// Only this connection sleeps, in its wait: no thread does, so other connections are served and
@@ -73,11 +81,11 @@ void debug_sleep(Call& call) {
   constexpr std::int64_t ms_here_max = 10'000;
   if (ms == 0 || call.context().applies_log()) return call.reply.ok();
   if (call.services.settings.boolean(Setting::stand_in)) {
-    sleep_here(ms);
+    sleep_here(call, ms);
     return call.reply.ok();
   }
   if (call.context().is_part()) {
-    sleep_here(std::min(ms, ms_here_max));
+    sleep_here(call, std::min(ms, ms_here_max));
     return call.reply.ok();
   }
   constexpr std::int64_t ns_per_ms = 1'000'000;

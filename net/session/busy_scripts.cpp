@@ -58,6 +58,7 @@ Status BusyScripts::kill(ScriptKind kind) {
 }
 
 void BusyScripts::end_all() {
+  has_ended_all_.store(true, std::memory_order_relaxed);  // mo: relaxed: as in has_ended_all()
   const base::MutexLock lock{mutex_};
   for (const auto& script : scripts_) {
     script->killed.store(true, std::memory_order_relaxed);  // mo: relaxed: as in kill()

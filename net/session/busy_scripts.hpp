@@ -45,6 +45,10 @@ class BusyScripts {
   [[nodiscard]] Status kill(ScriptKind kind);
   /// The node is shutting down: ends all long-running scripts, also those that have written.
   void end_all();
+  /// Whether end_all() was called: what takes long ends by itself. From any thread.
+  [[nodiscard]] bool has_ended_all() const noexcept {
+    return has_ended_all_.load(std::memory_order_relaxed);  // mo: relaxed: seen some ms later
+  }
   /// Of a function; null: none runs for long.
   [[nodiscard]] std::shared_ptr<const BusyScript> function() const;
 
@@ -52,6 +56,7 @@ class BusyScripts {
   mutable base::Mutex mutex_;
   std::vector<std::shared_ptr<BusyScript>> scripts_ SEMEL_GUARDED_BY(mutex_);
   std::atomic<std::size_t> count_{0};  // of scripts_
+  std::atomic<bool> has_ended_all_{false};
 };
 
 }  // namespace semel::net

@@ -3,6 +3,8 @@
 #include <vector>
 #include "tests/support/catch.hpp"
 
+#include "base/stopwatch.hpp"
+#include "net/session/busy_scripts.hpp"
 #include "net/settings/settings.hpp"
 #include "tests/net/conversation.hpp"
 
@@ -182,6 +184,13 @@ TEST_CASE("DEBUG SLEEP: all wait where the node stands in for redis-server",
   CHECK(one.debug({"SLEEP", "0.001"}) == "+OK\r\n");  // the thread came back behind it
   CHECK(one.debug({"SLEEP", "-1"}) == "+OK\r\n");
   CHECK(one.call({"PING"}, 1) == "+PONG\r\n");
+  const base::Stopwatch asleep;
+  CHECK(one.debug({"SLEEP", "0.025"}) == "+OK\r\n");  // in more than one piece
+  CHECK(asleep.passed() >= Millis{25});
+  one.node.busy_scripts.end_all();  // as a node that ends does
+  const base::Stopwatch ended;
+  CHECK(one.debug({"SLEEP", "60"}) == "+OK\r\n");
+  CHECK(ended.passed() < Millis{30'000});
 }
 
 TEST_CASE("DEBUG SLEEP: its time counts as that of the command", "[net][objects][debug]") {
