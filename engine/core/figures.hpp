@@ -17,6 +17,6 @@ class Core;
 [[nodiscard]] Stats stats_of(Core& core);
 /// Adds a line for each record, counter and limit that breaks a rule. While no thread is inside an
 /// operation.
-void check_records(Core& core, std::vector<std::string>& broken);
+[[gnu::cold]] void check_records(Core& core, std::vector<std::string>& broken);
 
 }  // namespace semel::engine

@@ -21,7 +21,7 @@ inline constexpr std::uint8_t namespace_db = limits::db_count;
 [[nodiscard]] Status check_namespace_name(Bytes name);
 
 /// Errors: bad_option (names the field, its value and its range).
-[[nodiscard]] Status check_policy(const Policy& policy);
+[[nodiscard, gnu::cold]] Status check_policy(const Policy& policy);
 
 /// "lease 60000 -> 5000, strict no -> yes"; empty: they are the same.
 [[nodiscard]] std::string differences(const Policy& before, const Policy& after);

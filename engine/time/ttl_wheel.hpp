@@ -79,7 +79,7 @@ class TtlWheel {
   /// Everything due at or before this time has been fired.
   [[nodiscard]] Timestamp time() const noexcept { return Timestamp{Millis{now_}}; }
   /// Sentences for broken rules.
-  void check(std::vector<std::string>& broken) const;
+  [[gnu::cold]] void check(std::vector<std::string>& broken) const;
 
   static constexpr std::size_t fire_max = 32;
 
