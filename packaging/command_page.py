@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from manual import below, helped, items  # noqa: E402
+from manual import below, helped, items, split  # noqa: E402
 
 HEAD = '''# Command line
 
@@ -51,18 +51,7 @@ def section(words, text):
     about, usage = lines[0].rstrip('.'), lines[1]
     out = ['', f'{"#" * min(2 + max(len(words) - 1, 0), 3)} {" ".join(["semel", *words])}', '',
            f'{marked(about[0].upper() + about[1:])}.', '', '```text', usage, '```']
-    listed, rest = [], []
-    is_listed = False
-    for line in lines[2:]:
-        heading = re.fullmatch(r'([A-Z]\w*):', line)
-        if heading and heading.group(1) != 'Examples':
-            is_listed = True
-            listed.append((heading.group(1), []))
-        elif is_listed and (not line.strip() or line.startswith(' ')):
-            listed[-1][1].append(line)
-        else:
-            is_listed = False
-            rest.append(line)
+    listed, rest = split(lines[2:])
     for title, body in listed:
         out += table(title, [line for line in body if line.strip()])
     return [*out, *notes(rest)]

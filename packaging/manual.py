@@ -70,6 +70,24 @@ def verbatim(lines):
     return out
 
 
+def split(lines):
+    """Of a help: its sections, `Title:` at the left with indented lines below it, as [(title,
+    lines)], and the other lines."""
+    sections, rest = [], []
+    is_inside = False
+    for line in lines:
+        heading = re.fullmatch(r'([A-Za-z]\w*):', line)
+        if heading and heading.group(1) != 'Examples':
+            is_inside = True
+            sections.append((heading.group(1), []))
+        elif is_inside and (not line.strip() or line.startswith(' ')):
+            sections[-1][1].append(line)
+        else:
+            is_inside = False
+            rest.append(line)
+    return sections, rest
+
+
 def page(name, text, version, others):
     lines = text.split('\n')
     about = lines[0].rstrip('.')
@@ -83,22 +101,8 @@ def page(name, text, version, others):
            f'.B {roff(words)}', roff(usage[len(words):].strip())]
     if name == 'semel':
         out += ['.SH DESCRIPTION', roff(lines[0])]
-    # Sections are `Title:` at the left with indented lines below it; the rest is text.
-    rest, title, held = [], None, []
-    for line in lines[2:]:
-        heading = re.fullmatch(r'([A-Za-z]\w*):', line)
-        if heading and heading.group(1) != 'Examples':
-            if title:
-                out += section(title, held)
-            title, held = heading.group(1), []
-        elif title and (not line.strip() or line.startswith(' ')):
-            held.append(line)
-        else:
-            if title:
-                out += section(title, held)
-                title = None
-            rest.append(line)
-    if title:
+    sections, rest = split(lines[2:])
+    for title, held in sections:
         out += section(title, held)
     if any(line.strip() for line in rest):
         out += ['.SH NOTES', *verbatim(rest)]

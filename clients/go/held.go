@@ -43,8 +43,8 @@ type held struct {
 	done   chan struct{}
 }
 
-// moment is a time that one goroutine moves on and others read. It counts from the start of the
-// process, by the clock that nobody sets; each access stands alone, so its order does not matter.
+// moment is a time that one goroutine sets and others read. It counts from the start of the process
+// by the monotonic clock. No other memory depends on it, so its order does not matter.
 type moment struct{ nanoseconds atomic.Int64 }
 
 var beginning = time.Now()
@@ -177,7 +177,7 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 	return nil, h, nil
 }
 
-// heldOf is what was granted to a try that began at `asked`.
+// heldOf makes the claim that the node granted to a try which began at `asked`.
 func (c *Claims) heldOf(key string, s settings, known policy, lease time.Duration, asked time.Time,
 	found fields) *held {
 	h := &held{claims: c, key: key, slot: int(found.number("slot")), s: s, policy: known, lease: lease,

@@ -203,7 +203,7 @@ func (r requestOfAll) command() []any {
 	return words
 }
 
-// single is the claim of one of the keys, which finds what was granted by the common CLAIM-ID.
+// single asks for one of the keys with the common CLAIM-ID: it meets the grant that all of them got.
 func (r requestOfAll) single(key string) request {
 	return request{key, append([]any{r.namespace, key}, r.words...), r.lease, false}
 }

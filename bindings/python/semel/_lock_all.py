@@ -114,7 +114,7 @@ class LocksOf:
         return self._wait_ms if wait_ms is None else number('wait_ms', wait_ms)
 
     def _give_now(self, made: Optional[List[Taken]] = None) -> bool:
-        """`made`: only if that is still what is held, and was not given back or taken anew."""
+        """With `made`, gives back only what this call took, and only while it is still held."""
         if not self._claims.engine.is_here:
             raise Forked(Code.FORKED)
         with self._mutex:  # of two threads that give, one does
