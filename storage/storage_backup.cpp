@@ -254,7 +254,7 @@ Result<BackupReport> Backups::make(const std::string& directory, const BackupOpt
 
 Result<BackupReport> Backups::make(const std::string& directory, ColdStore& cold,
                                    const BackupOptions& options) {
-  const base::SharedLock lock{engine_.mutex};  // it would write to its own store meanwhile
+  const base::SharedLock lock{engine_.mutex};  // an engine would write to its own store
   Engine* const engine = engine_.get();
   if (engine != nullptr && engine->host().cold_store() != &cold) {
     return Error{ErrorCode::bad_option, "another cold store than that of the engine"};

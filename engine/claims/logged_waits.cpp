@@ -86,7 +86,7 @@ ClaimOutcome LoggedWaits::wait(const Claims::NamespaceRef& names, const ClaimReq
     }
     Looking looking{engine_, names, asked.request, key.bytes()};
     ClaimOutcome seen = wait_for_claim(impl.wait_queue(), looking, deadline, impl.clock());
-    // Timed out, too many who wait, or the end of the engine.
+    // The wait timed out, there are too many waiters, or the engine ends.
     if (seen.error != ErrorCode::ok) return seen;
   }
 }

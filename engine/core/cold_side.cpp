@@ -36,10 +36,10 @@ Status ColdSide::check_memory(std::size_t most) const {
 }
 
 void ColdSide::charge() noexcept {
-  // A spill takes memory before it gives any back: a part at a time (1/64 of the limit and what
-  // writing it needs) and the filter of its generation (2 bytes a record of 50). That must
-  // be there on a full machine, so it is reserved. What is in use already cannot be reserved:
-  // the rest is taken when there is room again.
+  // A spill takes memory before it gives any back: for a part at a time (1/64 of the limit, and
+  // the buffers that write it) and for the filter of its generation (2 bytes a record of 50). It
+  // must find this memory on a full machine, so the memory is reserved. Memory in use cannot be
+  // reserved: a later call reserves the rest, when there is room again.
   SEMEL_ASSERT(region_.used_bytes() >= charged_);  // of which it is a part
   const std::size_t held = store_->memory_bytes();
   const std::size_t others = region_.used_bytes() - charged_;

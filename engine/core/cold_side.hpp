@@ -1,9 +1,9 @@
 // The cold store beside the table: lookups beyond the table, and the memory that the store holds.
 //
-// An operation that finds nothing for its key asks the store's filters; if they say maybe, it is
-// left, the disk is read, and the table is looked at again. The answer of the disk is the truth as
-// long as the table still has nothing for the key and nothing has moved from the table into the
-// store since: the store's stamp says so.
+// An operation that finds nothing for its key in the table asks the store's filters. If they say
+// maybe, the thread leaves the operation, reads the disk, and looks at the table again. The copy
+// from the disk is current if the table still has nothing for the key and the store's stamp is the
+// same: no record has moved from the table into the store since.
 //
 // A cold copy is never changed. It is replaced by a record or a delete marker in the table, until
 // no copy can live: a delete marker lasts until the latest end of all parts that may hold the key.

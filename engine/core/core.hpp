@@ -96,7 +96,8 @@ class Core {
   [[nodiscard]] Journal* journal() const noexcept { return guarded_journal_.journal(); }
   [[nodiscard]] const GuardedJournal& guarded_journal() const noexcept { return guarded_journal_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
-  /// What follows a change that is visible now. `old` and `fresh` may be null, not both.
+  /// Call after a change became visible: updates figures and timers, and retires the old record.
+  /// `old` and `fresh` may be null, not both.
   void committed(ThreadContext& context, HashBits hash, const Entry* old, bool old_was_live,
                  const Entry* fresh, Timestamp wake) noexcept;
   /// The same of a change of which more is known (committed.hpp).

@@ -45,7 +45,7 @@ class Insight {
   void note_forgotten(ThreadContext& context, std::uint64_t hash, Bytes claim,
                       Timestamp now) noexcept;
 
-  // Only inside a section over everything, as no sink may be called meanwhile.
+  // Only inside a section over everything, in which no sink is called.
   /// Returns a handle for remove_sink().
   [[nodiscard]] std::uint64_t add_sink(ExpiredSink sink);
   void remove_sink(std::uint64_t handle);

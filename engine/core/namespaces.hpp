@@ -59,7 +59,7 @@ class Claims::Namespace {
   [[nodiscard]] Bytes name() const noexcept { return Bytes{prefix_}.substr(0, prefix_.size() - 1); }
   /// "name:", what the table key of each record begins with.
   [[nodiscard]] Bytes prefix() const noexcept { return prefix_; }
-  /// Progress: lock-free; a reader goes round again only if the policy was changed twice meanwhile.
+  /// Progress: lock-free; a reader repeats its copy only if the policy was changed twice during it.
   [[nodiscard]] Policy policy() const noexcept {
     Policy policy;
     for (;;) {
@@ -174,7 +174,7 @@ class Namespaces {
  public:
   explicit Namespaces(Core& core) : core_(core) {}
 
-  /// See Engine::claims. In `ticket`: what must be waited for before the call is answered.
+  /// See Engine::claims. Sets `ticket`: await it before the call is answered.
   [[nodiscard]] Result<NamespaceHandle> declare(Bytes name, const Policy& policy, Ticket& ticket);
   /// See Engine::change_namespace.
   [[nodiscard]] Result<std::string> change(Bytes name, const Policy& policy, Ticket& ticket);

@@ -52,7 +52,7 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
 
   [[nodiscard]] static bool is_free(const Shard& shard) noexcept {
-    // mo: acquire [core.section]: what an ended section did comes before what follows.
+    // mo: acquire [core.section]: the operation sees all changes of the section that ended.
     return shard.section.load(std::memory_order_acquire) == Shard::free;
   }
   /// To be called before touching a shard; may leave and enter again. Waits for every section.
@@ -89,8 +89,8 @@ class Operation {
                                                           std::uint64_t map) noexcept {
     return passes_watched(core, context, *location.shard) && core.databases().map() == map;
   }
-  /// Returns when no section holds the key's shard; renews `location` if the databases were swapped
-  /// meanwhile. False: the section takes long, and the thread does not wait for such
+  /// Returns when no section holds the key's shard. Finds `location` again if the databases were
+  /// swapped since. False: the section is a long one, and the thread does not wait for those
   /// (section_held).
   [[nodiscard]] bool admit(KeyLocation& location, KeyRef key) noexcept {
     if (!is_free(*location.shard) || core_.databases().stored(key.db) != location.stored_db)
@@ -111,7 +111,7 @@ class Operation {
   }
   void note_wait() noexcept { waited_ = true; }
 
-  /// Runs what may block outside of the operation. Then admit and find again.
+  /// Runs `work`, which may block, outside of the operation. Admit and find again after it.
   template <class Work>
   void outside(Work&& work) {
     waited_ = true;

@@ -33,13 +33,13 @@ class RecordStep {
   [[nodiscard]] ErrorCode run(Timestamp& now, Decide& decide, Version& version);
 
  private:
-  /// The newest that is known of the key. Invariants: live implies old or cold; old and cold are
-  /// not both there; floor >= the version of either.
+  /// The newest known state of the key. Invariants: live implies old or cold; old and cold are not
+  /// both there; floor >= the version of either.
   struct Seen {
     const Entry* old = nullptr;  ///< in the table; null: none
     Entry::Head head;            ///< of it
     bool live = false;           ///< it has not ended
-    Version floor = 0;           ///< of the version of what comes next
+    Version floor = 0;           ///< the next change gets a larger version
     Timestamp now{};
     const ColdRecord* cold = nullptr;  ///< the copy beyond the table, if that has nothing
   };

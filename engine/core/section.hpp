@@ -35,10 +35,11 @@ class Section::Impl final : public engine::OwnSection {
     return engine::update_exclusive(core_, {db, key}, now_, decide, version, *this);
   }
 
-  /// Makes sure that records of `bytes` altogether fit and the journal takes them, so that what
-  /// follows cannot fail half-way. `bytes`: keys and values. Errors: memory_full, refused.
+  /// Makes sure that the memory and the journal have room for records of `bytes` altogether, keys
+  /// and values, so that the changes after this call cannot fail half-way. Errors: memory_full,
+  /// refused.
   [[nodiscard]] ErrorCode reserve(std::size_t bytes, std::size_t records);
-  /// The same but for the records' own memory: what erases needs no more.
+  /// The same for erases, which need no memory for records.
   [[nodiscard]] ErrorCode reserve_to_erase(std::size_t key_bytes, std::size_t records);
   /// Reads what the cold store has of these keys, so that a disk that fails does so before anything
   /// has changed. Errors: storage_failed, storage_damaged.

@@ -8,15 +8,15 @@ namespace semel::engine {
 
 struct ThreadContext;
 
-/// What an operation that was refused memory has tried already.
+/// The last step that an operation has tried after it was refused memory.
 enum class Room : std::uint8_t { nothing, retired, swept, gathered, moved, all };
 
 /// Thread-safe.
 class Upkeep {
  public:
-  /// After a refusal for want of memory, outside of the operation: ends what is due, takes back
-  /// what threads keep, moves records, each time the next of these. False: there is nothing more to
-  /// try. Progress: bounded, without waiting.
+  /// Call after a refusal for want of memory, outside of the operation. Each call takes the next
+  /// step: it removes expired records, takes spare memory back from threads, or moves records
+  /// together. False: no step is left. Progress: bounded, without waiting.
   [[nodiscard]] virtual bool make_room(ThreadContext& context, Room& tried) = 0;
   /// Region::try_charge(), but looks for room before it says no. Not inside an operation.
   [[nodiscard]] virtual bool try_charge(std::size_t bytes) = 0;

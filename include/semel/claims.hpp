@@ -184,7 +184,8 @@ class ClaimWait {
     outcome_ = claims_.claim(request_);
     return outcome_.answer != ClaimAnswer::in_flight;
   }
-  /// `waiting`: a std::coroutine_handle, whose header is the user's. False: answered meanwhile.
+  /// `waiting`: a std::coroutine_handle; the caller includes its header. False: the claim was
+  /// answered before the wait began, so the coroutine does not suspend.
   template <class Handle>
   [[nodiscard]] bool await_suspend(Handle waiting) {
     return claims_.begin_wait(request_, deadline_, ticket_, outcome_,

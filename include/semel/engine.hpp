@@ -66,13 +66,12 @@ struct ScanItem {
   const ClaimRecord* claim = nullptr;  ///< of a claim
 };
 
-/// Which claims of a namespace may go with it. Held claims end only with a drop by
-/// `all`.
+/// Which claims drop_namespace() removes. Any other claim keeps the namespace from being dropped.
 enum class DropRule : std::uint8_t {
-  unused,    ///< none: there must be none
-  finished,  ///< done, failed, issued and given back: what was done is forgotten. Not what was
-             ///< given back with memos of its steps: that work has begun
-  all,       ///< those too that are held or in doubt: their work may run once more
+  unused,    ///< none: the namespace must be empty
+  finished,  ///< done, failed, issued and given-back claims; their results are lost. A claim that
+             ///< was given back with memos of its steps has begun, and is not finished
+  all,       ///< held and in-doubt claims as well: their work may run once more
 };
 
 struct DropReport {
@@ -80,11 +79,11 @@ struct DropReport {
   std::uint64_t held = 0;      ///< held or in doubt
 };
 
-/// When the memory of flushed records is given back.
+/// When flush() gives back the memory of the records that it removes.
 enum class FlushMode : std::uint8_t {
-  sync,   ///< before the call returns; after it, where a snapshot or a section is in the way
-  async,  ///< by advance() and Options::background, in steps; what has ended and is not swept yet
-          ///< counts as removed, too
+  sync,   ///< before the call returns; after it, if a snapshot or a section delays that
+  async,  ///< in steps, by advance() and Options::background; the number of removed records then
+          ///< includes expired ones that no sweep has removed yet
 };
 
 /// Awaitable, see Engine::confirmed(). Resumes where the journal answers, or does not suspend. The
@@ -147,18 +146,19 @@ class Engine {
   [[nodiscard]] Result<Claims> claims(Bytes name, const Policy& policy);
   /// The namespace declared before. Errors: bad_namespace. Progress: takes a mutex shared.
   [[nodiscard]] Result<Claims> claims(Bytes name);
-  /// Gives a namespace another policy, for later calls of all its handles, and returns what
-  /// changed: "lease 60000 -> 5000, strict no -> yes"; empty: nothing. What would forget is refused
-  /// (namespace_differs): another database; keys that are issued no longer; claims in doubt that
-  /// any caller could take. Errors besides: those of claims(), bad_namespace if it is not declared.
+  /// Changes the policy of a namespace for later calls of all its handles. Returns the difference:
+  /// "lease 60000 -> 5000, strict no -> yes"; empty: none. A change that would forget something is
+  /// refused (namespace_differs): another database; an end to issued keys; claims in doubt that any
+  /// caller could then take over. Other errors: those of claims(); bad_namespace (not declared).
   [[nodiscard]] Result<std::string> change_namespace(Bytes name, const Policy& policy);
-  /// For operators: ends a namespace. Calls through its handles answer namespace_dropped from then
-  /// on. By `rule`, its claims are removed with it or keep it from being dropped; so one that is
-  /// declared anew begins with none. New claims in it are refused with namespace_dropped meanwhile.
-  /// Errors: bad_namespace, namespace_in_use (says what is there; nothing was changed),
-  /// namespace_dropped (another call drops it), bad_option (inside a section), those of scan(),
-  /// refused; after an error it is there, and of the claims that were to go some may have gone.
-  /// Progress: walks over the engine's records, up to three times, while calls go on.
+  /// For operators: drops a namespace. Calls through its handles answer namespace_dropped from then
+  /// on. `rule` decides which of its claims are removed; any other claim prevents the drop, so a
+  /// namespace that is declared again under this name starts without claims. While the drop runs,
+  /// new claims in the namespace are refused with namespace_dropped.
+  /// Errors: bad_namespace, namespace_in_use (names the claims that prevent it; nothing was
+  /// changed), namespace_dropped (another call drops it), bad_option (inside a section), those of
+  /// scan(), refused. After an error the namespace exists, without some of the claims to remove.
+  /// Progress: walks over the engine's records, up to three times, while other calls go on.
   [[nodiscard]] Result<DropReport> drop_namespace(Bytes name, DropRule rule = DropRule::unused);
   /// The names of all namespaces, in order. Where there are many, EngineHost::list_namespaces().
   [[nodiscard]] std::vector<std::string> namespaces() const;
@@ -178,8 +178,8 @@ class Engine {
                                            const Function<void(const ScanItem&)>& visit);
 
   // --- time -------------------------------------------------------------------------------
-  /// Removes what has ended by the clock's now, at most about `budget` records, and gives
-  /// memory back. Returns the budget left; 0 means call again. One caller works, others return.
+  /// Removes about `budget` records at most that have expired by the clock, and gives memory back.
+  /// Returns the budget that is left; 0: call again. One caller works, others return at once.
   std::size_t advance(std::size_t budget = 1'000'000);
 
   /// Calls `sink` with every record that expires from now on, on the thread that removes it, inside
@@ -204,9 +204,10 @@ class Engine {
   Result<std::uint64_t> flush(std::optional<std::uint8_t> db, FlushMode mode = FlushMode::sync);
   /// Exchanges two databases. Errors: db_out_of_range, refused, outcome_unknown.
   [[nodiscard]] Status swap_db(std::uint8_t one, std::uint8_t other);
-  /// Live records of `db`. Of those in the cold store: up to 1/31 of the spread of their part's
-  /// ends too late; while a spill runs, those in the part it moves may count twice; and what was
-  /// replaced or erased in an earlier life, or put back by restore(), counts there until its end.
+  /// Live records of `db`. The count of the cold store is approximate: it drops a record too late
+  /// by up to 1/31 of the spread of the ends in its part; a running spill may count the records of
+  /// the part that it moves twice; and a record that an earlier process has replaced or erased, or
+  /// that restore() has put back, counts until its end.
   [[nodiscard]] std::uint64_t size(std::uint8_t db) const;
 
   // --- durability -------------------------------------------------------------------------
@@ -220,9 +221,9 @@ class Engine {
   /// The same for coroutines: `Status status = co_await engine.confirmed(Durability::synced)`.
   [[nodiscard]] Confirmation confirmed(Durability level) noexcept;
 
-  /// Changes Options::memory_bytes while calls go on. Below what is held, new records are refused
-  /// with memory_full until enough has ended or is removed; what lives can be changed, completed
-  /// and removed meanwhile, and the limit then holds for that again.
+  /// Changes Options::memory_bytes while calls go on. If the engine holds more than `bytes`, new
+  /// records are refused with memory_full until enough records have expired or were removed. Until
+  /// then live records can still be changed, completed and removed, beyond the limit if need be.
   /// Errors: bad_option (names the range, up to Options::memory_room_bytes; with a cold store; in a
   /// replica). Progress: takes a short mutex.
   [[nodiscard]] Status set_memory_limit(std::size_t bytes);

@@ -48,10 +48,10 @@ class EngineHost {
 
   // --- records out and in -----------------------------------------------------------------
   /// Visits every record as of one instant (a consistent cut), while writers go on. A record
-  /// may be visited twice with the same version. Holds the memory of records replaced
-  /// meanwhile. Errors: snapshot_running; value_too_long, at the end: all was visited, but among it
-  /// an object that restore() does not take, as it is longer than Options::value_bytes_max (only of
-  /// an engine without journal, cold store and group).
+  /// may be visited twice with the same version. The memory of records that are replaced during the
+  /// call is kept until it returns. Errors: snapshot_running; value_too_long, after all records
+  /// were visited: restore() does not take one of them, an object longer than
+  /// Options::value_bytes_max (only of an engine without journal, cold store and group).
   [[nodiscard]] Status snapshot(const Function<void(const Mutation&)>& visit);
 
   /// Puts a journalled or snapshot mutation back. An equal or newer record stays. Epochs and
@@ -60,9 +60,10 @@ class EngineHost {
   /// The same for several, faster than one by one: their cache misses overlap. After an error some
   /// may have been restored.
   [[nodiscard]] Status restore(std::span<const Mutation> mutations);
-  /// Before the first restore(): mutations of about so many bytes follow. Where their records may
-  /// need more than half of the memory limit, restore() passes over what the cold store has as it
-  /// is or newer, at the price of a read there; no spill may run until the last of them.
+  /// Call before the first restore(): mutations of about `bytes` follow. If their records may need
+  /// more than half of the memory limit, restore() skips a record of which the cold store has the
+  /// same or a newer version, at the price of a read from the store. No spill may run before the
+  /// last restore().
   void expect_restores(std::uint64_t bytes) noexcept;
 
   /// For the engine's journal: which of these, at most superseded_max, need not be kept. Bit i is
@@ -71,7 +72,7 @@ class EngineHost {
   /// one that a section holds. Progress: does not wait.
   [[nodiscard]] std::uint32_t superseded(std::span<const HeldMutation> asked) noexcept;
   static constexpr std::size_t superseded_max = 16;
-  /// What append() is called on; null: nothing.
+  /// The journal that takes the engine's changes; null: none.
   [[nodiscard]] const Journal* journal() const noexcept;
   /// Mutations passed to restore() so far. They are in the table and were not appended.
   [[nodiscard]] std::uint64_t restores() const noexcept;
@@ -84,14 +85,14 @@ class EngineHost {
   std::size_t compact();
 
   // --- a window larger than memory ----------------------------------------------------------
-  /// Writes all that may leave as one generation of the cold store, takes it out of the table and
-  /// lets go of generations that have ended. All but unfinished claims leave, unless they end
+  /// Writes records as one generation of the cold store, takes them out of the table and releases
+  /// generations that have ended. Unfinished claims stay in the table, and so do records that end
   /// within Options::spill_ttl_min. With Options::background a thread does this above
-  /// Options::spill_above. On an error what was not written stays in the table.
-  /// Progress: blocks for the disk, for sections and for another spill; operations go on meanwhile.
-  /// Not to be called inside a section.
-  /// Errors: bad_option (there is no cold store), storage_failed, memory_full (also: what the store
-  /// holds in memory is more than half of the limit), refused (Journal::may_spill: call
+  /// Options::spill_above. On an error the records that were not written stay in the table.
+  /// Progress: blocks for the disk, for sections and for another spill; operations go on. Not to be
+  /// called inside a section.
+  /// Errors: bad_option (there is no cold store), storage_failed, memory_full (also: the store
+  /// holds more than half of the memory limit), refused (Journal::may_spill: call
   /// Storage::recover() first).
   [[nodiscard]] Result<SpillReport> spill();
   [[nodiscard]] ColdStore* cold_store() const noexcept;  ///< Options::cold
@@ -101,12 +102,12 @@ class EngineHost {
   [[nodiscard]] bool spill_due() const;
 
   // --- calls of this thread ---------------------------------------------------------------
-  /// Whether calls of this thread that would wait for a section which takes long, or have begun to,
-  /// end with section_held instead (scans and random keys included). A section takes long once it
-  /// has said so; before, every thread waits. False when a thread begins. Returns the previous
-  /// value.
+  /// True: calls of this thread do not wait for a long section, and a wait for a section that
+  /// becomes long ends: the call answers section_held (scans and random keys included). A section
+  /// is long after section_takes_long(); until then every thread waits. False for a new thread.
+  /// Returns the previous value.
   bool set_no_wait(bool no_wait) noexcept;
-  /// The section that this thread is in says so. Without effect outside of one.
+  /// Marks this thread's section as a long one, see set_no_wait(). No effect outside of a section.
   void section_takes_long() noexcept;
 
   // --- claims -----------------------------------------------------------------------------
@@ -121,8 +122,8 @@ class EngineHost {
   /// claimed in, each by its name even when it was dropped, and the rest as one without a name.
   /// Empty without Options::counts_by_namespace.
   [[nodiscard]] std::vector<NamespaceCounts> claim_counts() const;
-  /// From now on, decisions about claims that this thread's calls ask for are noted as those of
-  /// `client`, of which 48 bytes are copied; empty: of nobody. See Claims::explain().
+  /// Labels decisions about claims by later calls of this thread with `client`, of which 48 bytes
+  /// are copied; an empty one removes the label. See Claims::explain().
   void set_client(Bytes client) noexcept;
   /// Whether this thread is inside a section of this engine: what it changes is appended by the end
   /// of the section, not by the call. Progress: wait-free.

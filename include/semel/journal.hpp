@@ -100,16 +100,16 @@ class Journal {
   /// The ticket of the newest append so far; waiting on it covers all of them.
   [[nodiscard]] virtual Ticket newest() const = 0;
 
-  /// Calls `then` once, with what wait() would have returned: at once on this thread, or later on
-  /// another, where it must be quick and must not wait.
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): those who wait keep it.
+  /// Calls `then` once with the status that wait() would return: at once on this thread, or later
+  /// on another one, where `then` must be quick and must not wait.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): overriding functions keep it.
   virtual void when(Ticket ticket, Durability level, Function<void(Status)> then) {
     then(wait(ticket, level));
   }
 
-  /// Takes `then` and returns true if this thread's changes wait for one write of their own.
-  /// `then` is called on this thread when that write has ended, and is to notify those who wait for
-  /// the changes.
+  /// Takes `then` and returns true if this thread's changes go to the journal in one write of their
+  /// own, later. Calls `then` on this thread after that write; it notifies the waiters of the
+  /// changes.
   [[nodiscard]] virtual bool defer(Function<void()>& then) {
     static_cast<void>(then);
     return false;

@@ -61,8 +61,8 @@ class Log {
   void add(LogLevel level, std::string_view event, Fields fields);
 
   /// key=..., or key_hash= and 16 hex digits of a hash with a secret of this log. Lines about one
-  /// key have the same hash, but do not reveal the key. That does not protect against an attacker
-  /// who can both choose keys and read the log. The field is valid while `key` is.
+  /// key have the same hash, which does not reveal the key unless an attacker both chooses keys and
+  /// reads the log. The field is valid while `key` is.
   [[nodiscard]] LogField field_of_key(Bytes key) const;
 
   [[nodiscard]] bool writes(LogLevel level) const noexcept;

@@ -100,8 +100,9 @@ class Settings {
   // --- the start ----------------------------------------------------------------------------
 
   /// Changes any setting, also those that CONFIG SET cannot change. Calls no observer. The detail
-  /// of an error is what is wrong with `text`. The settings that true_text() reads are assigned
-  /// first. With the origin CONFIG SET it takes what that takes, as where the node stands in.
+  /// of an error is the reason against `text`. The settings that true_text() reads are assigned
+  /// first. With the origin CONFIG SET it takes the values that CONFIG SET takes, for a node that
+  /// stands in for redis-server.
   [[nodiscard]] Status assign(Setting setting, std::string_view text, Origin origin);
 
  private:
