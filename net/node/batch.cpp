@@ -101,7 +101,7 @@ void Batch::answer(Node& node, ClientState& client, std::size_t count, std::stri
     if (native.shape != nullptr || call.row->is(flag_write)) {
       node.watches.touched(client.db, ops_[i].key);
     }
-    // The thread's, for good: room for small values is kept, not for the largest there ever was.
+    // The buffer lives as long as the thread: keep the capacity for small values only.
     constexpr std::size_t room_kept = std::size_t{64} << 10;
     if (outcomes_[i].value.capacity() > room_kept) [[unlikely]]
       give_back(outcomes_[i].value);

@@ -1,5 +1,5 @@
-// Requests of a pipeline that are one operation on one key each, or a known script: planned one by
-// one and applied together, so that the engine waits for their cache misses together.
+// Requests of a pipeline that are one operation on one key each, or a known script. A batch plans
+// them one by one and applies them together, so that their cache misses overlap.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace semel::net {
 
-/// Room for the operations of one batch, and what the thread counts; the connections of a thread
-/// share one, and are made and served on that thread only. It is empty between their turns.
+/// The operations of one batch, and the counters of its thread. All connections of a thread share
+/// one, are made and served on that thread only, and leave it empty between their turns.
 ///
 /// Invariant: count <= count_max.
 class Batch {
@@ -28,7 +28,7 @@ class Batch {
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  /// What the thread's connections count into and run scripts with.
+  /// The counters and the script host of the thread's connections.
   [[nodiscard]] StatsLane& lane(Node& node) { return node.stats.lane(lane_.lane); }
   [[nodiscard]] const std::shared_ptr<ScriptHost>& scripts(Node& node);
 
@@ -39,8 +39,8 @@ class Batch {
   }
   [[nodiscard]] bool is_empty() const noexcept { return count_ == 0; }
   [[nodiscard]] bool is_full() const noexcept { return count_ == count_max; }
-  /// Adds the request of `call`, which begins at `start`. False: it runs by itself. Its words must
-  /// stay until apply().
+  /// Adds the request of `call`, which begins at `start`. False: the caller runs it by itself. The
+  /// words of the request must stay until apply().
   [[nodiscard]] bool add(const Call& call, const char* start);
 
   /// Requests at the end of a batch that have not run.
@@ -48,8 +48,8 @@ class Batch {
     std::size_t count = 0;
     const char* start = nullptr;  ///< of the first; null: there is none
   };
-  /// Runs what was added, for `client`, and appends the replies to `out`, until they have about
-  /// `bytes_max`. At least one request runs. The batch is empty then.
+  /// Runs the added requests for `client` and appends their replies to `out`, until these have
+  /// about `bytes_max`; at least one request runs. Empties the batch.
   [[nodiscard]] Rest apply(Node& node, ClientState& client, std::string& out,
                            std::size_t bytes_max);
 

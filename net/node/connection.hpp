@@ -23,24 +23,26 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Takes what was received, carries out every request that is whole, and appends the replies to
-  /// `out`. Nothing more is read after a protocol error or a QUIT; while waits() is true, what
-  /// comes is only kept.
+  /// Runs each complete request in the kept input and `bytes`, and appends the replies to `out`.
+  /// Reads nothing more after a protocol error or a QUIT; while waits() is true, it only keeps
+  /// `bytes`.
   void receive(std::string_view bytes, std::string& out);
-  /// After ClientHost::wake(): appends what others have left, and goes on with what was kept.
+  /// After ClientHost::wake(): appends the replies and messages of other threads, and goes on with
+  /// the kept input.
   void collect(std::string& out);
 
   /// The other side is to be closed when the replies are sent.
   [[nodiscard]] bool closes() const noexcept { return client_.closes; }
-  /// At once, and what is not sent is lost: it was killed, or holds too much. From any thread.
+  /// The other side is to be closed at once, without the unsent replies: the client was killed, or
+  /// holds too much memory. From any thread.
   [[nodiscard]] bool is_killed() const noexcept { return client_.handle->is_killed(); }
   /// Large values are left to take_large() from now on.
   void share_large() noexcept { large_.enable(); }
-  /// What belongs into the bytes that receive() and collect() have appended since, by the places in
-  /// their `out`.
+  /// The large values since the last call, with their places in the bytes that receive() and
+  /// collect() have appended to `out`.
   [[nodiscard]] Splices take_large() { return large_.take(); }
-  /// The unsent replies: `own` bytes that are counted nowhere else, and `large` bytes by reference,
-  /// in `parts`.
+  /// Charges the unsent replies: `own` bytes that are counted nowhere else, and `large` bytes by
+  /// reference, in `parts`.
   void hold_output(std::size_t own, std::size_t large, std::size_t parts);
   /// A command waits: more bytes should not be read.
   [[nodiscard]] bool waits() const noexcept { return client_.waits || client_.held_back; }
@@ -62,9 +64,9 @@ class Connection {
  private:
   void open_user();
   void review();
-  /// The node counts what came and what went.
+  /// Adds to the node's counts of received and sent bytes.
   void note(std::size_t received, std::size_t sent);
-  /// What is held here is counted.
+  /// Charges the memory of this connection to the node's memory of clients.
   void account();
 
   Node& node_;

@@ -1,5 +1,5 @@
-// A change of the libraries of functions, at a connection of a node that belongs to a group: what
-// is asked is found out here, the group decides it, and the request comes again for its reply
+// A change of the libraries of functions, at a connection of a node that belongs to a group: the
+// connection drafts the change, the group decides it, and the request runs again for its reply
 // (docs/decisions/0056-functions-in-a-group.md).
 #pragma once
 

@@ -1,4 +1,4 @@
-// A request at a connection of a node in a group, and what has become of it.
+// A request at a connection of a node in a group, and the state of its answer.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@ struct PresentRequest {
   std::span<const std::string_view> words;
   bool in_place = true;       ///< the words stay when the next request is parsed
   std::size_t end = 0;        ///< of the request in the round's input
-  std::size_t input_end = 0;  ///< of what had come when the round began
+  std::size_t input_end = 0;  ///< of the input that was there when the round began
 };
 
 enum class Taken : std::uint8_t {
   done,   ///< answered, or gathered: the reply comes in its turn
-  again,  ///< it waits for something, and is to be given once more
-  here,   ///< the connection is to run it
+  again,  ///< it waits: give it once more when the wait has ended
+  here,   ///< the connection runs it
 };
 
-/// `client` waits for the reply of its handle, and runs nothing else. Returns the number of the
+/// Makes `client` wait for the reply of its handle and run nothing else. Returns the number of the
 /// wait.
 [[nodiscard]] inline std::uint64_t begin_work(ClientState& client) {
   client.waits = true;

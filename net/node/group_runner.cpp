@@ -49,7 +49,7 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
     }
     client_.end_round();
   }
-  // What was published waits until the reply is written, as behind a transaction.
+  // Published messages wait until the reply is written, as after a transaction.
   if (client_.held != nullptr) node_.pubsub.release(client_);
   node_.events.drain();
   node_.tracking.send(true);

@@ -106,8 +106,8 @@ GroupScriptRun::Next GroupScriptRun::run(const PresentRequest& request) {
   if (const auto answer = std::exchange(script.answer, nullptr)) {  // of a read
     if (answer->error != ErrorCode::ok) return fail(*answer);
   } else if (!script.has_read && group.script_turns().take_conflict(script.turn.classes())) {
-    // Somebody has run for nothing, perhaps at a node that hears later of what was changed: he
-    // goes first.
+    // Another client's script has run in vain, perhaps at a node that sees changes later: let it
+    // go first.
     script.has_read = true;
     read();
     return Next::wait;
@@ -166,7 +166,7 @@ GroupScriptRun::Next GroupScriptRun::take_outcome() {
   return Next::wait;
 }
 
-/// What has no effect has read what is there now, or runs again.
+/// A script without effects ends if its reads still have the present values, else it runs again.
 GroupScriptRun::Next GroupScriptRun::confirm() {
   GroupScript& script = *script_;
   const auto answer = std::exchange(script.answer, nullptr);
@@ -197,7 +197,7 @@ GroupScriptRun::Next GroupScriptRun::run_again() {
                 std::to_string(GroupScript::runs_max) + " times; nothing of it was carried out");
   }
   script.step = GroupScript::Step::run;
-  // The leader has what it was refused for. So has who has just read.
+  // The leader already has the change that caused the refusal, and so has a node after a read.
   if (script.has_read || node_.services().group->leads()) {
     script.has_read = true;
     return Next::go_on;

@@ -131,7 +131,7 @@ struct GroupSession::Write {
   SharedScript script{};    ///< kept: another thread may forget it
   bool is_unknown = false;  ///< a digest without a script
   bool needs_session = false;
-  bool joins = false;  ///< what is gathered
+  bool joins = false;  ///< it is proposed with the gathered writes
 };
 
 GroupSession::Write GroupSession::judge(const PresentRequest& request, bool may_join) const {

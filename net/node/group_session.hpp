@@ -1,9 +1,9 @@
 // What a connection of a node in a group does with a request: it runs it here, asks the leader for
 // a confirmed read, or proposes it to the replicated log.
 //
-// Writes that follow each other are gathered and proposed together. Everything else waits until
-// they are proposed, so that replies come in the order of requests. What waits for the group is
-// given once more when the wait has ended, with the same words.
+// Writes that follow each other are gathered and proposed together. Any other request waits until
+// they are proposed, so that replies come in the order of requests. A request that waits for the
+// group is given again, with the same words, when the wait has ended.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,11 @@ class GroupSession {
   GroupSession(const GroupSession&) = delete;
   GroupSession& operator=(const GroupSession&) = delete;
 
-  /// `may_join`: it may be proposed together with what is gathered.
+  /// `may_join`: the request may be proposed together with the gathered writes.
   [[nodiscard]] Taken take(const PresentRequest& request, bool may_join, std::string& out);
-  /// Nothing is gathered.
+  /// No write is gathered.
   [[nodiscard]] bool is_empty() const noexcept { return round_.is_empty(); }
-  /// The connection waits for the replies of what was gathered, if anything was.
+  /// Proposes the gathered writes, if there are any; the connection waits for their replies.
   void submit();
   /// The first `bytes` of the round's input have run.
   void forget_input(std::size_t bytes) noexcept;

@@ -18,8 +18,8 @@ class KeptInput {
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
   [[nodiscard]] std::size_t spare() const noexcept { return bytes_.capacity() - bytes_.size(); }
 
-  /// Appends. The room grows to the `wanted` bytes more that the request has announced, in steps,
-  /// so that what was only announced costs little.
+  /// Appends. The room grows in steps up to the `wanted` further bytes that the request has
+  /// announced, so that an announcement alone costs little memory.
   void keep(std::string_view bytes, std::size_t wanted) {
     const std::size_t size = bytes_.size() + bytes.size();
     if (size > bytes_.capacity()) {

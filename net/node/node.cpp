@@ -70,7 +70,7 @@ Node::Node(Engine& engine, TestClock* clock)
       test_clock(clock),
       events(engine, pubsub),
       scripts(settings) {
-  // What was made before this node has the limit that it has.
+  // The engine was opened with its limit before this node; the setting takes it over.
   static_cast<void>(
       settings.assign(Setting::maxmemory, std::to_string(engine.stats().bytes_limit), {}));
   begin();
@@ -186,7 +186,7 @@ bool Node::asks_for_password() const {
 
 bool Node::tick(std::size_t budget) {
   const engine::OwnState inside = own_state();
-  // As in Redis: while writes are held back nothing is removed. What has ended is not read either.
+  // As in Redis, nothing is removed while writes are held back; expired records stay unreadable.
   // mo: relaxed: of DEBUG SET-ACTIVE-EXPIRE; takes effect soon
   const bool may_sweep = !clients.pausing() && facts.sweeps.load(std::memory_order_relaxed);
   const bool done = !may_sweep || sweep(budget);

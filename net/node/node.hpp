@@ -57,8 +57,8 @@ class Node final : private NodeControl {
   [[nodiscard]] Status open_users();
   /// Whether clients must log in.
   [[nodiscard]] bool asks_for_password() const;
-  /// Lets what is due happen; to be called every few ms, and after the clock was moved. Removes at
-  /// most about `budget` ended records. False: there are more, so call again soon.
+  /// Does the work that is due: call it every few ms, and after the clock was moved. Removes about
+  /// `budget` expired records at most. False: there are more, so call again soon.
   bool tick(std::size_t budget = 1'000'000);
 
   /// The clock that commands are timed by: the system's, unless another is set before the first

@@ -47,7 +47,7 @@ void RequestLoop::end() noexcept {
 
 // --- reading --------------------------------------------------------------------------------
 
-/// What a request may hold: an argument what can be stored, all of it what there is for clients.
+/// Limits of a request: of an argument the longest value, of the request the memory of clients.
 void RequestLoop::set_limits() {
   const auto bytes = [&](Setting setting) {
     return static_cast<std::size_t>(node_.settings.integer(setting));
@@ -103,7 +103,7 @@ std::size_t RequestLoop::run(std::string_view input, std::string& out) {
   node_.tracking.send(true);
   client_.end_round();
   parser_.rest();
-  large_.begin();  // what was met is held by those who send it
+  large_.begin();  // the sender of the replies holds the large values of this round
   return round.input.size() - input.size();
 }
 
@@ -307,7 +307,7 @@ void RequestLoop::forget_caching(const CommandRow* row) {
 
 void RequestLoop::dispatch_now(const CommandRow* row, std::string& out, std::string_view fault) {
   SEMEL_ASSERT(batch_.is_empty());  // earlier requests have replies
-  // With CLIENT REPLY OFF, drop the reply only: messages that are pushed meanwhile go to `out`.
+  // With CLIENT REPLY OFF, drop only the reply: messages pushed during the command go to `out`.
   const bool is_reply_on = client_.replies == Replies::on;
   std::string discarded;
   std::string& answer = is_reply_on ? out : discarded;
