@@ -1,20 +1,20 @@
-// The console: a page on the admin port that shows how the node is, and lets an operator who has
-// logged in look up keys, and resolve or forget claims if the node was started for that.
+// The console: a page on the admin port that shows the state of the node. An operator with a login
+// can look up keys, and resolve or forget claims if the node was started with these actions.
 //
 //   GET  /console/                 the page, its script and style
-//   GET  /console/api/status       what /metrics has too: no login
+//   GET  /console/api/status       figures that /metrics has too: no login
 //   GET  /console/api/history      ?after=N: the samples of the last hour
-//   GET  /console/api/session      who is logged in; does not keep the session alive
+//   GET  /console/api/session      the user of the session; does not keep the session alive
 //   POST /console/api/login        {"user", "password"}
 //   POST /console/api/logout
-//   POST /console/api/key          {"namespace", "key"}: a claim and what was decided about it
+//   POST /console/api/key          {"namespace", "key"}: a claim and the decisions about it
 //   POST /console/api/scan         {"cursor"}: a slice of the claims in flight, in doubt, poisoned
 //   POST /console/api/resolve      {"namespace", "key", "state", "epoch", "as", "result"}
 //   POST /console/api/forget       {"namespace", "key", "state", "epoch"}
 //
-// Goals: nothing that shows a key or changes anything without a login; the rights of a session are
-// those of its user, asked of the node for each command; an action changes only the record that the
-// operator has seen; nothing blocks the thread of the admin port.
+// Goals: only a login shows keys or changes anything; a session has the rights of its user, which
+// the node checks for each command; an action changes only the record that the operator has seen;
+// nothing blocks the thread of the admin port.
 // Non-goals: TLS (a proxy has it, see `origins`), users of its own.
 #pragma once
 
@@ -54,8 +54,8 @@ class Console {
   /// About once a second: takes samples, and ends sessions and waits whose time is over.
   void tick();
 
-  /// Ends all sessions, from any thread: when it returns nothing of the node is used or called.
-  /// What waits for an answer gets an error.
+  /// Ends all sessions and answers waiting requests with an error. When it returns, the console
+  /// uses and calls nothing of the node. From any thread.
   void close();
 
  private:

@@ -43,13 +43,13 @@ ConsoleImpl::ConsoleImpl(Node& node, const Clock& clock, std::shared_ptr<AdminTh
 void ConsoleImpl::respond(AdminRequest request, AdminRespond then) {
   const base::MutexLock lock{mutex_};
   if (closed_) return then(error_response(503, "closing", "the node ends"));
-  // What has not been answered when the console closes is answered by close().
+  // close() answers the requests that have no answer yet when the console closes.
   const std::uint64_t number = next_response_++;
   responses_.emplace(number, std::move(then));
   auto call = std::make_shared<ConsoleCall>();
   call->request = std::move(request);
   call->respond = [this, number](AdminResponse response) {
-    mutex_.assume_held();  // by what has called the step that responds
+    mutex_.assume_held();  // the caller of the step that responds has locked it
     auto found = responses_.extract(number);
     if (!found.empty()) found.mapped()(std::move(response));
   };

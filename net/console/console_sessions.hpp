@@ -1,5 +1,5 @@
-// Who is logged in to the console. A session is known by a random number of 256 bits, of which only
-// a digest is kept, so that neither a dump of memory nor the time of a comparison gives it away.
+// The sessions of the console. The secret of a session is a random number of 256 bits. Only its
+// digest is kept, so that neither a dump of memory nor the time of a comparison reveals it.
 //
 // Pure but for randomness; `now` is an argument. One thread at a time.
 #pragma once
@@ -51,7 +51,7 @@ class ConsoleSessions {
   /// The same without using it: what a page asks for by itself must not keep a session alive.
   [[nodiscard]] ConsoleSession* find(std::string_view secret, Timestamp now) const;
   [[nodiscard]] ConsoleSession* find(std::uint64_t id) const noexcept;
-  /// Ends those for which `ends` says so, and returns them.
+  /// Ends the sessions for which `ends` returns true, and returns them.
   template <class Ends>
   std::vector<ConsoleSession> end_if(Ends&& ends) {
     const auto first = std::stable_partition(sessions_.begin(), sessions_.end(),

@@ -7,7 +7,7 @@
 namespace semel::net {
 namespace {
 
-/// Counters may be reset (CONFIG RESETSTAT): then what is there now is what came since.
+/// Counters may be reset (CONFIG RESETSTAT): then all of `now` was counted since.
 std::uint64_t grown(std::uint64_t now, std::uint64_t before) noexcept {
   return now >= before ? now - before : now;
 }

@@ -17,14 +17,13 @@
 
 namespace semel::net {
 
-/// What changed in the time before `unix_ms`, and what was there then.
+/// Rates over the time before `unix_ms`, and figures as of then.
 struct ConsoleSample {
   std::uint64_t number = 0;  ///< counts up by one
   std::int64_t unix_ms = 0;
-  double seconds = 0;  ///< that it is about
+  double seconds = 0;  ///< the length of that time
   double commands_per_second = 0;
-  /// Of commands, by the bounds of their histogram: at most so many microseconds; 0: there was
-  /// none.
+  /// Latency of commands, an upper bound of their histogram; 0: there was no command.
   double p50_us = 0;
   double p99_us = 0;
   double max_us = 0;

@@ -15,7 +15,7 @@ struct Range {
   std::uint32_t last;
 };
 
-// What is not seen, changes the order of what is seen, or has no fixed look.
+// Characters that are invisible, change the order of visible ones, or have no fixed glyph.
 // Source: https://www.unicode.org/reports/tr36/, and the general categories Cc, Cf, Zs, Zl, Zp, Co
 constexpr std::array hidden{
     Range{0x00, 0x1F},       Range{0x7F, 0xA0},       Range{0xAD, 0xAD},

@@ -6,7 +6,7 @@
 namespace semel::net {
 namespace {
 
-/// What is counted together: an IPv4 address, or the 64 bits that one customer is given of IPv6.
+/// Logins are counted by IPv4 address, or by the 64 bits that one customer is given of IPv6.
 std::string name_of(std::string_view address) {
   address = address.substr(0, address.rfind(':'));
   if (address.starts_with('[') && address.ends_with(']')) {

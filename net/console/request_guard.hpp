@@ -17,7 +17,7 @@
 namespace semel::net {
 
 /// "https://semel.example", "http://10.0.0.1:9100": scheme, host, and the port unless it is the
-/// scheme's. The detail of an error names what is wrong.
+/// scheme's. The detail of an error names the wrong part.
 [[nodiscard]] Status check_console_origin(std::string_view origin);
 
 struct GuardedRequest {
