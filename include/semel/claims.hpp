@@ -21,15 +21,15 @@ namespace engine {
 struct ClaimsParts;
 }
 
-/// What becomes of a completion whose result cannot be kept: it is longer than value_bytes_max, or
-/// there is no memory for it. The work has run, and must not run again because of that.
+/// How a completion treats a result that cannot be kept: it is longer than value_bytes_max, or
+/// memory is full. The work has run, and must not run again for this reason.
 enum class ResultKeeping : std::uint8_t {
-  required,  ///< an error, nothing is changed
-  optional,  ///< done without the result; OwnerOutcome::dropped has the reason
-  none,      ///< done, and no result is kept; of the payload there is a digest
+  required,  ///< the call fails, nothing is changed
+  optional,  ///< the work is done without the result; OwnerOutcome::dropped has the reason
+  none,      ///< the work is done; a digest of the payload is kept, and no result
 };
 
-/// Names the work and the owner's right to it; from a granted ClaimOutcome.
+/// Names the work and the owner's right to it: key and epoch of a granted ClaimOutcome.
 struct OwnerCall {
   Bytes key{};
   Epoch epoch = 0;
@@ -40,21 +40,21 @@ struct OwnerCall {
                                                     ///< the payload has the known facts
 };
 
-/// How the operator ends a doubt.
+/// How an operator ends a claim in doubt.
 enum class Resolution : std::uint8_t { done, released };
 
-/// Takes the answer of a wait. An empty one does nothing.
+/// Receives the answer of a wait. May be empty.
 using ClaimCallback = Function<void(ClaimOutcome&&)>;
-/// Which wait, for cancel_wait(); 0: none.
+/// Identifies a wait for cancel_wait(); 0: none.
 using WaitTicket = std::uint64_t;
 
 class ClaimWait;
 
-/// A handle on one namespace. To copy it counts a reference, so keep one instead of asking for it
-/// each time. It may outlive its namespace, and be destroyed after the engine; its calls may not
-/// come after the engine's end. Thread-safe, but for assignment. Once the namespace is dropped its
-/// calls change nothing and carry the error namespace_dropped: a claim as busy, an owner's call as
-/// refused.
+/// A handle on one namespace. A copy counts a reference, so keep a handle instead of looking the
+/// namespace up for each call. A handle may outlive its namespace, and may be destroyed after the
+/// engine, but not called after it. Thread-safe, except assignment. After the namespace is dropped,
+/// calls change nothing and have the error namespace_dropped: a claim with the answer busy, an
+/// owner's call with refused.
 class Claims {
  public:
   /// Claims the work for the caller. Exactly one of any number of concurrent callers on a
@@ -62,14 +62,14 @@ class Claims {
   /// memory_full as busy. Progress: lock-free.
   [[nodiscard]] ClaimOutcome claim(const ClaimRequest& request);
 
-  /// Where keys are issued (Policy::issued): makes `key` one that can be claimed, for `ttl`, by
-  /// default the policy's attempts_ttl. False: it is known already, in whatever state, and stays
-  /// as it is. Errors: key_*, bad_option (ttl; keys are not issued here), wrong_kind, memory_full,
+  /// In a namespace of issued keys (Policy::issued): lets `key` be claimed for `ttl`, by default
+  /// the policy's attempts_ttl. False: the key is known already, in any state, and stays as it is.
+  /// Errors: key_*, bad_option (ttl; the namespace has no issued keys), wrong_kind, memory_full,
   /// refused. Progress: lock-free.
   [[nodiscard]] Result<bool> issue(Bytes key, std::optional<Duration> ttl = {});
 
-  /// Owner calls: compare-and-set on (key, epoch); repeatable after a lost answer. Work completed
-  /// without a result answers duplicates with replay and result_expired.
+  /// Owner calls: compare-and-set on (key, epoch). A call whose answer was lost may be repeated.
+  /// Duplicates of work that was completed without a result get replay with result_expired.
   [[nodiscard]] OwnerOutcome complete(const OwnerCall& call);
   [[nodiscard]] OwnerOutcome fail(const OwnerCall& call);
   [[nodiscard]] OwnerOutcome renew(const OwnerCall& call);
@@ -77,10 +77,10 @@ class Claims {
 
   /// The record as it is; state absent if there is none. Errors: wrong_kind, key_*.
   [[nodiscard]] Result<ClaimView> get(Bytes key);
-  /// The recent decisions about `key` with their reasons, from old to new, at most the newest
-  /// `count`. Of this engine in this life: a replica has what it applied or answered itself.
-  /// Decisions of different threads in the same moment may stand in either order. Empty if nothing
-  /// is known, or no longer. Errors: key_empty, key_too_long, namespace_dropped, bad_option (count,
+  /// The newest `count` decisions about `key` at most, with their reasons, from old to new. They
+  /// are those of this process: a replica has the decisions that it applied or answered itself.
+  /// Simultaneous decisions of different threads may come in either order. Empty if none is known
+  /// any more. Errors: key_empty, key_too_long, namespace_dropped, bad_option (count,
   /// 1..limits::decisions_per_key_max; Options::decision_log_bytes is 0), memory_full. Progress:
   /// blocks for the threads that add to a part of the decision log.
   [[nodiscard]] Result<std::vector<ClaimDecision>> explain(
@@ -90,25 +90,25 @@ class Claims {
   /// outcomes.size() must equal requests.size().
   void claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes);
   void complete(std::span<const OwnerCall> calls, std::span<OwnerOutcome> outcomes);
-  /// Grants all or none. Returns true if all are granted; else nothing was changed and the
-  /// outcomes say what stood in the way (the free ones say granted with epoch 0).
+  /// Grants all or none. True: all are granted. False: nothing was changed, and the outcomes show
+  /// the obstacles; a key that was free has the answer granted with epoch 0.
   bool claim_all(std::span<const ClaimRequest> requests, std::span<ClaimOutcome> outcomes);
 
   // --- waiting: until the work is done, kept as failed, or this caller is promoted to owner ---
-  /// claim(), but in_flight waits. Answers in_flight with error timed_out at the deadline, busy
-  /// with waiters_full if too many wait. Waiters are served in order of arrival.
-  /// Progress: blocks.
+  /// Like claim(), but waits while another owner has the work. Answers in_flight with error
+  /// timed_out at the deadline, and busy with waiters_full if there are too many waiters. Serves
+  /// waiters in order of arrival. Progress: blocks.
   [[nodiscard]] ClaimOutcome claim_or_wait(const ClaimRequest& request, Timestamp deadline);
-  /// The same; `done` runs once, on the thread that ends the wait (a finishing owner, advance(),
-  /// or this one). It may call the engine. Returns 0 if it has run already, else what
-  /// cancel_wait() takes; by then it may have run, too. It must not throw (see Callback). In a
-  /// child of the engine's process, like every call: error forked.
+  /// The same without blocking: `done` runs once, on the thread that ends the wait (a finishing
+  /// owner, advance(), or this one). `done` may call the engine, and must not throw (see Callback).
+  /// Returns 0 if `done` has run already, else the ticket for cancel_wait(); `done` may have run by
+  /// then. In a child of the engine's process, like every call: error forked.
   WaitTicket claim_or_wait(const ClaimRequest& request, Timestamp deadline, ClaimCallback done);
-  /// Ends a wait. When this returns, its callback has run or never will, and what it captured is
-  /// gone or will not be touched. True: it will not run; if the wait had been granted the claim,
-  /// the claim is released. False: it has run, or it runs further up the stack of this thread.
-  /// Progress: blocks while others enter or leave lines, and while the callback runs on another
-  /// thread: two callbacks that cancel each other on two threads wait for ever. Does not throw.
+  /// Ends a wait. After it returns, the callback does not run, and its captures are destroyed or
+  /// not touched again. True: the callback has not run; if the wait had been granted the claim, the
+  /// claim is released. False: the callback has run, or runs further up the stack of this thread.
+  /// Progress: blocks while other threads enter or leave queues, and while the callback runs on
+  /// another thread: two callbacks that cancel each other deadlock. Does not throw.
   bool cancel_wait(Bytes key, WaitTicket ticket) noexcept;
   /// The same for coroutines: `ClaimOutcome o = co_await ns.claim_or_wait_async(request, when)`.
   /// The request's bytes must live until the awaited expression ends.
@@ -120,17 +120,17 @@ class Claims {
   /// Ends a doubt (or any held claim): done with `result`, or released. False: nothing to resolve.
   [[nodiscard]] Result<bool> resolve(Bytes key, Resolution resolution, Bytes result = {});
 
-  /// What holds now; of a namespace that was dropped, what held last.
+  /// The present policy; of a dropped namespace, its last one.
   [[nodiscard]] Policy policy() const noexcept;
   [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
   /// Valid as long as this handle or a copy of it.
   [[nodiscard]] Bytes name() const noexcept;
-  /// True: every call is answered with namespace_dropped, permanently. Engine::claims() finds the
-  /// namespace that has the name now.
+  /// True: every call of this handle answers namespace_dropped from now on. Engine::claims() finds
+  /// the namespace that has the name now.
   [[nodiscard]] bool is_dropped() const noexcept;
 
-  /// Starts a wait for ClaimWait. False: answered at once, by `outcome`, and `done` is not called.
-  /// `ticket` is written before `done` can run.
+  /// Starts a wait for ClaimWait. False: `outcome` is the answer, and `done` is not called. Writes
+  /// `ticket` before `done` can run.
   [[nodiscard]] bool begin_wait(const ClaimRequest& request, Timestamp deadline, WaitTicket& ticket,
                                 ClaimOutcome& outcome, ClaimCallback done);
 

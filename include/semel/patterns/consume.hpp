@@ -10,10 +10,10 @@
 //     case Verdict::unanswered: break;    // of a Consumed that no call has filled
 //   }
 //
-// A crash at any point leaves the message to the broker, which delivers it again: the claim then
-// says whether it was done. Between an effect and its mark a crash lets the effect happen again,
-// unless both are one write (semel/rocksdb.hpp) or the effect knows its fencing token. Source:
-// docs/patterns.md#consume-once
+// After a crash the broker delivers the message again, and the claim knows whether it was handled.
+// A crash between an effect and the completion of the claim repeats the effect, unless both are one
+// write (semel/rocksdb.hpp) or the effect checks the fencing token.
+// Source: docs/patterns.md#consume-once
 #pragma once
 
 #include <cstddef>
@@ -33,17 +33,17 @@ namespace semel {
 
 /// The answer to the broker.
 enum class Verdict : std::uint8_t {
-  unanswered,     ///< of an object that no call has filled: say nothing to the broker
-  ack,            ///< it was handled by this call
-  retry_later,    ///< another handles it, it failed, or there is no room: deliver it again
-  ack_duplicate,  ///< it was handled before
-  dead_letter,    ///< not to be tried again: too many tries, rejected, too old, or another payload;
-                  ///< a fault of the consumer alone (its lease, its watchdog, its session) is
+  unanswered,     ///< no call has filled this object: do not answer the broker
+  ack,            ///< this call handled the message
+  retry_later,    ///< another consumer handles it, it failed, or there is no room: deliver it again
+  ack_duplicate,  ///< an earlier delivery was handled
+  dead_letter,    ///< do not deliver again: too many tries, rejected, too old, or another payload.
+                  ///< An error of the consumer alone (its lease, its watchdog, its session) is
                   ///< retry_later with answer refused
 };
 
 struct Message {
-  Bytes id{};  ///< of the message, the same in each delivery. Empty: it is handled unguarded
+  Bytes id{};  ///< the same in each delivery. Empty: the message is handled unguarded
   Fingerprint fingerprint{};
   std::optional<std::int64_t> first_sent_unix_ms{};
   Bytes owner{};
@@ -52,23 +52,23 @@ struct Message {
 struct ConsumeOptions {
   std::optional<Duration> lease{};
   std::optional<SessionId> session{};
-  Watchdog* watchdog = nullptr;    ///< a lease that it cannot keep is refused before the claim
-  bool refuse_without_id = false;  ///< a message without an id: dead_letter instead of unguarded
+  Watchdog* watchdog = nullptr;    ///< a lease too short for it is refused before the claim
+  bool refuse_without_id = false;  ///< a message without an id gets dead_letter, and does not run
 };
 
 struct Consumed {
   Verdict verdict = Verdict::unanswered;
-  OnceAnswer answer = OnceAnswer::unanswered;  ///< why
+  OnceAnswer answer = OnceAnswer::unanswered;  ///< the reason
   bool unguarded = false;      ///< the handler ran without protection: no id, or fail-open
-  std::uint32_t attempts = 0;  ///< how often it was tried, this one included
+  std::uint32_t attempts = 0;  ///< tries so far, this one included
   Epoch epoch = 0;
   Millis retry_after{0};           ///< retry_later
-  std::string failure;             ///< what the handler said or threw, or had said
-  std::exception_ptr exception{};  ///< of a batch: what its handler threw
-  Error error;  ///< unrecorded: handled, but not written down; busy, refused: why
+  std::string failure;             ///< the text of the handler's failure, now or kept
+  std::exception_ptr exception{};  ///< of a batch: the handler's exception
+  Error error;                     ///< unrecorded, busy, refused: the reason
 };
 
-/// What a handler may return beside a Status: the message is wrong, and no other try will help.
+/// A handler may return this instead of a Status: the message is wrong, and a retry will not help.
 struct Rejected {
   std::string reason;
 };
@@ -108,7 +108,7 @@ Handling handling_of(Result<T>&& result) {
   }
 }
 
-/// What a handler may return. A conversion to bool is no verdict.
+/// The types that a handler may return. A type that only converts to bool is not one of them.
 template <class T>
 concept HandlerAnswer =
     SaysWhetherDone<T> || SaysRejected<T> || std::is_same_v<T, Result<std::optional<Rejected>>>;
@@ -137,29 +137,29 @@ Handling call_handler(Handler& handler, Arguments&&... arguments) {
 class Consumption {
  public:
   Consumption(Claims& claims, const Message& message, const ConsumeOptions& options);
-  /// With an answer that is there already (a batch); start() follows.
+  /// With the answer of a claim of a batch; call start() next.
   Consumption(Claims& claims, const Message& message, const ConsumeOptions& options,
               ClaimOutcome&& claim);
-  /// If the handler has begun and not ended, it threw. If it has not begun, the claim is given back
-  /// as if it had not been made.
+  /// A handler that has begun and not ended threw. If it has not begun, the claim is given back as
+  /// if it had not been made.
   ~Consumption();
   Consumption(Consumption&&) = delete;
 
-  /// The handler is about to run: renews the lease if a third of it has passed, and claims again if
-  /// the claim is lost: its lease is over, or another call has ended it.
+  /// Call before the handler runs: renews the lease if a third of it has passed, and claims again
+  /// if the claim is lost, because its lease is over or another call has ended it.
   void start();
   [[nodiscard]] bool runs() const noexcept { return run_ && run_->runs(); }
   [[nodiscard]] Work& work() noexcept { return run_->work(); }
-  /// Runs `handler`, which takes a Work&, if the message is to be handled, and ends the claim as it
-  /// says. An exception of the handler goes on; threw() or the destructor follows.
+  /// Runs `handler`, which takes a Work&, if the claim was granted, and ends the claim by its
+  /// answer. An exception of the handler propagates; call threw() or the destructor then.
   template <class Handler>
   void handle(Handler&& handler) {
     if (runs() && finish(handler(work()))) complete();
   }
-  /// True: the claim is to be completed.
+  /// True: call complete() next.
   [[nodiscard]] bool finish(Handling&& handling);
   void complete();
-  /// The handler threw, and the exception ends here.
+  /// Takes the exception of the handler, which does not propagate further.
   void threw(std::exception_ptr exception);
   [[nodiscard]] Consumed& consumed() noexcept { return consumed_; }
 
@@ -167,10 +167,10 @@ class Consumption {
   void guard(ClaimOutcome&& claim);
   [[nodiscard]] bool keep_for_handler();
   void refuse(Error error);
-  /// Of a message that was sent too far in the future.
+  /// How long a message that was sent in the future must wait.
   [[nodiscard]] Millis until_in_window() const noexcept;
   void fail(Handling&& handling);
-  /// The handler threw, or does not know: as the policy's on_exception says.
+  /// The handler threw, or does not know the outcome: ends the claim by the policy's on_exception.
   void unknown(std::string&& what);
   void end(Policy::OnFailure then, unsigned tries);
   void superseded();
@@ -186,12 +186,11 @@ class Consumption {
 
 }  // namespace detail
 
-/// Runs `handler` if this message was not handled yet, and returns what to answer to the broker.
-/// The handler may take a Work&, and return nothing, a bool, a Status, Rejected,
+/// Runs `handler` if the message was not handled yet, and returns the verdict for the broker. The
+/// handler may take a Work&, and return nothing, a bool, a Status, Rejected,
 /// std::optional<Rejected>, a Result of one of these, or a Result of another value, which is
-/// dropped; nothing else compiles. A Status of
-/// outcome_unknown says "I don't know": it ends as the policy's on_exception says, and so does a
-/// handler that throws; its exception goes on.
+/// dropped; nothing else compiles. If the handler throws, or returns a Status of outcome_unknown,
+/// the policy's on_exception decides; an exception propagates.
 ///   on_exception   the claim            verdict
 ///   release        given back           retry_later
 ///   keep           failed finally       dead_letter
@@ -212,15 +211,14 @@ Consumed consume_once(Claims& claims, const Message& message, Handler&& handler,
   return std::move(run.consumed());
 }
 
-/// The same for a batch of any size: the claims are asked for up to 256 at a time, then the
-/// handlers run one after another in order, and each message is completed when its own handler
-/// ends. Nothing that one handler does changes the fate of another message: one that throws ends
-/// its own as the policy's on_exception says, the exception is in Consumed::exception, and the next
-/// one runs. Before each handler its lease is looked at: renewed if a third of it has passed, asked
-/// for again if it is over. options.watchdog keeps the leases of all that are claimed. A message
-/// that comes twice is handled once, and the second is a duplicate; if the first failed, the second
-/// is redelivered, or is tried again if it is more than 256 away. `handler` takes a const Message&,
-/// and perhaps a Work&.
+/// The same for a batch of any size. Claims up to 256 messages at a time; then the handlers run one
+/// after another in order, and each message is completed when its own handler ends. A handler
+/// affects only its own message: if it throws, the policy's on_exception decides, the exception is
+/// in Consumed::exception, and the next handler runs. Before each handler its lease is renewed if a
+/// third of it has passed, and claimed again if it is over. options.watchdog renews the leases of
+/// all claimed messages. A message that comes twice is handled once, and the second is a duplicate;
+/// if the first failed, the second gets retry_later, or is tried if it is more than 256 messages
+/// away. `handler` takes a const Message&, and optionally a Work&.
 template <class Handler>
 std::vector<Consumed> consume_batch(Claims& claims, std::span<const Message> messages,
                                     Handler&& handler, const ConsumeOptions& options = {});

@@ -1,14 +1,14 @@
-// Work that happens once: the first call with a key runs a function and keeps its result, every
-// later one gets that result.
+// Work that happens once: the first call with a key runs a function and keeps its result; every
+// later call gets that result.
 //
 //   auto engine = Engine::open().value();
 //   auto orders = engine->claims("orders", policies::call).value();
 //   auto receipt = once(orders, "order-4711", [&] { return charge(order); });
 //   if (receipt.has_value()) show(*receipt.value);        // ran now, or replayed
 //
-// No other caller runs it meanwhile, a result is replayed also after a restart (with a storage),
-// and an owner that was slow cannot overwrite the result of the one that took over. Source:
-// docs/patterns.md#once
+// While the function runs, no other caller runs it. With a storage, results are replayed after a
+// restart as well. A slow owner cannot overwrite the result of an owner that has taken over.
+// Source: docs/patterns.md#once
 #pragma once
 
 #include <exception>
@@ -29,49 +29,52 @@ namespace semel {
 
 enum class OnceAnswer : std::uint8_t {
   unanswered,
-  ran,           ///< the function ran, its result is kept; error result_not_kept: it is done, but
-                 ///< the result could not be kept (too long, no memory, encode() threw)
-  replayed,      ///< it had run; the value is that result
-  expired,       ///< it had run, and its result is not kept any more
-  in_flight,     ///< another runs it now
-  failed,        ///< it ran and returned an error: given back or kept, as the policy says
-  kept_failure,  ///< it had failed finally
+  ran,        ///< the function ran and its result is kept. With error result_not_kept the work is
+              ///< done without a kept result (too long, no memory, encode() threw)
+  replayed,   ///< an earlier call ran the function; the value is its result
+  expired,    ///< an earlier call ran the function; its result is not kept any more
+  in_flight,  ///< another caller runs the function now
+  failed,     ///< the function returned an error: claim given back or failure kept, by the policy
+  kept_failure,  ///< an earlier call failed finally
   mismatch,      ///< the key was used with another fingerprint
-  in_doubt,      ///< its owner went silent, threw, or answered that it does not know its outcome:
-                 ///< it may not run before that is resolved. After a run, `failure` has the known
+  in_doubt,      ///< the owner went silent, threw, or does not know the outcome: the work may not
+                 ///< run again before an operator resolves it. After a run `failure` has the known
                  ///< facts
   too_old,
   too_new,
   unknown,     ///< a key that was never issued
   busy,        ///< no room now; nothing ran
-  refused,     ///< the call is not valid, or the disk is not to be relied on; nothing ran
-  superseded,  ///< it ran, but too late: another had taken over. The value is the other's, if done
-  unrecorded,  ///< it ran, and that could not be written down: after the lease it may run again
-  unguarded,   ///< it ran without protection: no key, or no room in a namespace that fails open
+  refused,     ///< the call is not valid, or the disk fails; nothing ran
+  superseded,  ///< the function ended after another owner took over. The value is that owner's, if
+               ///< it has one
+  unrecorded,  ///< the function ran, but the journal did not confirm it: the work may run again
+               ///< after the lease
+  unguarded,   ///< the function ran without a claim: no key, or no room in a namespace that fails
+               ///< open
 };
 
 /// The options of a call.
 struct OnceCall {
   Bytes key{};
   Fingerprint fingerprint{};
-  /// To ask again after a lost answer: runs again what the lost call was granted, unless that call
-  /// still runs in this process; then it is in_flight.
+  /// The same id repeats a call whose answer was lost: the function runs again under the grant of
+  /// that call. If that call still runs in this process, the answer is in_flight.
   std::optional<ClaimId> claim_id{};
   std::optional<std::int64_t> first_sent_unix_ms{};
   Bytes owner{};
   std::optional<Duration> lease{};
   std::optional<SessionId> session{};
-  Duration wait{};               ///< for another that runs it now; 0: in_flight at once
-  Watchdog* watchdog = nullptr;  ///< keeps the lease while the function runs; one that it cannot
-                                 ///< keep is refused before the claim
-  unsigned complete_tries = 3;   ///< how often to say that it is done, if the disk does not confirm
-  bool without_key = false;      ///< an empty key: run unguarded instead of refused
+  Duration wait{};               ///< how long to wait for another owner; 0: in_flight at once
+  Watchdog* watchdog = nullptr;  ///< renews the lease while the function runs; a lease that is too
+                                 ///< short for it is refused before the claim
+  unsigned complete_tries = 3;   ///< attempts to record the completion if the disk does not confirm
+  bool without_key = false;      ///< an empty key runs the function unguarded; else it is refused
 };
 
-/// What happened, apart from the value.
+/// The outcome of a call, apart from the value.
 struct OnceReport {
   OnceAnswer answer = OnceAnswer::unanswered;
-  bool takeover = false;  ///< an earlier owner went silent: its effect may be there
+  bool takeover = false;  ///< an earlier owner went silent: its effect may have happened
   bool late =
       false;  ///< the lease had ended before the result came, but no other owner had the key
   std::uint32_t attempt = 0;  ///< 1 for the first
@@ -87,7 +90,7 @@ struct OnceOutcome : OnceReport {
   [[nodiscard]] bool has_value() const noexcept { return value.has_value(); }
 };
 
-/// What the function that runs may want to know; for those that take it as an argument.
+/// The run, as a function sees it that takes a Work& as its argument.
 class Work {
  public:
   Work(const Claims& claims, Bytes key, const ClaimOutcome& claim) noexcept
@@ -96,16 +99,16 @@ class Work {
         key_(key),
         claim_(&claim) {}
   [[nodiscard]] Bytes key() const noexcept { return key_; }
-  /// The fencing token: hand it to whatever the work writes to. 0: the run is not guarded.
+  /// The fencing token: pass it to every system that the work writes to. 0: the run is unguarded.
   [[nodiscard]] Epoch epoch() const noexcept { return claim_->epoch; }
   [[nodiscard]] std::uint32_t attempt() const noexcept { return claim_->attempt; }
-  /// An owner before went silent: its effect may be there already.
+  /// True: an earlier owner went silent, and its effect may have happened already.
   [[nodiscard]] bool takeover() const noexcept { return claim_->takeover; }
-  /// False: the lease is lost, and another may run.
+  /// Extends the lease. False: the lease is lost, and another owner may run the work.
   [[nodiscard]] bool renew(std::optional<Duration> lease = {}) {
     return claims_.renew({.key = key_, .epoch = epoch(), .lease = lease}).answer == OwnerAnswer::ok;
   }
-  /// Steps that are remembered until the work is over; of a run that is not guarded, in this run.
+  /// Steps of the work, remembered until it is over; in an unguarded run, until this run ends.
   [[nodiscard]] Steps& steps() noexcept { return steps_; }
 
  private:
@@ -127,15 +130,15 @@ namespace detail {
           .session = call.session};
 }
 
-/// Whether the key's record is held by this grant, and its lease is not over.
+/// Whether this grant still holds the key, with a running lease.
 [[nodiscard]] bool is_live(Claims& claims, Bytes key, Epoch epoch);
 
-/// Gives back a grant under which nothing has run: as if it had not been claimed, but for attempts
-/// before it. If that cannot be written down, the end of the lease gives it back.
+/// Gives back a grant under which nothing has run. Earlier attempts stay counted. If the journal
+/// does not confirm that, the claim is free at the end of its lease.
 void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
 
-/// Claims, and waits until then. A grant whose lease is over when this thread learns of it is given
-/// back and asked for again, a few times at most; then the answer is in_flight, timed_out.
+/// Claims, and waits until `deadline`. A grant whose lease is over before this thread sees it is
+/// given back and claimed again, a few times at most; then the answer is in_flight, timed_out.
 [[nodiscard]] ClaimOutcome ask_until(Claims& claims, const ClaimRequest& request,
                                      Timestamp deadline);
 
@@ -153,46 +156,45 @@ void give_back(Claims& claims, Bytes key, const ClaimOutcome& grant) noexcept;
   return ask_until(claims, request, deadline_after(claims.engine().now(), call.wait));
 }
 
-/// When a claim's answer is acted on: as it comes, or later, when the caller that waited looks.
+/// When a caller acts on the answer of its claim: at once, or later, when it looks after a wait.
 enum class Pickup : std::uint8_t { at_once, later };
 
 /// The part of a guarded run that does not depend on types.
 class GuardedRun {
  public:
-  /// A grant that is picked up later may be another's by then: its record is looked at first.
+  /// Another owner may have a grant by the time that it is picked up: `later` checks its record.
   GuardedRun(Claims& claims, const OnceCall& call, ClaimOutcome&& claim,
              Pickup pickup = Pickup::at_once);
-  /// A run that was not finished, because its function threw, ends as the policy's on_exception
-  /// says.
+  /// Ends a run whose function threw by the policy's on_exception.
   ~GuardedRun() {
     if (open_) abandon();
   }
   GuardedRun(const GuardedRun&) = delete;
   GuardedRun& operator=(const GuardedRun&) = delete;
 
-  /// True: the function is to be run.
+  /// True: the caller runs the function.
   [[nodiscard]] bool runs() const noexcept { return runs_; }
   [[nodiscard]] Work& work() noexcept { return *work_; }
-  /// The bytes of a result that is replayed, or of a newer owner's.
+  /// The bytes of a replayed result, or of the result of a newer owner.
   [[nodiscard]] const std::optional<std::string>& stored() const noexcept { return stored_; }
   [[nodiscard]] OnceReport& report() noexcept { return report_; }
 
   /// The claim is granted and not ended.
   [[nodiscard]] bool is_open() const noexcept { return open_; }
   [[nodiscard]] const ClaimOutcome& claim() const noexcept { return claim_; }
-  /// The watchdog lost the lease: another may have the work.
+  /// The watchdog lost the lease: another owner may have the work.
   [[nodiscard]] bool is_lost() const noexcept { return kept_.lost(); }
 
   void complete(Bytes result, ResultKeeping keeping = ResultKeeping::optional);
-  /// It is done, and has a result that cannot be kept.
+  /// Completes the work without its result, which cannot be kept.
   void complete_without(std::string why);
   void fail(Error&& error);
-  /// Its outcome is not known.
+  /// Ends the work in doubt; `known` has the facts.
   void doubt(std::string known);
-  /// Ends an open claim as failed, for a caller that answers by itself. Up to `tries` calls while
-  /// the disk does not confirm; a failure that is not recorded ends with the lease.
+  /// Ends an open claim as failed, for a caller that makes its own answer. Makes up to `tries`
+  /// calls while the disk does not confirm; without a confirmation the claim ends with its lease.
   [[nodiscard]] OwnerOutcome give_up(Bytes known, Policy::OnFailure then, unsigned tries);
-  /// Nothing has run: an open claim is given back as if it had not been made.
+  /// Gives an open claim back, under which nothing has run, as if it had not been made.
   void give_back() noexcept;
 
  private:
@@ -209,7 +211,7 @@ class GuardedRun {
   ClaimOutcome claim_;
   std::optional<Work> work_;
   Watchdog::Guard kept_;
-  std::shared_ptr<void> here_;  // with a claim id: no other call runs this grant in this process
+  std::shared_ptr<void> here_;  // with a claim id: the only run of this grant in this process
   std::optional<std::string> stored_;
   OnceReport report_;
   bool runs_ = false;
@@ -220,9 +222,9 @@ class GuardedRun {
   return {ErrorCode::bad_encoding, "result of '" + std::string{key} + "'"};
 }
 
-/// The run is done, whatever becomes of its result. Repeats get the decoded value: if that is known
-/// to differ from `value`, the result is not kept; if it cannot be compared, `value` becomes the
-/// decoded one.
+/// Completes the run, with its result if that can be kept. Repeats get the decoded value: if it is
+/// known to differ from `value`, the result is not kept; if the two cannot be compared, `value`
+/// becomes the decoded one.
 template <class Value>
 void complete_run(GuardedRun& run, Value& value) {
   if constexpr (ExactCodec<Value>&& noexcept(Codec<Value>::encode(value))) {
@@ -242,7 +244,7 @@ void complete_run(GuardedRun& run, Value& value) {
     } catch (const std::exception& thrown) {
       bytes.reset();
       why.append(": ").append(thrown.what());
-    } catch (...) {  // it is not an exception of the work, and must not be taken for one
+    } catch (...) {  // of the codec: the work did not throw
       bytes.reset();
     }
     bytes ? run.complete(*bytes) : run.complete_without(std::move(why));
@@ -296,12 +298,12 @@ OnceOutcome<Value> run_once(Claims& claims, const OnceCall& call, Function& func
 
 }  // namespace detail
 
-/// Runs `function` unless it has run, or is running, under this key. It may take a Work&, and
-/// return nothing, a value, or a Result<T> whose error gives the claim back (or keeps the failure,
-/// as the policy says). Policy::on_exception decides how the claim ends if the function throws or
-/// answers unknown_outcome(): given back, kept, or in doubt; an exception goes on. A result that
-/// cannot be kept does not undo the work: it is done, and duplicates are answered expired.
-/// Progress: that of the function; waits as call.wait says, and for the journal.
+/// Runs `function` unless it has run, or is running, under this key. The function may take a Work&,
+/// and return nothing, a value, or a Result<T>. An error in it gives the claim back or keeps the
+/// failure, by Policy::on_failure. Policy::on_exception decides how the claim ends if the function
+/// throws or answers unknown_outcome(): given back, kept, or in doubt; the exception propagates. If
+/// the result cannot be kept, the work is done all the same, and duplicates get `expired`.
+/// Progress: that of the function; waits for another owner up to call.wait, and for the journal.
 template <class Function>
 auto once(Claims& claims, const OnceCall& call, Function&& function) {
   using Outcome = decltype(detail::run_guarded(function, std::declval<Work&>()));
@@ -323,7 +325,7 @@ auto once(Claims& claims, Bytes key, Function&& function) {
   return once(claims, OnceCall{.key = key}, std::forward<Function>(function));
 }
 
-/// The same with a namespace that is declared here. Answers refused if it cannot be.
+/// The same, and declares the namespace. Answers refused if that fails.
 template <class Function>
 auto once(Engine& engine, const NamedPolicy& named, const OnceCall& call, Function&& function) {
   Result<Claims> claims = engine.claims(named.name, named.policy);
