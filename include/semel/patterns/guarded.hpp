@@ -1,14 +1,14 @@
-// A function that happens once for each key which its arguments make:
+// A function that runs once for each key; its arguments make the key:
 //
 //   auto charge_once = guarded(orders, "charge", "order:{0}", charge);  // charge(order, cents)
 //   auto receipt = charge_once(4711, 1999);                             // key order:4711
 //   if (receipt.has_value()) show(*receipt.value);                      // ran now, or replayed
 //   charge_once(4711, 2999);                                            // mismatch
 //
-// It is once() (semel/patterns/once.hpp) with the key made by format_key()
-// (semel/patterns/keys.hpp): what could be taken for another key is escaped. The operation and all
-// arguments are the call's fingerprint: another operation under a key, or another argument, is a
-// mismatch. Source: docs/patterns.md#once
+// It is once() (semel/patterns/once.hpp) with a key that format_key() (semel/patterns/keys.hpp)
+// makes, which escapes arguments so that two of them never make the same key. The operation and all
+// arguments are the fingerprint of the call: another operation or another argument under the same
+// key is a mismatch. Source: docs/patterns.md#once
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@
 namespace semel {
 namespace detail {
 
-/// What a key may be made of: text, whole numbers, enumerations. Floating numbers have too many
-/// texts.
+/// An argument that can be part of a key: text, an integer or an enumeration. Floating-point
+/// numbers have too many texts.
 template <class T>
 concept KeyArgument = std::convertible_to<const T&, Bytes> ||
                       (std::is_integral_v<T> && !std::same_as<T, bool>) ||
@@ -90,10 +90,10 @@ class Guarded {
         format_(detail::numbered_format(call.key)),
         function_(std::move(function)) {}
 
-  /// Runs the function with these arguments unless it has run, or is running, under the key that
-  /// they make. All arguments that the format names must be texts, whole numbers or enumerations;
-  /// the others need a Codec. See once(). A key that cannot be made (an empty text) answers refused
-  /// with the error of format_key(), and nothing runs; so does an empty operation.
+  /// Runs the function with these arguments unless it has run, or is running, under their key, see
+  /// once(). Arguments that the format names must be texts, integers or enumerations; other
+  /// arguments need a Codec. If the arguments make no key (an empty text), or the operation is
+  /// empty, the answer is refused with the error of format_key(), and nothing runs.
   template <class... Arguments>
   auto operator()(Arguments&&... arguments) const {
     const std::array<std::string, sizeof...(Arguments)> values{value_of(arguments)...};
@@ -114,7 +114,7 @@ class Guarded {
     Claims claims = claims_;
     return once(claims, call, run);
   }
-  /// Of the format; ok: it can make keys.
+  /// The error of the format; ok: it can make keys.
   [[nodiscard]] Error format_error() const { return format_ ? Error{} : format_.error(); }
 
  private:
@@ -134,12 +134,12 @@ class Guarded {
   Function function_;
 };
 
-/// `operation` names what the function does, 1..limits::operation_bytes_max bytes, copied; keep it
-/// when the function is renamed. `call.key` is the format of the key, copied; the other options but
-/// `fingerprint` hold for each call, and the objects they point to must outlive the result. A wrong
-/// format makes every call answer refused, and format_error() says why: syntax (a brace without its
-/// other half, "{}" beside "{0}", a name that is no number), key_empty (no argument is named: all
-/// calls would be one; that is once()).
+/// `operation` names the effect of the function, 1..limits::operation_bytes_max bytes, copied; keep
+/// it when the function is renamed. `call.key` is the format of the key, copied. The other options
+/// except `fingerprint` apply to each call, and the objects that they point to must outlive the
+/// result. With a wrong format every call answers refused, and format_error() has the reason:
+/// syntax (an unbalanced brace, "{}" beside "{0}", a name that is no number), key_empty (the format
+/// names no argument: all calls would be one, as with once()).
 template <class Function>
 [[nodiscard]] Guarded<std::decay_t<Function>> guarded(Claims claims, Bytes operation,
                                                       const OnceCall& call, Function&& function) {

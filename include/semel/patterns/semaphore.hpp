@@ -6,15 +6,15 @@
 //     render(seat.slot(), seat.fencing_token(), ..);  // slot 0, 1 or 2
 //   }                                                 // given back here
 //
-// A permit is a slot, and a slot is a claim of its own: its holder has a lease, a watchdog may keep
-// it, and it is given back by its token alone. Tokens of one slot grow, so what a holder writes to
-// keeps one Fence a slot: that refuses a holder that was paused for longer than its lease. The
-// slots of a key are 0..permits - 1, and the lowest that is free is given, so a slot also
-// names one of N things (a port, a GPU, a connection).
+// A permit is a slot, and each slot is a claim of its own: its holder has a lease, a watchdog may
+// renew it, and only its token gives it back. Tokens of a slot grow, so a system that holders write
+// to needs one Fence for each slot to refuse a holder that was paused for longer than its lease.
+// The slots of a key are 0..permits - 1. The lowest free slot is given, so a slot also names one of
+// N things (a port, a GPU, a connection).
 //
-// Each caller states how many permits there are. More: they are there at once. Fewer: the holders
-// keep theirs, and no other is given while there are as many holders as permits. That takes account
-// of holders under a larger number for a day after the last attempt with that number.
+// Each caller states the number of permits. A larger number takes effect at once. After a smaller
+// one the holders keep their permits, and none is granted while there are as many holders as
+// permits. Holders under a larger number are counted for a day after the last attempt with it.
 // Source: docs/patterns.md#semaphore, docs/decisions/0092-permits-are-slots.md
 #pragma once
 
@@ -35,23 +35,24 @@ namespace limits {
 inline constexpr std::uint32_t permits_max = 1'024;  ///< of one semaphore
 }  // namespace limits
 
-/// The answer to an attempt at a permit: that of the slot which decided it.
+/// The answer to an attempt at a permit, from the slot that decided it.
 struct PermitOutcome {
   /// granted, regranted: `slot` is the caller's, with this epoch. in_flight: all permits are held.
-  /// Another answer: what stands in the way of all of them, or an error.
+  /// Any other answer: the obstacle to all slots, or an error.
   ClaimOutcome claim;
-  std::uint32_t slot = 0;  ///< in_flight: of a holder, the one whose lease ends first
-  std::string key;         ///< of the slot's claim, for owner calls; empty with an error
-  bool over = false;       ///< in_flight: more are held than there are permits now
+  std::uint32_t slot = 0;  ///< in_flight: the slot of the holder whose lease ends first
+  std::string key;         ///< the key of the slot's claim, for owner calls; empty with an error
+  bool over = false;       ///< in_flight: there are more holders than permits now
 };
 
 /// One attempt at one of `permits` permits (1..limits::permits_max) of `request.key`. A claim id
-/// that holds a permit already is regranted that one. Errors, in the outcome of the claim, which is
-/// then busy: those of Claims::claim(), bad_option (permits), wrong_kind (a key of the semaphore
-/// holds something else). Progress: as Claims::claim(), `permits` times at most.
+/// that holds a permit already gets the same one again, as regranted. Errors, in the outcome of the
+/// claim, with the answer busy: those of Claims::claim(), bad_option (permits), wrong_kind (a key
+/// of the semaphore holds another kind). Progress: as Claims::claim(), `permits` times at most.
 [[nodiscard]] PermitOutcome claim_permit(Claims& claims, const ClaimRequest& request,
                                          std::uint32_t permits);
-/// The same, but in_flight waits: it is the answer at the deadline. Progress: blocks until then.
+/// The same, but waits while all permits are held, and answers in_flight at the deadline.
+/// Progress: blocks until then.
 [[nodiscard]] PermitOutcome claim_permit_or_wait(Claims& claims, const ClaimRequest& request,
                                                  std::uint32_t permits, Timestamp deadline);
 /// The key of a slot's claim: "{key}#slot".
@@ -62,7 +63,7 @@ struct PermitView {
   std::uint32_t slot = 0;
   ClaimView claim;
 };
-/// All that are held, by slot; also beyond the number of permits of now. Not at one moment.
+/// All held permits by slot, including slots beyond the present number. Not a consistent cut.
 /// Errors: those of Claims::get().
 [[nodiscard]] Result<std::vector<PermitView>> permits_held(Claims& claims, Bytes key);
 
@@ -71,12 +72,12 @@ struct SemaphoreOptions {
   std::optional<Duration> lease{};     ///< none: the policy's
   Bytes owner{};                       ///< label for people, copied
   std::optional<SessionId> session{};  ///< none: the engine's own; the permit ends with it
-  Watchdog* watchdog = nullptr;  ///< keeps the lease; must outlive the semaphore. A lease that
-                                 ///< it cannot keep (Watchdog::can_keep) is refused
+  Watchdog* watchdog = nullptr;  ///< renews the lease; must outlive the semaphore. A lease that is
+                                 ///< too short for it (Watchdog::can_keep) is refused
 };
 
-/// One permit at most, of whichever thread: to hold several, have several. Its calls are safe from
-/// any thread; an attempt while it holds a permit, or while another thread asks, is refused
+/// Holds one permit at most, for all threads: use one object for each permit. Calls are safe from
+/// any thread; an attempt while it holds a permit, or while another thread attempts, is refused
 /// (object_in_use). Neither copied nor moved.
 ///
 /// Errors of all attempts, in why_not(): timed_out (all permits are held); object_in_use;
@@ -97,19 +98,19 @@ class Semaphore {
   /// Waits for as long as it takes. Returns with a permit held, or throws std::system_error of
   /// error_category() with the code of why_not().
   void acquire();
-  /// False: none was held any more (the lease was lost), or whether it was given back is unknown:
-  /// then it ends with its lease at the latest.
+  /// False: no permit was held any more (the lease was lost), or the journal failed; then the
+  /// permit is free at the end of its lease at the latest.
   bool release() noexcept;
 
-  /// Its lease runs. Asks the engine.
+  /// Whether a permit is held and its lease runs. Asks the engine.
   [[nodiscard]] bool is_held() const;
-  /// 0: none. Larger than that of every earlier holder of this slot.
+  /// Larger than the token of every earlier holder of this slot. 0: no permit is held.
   [[nodiscard]] Epoch fencing_token() const noexcept;
-  /// Of the permit that is held; else 0.
+  /// The slot of the held permit; else 0.
   [[nodiscard]] std::uint32_t slot() const noexcept;
-  /// The lease begins anew. False: it was lost.
+  /// Restarts the lease. False: the permit was lost.
   [[nodiscard]] bool renew();
-  /// Why the last attempt has got no permit; ok: it has.
+  /// Why the last attempt failed; ok: it did not.
   [[nodiscard]] Error why_not() const;
 
  private:

@@ -1,7 +1,7 @@
-// Steps of one piece of work: what each has brought about is remembered as long as the work is not
-// over, so that an owner that takes the work over continues where the last one stopped. The memos
-// are a part of the claim's record: they live as long as it does, and go when the work is done, has
-// failed finally or is forgotten.
+// Steps of one piece of work. The result of each step is remembered in a memo until the work is
+// over, so that an owner that takes the work over continues after the last completed step. Memos
+// are part of the claim's record: they live as long as it does, and are removed when the work is
+// done, has failed finally or is forgotten.
 //
 //   Steps steps{claims, "order-4711", claim.epoch};
 //   auto charged = steps.run("charge", [&] { return bank.charge(order); });    // once
@@ -9,10 +9,10 @@
 //   auto done = steps.complete("shipped");      // and the steps are forgotten
 //
 // A step runs only while its claim is held with this epoch and the lease runs; else the answer is
-// not_owner. A step is run again if its process ends between its effect and its memo, or if its
-// memo cannot be kept (it is too long, the disk refuses it): the latter is reported as an error. A
-// step that must not be repeated even then needs an effect that can be queried, or one that joins
-// the commit (semel/rocksdb.hpp).
+// not_owner. A step is repeated if its process ends between its effect and its memo, or if its memo
+// cannot be kept (it is too long, the disk refuses it), which is an error of run(). A step that
+// must not be repeated even then needs an effect that can be queried, or one that joins the commit
+// (semel/rocksdb.hpp).
 #pragma once
 
 #include <optional>
@@ -32,8 +32,7 @@ class Steps {
   /// not_owner.
   Steps(const Claims& claims, Bytes key, Epoch epoch) noexcept
       : claims_(claims), key_(key), epoch_(epoch) {}
-  /// Of work that runs without protection: steps run, and what they have brought about is
-  /// remembered in this object alone.
+  /// For unguarded work: steps run, and this object alone remembers their results.
   [[nodiscard]] static Steps unguarded(const Claims& claims) noexcept {
     Steps steps{claims, {}, 0};
     steps.is_guarded_ = false;
@@ -53,17 +52,17 @@ class Steps {
   /// calls (semel/replication.hpp).
   [[nodiscard]] Status remember(Bytes name, Bytes bytes);
 
-  /// The result of `step`, from memory if it is there; else it is run and remembered. The step may
-  /// return Result<T>: an error is passed on and not remembered.
-  /// Errors: those of recall(), before the step runs; those of remember(), when it has run and is
-  /// not remembered; bad_encoding (the memo is not a T).
+  /// Returns the remembered result of `step`, or runs the step and remembers its result. The step
+  /// may return Result<T>: an error is returned and not remembered.
+  /// Errors: those of recall(), before the step runs; those of remember(), after the step ran
+  /// without being remembered; bad_encoding (the memo is not a T).
   template <class Step>
   auto run(Bytes name, Step&& step);
 
-  /// Claims::complete, with which the memos go. Of unguarded work: unknown.
+  /// Claims::complete, which removes the memos. For unguarded work: unknown.
   [[nodiscard]] OwnerOutcome complete(Bytes result = {},
                                       ResultKeeping keeping = ResultKeeping::optional);
-  /// Whether this has read or written memos.
+  /// Whether this object has read or written memos.
   [[nodiscard]] bool used() const noexcept { return used_; }
 
  private:
