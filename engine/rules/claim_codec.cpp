@@ -32,11 +32,12 @@ constexpr unsigned state_bits = 7;
 static_assert(claim_flags.front().field == &ClaimRecord::result_expired &&
               claim_flags.front().memory == flag_result_expired);
 /// The rows that a claim keeps when it becomes done.
-constexpr unsigned flag_rows_kept = [] {
-  unsigned bits = 0;
-  for (const ClaimFlag& flag : claim_flags) bits |= flag.memory;
-  return bits & ~unsigned{flag_result_expired};
-}();
+constexpr unsigned flag_rows_kept = stored_bits([](const auto& row) -> unsigned {
+                                      if constexpr (requires { row.memory; }) return row.memory;
+                                      return 0;
+                                    }) &
+                                    ~unsigned{flag_result_expired};
+static_assert((claim_number_bits & ~flag_rows_kept) == 0);
 static_assert((flag_rows_kept & (state_bits | 0x17f8)) == 0);
 static_assert(static_cast<unsigned>(ClaimState::vacant) <= state_bits);
 // What claim_wake_of() and is_leased() ask.
@@ -89,10 +90,18 @@ constexpr auto flagged_bytes = [] {
   return flagged_bytes[(head >> 3) & 0xff];
 }
 
+/// Bytes of fingerprint, numbers and labels.
+[[nodiscard]] std::size_t identity_bytes(unsigned head, const Details& details) noexcept {
+  std::size_t bytes = details.algorithm != 0 ? sizeof(Digest) : 0;
+  each_row<claim_numbers>([&](auto number) {
+    if ((head & number.row.memory) != 0) bytes += sizeof(std::uint32_t);
+  });
+  return bytes + sum_of(details.label_bytes);
+}
+
 /// Bytes before memos and result.
 [[nodiscard]] std::size_t fixed_bytes(unsigned head, const Details& details) noexcept {
-  return header_bytes + bytes_for(head) + (details.algorithm != 0 ? sizeof(Digest) : 0) +
-         sum_of(details.label_bytes);
+  return header_bytes + bytes_for(head) + identity_bytes(head, details);
 }
 
 /// State and flags alone; none if there is not even that.
@@ -130,6 +139,9 @@ constexpr auto flagged_bytes = [] {
   unsigned head = static_cast<unsigned>(record.state);
   each_row<claim_flags>([&](auto flag) {
     if (record.*flag.row.field) head |= flag.row.memory;
+  });
+  each_row<claim_numbers>([&](auto number) {
+    if (record.*number.row.kept != number.row.usual) head |= number.row.memory;
   });
   if (record.lease_until != Timestamp{}) head |= flag_lease_until;
   if (record.result_until != Timestamp{} && !one_end) head |= flag_result_until;
@@ -169,6 +181,7 @@ class Reader {
  public:
   explicit Reader(const char* at) noexcept : at_(at) {}
   [[nodiscard]] std::uint64_t word() noexcept { return number(8); }
+  [[nodiscard]] std::uint32_t half_word() noexcept { return static_cast<std::uint32_t>(number(4)); }
   [[nodiscard]] std::size_t size() noexcept { return number(memo_size_bytes); }
   [[nodiscard]] Timestamp time() noexcept {
     const std::uint64_t ms = number(time_bytes);
@@ -219,6 +232,9 @@ Bytes encode(const ClaimRecord& record, Scratch& scratch) {
   if (head & flag_claim_id) writer.bytes(record.claim_id->data(), sizeof(Digest));
   if (head & flag_result_expired) writer.bytes(record.result_digest.data(), sizeof(Digest));
   if (details.algorithm != 0) writer.bytes(record.fingerprint.digest.data(), sizeof(Digest));
+  each_row<claim_numbers>([&](auto number) {
+    if (head & number.row.memory) writer.bytes(&(record.*number.row.kept), sizeof(std::uint32_t));
+  });
   each_row<claim_labels>([&](auto label) {
     writer.bytes((record.*label.row.kept).data(), details.label_bytes[label.index]);
   });
@@ -257,6 +273,11 @@ bool decode(Bytes bytes, ClaimRecord& record) noexcept {
   record.result_digest = record.result_expired ? reader.digest() : Digest{};
   record.fingerprint.algorithm = details.algorithm;
   record.fingerprint.digest = details.algorithm != 0 ? reader.digest() : Digest{};
+  each_row<claim_numbers>([&](auto number) {
+    if constexpr (number.row.memory != 0) {
+      record.*number.row.kept = head & number.row.memory ? reader.half_word() : number.row.usual;
+    }
+  });
   each_row<claim_labels>(
       [&](auto label) { record.*label.row.kept = reader.bytes(details.label_bytes[label.index]); });
   record.memos = {};
@@ -277,7 +298,7 @@ bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
   Details details;
   if (!read_fixed(bytes, header, details)) return false;
   const unsigned head = header.head;
-  constexpr unsigned asked = state_bits | flag_result_expired | flag_memos;
+  constexpr unsigned asked = state_bits | flag_result_expired | flag_memos | claim_number_bits;
   if ((head & asked) != static_cast<unsigned>(ClaimState::done)) return false;
   // The end of the result follows that of the lease, or is that of the key.
   const unsigned before = head & flag_one_end ? flag_details | flag_lease_until | flag_result_until
@@ -362,8 +383,7 @@ bool read_any_held(Bytes bytes, HeldClaim& held) noexcept {
   constexpr unsigned before =
       flag_details | flag_lease_until | flag_result_until | flag_unique_until;
   held.session = head & flag_session ? Reader{optional + bytes_for(head & before)}.word() : 0;
-  const std::size_t digest = details.algorithm != 0 ? sizeof(Digest) : 0;
-  held.identity = {optional + bytes_for(head), digest + sum_of(details.label_bytes)};
+  held.identity = {optional + bytes_for(head), identity_bytes(head, details)};
   return true;
 }
 

@@ -11,6 +11,7 @@
 //   .. u64 session
 //   .. 16 bytes each: claim_id, result_digest (once the result has expired: while the result is
 //      there, it is compared itself), fingerprint digest (algorithm != 0)
+//   .. u32 each: the numbers that have a bit in semel/claim_fields.hpp
 //   .. the labels (semel/claim_fields.hpp: the owner)
 //   .. u32 bytes of the memos, memos (of work that is not over, memo_list.hpp)
 //   .. the result up to the end
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -55,10 +57,17 @@ class Scratch {
   std::size_t heap_bytes_ = 0;
 };
 
+/// Bits of the numbers that are stored behind the fingerprint, 4 bytes each.
+inline constexpr unsigned claim_number_bits = [] {
+  unsigned bits = 0;
+  for (const ClaimNumber& number : claim_numbers) bits |= number.memory;
+  return bits;
+}();
+
 /// Bytes of encode() beyond result and memos, at most: what a claim may add to
 /// Options::value_bytes_max.
 inline constexpr std::size_t claim_overhead_max =
-    10 + 8 + 3 * 6 + 8 + 3 * 16 + claim_labels_bytes_max + 4;
+    10 + 8 + 3 * 6 + 8 + 3 * 16 + 4 * std::popcount(claim_number_bits) + claim_labels_bytes_max + 4;
 static_assert(claim_overhead_max <= Scratch::inline_bytes);
 
 /// The bytes of `record`, valid until `scratch` is used again. The record's own bytes may not lie
@@ -120,7 +129,8 @@ struct Replay {
   std::uint32_t attempts = 0;
   Bytes result;  ///< points into the record
 };
-/// False: not done, or the result has expired, or the bytes are not a claim; decode() has details.
+/// False: not done, the result has expired, the record has numbers beside its attempts, or the
+/// bytes are not a claim; decode() tells these apart.
 [[nodiscard]] bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept;
 
 // The two records that nearly all duplicates meet: of a first attempt by a caller that said no more
@@ -212,7 +222,7 @@ struct HeldClaim {
   Epoch epoch = 0;
   SessionId session = 0;
   Timestamp lease_until{};
-  Bytes identity;  ///< fingerprint and labels, as the record has them
+  Bytes identity;  ///< fingerprint, numbers and labels, as the record has them
 
   [[nodiscard]] Bytes owner() const noexcept { return owner_at_end(identity, label_bytes); }
 };

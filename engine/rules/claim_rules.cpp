@@ -13,7 +13,7 @@ void reset(ClaimOutcome& outcome) noexcept {
   outcome.takeover = false;
   outcome.result_expired = false;
   outcome.poison = false;
-  outcome.attempt = 0;
+  each_row<claim_numbers>([&](auto number) { outcome.*number.row.answered = 0; });
   outcome.epoch = 0;
   outcome.remaining = Millis{0};
   outcome.retry_after = Millis{0};
@@ -32,10 +32,9 @@ void reset(ClaimOutcome& outcome) noexcept {
   return true;
 }
 
-void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) noexcept {
-  outcome.answer = ClaimAnswer::granted;
-  outcome.attempt = attempt;
-  outcome.epoch = epoch;
+void show_numbers(const ClaimRecord& record, ClaimOutcome& outcome) noexcept {
+  each_row<claim_numbers>(
+      [&](auto number) { outcome.*number.row.answered = record.*number.row.kept; });
 }
 
 /// Grants after `record.attempts` earlier grants, or ends the matter as poison.
@@ -44,7 +43,7 @@ void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) n
   if (policy.attempts_max != 0 && record.attempts >= policy.attempts_max) {
     outcome.answer = ClaimAnswer::kept_failure;
     outcome.poison = true;
-    outcome.attempt = record.attempts;
+    show_numbers(record, outcome);
     return store_failed(record, {}, true, policy, facts.now, scratch);
   }
   record.state = ClaimState::held;
@@ -56,7 +55,9 @@ void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) n
   if (request.fingerprint.algorithm != 0) record.fingerprint = request.fingerprint;
   record.claim_id = request.claim_id;
   each_row<claim_labels>([&](auto label) { record.*label.row.kept = request.*label.row.given; });
-  answer_granted(record.attempts, record.epoch, outcome);
+  outcome.answer = ClaimAnswer::granted;
+  outcome.epoch = record.epoch;
+  show_numbers(record, outcome);
   return store_claim(record, held_due(record, policy), scratch);
 }
 
@@ -72,7 +73,9 @@ void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) n
     ClaimRecord record;
     return grant(record, request, policy, facts, outcome, scratch);
   }
-  answer_granted(1, facts.candidate, outcome);
+  outcome.answer = ClaimAnswer::granted;
+  outcome.epoch = facts.candidate;
+  each_row<claim_numbers>([&](auto number) { outcome.*number.row.answered = number.row.usual; });
   return {.action = Action::store,
           .kind = Kind::claim,
           .due = held_due(lease_until, Timestamp{}, policy),
@@ -108,7 +111,7 @@ void answer_granted(std::uint32_t attempt, Epoch epoch, ClaimOutcome& outcome) n
 [[nodiscard]] Decision claim_held(ClaimRecord& record, Timestamp due, const ClaimRequest& request,
                                   const Policy& policy, ClaimFacts& facts, ClaimOutcome& outcome,
                                   Scratch& scratch) {
-  outcome.attempt = record.attempts;
+  show_numbers(record, outcome);
   if (!lease_over(record, facts.now, facts.owner_dead)) {
     outcome.answer = ClaimAnswer::in_flight;
     outcome.remaining = record.lease_until - facts.now;
@@ -170,7 +173,7 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
       !lease_over(record, facts.now, facts.owner_dead)) {
     outcome.answer = ClaimAnswer::regranted;
     outcome.epoch = record.epoch;
-    outcome.attempt = record.attempts;
+    show_numbers(record, outcome);
     outcome.remaining = record.lease_until - facts.now;
     return {};
   }
@@ -185,7 +188,7 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
   if (is_open(record)) {
     return claim_held(record, live->due, request, policy, facts, outcome, scratch);
   }
-  outcome.attempt = record.attempts;
+  show_numbers(record, outcome);
   if (record.state == ClaimState::failed) {
     outcome.answer = ClaimAnswer::kept_failure;
     outcome.poison = record.poison;

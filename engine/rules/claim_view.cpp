@@ -9,13 +9,16 @@ ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFa
                      ClaimView& view) {
   view = {};
   ClaimRecord record;
+  const auto show_numbers = [&] {
+    each_row<claim_numbers>([&](auto number) { view.*number.row.seen = record.*number.row.kept; });
+  };
   const ClaimFound found = read_claim(live, record);
   if (found == ClaimFound::wrong_kind) return ErrorCode::wrong_kind;
   if (live == nullptr) return ErrorCode::ok;
   if (found == ClaimFound::absent) {
     view.state = state_of(record, policy, facts.now, false);
     if (view.state == ClaimState::absent) return ErrorCode::ok;
-    view.attempts = record.attempts;
+    show_numbers();
     view.unique_remaining = live->due - facts.now;
     return ErrorCode::ok;
   }
@@ -24,8 +27,10 @@ ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFa
     return until > facts.now ? until - facts.now : Millis{0};
   };
   view.state = state_of(record, policy, facts.now, facts.owner_dead);
-  view.poison = record.poison;
-  view.attempts = record.attempts;
+  each_row<claim_flags>([&](auto flag) {
+    if constexpr (flag.row.seen != nullptr) view.*flag.row.seen = record.*flag.row.field;
+  });
+  show_numbers();
   view.epoch = record.epoch;
   view.fingerprint = record.fingerprint;
   each_row<claim_labels>([&](auto label) { view.*label.row.seen = record.*label.row.kept; });

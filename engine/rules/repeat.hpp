@@ -63,6 +63,8 @@ template <class IsClosed>
   if (request.fingerprint.algorithm != 0 || request.claim_id || !read_held(record, held)) {
     return false;
   }
+  if ((held.head & claim_number_bits) != 0) [[unlikely]]
+    return false;
   if (lease_over(held.lease_until, now, is_closed(held.session))) return false;
   outcome.answer = ClaimAnswer::in_flight;
   outcome.attempt = held.attempts;

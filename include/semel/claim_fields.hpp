@@ -79,19 +79,55 @@ inline void point_labels(ClaimRequest& request, Bytes joined) noexcept {
   });
 }
 
+/// A count of a record. Views show it, and the answers to claims that tell of the record.
+struct ClaimNumber {
+  std::string_view answer_name;  ///< the field of a reply to a claim, in lower case
+  std::string_view view_name;    ///< the field where a record is shown
+  std::uint32_t usual;           ///< of a first grant, and of a record that does not store it
+  std::uint32_t ClaimRecord::*kept;
+  std::uint32_t ClaimOutcome::*answered;
+  std::uint32_t ClaimView::*seen;
+  std::uint16_t memory;   ///< as in ClaimFlag, 8192 or more; 0: it has a place without a bit
+  std::uint16_t journal;  ///< as in ClaimFlag; 0: it has a place without a bit
+  std::uint32_t cold;     ///< as in ClaimFlag
+};
+inline constexpr std::array claim_numbers{
+    ClaimNumber{.answer_name = "attempt",
+                .view_name = "attempts",
+                .usual = 1,
+                .kept = &ClaimRecord::attempts,
+                .answered = &ClaimOutcome::attempt,
+                .seen = &ClaimView::attempts,
+                .memory = 0,
+                .journal = 0,
+                .cold = 1 << 5},
+};
+
 // --- stored -------------------------------------------------------------------------------------
 
-/// A yes or no of a record: a bit of the flags in each form that keeps records.
+/// A yes or no of a record: a bit of the flags in each form that keeps records, and in the answers
+/// and views that have it.
 struct ClaimFlag {
   bool ClaimRecord::*field;
+  bool ClaimOutcome::*answered;
+  bool ClaimView::*seen;  ///< null: the view has another rule for it
   std::uint16_t memory;   ///< in the head, engine/rules/claim_codec.hpp: 8 or more
   std::uint16_t journal;  ///< in the flags, storage/log/mutation_codec.hpp: at most 4096
   std::uint32_t cold;     ///< in the flags, storage/cold/cold_bucket.cpp: 8 or more
 };
 inline constexpr std::array claim_flags{
-    ClaimFlag{
-        .field = &ClaimRecord::result_expired, .memory = 1 << 3, .journal = 1, .cold = 1 << 3},
-    ClaimFlag{.field = &ClaimRecord::poison, .memory = 1 << 11, .journal = 2, .cold = 1 << 4},
+    ClaimFlag{.field = &ClaimRecord::result_expired,
+              .answered = &ClaimOutcome::result_expired,
+              .seen = nullptr,  // bytes that are there count as gone once their time is over
+              .memory = 1 << 3,
+              .journal = 1,
+              .cold = 1 << 3},
+    ClaimFlag{.field = &ClaimRecord::poison,
+              .answered = &ClaimOutcome::poison,
+              .seen = &ClaimView::poison,
+              .memory = 1 << 11,
+              .journal = 2,
+              .cold = 1 << 4},
 };
 
 /// Bytes that a record points to. A form that has a bit for them keeps them behind their length,
@@ -120,6 +156,7 @@ template <class Bit>
   };
   for (const ClaimFlag& flag : claim_flags) add(bit(flag));
   for (const ClaimText& text : claim_texts) add(bit(text));
+  for (const ClaimNumber& number : claim_numbers) add(bit(number));
   return are_apart ? bits : ~0U;
 }
 

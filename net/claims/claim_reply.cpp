@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <string_view>
 
 #include "base/hex.hpp"
 #include "net/resp/digits.hpp"
@@ -20,6 +21,9 @@ struct Literal {
   char bytes[size]{};
   consteval Literal(const char (&text)[size]) {  // NOLINT: meant to convert
     for (std::size_t i = 0; i < size; ++i) bytes[i] = text[i];
+  }
+  consteval explicit Literal(std::string_view text) {
+    for (std::size_t i = 0; i < text.size(); ++i) bytes[i] = text[i];
   }
   [[nodiscard]] constexpr std::size_t length() const noexcept { return size - 1; }
 };
@@ -60,7 +64,7 @@ inline constexpr auto pair_bytes = make_pair<first, second>();
 class Fields {
  public:
   Fields(RespWriter& reply, std::size_t pairs) : reply_(reply) {
-    // Never more than nine pairs in one map here, nor eighteen elements.
+    // Fewer than 50 pairs: two digits at most.
     const bool three = reply.dialect() == Resp::three;
     const std::size_t count = three ? pairs : 2 * pairs;
     *at_++ = three ? '%' : '*';
@@ -101,6 +105,21 @@ class Fields {
     end_line();
     at_ += length;
     end_line();
+    return *this;
+  }
+  /// The numbers of a record, which have their names in claim_numbers.
+  Fields& numbers(const ClaimOutcome& outcome) {
+    each_row<claim_numbers>([&](auto number) {
+      constexpr std::string_view name = decltype(number)::row.answer_name;
+      integer<Literal<name.size() + 1>{name}>(outcome.*number.row.answered);
+    });
+    return *this;
+  }
+  Fields& numbers(const ClaimView& view) {
+    each_row<claim_numbers>([&](auto number) {
+      constexpr std::string_view name = decltype(number)::row.view_name;
+      integer<Literal<name.size() + 1>{name}>(view.*number.row.seen);
+    });
     return *this;
   }
   template <Literal name>
@@ -187,7 +206,7 @@ class Fields {
 
 /// The fields of a claim; `more` of them follow.
 void write_claim_fields(RespWriter& reply, const ClaimOutcome& outcome, std::size_t more) {
-  const auto attempt = static_cast<std::int64_t>(outcome.attempt);
+  constexpr std::size_t numbers = claim_numbers.size();
   const auto finish = [&](Fields& fields) {
     if (outcome.folded_onto) {
       fields.integer<"folded_onto">(static_cast<std::int64_t>(*outcome.folded_onto));
@@ -200,37 +219,37 @@ void write_claim_fields(RespWriter& reply, const ClaimOutcome& outcome, std::siz
   };
   switch (outcome.answer) {
     case ClaimAnswer::granted:
-      return fields(4, [&](Fields& all) {
+      return fields(3 + numbers, [&](Fields& all) {
         all.word<"outcome", "granted">().epoch<"epoch">(outcome.epoch);
-        all.integer<"attempt">(attempt).boolean<"takeover">(outcome.takeover);
+        all.numbers(outcome).boolean<"takeover">(outcome.takeover);
       });
     case ClaimAnswer::regranted:
-      return fields(4, [&](Fields& all) {
+      return fields(3 + numbers, [&](Fields& all) {
         all.word<"outcome", "regranted">().epoch<"epoch">(outcome.epoch);
-        all.integer<"attempt">(attempt).ms<"remaining_ms">(outcome.remaining);
+        all.numbers(outcome).ms<"remaining_ms">(outcome.remaining);
       });
     case ClaimAnswer::in_flight:
-      return fields(5, [&](Fields& all) {
+      return fields(4 + numbers, [&](Fields& all) {
         all.word<"outcome", "in_flight">().ms<"remaining_ms">(outcome.remaining);
-        all.ms<"retry_after_ms">(outcome.retry_after).integer<"attempt">(attempt);
+        all.ms<"retry_after_ms">(outcome.retry_after).numbers(outcome);
         all.bulk<"owner">(outcome.owner);
       });
     case ClaimAnswer::replay:
-      return fields(4, [&](Fields& all) {
-        all.word<"outcome", "replay">().integer<"attempt">(attempt);
+      return fields(3 + numbers, [&](Fields& all) {
+        all.word<"outcome", "replay">().numbers(outcome);
         all.boolean<"result_expired">(outcome.result_expired);
         outcome.result_expired ? all.null<"result">() : all.bulk<"result">(outcome.result);
       });
     case ClaimAnswer::kept_failure:
-      return fields(4, [&](Fields& all) {
-        all.word<"outcome", "kept_failure">().integer<"attempt">(attempt);
+      return fields(3 + numbers, [&](Fields& all) {
+        all.word<"outcome", "kept_failure">().numbers(outcome);
         all.boolean<"poison">(outcome.poison).bulk<"failure">(outcome.result);
       });
     case ClaimAnswer::mismatch:
       return fields(1, [&](Fields& all) { all.word<"outcome", "mismatch">(); });
     case ClaimAnswer::in_doubt:
-      return fields(3, [&](Fields& all) {
-        all.word<"outcome", "in_doubt">().integer<"attempt">(attempt);
+      return fields(2 + numbers, [&](Fields& all) {
+        all.word<"outcome", "in_doubt">().numbers(outcome);
         all.bulk<"owner">(outcome.owner);
       });
     case ClaimAnswer::too_old:
@@ -292,7 +311,7 @@ void write_held(Fields& fields, const ClaimView& view) {
   } else {
     fields.word<"state", "held">();
   }
-  fields.epoch<"epoch">(view.epoch).integer<"attempts">(view.attempts);
+  fields.epoch<"epoch">(view.epoch).numbers(view);
   fields.ms<"lease_remaining_ms">(view.lease_remaining);
   for (const ClaimLabel& label : claim_labels) fields.label(label.name, view.*label.seen);
 }
@@ -306,7 +325,7 @@ void write_fingerprint(Fields& fields, const Fingerprint& fingerprint) {
   }
 }
 
-constexpr std::size_t held_pairs = 4 + claim_labels.size();
+constexpr std::size_t held_pairs = 3 + claim_numbers.size() + claim_labels.size();
 constexpr std::size_t fingerprint_pairs = 2;
 
 }  // namespace
@@ -351,8 +370,8 @@ void write_view(RespWriter& reply, const ClaimView& view) {
       Fields{reply, 1}.word<"state", "absent">();
       return;
     case ClaimState::vacant: {
-      Fields fields{reply, 3};
-      fields.word<"state", "issued">().integer<"attempts">(view.attempts);
+      Fields fields{reply, 2 + claim_numbers.size()};
+      fields.word<"state", "issued">().numbers(view);
       fields.ms<"remaining_ms">(view.unique_remaining);
       return;
     }
@@ -363,17 +382,17 @@ void write_view(RespWriter& reply, const ClaimView& view) {
       return write_fingerprint(fields, view.fingerprint);
     }
     case ClaimState::done: {
-      Fields fields{reply, 6 + fingerprint_pairs};
+      Fields fields{reply, 5 + claim_numbers.size() + fingerprint_pairs};
       fields.word<"state", "done">().epoch<"epoch">(view.epoch);
-      fields.integer<"attempts">(view.attempts).ms<"unique_remaining_ms">(view.unique_remaining);
+      fields.numbers(view).ms<"unique_remaining_ms">(view.unique_remaining);
       fields.ms<"result_remaining_ms">(view.result_remaining);
       view.result_expired ? fields.null<"result">() : fields.bulk<"result">(view.result);
       return write_fingerprint(fields, view.fingerprint);
     }
     case ClaimState::failed: {
-      Fields fields{reply, 6 + fingerprint_pairs};
+      Fields fields{reply, 5 + claim_numbers.size() + fingerprint_pairs};
       fields.word<"state", "failed">().epoch<"epoch">(view.epoch);
-      fields.integer<"attempts">(view.attempts).ms<"failure_remaining_ms">(view.result_remaining);
+      fields.numbers(view).ms<"failure_remaining_ms">(view.result_remaining);
       fields.boolean<"poison">(view.poison).bulk<"failure">(view.result);
       return write_fingerprint(fields, view.fingerprint);
     }

@@ -68,8 +68,8 @@ json::object view_json(const Found& found, const ClaimView& view) {
   json::object object{{"namespace", found.space},
                       {"key", key_text(found.key)},
                       {"state", json_text(list_of(view))},
-                      {"epoch", std::to_string(view.epoch)},
-                      {"attempts", view.attempts}};
+                      {"epoch", std::to_string(view.epoch)}};
+  for (const ClaimNumber& number : claim_numbers) object[number.view_name] = view.*number.seen;
   if (view.state == ClaimState::failed) {
     object["remaining_ms"] = view.result_remaining.count();
   } else {

@@ -4,6 +4,7 @@
 
 #include "base/assert.hpp"
 #include "replication/state/fields.hpp"
+#include "semel/claim_fields.hpp"
 
 namespace semel::replication {
 namespace {
@@ -112,16 +113,66 @@ void all(Fields& fields, StoreOutcome& answer) {
   text(fields, answer.value);
 }
 
+// The first answers had `takeover`, two flags and the attempts. A later row of
+// semel/claim_fields.hpp has a bit in the byte of `takeover`, numbers from bit 1 up and flags from
+// bit 7 down: an answer without it keeps the bytes that it had before.
+constexpr std::size_t numbers_first = 1;
+constexpr std::size_t flags_first = 2;
+static_assert(claim_numbers.front().answered == &ClaimOutcome::attempt);
+static_assert(claim_flags[0].answered == &ClaimOutcome::result_expired &&
+              claim_flags[1].answered == &ClaimOutcome::poison);
+static_assert(claim_numbers.size() + claim_flags.size() <= 8 - 1 + numbers_first + flags_first);
+
+constexpr unsigned takeover_mark = 1;
+[[nodiscard]] constexpr unsigned number_mark(std::size_t index) noexcept {
+  return index < numbers_first ? 0 : 2U << (index - numbers_first);
+}
+[[nodiscard]] constexpr unsigned flag_mark(std::size_t index) noexcept {
+  return index < flags_first ? 0 : 128U >> (index - flags_first);
+}
+constexpr unsigned marks_known = [] {
+  unsigned marks = takeover_mark;
+  for (std::size_t i = 0; i < claim_numbers.size(); ++i) marks |= number_mark(i);
+  for (std::size_t i = 0; i < claim_flags.size(); ++i) marks |= flag_mark(i);
+  return marks;
+}();
+
+/// `takeover`, the later flags, and whether each later number is there.
+template <class Fields>
+[[nodiscard]] unsigned marks_of(Fields& fields, ClaimOutcome& answer) {
+  unsigned marks = answer.takeover ? takeover_mark : 0;
+  each_row<claim_numbers>([&](auto number) {
+    if (answer.*number.row.answered != 0) marks |= number_mark(number.index);
+  });
+  each_row<claim_flags>([&](auto flag) {
+    if (answer.*flag.row.answered) marks |= flag_mark(flag.index);
+  });
+  auto byte = static_cast<std::uint8_t>(marks);
+  fields.small(byte, static_cast<std::uint8_t>(marks_known));
+  if ((byte & ~marks_known) != 0) fields.fail();
+  answer.takeover = (byte & takeover_mark) != 0;
+  each_row<claim_flags>([&](auto flag) {
+    if constexpr (flag.index >= flags_first)
+      answer.*flag.row.answered = (byte & flag_mark(flag.index)) != 0;
+  });
+  return byte;
+}
+
 template <class Fields>
 void all(Fields& fields, ClaimOutcome& answer) {
   answered(fields, answer.answer, ClaimAnswer::unknown);
   error(fields, answer.error);
-  fields.flag(answer.takeover);
+  const unsigned marks = marks_of(fields, answer);
   fields.flag(answer.result_expired);
   fields.flag(answer.poison);
-  std::uint64_t attempt = answer.attempt;
-  fields.number(attempt);
-  answer.attempt = static_cast<std::uint32_t>(attempt);
+  each_row<claim_numbers>([&](auto number) {
+    constexpr unsigned mark = number_mark(number.index);
+    if (mark != 0 && (marks & mark) == 0) return;
+    std::uint64_t count = answer.*number.row.answered;
+    fields.number(count);
+    answer.*number.row.answered = static_cast<std::uint32_t>(count);
+    if (mark != 0 && answer.*number.row.answered == 0) fields.fail();  // 0 has no bit
+  });
   fields.number(answer.epoch);
   millis(fields, answer.remaining);
   millis(fields, answer.retry_after);

@@ -15,14 +15,13 @@ namespace {
 constexpr std::uint8_t head_endless = 2;
 
 // A claim's flags, beside the rows of semel/claim_fields.hpp; bits 0..2: state.
-constexpr std::uint64_t flag_attempts = 1U << 5;
 constexpr unsigned lease_shift = 6;  // two bits each: 0 none, 1 the record's end, 2 another time
 constexpr unsigned result_shift = 8;
 constexpr unsigned unique_shift = 10;
 constexpr std::uint64_t flag_id = 1U << 12;
 constexpr std::uint64_t flag_digest = 1U << 13;
 constexpr std::uint64_t flag_fingerprint = 1U << 14;
-static_assert((stored_bits([](const auto& row) -> unsigned { return row.cold; }) & 0x7fe7U) == 0);
+static_assert((stored_bits([](const auto& row) -> unsigned { return row.cold; }) & 0x7fc7U) == 0);
 
 /// The kind minus 1 in bits 0, 2 and 3; format 1 used only bit 0, with 0 in the others.
 std::uint8_t head_of(Kind kind) noexcept {
@@ -57,7 +56,9 @@ void put_claim(const ClaimRecord& claim, Version version, Timestamp due,
   for (const ClaimFlag& flag : claim_flags) {
     if (claim.*flag.field) flags |= flag.cold;
   }
-  if (claim.attempts != 1) flags |= flag_attempts;
+  for (const ClaimNumber& number : claim_numbers) {
+    if (claim.*number.kept != number.usual) flags |= number.cold;
+  }
   if (claim.claim_id) flags |= flag_id;
   if (claim.result_digest != decltype(claim.result_digest){}) flags |= flag_digest;
   if (claim.fingerprint.algorithm != 0) flags |= flag_fingerprint;
@@ -66,7 +67,9 @@ void put_claim(const ClaimRecord& claim, Version version, Timestamp due,
   }
   base::put_varint(out, flags);
   base::put_varint(out, version - claim.epoch);
-  if ((flags & flag_attempts) != 0) base::put_varint(out, claim.attempts);
+  for (const ClaimNumber& number : claim_numbers) {
+    if ((flags & number.cold) != 0) base::put_varint(out, claim.*number.kept);
+  }
   for (const Timestamp time : times) {
     if (form_of(time, due) != 2) continue;
     base::put_signed(out, durable_clock.to_durable_ms(time) - origin_of(due, durable_clock));
@@ -92,10 +95,12 @@ bool read_claim(Bytes bytes, Version version, Timestamp due, const DurableClock&
   base::ByteReader from{bytes};
   const std::uint64_t flags = from.varint();
   const std::uint64_t behind = from.varint();
-  const std::uint64_t attempts = (flags & flag_attempts) != 0 ? from.varint() : 1;
   claim.state = static_cast<ClaimState>(flags & 7);
   for (const ClaimFlag& flag : claim_flags) claim.*flag.field = (flags & flag.cold) != 0;
-  claim.attempts = static_cast<std::uint32_t>(attempts);
+  for (const ClaimNumber& number : claim_numbers) {
+    claim.*number.kept =
+        (flags & number.cold) != 0 ? static_cast<std::uint32_t>(from.varint()) : number.usual;
+  }
   claim.epoch = version - behind;
   const auto take_time = [&](unsigned shift, Timestamp& time) {
     const std::uint64_t form = flags >> shift & 3;

@@ -26,6 +26,9 @@ namespace {
   each_row<claim_texts>([&](auto text) {
     if (!(claim.*text.row.field).empty()) flags |= text.row.journal;
   });
+  each_row<claim_numbers>([&](auto number) {
+    if (claim.*number.row.kept != number.row.usual) flags |= number.row.journal;
+  });
   return flags;
 }
 
@@ -38,6 +41,9 @@ namespace {
   const unsigned flags = flags_of(claim);
   std::size_t bytes =
       4 + base::varint_bytes(claim.attempts) + base::varint_bytes(version - claim.epoch);
+  each_row<claim_numbers>([&](auto number) {
+    if (flags & number.row.journal) bytes += base::varint_bytes(claim.*number.row.kept);
+  });
   if (flags & claim_has_session) bytes += 8;
   if (flags & claim_has_lease) bytes += time_bytes + base::varint_bytes(lease_left(claim, now));
   if (flags & claim_has_result_end) bytes += time_bytes;
@@ -65,6 +71,9 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
   writer.varint(claim.attempts);
   writer.varint(version -
                 claim.epoch);  // usually small: both come from one thread's block of versions
+  each_row<claim_numbers>([&](auto number) {
+    if (flags & number.row.journal) writer.varint(claim.*number.row.kept);
+  });
   if (flags & claim_has_session) writer.fixed(std::uint64_t{claim.session});
   if (flags & claim_has_lease) {
     writer.time(durable_clock.to_durable_ms(claim.lease_until));
@@ -92,6 +101,13 @@ void encode_claim(const ClaimRecord& claim, Version version, const DurableClock&
   claim.fingerprint.algorithm = reader.fixed<std::uint8_t>();
   claim.attempts = static_cast<std::uint32_t>(reader.varint());
   claim.epoch = version - reader.varint();
+  each_row<claim_numbers>([&](auto number) {
+    if constexpr (number.row.journal != 0) {
+      claim.*number.row.kept = flags & number.row.journal
+                                   ? static_cast<std::uint32_t>(reader.varint())
+                                   : number.row.usual;
+    }
+  });
   if (flags & claim_has_session) claim.session = reader.fixed<std::uint64_t>();
   Millis lease{0};
   if (flags & claim_has_lease) {

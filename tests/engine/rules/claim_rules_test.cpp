@@ -340,6 +340,37 @@ TEST_CASE("claim checks lease and owner label at the limit and one beyond", "[en
 
 // --- codec ---------------------------------------------------------------------------------------
 
+TEST_CASE("codec: each number of a claim comes back, and a completion keeps it",
+          "[engine][codec]") {
+  for (const ClaimNumber& number : claim_numbers) {
+    for (const std::uint32_t count : {0U, 1U, 2U, 0xffff'ffffU}) {
+      CAPTURE(number.view_name, count);
+      ClaimRecord record;
+      record.state = ClaimState::held;
+      record.attempts = 1;
+      record.epoch = 9;
+      record.lease_until = Timestamp{5ms};
+      record.owner = "worker";
+      record.*number.kept = count;
+      Scratch scratch;
+      const Bytes bytes = encode(record, scratch);
+      ClaimRecord back;
+      REQUIRE(decode(bytes, back));
+      CHECK(back.*number.kept == count);
+      CHECK(back.owner == "worker");
+      HeldClaim held;
+      REQUIRE(read_held(bytes, held));
+      CHECK(held.owner() == "worker");
+      Scratch finished;
+      REQUIRE(decode(encode_done(held, Timestamp{8ms}, Timestamp{9ms}, "paid", finished), back));
+      CHECK(back.state == ClaimState::done);
+      CHECK(back.*number.kept == count);
+      CHECK(back.owner == "worker");
+      CHECK(back.result == "paid");
+    }
+  }
+}
+
 TEST_CASE("codec gives back every field of a record, and takes no bytes for what is not there",
           "[engine][codec]") {
   ClaimRecord full;

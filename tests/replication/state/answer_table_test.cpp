@@ -12,6 +12,7 @@
 #include "replication/state/entry.hpp"
 #include "replication/state/fields.hpp"
 #include "replication/state/state_machine.hpp"
+#include "semel/claim_fields.hpp"
 #include "semel/claims.hpp"
 #include "semel/store.hpp"
 #include "tests/proofs/random.hpp"
@@ -242,6 +243,54 @@ TEST_CASE("answers: each bound holds at n and n + 1", "[answers]") {
   CHECK(table.open(lives_max + 1, 1, 30) == 30);
   CHECK(table.lives() == lives_max);
   CHECK(why(table.find(at(200'000, 200'000))) == Why::no_life);  // the oldest life
+}
+
+TEST_CASE("answers: each row of a claim's fields comes back alone", "[answers]") {
+  const auto check = [](const ClaimOutcome& given) {
+    const std::string bytes = encoded(Answer{std::vector<ClaimOutcome>{given}});
+    const Result<Answer> back = decode_answer(bytes);
+    REQUIRE(back.ok());
+    CHECK(encoded(*back) == bytes);
+    const ClaimOutcome& got = std::get<std::vector<ClaimOutcome>>(back->what).at(0);
+    CHECK(got.takeover == given.takeover);
+    for (const ClaimNumber& number : claim_numbers) {
+      CHECK(got.*number.answered == given.*number.answered);
+    }
+    for (const ClaimFlag& flag : claim_flags) CHECK(got.*flag.answered == given.*flag.answered);
+    CHECK(got.result == given.result);
+  };
+  ClaimOutcome plain;
+  plain.answer = ClaimAnswer::replay;
+  plain.result = "paid";
+  for (const bool takeover : {false, true}) {
+    plain.takeover = takeover;
+    check(plain);
+    for (const ClaimNumber& number : claim_numbers) {
+      ClaimOutcome outcome = plain;
+      outcome.*number.answered = 0xffff'ffff;
+      check(outcome);
+    }
+    for (const ClaimFlag& flag : claim_flags) {
+      ClaimOutcome outcome = plain;
+      outcome.*flag.answered = true;
+      check(outcome);
+    }
+  }
+}
+
+TEST_CASE("answers: a mark that no row has is damage", "[answers]") {
+  ClaimOutcome outcome;
+  outcome.answer = ClaimAnswer::replay;
+  const std::string bytes = encoded(Answer{std::vector<ClaimOutcome>{outcome}});
+  constexpr std::size_t marks_at = 4;  // which variant, how many, answer, error
+  std::size_t refused = 0;
+  for (unsigned bit = 0; bit < 8; ++bit) {
+    std::string other = bytes;
+    other[marks_at] = static_cast<char>(1U << bit);
+    if (!decode_answer(other).ok()) ++refused;
+  }
+  // `takeover` and later flags are there by their bit alone; a later number is not.
+  CHECK(refused == 7 - (claim_flags.size() - 2));
 }
 
 TEST_CASE("answers: bytes that are not a table's are refused", "[answers]") {

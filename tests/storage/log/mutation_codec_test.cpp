@@ -137,6 +137,9 @@ TEST_CASE("codec: each row of a claim's fields comes back alone", "[storage][cod
     for (const ClaimText& text : claim_texts) {
       CHECK((*back.claim).*text.field == (*put.claim).*text.field);
     }
+    for (const ClaimNumber& number : claim_numbers) {
+      CHECK((*back.claim).*number.kept == (*put.claim).*number.kept);
+    }
   };
   for (const ClaimFlag& flag : claim_flags) {
     Mutation put = claim_put();
@@ -148,6 +151,13 @@ TEST_CASE("codec: each row of a claim's fields comes back alone", "[storage][cod
     put.claim->owner = {};
     (*put.claim).*text.field = "text";
     check(put);
+  }
+  for (const ClaimNumber& number : claim_numbers) {
+    for (const std::uint32_t count : {0U, 1U, 2U, 0xffff'ffffU}) {
+      Mutation put = claim_put();
+      (*put.claim).*number.kept = count;
+      check(put);
+    }
   }
 }
 
