@@ -21,8 +21,7 @@ from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
 from ._observer import Observer, Watch, check_observer
 from ._permits import Permit
 from ._policy import Policy
-from ._requests import (Fingerprint, _claim, _owned, _owner_call, _refuse, _request, in_flight,
-                        name_bytes)
+from ._requests import Fingerprint, _owner_call, _refuse, _request, in_flight, name_bytes
 from ._runs import (NOTHING, ON_UNKEPT, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
                     unless_unkept, verdict_of)
 from ._steps import ClaimSteps
@@ -105,7 +104,7 @@ class Claims:
         try:
             code = ask(outcome)
             _refuse(code, outcome.error)
-            claim = _claim(outcome)
+            claim = Claim._of(outcome)
             if awaited and claim.granted and not self._is_held(key, claim.epoch):
                 self.release(key, claim.epoch)  # as if it had not been granted
                 return None
@@ -149,9 +148,7 @@ class Claims:
     def get(self, key: Text) -> View:
         view, name = c.ClaimView(), key_bytes(key)
         self.engine._do(library.claim_get, self._handle, name, len(name), byref(view))
-        return View(State(view.state), take(view.result), take(view.owner),
-                    bool(view.result_expired), bool(view.poison), view.attempts, view.epoch,
-                    view.lease_remaining_ms, view.result_remaining_ms, view.unique_remaining_ms)
+        return View._of(view)
 
     def resolve(self, key: Text, result: Optional[Text] = None) -> bool:
         """Ends a doubt: done with a result, or without one released."""
@@ -204,7 +201,7 @@ class Claims:
         watches = [self._watch(key) for key in keys]
         try:
             self.engine._do(library.claim_batch, self._handle, requests, outcomes, len(keys))
-            claims = [_claim(outcome) for outcome in outcomes]
+            claims = [Claim._of(outcome) for outcome in outcomes]
             for watch, claim in zip(watches, claims):
                 watch.ended(claim.answer)
             return claims
@@ -231,7 +228,7 @@ class Claims:
                                             for key, epoch, result in done))
         outcomes = (c.OwnerOutcome * len(done))(*(c.OwnerOutcome() for _ in done))
         self.engine._do(library.complete_batch, self._handle, calls, outcomes, len(done))
-        return [_owned(outcome) for outcome in outcomes]
+        return [Owned._of(outcome) for outcome in outcomes]
 
     # --- functions that run once ------------------------------------------------------------
 
@@ -412,7 +409,7 @@ class Claims:
         call = _owner_call(key, epoch, payload=payload, lease_ms=lease_ms, on_failure=on_failure)
         code = self.engine._call(function, self._handle, byref(call), byref(outcome))
         _refuse(code, outcome.error)
-        return _owned(outcome)
+        return Owned._of(outcome)
 
     def _flag(self, function: Any, key: Text, *arguments: Any) -> bool:
         is_so, name = c_int(), key_bytes(key)

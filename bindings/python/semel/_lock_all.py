@@ -13,7 +13,7 @@ from ._keys import key_bytes
 from ._library import Text, library, raw
 from ._numbers import Deadline, Duration, flag, number
 from ._observer import refused_of
-from ._requests import _claim, _request
+from ._requests import _request
 from ._types import Answer, Claim
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class LocksOf:
         try:
             self._claims.engine._do(library.claim_all, self._claims._handle, requests, outcomes,
                                     count, byref(granted))
-            answers = [_claim(outcome) for outcome in outcomes]
+            answers = [Claim._of(outcome) for outcome in outcomes]
             if not granted.value:
                 self._look_at(answers)
                 return False

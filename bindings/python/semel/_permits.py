@@ -13,8 +13,8 @@ from ._keys import key_bytes
 from ._library import Text, library, raw, take
 from ._numbers import Deadline, Duration, flag, number
 from ._observer import refused_of
-from ._requests import _claim, _refuse, _request
-from ._types import Answer
+from ._requests import _refuse, _request
+from ._types import Answer, Claim
 
 if TYPE_CHECKING:
     from ._claims import Claims
@@ -63,7 +63,7 @@ class PermitOf:
                                              byref(buffer))
             granted = take(buffer)
             _refuse(code, outcome.error)
-            claim = _claim(outcome)
+            claim = Claim._of(outcome)
             if granted is None:
                 if claim.answer is Answer.UNPROTECTED:  # to run so would not be a permit
                     raise Full(Code.MEMORY_FULL)

@@ -13,8 +13,7 @@ from ._identity import json_of
 from ._keys import key_bytes
 from ._library import Text, library, raw
 from ._numbers import Duration, Ms, flag, number, span
-from ._types import Claim, Answer, Owned, OwnerAnswer
-from ._library import take
+from ._types import Answer, Claim
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SHA256_BYTES, SHA256_JSON, SHA256_IDENTITY = 2, 7, 9
@@ -126,23 +125,6 @@ def _refuse(code: int, shown: int) -> None:
         raise last_error(code)
 
 
-def _error(code: int) -> Optional[SemelError]:
-    return None if code == Code.OK else SemelError(code)
-
-
-def _claim(outcome: c.ClaimOutcome) -> Claim:
-    folded = None if outcome.folded_onto < 0 else outcome.folded_onto
-    return Claim(Answer(outcome.answer), _error(outcome.error), take(outcome.result),
-                 take(outcome.owner), outcome.epoch, outcome.attempt, bool(outcome.takeover),
-                 bool(outcome.result_expired), bool(outcome.poison), outcome.remaining_ms,
-                 outcome.retry_after_ms, folded, outcome.version)
-
-
 def in_flight() -> Claim:
     """The answer where a grant was over before its caller came to it, and no wait is left."""
-    return _claim(c.ClaimOutcome(answer=Answer.IN_FLIGHT, error=Code.TIMED_OUT, folded_onto=-1))
-
-
-def _owned(outcome: c.OwnerOutcome) -> Owned:
-    return Owned(OwnerAnswer(outcome.answer), _error(outcome.error), bool(outcome.late),
-                 take(outcome.result), outcome.version)
+    return Claim._of(c.ClaimOutcome(answer=Answer.IN_FLIGHT, error=Code.TIMED_OUT, folded_onto=-1))

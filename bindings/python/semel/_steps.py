@@ -23,7 +23,7 @@ from ._functions import check_takes_nothing
 from ._lazy import finished, refuse_lazy
 from ._library import Text, library, raw, take
 from ._numbers import number
-from ._requests import _owned, _owner_call, _refuse
+from ._requests import _owner_call, _refuse
 from ._types import Owned
 from ._waits import closed
 
@@ -95,7 +95,7 @@ class ClaimSteps(Steps):
         code = self._engine._call(library.steps_complete, self._claims._handle, byref(call),
                                   byref(outcome))
         _refuse(code, outcome.error)
-        return _owned(outcome)
+        return Owned._of(outcome)
 
     def _recall(self, name: bytes, memo: Any) -> int:
         code: int = library.step_recall(self._claims._handle, self._key, len(self._key),

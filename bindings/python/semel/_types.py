@@ -5,12 +5,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
 from ._errors import Code, Conflict, NoResult, NotHeld, SemelError, StaleOwner
+from ._library import take
 
 if TYPE_CHECKING:
+    from . import _library as c
     from ._claims import Claims
     from ._steps import Steps
 
 T = TypeVar('T')
+
+
+def _error(code: int) -> Optional[SemelError]:
+    return None if code == Code.OK else SemelError(code)
 
 
 class Answer(enum.IntEnum):
@@ -100,6 +106,18 @@ class Claim:
     folded_onto: Optional[int]
     version: int
 
+    @classmethod
+    def _of(cls, outcome: 'c.ClaimOutcome') -> 'Claim':
+        """Takes the buffers."""
+        return cls(
+            answer=Answer(outcome.answer), error=_error(outcome.error), result=take(outcome.result),
+            owner=take(outcome.owner), epoch=outcome.epoch, attempt=outcome.attempt,
+            takeover=bool(outcome.takeover), result_expired=bool(outcome.result_expired),
+            poison=bool(outcome.poison), remaining_ms=outcome.remaining_ms,
+            retry_after_ms=outcome.retry_after_ms,
+            folded_onto=None if outcome.folded_onto < 0 else outcome.folded_onto,
+            version=outcome.version)
+
     @property
     def granted(self) -> bool:
         return self.answer in (Answer.GRANTED, Answer.REGRANTED)
@@ -121,6 +139,12 @@ class Owned:
     late: bool
     result: Optional[bytes]
     version: int
+
+    @classmethod
+    def _of(cls, outcome: 'c.OwnerOutcome') -> 'Owned':
+        """Takes the buffer."""
+        return cls(answer=OwnerAnswer(outcome.answer), error=_error(outcome.error),
+                   late=bool(outcome.late), result=take(outcome.result), version=outcome.version)
 
     @property
     def ok(self) -> bool:
@@ -151,6 +175,16 @@ class View:
     lease_remaining_ms: int
     result_remaining_ms: int
     unique_remaining_ms: int
+
+    @classmethod
+    def _of(cls, view: 'c.ClaimView') -> 'View':
+        """Takes the buffers."""
+        return cls(
+            state=State(view.state), result=take(view.result), owner=take(view.owner),
+            result_expired=bool(view.result_expired), poison=bool(view.poison),
+            attempts=view.attempts, epoch=view.epoch, lease_remaining_ms=view.lease_remaining_ms,
+            result_remaining_ms=view.result_remaining_ms,
+            unique_remaining_ms=view.unique_remaining_ms)
 
 
 @dataclass(frozen=True)
