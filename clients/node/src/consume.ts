@@ -1,5 +1,5 @@
 import * as errors from './errors.js';
-import type { Held, Work } from './held.js';
+import { unguardedWork, type Held, type Work } from './held.js';
 import { notKept } from './codec.js';
 import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { Fields } from './wire.js';
@@ -35,8 +35,7 @@ export async function unguarded(handle: (work: Work) => unknown,
   try {
     refuseLazy(handle);
     signal.throwIfAborted();
-    refuseLazyResult(await handle({ epoch: 0n, attempt: 1, takeover: false, unprotected: true,
-      signal }));
+    refuseLazyResult(await handle(unguardedWork(signal)));
     return told('ack', 1, { unguarded: true });
   } catch (error) {
     const verdict = error instanceof errors.Rejected ? 'deadLetter' : 'retry';

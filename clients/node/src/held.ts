@@ -17,6 +17,11 @@ export interface Work {
   readonly signal: AbortSignal;
 }
 
+/** Of a message without an id, which has no claim. */
+export function unguardedWork(signal: AbortSignal): Work {
+  return { epoch: 0n, attempt: 1, takeover: false, unprotected: true, signal };
+}
+
 export interface Terms {
   driver: Driver;
   namespace: string;
