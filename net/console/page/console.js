@@ -360,6 +360,8 @@ const STATES = {
   done: 'done: duplicates get the result',
   failed: 'failed for good: duplicates get the failure',
 };
+const NOT_FACTS = ['state', 'algorithm'];
+// What has no title here is shown behind these under its own name.
 const FACTS = {
   epoch: 'Epoch', attempts: 'Attempts', owner: 'Owner', lease_remaining_ms: 'Lease left',
   remaining_ms: 'Kept for', unique_remaining_ms: 'Key stays taken for', result_remaining_ms: 'Result kept for',
@@ -384,8 +386,9 @@ function showKey(answer) {
   const fact = (name, value) => facts.append(el('dt', {}, name), el('dd', {}, value));
   fact('Key', el('span', {class: 'tall'}, keyText(answer.key)));
   fact('State', STATES[claim.state] ?? claim.state);
-  for (const [name, title] of Object.entries(FACTS)) {
-    if (claim[name] !== undefined) fact(title, factValue(name, claim[name]));
+  const others = Object.keys(claim).filter((name) => !(name in FACTS) && !NOT_FACTS.includes(name));
+  for (const name of [...Object.keys(FACTS), ...others]) {
+    if (claim[name] !== undefined) fact(FACTS[name] ?? word(name), factValue(name, claim[name]));
   }
   if (answer.policy) {
     const policy = answer.policy;
