@@ -108,7 +108,7 @@ void Batch::answer(Node& node, ClientState& client, std::size_t count, std::stri
   }
 }
 
-/// Their time is shared out evenly, and those of one kind that follow each other counted at once.
+/// Splits the time of the batch evenly, and counts consecutive requests of one command together.
 void Batch::count_calls(Node& node, ClientState& client, std::size_t count) {
   const std::int64_t each = client.lane->lap(node.ticks()) / static_cast<std::int64_t>(count);
   std::string unused;
@@ -126,8 +126,8 @@ void Batch::count_calls(Node& node, ClientState& client, std::size_t count) {
   if (has_natives) count_scripts(client, count, each);
 }
 
-/// What the scripts would have sent counts as well. The name of a command lies in one place for
-/// each script, so that comparing where it lies is enough to put most of them together.
+/// Counts the commands that the scripts would have called. Each script has the name of its command
+/// at one address, so comparing addresses is enough to count most of them together.
 void Batch::count_scripts(ClientState& client, std::size_t count, std::int64_t ns_each) {
   struct Tally {
     std::string_view name;

@@ -65,7 +65,7 @@ void Connection::end() {
 
 void Connection::receive(std::string_view bytes, std::string& out) {
   const std::size_t before = out.size();
-  // Most often nothing is left of the last time, and the requests are read where they are.
+  // Usually no input is kept: the requests are read in place.
   if (input_.size() == 0) {
     const std::size_t ran = requests_.run(bytes, out);
     input_.keep(bytes.substr(ran), requests_.wanted());
@@ -119,7 +119,7 @@ void Connection::collect(std::string& out) {
   if (client_.has_yielded) client_.scripts->run.go_on();
   review_wait(node_.services(), client_);
   const ClientHandle::Collected found = client_.handle->collect(out, large_);
-  // Wakeups until now were for this turn.
+  // Earlier wakeups belong to this turn: wake the host again for the rest of the script.
   if (client_.has_yielded) client_.handle->wake_host();
   if (found.killed) client_.closes = true;
   if (found.replied) {
@@ -143,8 +143,8 @@ void Connection::collect(std::string& out) {
   note(0, out.size() - before);
 }
 
-/// The rights of some user have changed. A connection whose user is gone, or that may not receive
-/// what it is subscribed to, is closed at once, and not with its next command.
+/// Call after rights of users have changed. Closes the connection at once, not at its next command,
+/// if its user is gone or may no longer receive one of its subscriptions.
 void Connection::review() {
   bool goes = node_.acl.refresh(client_.user) == AclChange::gone;
   if (client_.handle->origin.is_remote && node_.settings.boolean(Setting::protected_mode) &&

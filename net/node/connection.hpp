@@ -31,12 +31,12 @@ class Connection {
   /// the kept input.
   void collect(std::string& out);
 
-  /// The other side is to be closed when the replies are sent.
+  /// The socket is to be closed after the replies are sent.
   [[nodiscard]] bool closes() const noexcept { return client_.closes; }
-  /// The other side is to be closed at once, without the unsent replies: the client was killed, or
+  /// The socket is to be closed at once, without the unsent replies: the client was killed, or
   /// holds too much memory. From any thread.
   [[nodiscard]] bool is_killed() const noexcept { return client_.handle->is_killed(); }
-  /// Large values are left to take_large() from now on.
+  /// From now on, replies leave large values to take_large().
   void share_large() noexcept { large_.enable(); }
   /// The large values since the last call, with their places in the bytes that receive() and
   /// collect() have appended to `out`.
@@ -44,20 +44,20 @@ class Connection {
   /// Charges the unsent replies: `own` bytes that are counted nowhere else, and `large` bytes by
   /// reference, in `parts`.
   void hold_output(std::size_t own, std::size_t large, std::size_t parts);
-  /// A command waits: more bytes should not be read.
+  /// A command waits: read no more bytes from the socket.
   [[nodiscard]] bool waits() const noexcept { return client_.waits || client_.held_back; }
-  /// The replies grew so large that the rest was left for collect(), when these have been sent.
+  /// The replies grew too large: call collect() for the rest after these are sent.
   [[nodiscard]] bool more() const noexcept { return requests_.has_more(); }
-  /// A script of this connection's is under way between calls of collect(): it should not be ended
-  /// before, though end() ends the script.
+  /// A script of this connection runs on between calls of collect(): do not end the connection yet,
+  /// since end() would end the script.
   [[nodiscard]] bool works() const noexcept { return client_.has_yielded; }
   /// Requests that have run.
   [[nodiscard]] std::uint64_t requests() const noexcept { return requests_.count(); }
   /// The client has disconnected: ends waits, watches and subscriptions. The last call.
   void end();
-  /// Bytes that are kept because a request is not whole, or waits.
+  /// Bytes of requests that are incomplete or wait.
   [[nodiscard]] std::size_t kept_bytes() const noexcept { return input_.size(); }
-  /// After receive(): how many more bytes the present request needs at least, about.
+  /// After receive(): about the least number of bytes that complete the present request.
   [[nodiscard]] std::size_t wanted_bytes() const noexcept { return requests_.wanted(); }
   [[nodiscard]] const ClientState& client() const noexcept { return client_; }
 

@@ -12,16 +12,16 @@
 
 namespace semel::net {
 
-/// Of one connection, on its thread.
+/// Belongs to one connection; on its thread only.
 class GroupLibraryRun {
  public:
   GroupLibraryRun(Node& node, ClientState& client) noexcept : node_(node), client_(client) {}
   GroupLibraryRun(const GroupLibraryRun&) = delete;
   GroupLibraryRun& operator=(const GroupLibraryRun&) = delete;
 
-  /// The present request is one that has begun, and comes again.
+  /// True: the present request has begun before and runs again.
   [[nodiscard]] bool is_under_way() const noexcept { return asked_ != nullptr; }
-  /// Begins with `request`, or goes on with the same.
+  /// Begins `request`, or continues it.
   [[nodiscard]] Taken take(const PresentRequest& request, std::string& out);
 
  private:

@@ -14,7 +14,7 @@ namespace semel::net {
 bool GroupRunner::knows(std::span<const std::string_view> words) noexcept {
   if (words.empty()) return false;
   const CommandRow* const row = find_row(words);
-  // These have a command of their own, and what a function does is proposed as its effect.
+  // Library changes have a command of their own, and a function is proposed as its effects.
   constexpr unsigned not_by_words = fact_libraries | fact_function;
   return row != nullptr && row->takes(words.size()) && (row->facts.bits & not_by_words) == 0;
 }
@@ -22,7 +22,7 @@ bool GroupRunner::knows(std::span<const std::string_view> words) noexcept {
 GroupRunner::GroupRunner(Node& node) : node_(node) {}
 GroupRunner::~GroupRunner() = default;
 
-/// On the thread that applies, which is not the one that makes this.
+/// Runs on the thread that applies entries; another thread has constructed this object.
 void GroupRunner::begin() {
   client_.handle =
       std::make_shared<ClientHandle>(ClientHandle::Origin{.address = "group"}, nullptr);
@@ -57,8 +57,8 @@ GroupRunner::Result GroupRunner::run(const GroupRequest& request) {
   return result;
 }
 
-/// The group has decided the change by a table of its own. A node that decides otherwise would have
-/// other functions than the others from here on: it stops.
+/// The group has accepted the change by a table of its own. A node that refuses it would have other
+/// functions than its peers from here on, so it stops.
 Status GroupRunner::change_libraries(const LibraryChange& change) {
   SEMEL_TRY(verdict, node_.scripts.functions.change(change));
   if (verdict.fault == LibraryVerdict::Fault::none) return Done{};
@@ -106,8 +106,8 @@ void GroupRunner::note_conflict(const GroupRequest& request) {
     node_.services().group->script_turns().note_conflict(classes);
 }
 
-/// The node that was asked has looked at its rights and its form. One that does not know the
-/// command would have another state than the others from here on: it stops.
+/// The proposing node has checked rights and form of the command. A node that does not know the
+/// command would have another state than its peers from here on, so it stops.
 void GroupRunner::run_one(const std::vector<std::string_view>& words, RespWriter& reply) {
   Call call{node_.services(), node_.engine(), client_, words, reply};
   call.row = find_row(words);

@@ -1,4 +1,4 @@
-// Carries out what the log of a group says, on each of its nodes.
+// Runs the entries of a group's replicated log on each of its nodes.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace semel::net {
 
-/// Of the one thread that applies entries.
+/// Only on the thread that applies entries.
 class GroupRunner {
  public:
   /// `node` must outlive this.
@@ -24,14 +24,14 @@ class GroupRunner {
 
   struct Result {
     std::string replies;
-    std::vector<ErrorCode> failures;  ///< of the engine, in order
+    std::vector<ErrorCode> failures;  ///< errors of the engine, in order
   };
-  /// Whether the words are those of commands here. Any thread.
+  /// Whether this release knows the command of the words. Any thread.
   [[nodiscard]] static bool knows(std::span<const std::string_view> words) noexcept;
   /// Within the scope of an entry. std::bad_alloc.
   [[nodiscard]] Result run(const GroupRequest& request);
-  /// The node's libraries follow those of the group. Within the scope of an entry, or before the
-  /// first one. Errors: storage_newer (here the change is refused). std::bad_alloc.
+  /// Applies a change of the group's libraries to the node. Within the scope of an entry, or before
+  /// the first one. Errors: storage_newer (this release refuses the change). std::bad_alloc.
   [[nodiscard]] Status change_libraries(const LibraryChange& change);
 
  private:

@@ -13,12 +13,12 @@
 namespace semel::net {
 namespace {
 
-/// Of words that the handler will refuse: none.
+/// The keys of a script; none if the handler will refuse its words.
 std::span<const std::string_view> keys_of(std::span<const std::string_view> words) {
   return script_keys(words).value_or(std::span<const std::string_view>{});
 }
 
-/// Of the keys that it names; of one that names none, of its own.
+/// The classes of the keys that a script names; a script without keys has a class of its own.
 std::uint64_t classes_of(std::uint8_t db, std::span<const std::string_view> words) {
   std::uint64_t classes = 0;
   for (const std::string_view key : keys_of(words)) classes |= ScriptTurns::class_of(db, key);
@@ -89,7 +89,7 @@ GroupScriptRun::Next GroupScriptRun::ask_for_turn(const PresentRequest& request)
   return Next::wait;
 }
 
-/// This node's engine catches up, and the step that is set comes next.
+/// Waits until this node's engine has caught up; script.step says how to continue.
 void GroupScriptRun::read() {
   GroupScript& script = *script_;
   script.answer = std::make_shared<GroupScript::Answer>();
@@ -128,7 +128,7 @@ GroupScriptRun::Next GroupScriptRun::run(const PresentRequest& request) {
   try {
     execute(call);
   } catch (const std::bad_alloc&) {
-    // This connection ends, and the thread's next script may be no trial.
+    // This connection ends, and the next script of the thread may run without a trial.
     if (!client_.has_yielded) host.run.set_trial(nullptr);
     throw;
   }
@@ -183,7 +183,7 @@ GroupScriptRun::Next GroupScriptRun::judge() {
   const auto answer = std::exchange(script.answer, nullptr);
   if (answer->error != ErrorCode::ok) return fail(*answer);
   if (answer->replies == "*-1\r\n") return run_again();
-  // None of these commands answers with bytes of a client, so that this is an error of one.
+  // None of these commands replies with a client's bytes, so this is the error of a command.
   const std::size_t error = answer->replies.find("\r\n-");
   if (error == std::string::npos) return Next::end;
   const std::size_t begin = error + 3;

@@ -1,5 +1,5 @@
 // A script that Semel does not know, at a connection of a node that belongs to a group
-// (net/cluster/group_script.hpp). Each wait ends with an empty reply, and the request comes again.
+// (net/cluster/group_script.hpp). Each wait ends with an empty reply, and the request runs again.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace semel::net {
 
-/// Of one connection, on its thread.
+/// Belongs to one connection; on its thread only.
 class GroupScriptRun {
  public:
   GroupScriptRun(Node& node, ClientState& client) noexcept : node_(node), client_(client) {}
   GroupScriptRun(const GroupScriptRun&) = delete;
   GroupScriptRun& operator=(const GroupScriptRun&) = delete;
 
-  /// The present request is one that has begun, and comes again.
+  /// True: the present request has begun before and runs again.
   [[nodiscard]] bool is_under_way() const noexcept { return script_ != nullptr; }
-  /// Begins with `request`, or goes on with the same.
+  /// Begins `request`, or continues it.
   [[nodiscard]] Taken take(const PresentRequest& request, std::string& out);
-  /// The client has gone: others may be waiting for its turn.
+  /// The client has disconnected: gives its turn to the next script.
   void end() noexcept { script_.reset(); }
 
  private:

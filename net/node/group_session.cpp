@@ -28,8 +28,8 @@ bool has_bind(std::span<const std::string_view> words) {
                      [](std::string_view word) { return is_word(word, "bind"); });
 }
 
-/// Whether a request, or one of its transaction, may bind a claim to its connection. A word that
-/// only looks like it costs a session that nothing is bound to.
+/// Whether a request, or a command of its transaction, may bind a claim to its connection. A word
+/// that only looks like BIND costs an unused session.
 bool binds(const CommandRow& row, std::span<const std::string_view> words,
            const ClientState& client) {
   if (row.has(fact_binds)) return has_bind(words);
@@ -41,7 +41,7 @@ bool binds(const CommandRow& row, std::span<const std::string_view> words,
   });
 }
 
-/// Of a transaction, whether any of its commands does.
+/// Whether the request needs the interpreter; for EXEC, whether any queued command does.
 bool runs_interpreter(const Services& services, ClientState& client, const CommandRow& row,
                       std::span<const std::string_view> words) {
   if (!row.has(fact_executes) || client.transaction == nullptr) {
@@ -54,8 +54,8 @@ bool runs_interpreter(const Services& services, ClientState& client, const Comma
   });
 }
 
-/// A transaction that changes something is carried out by every node, so that all of it must be
-/// about keys: a SUBSCRIBE would be the node's own, and a SHUTDOWN that of all nodes.
+/// Every node runs a transaction that writes, so all of its commands must concern keys: a SUBSCRIBE
+/// belongs to one node, and a SHUTDOWN would stop all of them.
 GroupKind kind_of_transaction(const Services& services, ClientState& client) {
   GroupKind most = GroupKind::here;
   bool has_here = false;
@@ -67,9 +67,9 @@ GroupKind kind_of_transaction(const Services& services, ClientState& client) {
     has_here = has_here || (kind == GroupKind::here && !queued.row->has(fact_stateless));
     runs_code = runs_code || needs_interpreter(services, client, *queued.row, words);
   }
-  // A script's effect, and a change of libraries, is a step of its own.
+  // The effects of a script and a change of libraries are log entries of their own.
   if (most == GroupKind::script || most == GroupKind::library) return GroupKind::not_here;
-  // Also one that only reads would be run by every node, on the thread that applies entries.
+  // Every node would run even a read-only script, on the thread that applies entries.
   return most == GroupKind::write && (has_here || runs_code) ? GroupKind::not_here : most;
 }
 
@@ -112,7 +112,7 @@ Taken GroupSession::take(const PresentRequest& request, bool may_join, std::stri
   return write(request, may_join, out);
 }
 
-/// As the command would have been refused: a transaction goes with it.
+/// Refuses the request as its command would, and ends a transaction.
 Taken GroupSession::refuse(std::string_view text, std::string& out) {
   if (client_.transaction != nullptr) end_transaction(node_.services(), client_);
   RespWriter{out, client_.dialect}.error(text);
@@ -152,7 +152,7 @@ GroupSession::Write GroupSession::judge(const PresentRequest& request, bool may_
   return write;
 }
 
-/// A refusal, a repeat of finished work, or where the leader is.
+/// Answers at once with a refusal, a repeat of finished work, or the place of the leader.
 bool GroupSession::answers_now(const PresentRequest& request, std::string& out) {
   Group& group = *node_.services().group;
   RespWriter reply{out, client_.dialect};
@@ -176,7 +176,7 @@ Taken GroupSession::write(const PresentRequest& request, bool may_join, std::str
     return Taken::again;
   }
   const Group& group = *node_.services().group;
-  // It was there, or another node led, when this was to be proposed: the handler says NOSCRIPT.
+  // The script is not known (any more): the handler replies NOSCRIPT.
   if (write.is_unknown && (group.leads() || group.forwards())) return Taken::here;
   if (is_empty() && answers_now(request, out)) return Taken::done;
   if (write.is_unknown) return refuse(request, ErrorCode::not_leader, out);
@@ -199,14 +199,14 @@ Taken GroupSession::write(const PresentRequest& request, bool may_join, std::str
   return Taken::done;
 }
 
-/// What the log reads is not remembered: another node may have answered it.
+/// Collects the keys of reads through the log, which another node may answer without tracking them.
 void GroupSession::gather_read_keys(const CommandRow& row,
                                     std::span<const std::string_view> words) {
   if (client_.tracker == nullptr || !client_.tracker->remembers()) return;
   for (const std::string_view key : keys_read(row, words)) round_.read_keys.emplace_back(key);
 }
 
-/// The client drops with it the values that the reply had.
+/// The message that makes the client drop the values of the reply.
 Tracking::Message GroupSession::message_of_reads() const {
   if (round_.read_keys.empty() || client_.tracker == nullptr) return {};
   const std::vector<std::string_view> keys{round_.read_keys.begin(), round_.read_keys.end()};
@@ -222,14 +222,14 @@ void GroupSession::gather(const PresentRequest& request, const SharedScript& scr
       gathered.requests.emplace_back(request.words.begin(), request.words.end());
   for (const std::string_view word : request.words) round_.bytes += word.size();
   if (!row.has(fact_script_digest)) return;
-  // The others need not know the text by its digest.
+  // Propose the text, as other nodes may not know the digest.
   SEMEL_ASSERT(script != nullptr);
   kept[0] = row.is(flag_readonly) ? "EVAL_RO" : "EVAL";
   kept[1] = script->text;
   round_.bytes += script->text.size();
 }
 
-/// The session that a claim is bound to is an entry of the log: it is opened, and the request comes
+/// The session that a claim is bound to is an entry of the log: opens it, and the request runs
 /// again.
 GroupSession::Opening GroupSession::take_session(const PresentRequest& request, std::string& out) {
   Group& group = *node_.services().group;
@@ -252,7 +252,7 @@ GroupSession::Opening GroupSession::take_session(const PresentRequest& request, 
   return Opening::asked;
 }
 
-/// False: it does not wait.
+/// False: the command does not wait.
 bool GroupSession::submit_wait(const PresentRequest& request) {
   auto command = read_blocking(*request.row, request.words);
   if (command == nullptr) return false;
@@ -281,7 +281,7 @@ void GroupSession::gather_transaction() {
   }
   if (client_.watcher == nullptr) return;
   for (const Watcher::Key& each : client_.watcher->keys) {
-    // A key that was touched is never as it was: no record has this version.
+    // A touched key must fail the check: no record has this version.
     // mo: relaxed: set by commands that ended before
     const bool touched = client_.watcher->touched.load(std::memory_order_relaxed) ||
                          each.next_end <= node_.services().group->now();
@@ -331,12 +331,12 @@ void GroupSession::submit() {
 Taken GroupSession::read(const PresentRequest& request, bool may_join, std::string& out) {
   Group& group = *node_.services().group;
   if (client_.reads_here) return Taken::here;
-  // WATCH is kept where the client is: it must not run where entries do.
+  // The state of WATCH is on the client's node: WATCH must not run through the log.
   const CommandRow& row = *request.row;
   const bool stays_here = !row.is(flag_readonly) && !row.has(fact_executes);
   if (!group.leads() && group.forwards() && !stays_here) {
     round_.outcome = nullptr;  // of a round that this node did not lead to its end
-    // It led when this was to be run here. It must not come to the log instead.
+    // This node led when it planned to run the code here; the code must not go to the log instead.
     if (runs_interpreter(node_.services(), client_, *request.row, request.words)) {
       return refuse(request, ErrorCode::not_leader, out);
     }
@@ -349,7 +349,7 @@ Taken GroupSession::read(const PresentRequest& request, bool may_join, std::stri
   }
   if (request.end <= round_.fresh) return Taken::here;
   if (!group.leads() && !group.forwards()) return refuse(request, ErrorCode::not_leader, out);
-  // All that has come so far was sent before the answer of this.
+  // The read covers all requests that have arrived so far.
   round_.fresh = request.input_end;
   round_.outcome = std::make_shared<GroupRound::Outcome>();
   group.read([handle = client_.handle, outcome = round_.outcome,

@@ -1,5 +1,5 @@
-// What a connection of a node in a group does with a request: it runs it here, asks the leader for
-// a confirmed read, or proposes it to the replicated log.
+// Requests of a connection of a node in a group. Each one runs here, runs here after a confirmed
+// read from the leader, or is proposed to the replicated log.
 //
 // Writes that follow each other are gathered and proposed together. Any other request waits until
 // they are proposed, so that replies come in the order of requests. A request that waits for the
@@ -19,7 +19,7 @@
 
 namespace semel::net {
 
-/// Of one connection, on its thread. Its parts outlive it.
+/// Belongs to one connection, on its thread only. The constructor's arguments must outlive it.
 class GroupSession {
  public:
   GroupSession(Node& node, ClientState& client, LargeReplies& large) noexcept
@@ -39,7 +39,7 @@ class GroupSession {
   void submit();
   /// The first `bytes` of the round's input have run.
   void forget_input(std::size_t bytes) noexcept;
-  /// The client has gone.
+  /// The client has disconnected.
   void end() noexcept { script_.end(); }
 
  private:

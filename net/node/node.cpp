@@ -199,7 +199,7 @@ bool Node::tick(std::size_t budget) {
 }
 
 bool Node::sweep(std::size_t budget) {
-  // Of a node that follows another one, the master says when a key goes.
+  // A node that follows a master removes a key only when the master does.
   const HeldClock::Hold hold{role.follows()};
   constexpr std::int64_t ns_per_ms = 1'000'000;
   const std::int64_t began = ticks().ns();

@@ -1,4 +1,4 @@
-// What all connections of one node share.
+// A node: the state that all of its connections share.
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@ class Node final : private NodeControl {
   Node& operator=(const Node&) = delete;
 
   [[nodiscard]] Engine& engine() noexcept { return engine_; }
-  /// For the commands of a connection.
+  /// The parts of the node that commands use.
   [[nodiscard]] Services& services() noexcept { return services_; }
   [[nodiscard]] std::uint64_t next_client_id() noexcept {
     return client_ids_.fetch_add(1, std::memory_order_relaxed);  // mo: relaxed: a number
@@ -61,15 +61,15 @@ class Node final : private NodeControl {
   /// `budget` expired records at most. False: there are more, so call again soon.
   bool tick(std::size_t budget = 1'000'000);
 
-  /// The clock that commands are timed by: the system's, unless another is set before the first
+  /// The clock that times commands: the system's, unless another is set before the first
   /// connection. It must outlive this.
   [[nodiscard]] const TickSource& ticks() const noexcept { return services_.ticks(); }
   void set_ticks(const TickSource& ticks) noexcept { services_.tick_source = &ticks; }
-  /// For a thread that is inside the node: in a group its handlers read what the node itself has.
+  /// For a thread inside the node: in a group, its handlers read the state of this node.
   [[nodiscard]] engine::OwnState own_state() noexcept {
     return engine::OwnState{services_.group == nullptr ? nullptr : &engine_};
   }
-  /// The group that it belongs to, whose engine is this node's. Before the first connection; it
+  /// Sets the group of this node, which has the same engine. Before the first connection; the group
   /// must outlive the connections.
   void set_group(Group& group) noexcept;
   /// What REPLICAOF asks; before the first connection. It must outlive the connections.
@@ -103,7 +103,7 @@ class Node final : private NodeControl {
   SlowLog slow_log;
   LatencyEvents latency;
   NodeFacts facts;
-  TestClock* const test_clock;  ///< null: time is not the clients'
+  TestClock* const test_clock;  ///< null: clients cannot move the clock
   PubSub pubsub{client_memory};
   KeyspaceEvents events;
   Monitors monitors;

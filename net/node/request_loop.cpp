@@ -184,7 +184,7 @@ std::optional<FaultTerms> RequestLoop::next_fault() {
   const auto words = parser_.arguments();
   const CommandRow* const row = find_row(words);
   if (row == nullptr || delayed_ == count_ + 1) return std::nullopt;
-  // By these a test ends what it has planted.
+  // Tests remove their faults with these commands.
   if (row->name.starts_with("semel.fault") || row->name.starts_with("semel.clock")) {
     return std::nullopt;
   }

@@ -1,5 +1,5 @@
-// Carries out the requests of one connection: reads them, and runs each by itself, with others in a
-// batch, or in its group.
+// Runs the requests of one connection: reads them, and runs each by itself, in a batch with others,
+// or through the group.
 #pragma once
 
 #include <cstddef>
@@ -18,26 +18,26 @@
 
 namespace semel::net {
 
-/// On the thread of the connection.
+/// Only on the thread of the connection.
 class RequestLoop {
  public:
-  /// Replies of one run(), about: a client that asks for more than it reads is answered in parts.
+  /// About the bytes of replies of one run(): a client that reads slowly is answered in parts.
   static constexpr std::size_t replies_bytes_max = std::size_t{1} << 20;
 
   /// All must outlive this.
   RequestLoop(Node& node, Batch& batch, ClientState& client, LargeReplies& large);
 
-  /// Carries out the complete requests of `input`, appends the replies to `out`, and returns how
-  /// many bytes of the input have run. It ends early when the client is to be closed, or waits.
+  /// Runs the complete requests of `input`, appends the replies to `out`, and returns how many
+  /// bytes of the input have run. Returns early if the client is to be closed, or waits.
   [[nodiscard]] std::size_t run(std::string_view input, std::string& out);
-  /// The client has gone.
+  /// The client has disconnected.
   void end() noexcept;
 
   /// Requests that have run.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
-  /// The replies grew so large that the rest is left for the next run().
+  /// The replies grew too large: the next run() continues.
   [[nodiscard]] bool has_more() const noexcept { return has_more_; }
-  /// After run(): how many more bytes the present request needs at least, about.
+  /// After run(): about the least number of bytes that complete the present request.
   [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
   /// Memory of an incomplete request's arguments.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return parser_.held_bytes(); }
