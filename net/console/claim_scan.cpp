@@ -26,7 +26,7 @@ struct Found {
   Timestamp until;
 };
 
-/// Those that end first, in bounds of number and bytes.
+/// The claims that end first, bounded in number and bytes.
 class Earliest {
  public:
   void add(Found found) {
@@ -57,7 +57,7 @@ bool may_read(const User& user, std::uint32_t command, std::string_view table_ke
   return user.check({.command = command, .keys = keys}).ok();
 }
 
-/// The list of the page that shows it.
+/// The list of the page that shows the claim.
 std::string_view list_of(const ClaimView& view) {
   if (view.state == ClaimState::failed) return "poison";
   if (view.state == ClaimState::held && view.lease_remaining <= Millis{0}) return "over";
@@ -104,8 +104,8 @@ Result<json::object> scan_claims(Engine& engine, const User& user, std::uint64_t
   });
   if (!next.ok()) return next.error();
 
-  // As they are now: some may have ended since, and only get() knows whether an owner is gone, and
-  // what a lease that has ended means.
+  // Read each claim again: it may have ended since the scan, and only get() knows whether an owner
+  // is gone, and what the end of a lease means.
   json::array shown;
   for (const Earliest* list : {&in_flight, &over, &poisoned}) {
     for (const Found& each : list->found()) {

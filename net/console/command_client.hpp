@@ -1,8 +1,8 @@
-// Runs commands for one session of the console, as a connection of its own that CLIENT LIST shows
-// and CLIENT KILL ends: rights, durability, groups and audit are those of every client.
+// Runs the commands of one session of the console on a connection of its own, which CLIENT LIST
+// shows and CLIENT KILL ends: rights, durability, groups and audit apply as to every client.
 //
-// One thread at a time. Nothing blocks: what a command waits for (a disk, a group) comes by
-// collect(), which the host of the session asks for.
+// One thread at a time. Nothing blocks: the reply of a command that waits (for a disk, a group)
+// comes by collect(), which the host of the session calls.
 #pragma once
 
 #include <cstddef>
@@ -22,23 +22,23 @@ class CommandClient {
  public:
   using Command = std::vector<std::string>;
   using Commands = std::vector<Command>;
-  /// Called with a reply for each command, or with none: the connection has ended, or the replies
-  /// did not come in time, so that what became of the commands is not known. What it returns runs
-  /// next, before the work of others; nothing: the work is done.
+  /// Called with a reply for each command. Called without replies if the connection has ended or
+  /// the replies are late: the outcome of the commands is unknown then. The commands that it
+  /// returns run next, before other work; none: the work is done.
   using Step = std::function<Commands(std::vector<Reply> replies)>;
 
-  /// `session` has been made and nothing was sent to it.
+  /// `session` is new: no command was sent on it.
   explicit CommandClient(std::unique_ptr<Session> session) : session_(std::move(session)) {}
   ~CommandClient();
   CommandClient(const CommandClient&) = delete;
   CommandClient& operator=(const CommandClient&) = delete;
 
-  /// False: calls_waiting_max others wait, or the node is short of memory for clients; `step` is
-  /// not called. It may be called before this returns.
+  /// `step` may be called before this returns. False: calls_waiting_max calls wait already, or the
+  /// node is short of memory for clients; `step` is not called.
   [[nodiscard]] bool run(Commands commands, Timestamp deadline, Step step);
-  /// To be called when the host was woken, and about once a second.
+  /// Call when the host was woken, and about once a second.
   void collect(Timestamp now);
-  /// It was closed by the node, or a deadline has passed: each later run() ends at once.
+  /// The node has closed the connection, or a deadline has passed: later run() calls end at once.
   [[nodiscard]] bool has_ended() const noexcept { return ended_; }
 
  private:
@@ -50,7 +50,7 @@ class CommandClient {
 
   void pump();
   void send(const Commands& commands);
-  /// Puts values that were left out of `out` where they belong.
+  /// Inserts the large values at their places in `out`.
   void receive(std::string out);
   void take_replies();
   void finish();

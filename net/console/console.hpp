@@ -32,17 +32,17 @@ namespace semel::net {
 
 class ConsoleImpl;
 
-/// All paths of the console, whose own guard admits requests (request_guard.hpp). `respond` is
-/// Console::respond() as long as there is a console.
+/// The route of all paths of the console, which checks requests by itself (request_guard.hpp).
+/// `respond` calls Console::respond() as long as there is a console.
 [[nodiscard]] AdminRoute console_route(std::function<void(AdminRequest, AdminRespond)> respond);
 
 class Console {
  public:
-  /// Errors: bad_option, with the whole text. Checks what a start would refuse.
+  /// Checks the options as a start does. Errors: bad_option, with the whole text.
   [[nodiscard]] static Status check(const ConsoleOptions& options);
 
-  /// `node` and `clock` must outlive this; `thread` is that of the admin port, on which all of the
-  /// sources are called. `options` must have passed check().
+  /// `node` and `clock` must outlive this. `thread` is the thread of the admin port, and calls the
+  /// `sources`. `options` must have passed check().
   Console(Node& node, const Clock& clock, std::shared_ptr<AdminThread> thread,
           const ConsoleOptions& options, ConsoleSources sources);
   ~Console();

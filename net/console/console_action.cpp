@@ -11,8 +11,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// The first error among replies, also within that of EXEC. Of a transaction that was not queued
-/// whole, that is what refused it.
+/// The first error among replies, also within the reply of EXEC. If a command of a transaction
+/// could not be queued, this is its error.
 const Reply* error_of(const std::vector<Reply>& replies) noexcept {
   for (const Reply& reply : replies) {
     if (reply.is_error()) return &reply;

@@ -1,7 +1,7 @@
-// What an operator does to one claim, from the request to the response. The operator decides about
-// what the page has shown; so the record is read again and changed only if it is still that, in a
-// transaction that fails if it changes in between (WATCH). Each attempt is in the log, with its
-// outcome. One thread at a time.
+// An action of an operator on one claim, from the request to the response. The operator decides
+// about the record that the page has shown, so the action reads the record again and changes it
+// only if it is the same, in a transaction that fails if it changes in between (WATCH). The log has
+// each attempt with its outcome. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class ConsoleAction {
   [[nodiscard]] bool read(Kind kind);
   /// The console allows no actions.
   void refuse();
-  /// The commands to begin with. What next() returns follows them, until that is empty.
+  /// The first commands. The commands that next() returns follow, until it returns none.
   [[nodiscard]] CommandClient::Commands begin() const;
   [[nodiscard]] CommandClient::Commands next(const std::vector<Reply>& replies);
 
@@ -56,7 +56,7 @@ class ConsoleAction {
   Stage stage_ = Stage::check;
 };
 
-/// No more actions in a second than the log has lines for.
+/// Limits the actions in a second to the lines that the log writes.
 class ActionLimit {
  public:
   /// False: there have been console_limits::actions_per_second.

@@ -1,4 +1,4 @@
-// One request to the console while it is answered, and what several of them ask for.
+// One request to the console while it is answered, and the fields that several requests have.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -26,7 +26,7 @@ using SharedCall = std::shared_ptr<ConsoleCall>;
                                                          std::string_view name,
                                                          std::string_view fallback = {});
 
-/// The key that a call is about.
+/// The key of a call.
 struct ConsoleKey {
   std::string space;
   std::string key;

@@ -1,4 +1,4 @@
-// The calls of a session: looking at a key, and at the claims that people should see, and actions.
+// The calls of a session: it looks up a key, scans for claims that need attention, and acts.
 #include <charconv>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// The connections to the node of the console's sessions. One thread at a time.
+// The sessions' connections to the node. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -38,12 +38,13 @@ class ConsoleClients {
   void collect_all(Timestamp now) {
     for (const auto& [number, client] : clients_) client->collect(now);
   }
-  /// The node has not closed it, and it has missed no deadline.
+  /// Whether the connection is open: the node has not closed it, and no deadline was missed.
   [[nodiscard]] bool is_open(std::uint64_t client) const {
     const auto found = clients_.find(client);
     return found != clients_.end() && !found->second->has_ended();
   }
-  /// No session uses it any more. It is closed by reap(), as it may be at work up the stack.
+  /// Releases a connection that no session uses any more. reap() closes it, since it may be in use
+  /// further up the stack.
   void release(std::uint64_t client) { released_.push_back(client); }
   void reap() {
     for (const std::uint64_t client : std::exchange(released_, {})) clients_.erase(client);

@@ -136,7 +136,7 @@ void ConsoleImpl::answer_session(const SharedCall& call) {
   const ConsoleSession* const session = session_of(*call);
   if (session != nullptr) return call->respond(json_response(200, session_json(*session)));
   json::object nobody{{"user", nullptr}};
-  // What a login with an empty password would show as well.
+  // A login with an empty password would show the same.
   const SharedUser user = node_.acl.find("default");
   nobody["default_has_no_password"] =
       user != nullptr && user->is_on() && user->has_nopass() && !call->place.is_proxied;

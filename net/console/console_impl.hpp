@@ -55,7 +55,7 @@ class ConsoleImpl : public std::enable_shared_from_this<ConsoleImpl> {
   void log_out(const SharedCall& call, const ConsoleSession& session) SEMEL_REQUIRES(mutex_);
   [[nodiscard]] bool is_valid(const ConsoleSession& session) const SEMEL_REQUIRES(mutex_);
   [[nodiscard]] ConsoleSession* session_of(const ConsoleCall& call) const SEMEL_REQUIRES(mutex_);
-  /// Of sessions that have ended: their connections go, and the log says why.
+  /// Closes the connections of ended sessions, and logs the reason.
   void note_ended(std::string_view why, const std::vector<ConsoleSession>& ended)
       SEMEL_REQUIRES(mutex_);
   [[nodiscard]] std::string cookie_name(const ConsoleCall& call) const;

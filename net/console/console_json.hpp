@@ -1,4 +1,4 @@
-// What the console's calls answer, as JSON. Pure.
+// The answers to the console's calls, as JSON. Pure.
 //
 // Bytes that clients chose (keys, owners, results) are texts of key_text(). Epochs are texts, too:
 // numbers of JavaScript have 53 bits.
@@ -21,7 +21,7 @@ namespace semel::net {
 }
 
 struct ConsoleState {
-  std::string not_ready{};  ///< why; empty: it is ready
+  std::string not_ready{};  ///< the reason; empty: the node is ready
   std::int64_t unix_ms = 0;
   bool has_actions = false;
   std::size_t sessions = 0;
@@ -30,11 +30,11 @@ struct ConsoleState {
 [[nodiscard]] boost::json::object status_json(const MetricValues& values,
                                               const ConsoleHistory& history,
                                               const ConsoleState& state);
-/// The samples behind the one of this number.
+/// The samples after the one with this number.
 [[nodiscard]] boost::json::object history_json(const ConsoleHistory& history, std::uint64_t after);
 
-/// A reply of SEMEL.GETCLAIM or an element of SEMEL.EXPLAIN. Long payloads are cut; the object says
-/// how long they are.
+/// A reply of SEMEL.GETCLAIM, or an element of SEMEL.EXPLAIN. Long payloads are cut; the object has
+/// their length.
 [[nodiscard]] boost::json::value reply_json(const Reply& reply);
 [[nodiscard]] boost::json::object policy_json(const Policy& policy);
 

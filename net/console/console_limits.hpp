@@ -9,31 +9,31 @@
 namespace semel::net::console_limits {
 
 inline constexpr std::size_t sessions_max = 32;
-inline constexpr std::size_t sessions_per_user_max = 8;  ///< one more ends that idle longest
+inline constexpr std::size_t sessions_per_user_max = 8;  ///< one more ends the longest idle one
 inline constexpr Millis session_idle_max{15 * 60 * 1'000};
 inline constexpr Millis session_life_max{8 * 3'600 * 1'000};
 
-// Logins: each takes one of so many tries, and they come back one after the other.
+// Logins: each takes one of these tries, which come back one after the other.
 inline constexpr std::size_t tries_per_address = 5;
 inline constexpr Millis try_of_address_after{6'000};
 inline constexpr std::size_t tries_in_all = 20;
 inline constexpr Millis try_in_all_after{1'000};
-/// Addresses that are counted by themselves; all others count as one.
+/// Addresses with a count of their own; all other addresses share one.
 inline constexpr std::size_t addresses_max = 256;
 
 inline constexpr std::size_t user_bytes_max = 1'024;
 inline constexpr std::size_t password_bytes_max = 4'096;
 
 inline constexpr std::size_t calls_waiting_max = 8;  ///< of one session
-/// Then the answer is that the outcome is not known, and the session ends.
+/// The answer after it is an unknown outcome, and the session ends.
 inline constexpr Millis call_within{5'000};
 
-inline constexpr std::size_t scan_records = 8'192;  ///< looked at in one slice, about
-// Of each kind (in flight, over, poison) in one slice; those that end first are kept.
+inline constexpr std::size_t scan_records = 8'192;  ///< scanned in one slice, about
+// Claims of each kind (in flight, over, poison) in one slice: those that end first.
 inline constexpr std::size_t scan_found_max = 512;
 inline constexpr std::size_t scan_bytes_max = 128 * 1'024;  ///< of their keys
 
-/// Actions in a second, of all sessions. Less than the lines that the log writes of one event in a
+/// Actions of all sessions in a second: fewer than the lines that the log writes of one event in a
 /// second, so that each action has its own line.
 inline constexpr std::size_t actions_per_second = 5;
 
@@ -44,7 +44,7 @@ inline constexpr std::size_t samples_max = 360;  ///< an hour
 inline constexpr std::size_t samples_between_counts = 6;
 inline constexpr std::size_t counts_max = samples_max / samples_between_counts + 1;
 
-/// Of a request: a key of 64 KiB, each byte of it as an escape of five.
+/// Bytes of a request: a key of 64 KiB, with each byte as an escape of five.
 inline constexpr std::size_t body_bytes_max = 384 * 1'024;
 
 inline constexpr std::size_t origins_max = 8;

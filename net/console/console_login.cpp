@@ -1,5 +1,5 @@
-// Logging in to the console and out of it: with the users of the node, whose connections the
-// sessions are.
+// Login to the console and logout, with the users of the node. Each session has a connection to the
+// node.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -12,12 +12,12 @@ namespace semel::net {
 
 namespace json = boost::json;
 
-/// Cookies know no ports: two nodes of one machine must not take each other's.
+/// Cookies have no port: two nodes of one machine must not use the same name.
 std::string ConsoleImpl::cookie_name(const ConsoleCall& call) const {
   return "semel_console_" + std::to_string(call.request.local_port);
 }
 
-/// Whether the user is there, may log in, and has the password still.
+/// Whether the user still exists, may log in, and has the same password.
 bool ConsoleImpl::is_valid(const ConsoleSession& session) const {
   const SharedUser user = node_.acl.find(session.user);
   if (user == nullptr || user->id() != session.user_id || !user->is_on()) return false;
@@ -79,7 +79,7 @@ void ConsoleImpl::log_in(const SharedCall& call) {
   const std::string name{user->empty() ? "default" : *user};
   CommandClient::Commands commands{
       {"HELLO", "3", "AUTH", name, std::string{*password}, "SETNAME", "console"}};
-  // In a group the state of this node is what its console shows.
+  // In a group, the console shows the state of its own node.
   if (node_.services().group != nullptr) commands.push_back({"READONLY"});
   const bool began = clients_.run(
       id, std::move(commands), now + console_limits::call_within,
@@ -124,7 +124,7 @@ void ConsoleImpl::open_session(const SharedCall& call, std::uint64_t client,
   if (found->has_nopass() && call->place.is_proxied) {
     return refuse(403, "refused", "a user without a password logs in from this machine only");
   }
-  // A session that the browser had before ends with this login.
+  // This login ends an earlier session of the browser.
   if (const ConsoleSession* const before = session_of(*call)) {
     note_ended("new_login", sessions_.end_if([id = before->id](const ConsoleSession& each) {
       return each.id == id;

@@ -1,4 +1,4 @@
-// What the console may do, and what it asks of the program around it.
+// The options of the console, and the functions that the program around it provides.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,8 @@ namespace semel::net {
 
 struct ConsoleOptions {
   bool actions = false;  ///< allow resolve and forget
-  /// Where a proxy serves the page, see check_console_origin(); at most origins_max.
+  /// The origins under which a proxy serves the page, see check_console_origin(); at most
+  /// origins_max.
   std::vector<std::string> origins{};
 };
 

@@ -1,4 +1,4 @@
-// Responses of the console: headers that keep a browser from doing more with them than it should.
+// Responses of the console, with headers that restrict what a browser does with them.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -14,9 +14,9 @@ namespace semel::net {
 /// {"error": word, "message": text}
 [[nodiscard]] AdminResponse error_response(unsigned status, std::string_view word,
                                            std::string_view message);
-/// The same for an error that a command answered.
+/// The same for the error reply of a command.
 [[nodiscard]] AdminResponse error_response(const Reply& error, std::string_view leader);
-/// Commands were not answered in time.
+/// The response if the commands were not answered in time.
 [[nodiscard]] AdminResponse unknown_outcome_response();
 /// A file of the page. Status 404: there is none at `path`.
 [[nodiscard]] AdminResponse file_response(std::string_view path);

@@ -20,14 +20,14 @@
 namespace semel::net {
 
 struct ConsoleSession {
-  PasswordHash digest{};  ///< of its number
+  PasswordHash digest{};  ///< of its secret
   std::uint64_t id = 0;   ///< never given twice
   std::string csrf_token{};
   std::uint64_t client = 0;  ///< its connection to the node
   std::string user{};
-  std::uint64_t user_id = 0;  ///< another user of that name has another one
-  PasswordHash password{};    ///< that it logged in with
-  std::string address{};      ///< from which
+  std::uint64_t user_id = 0;  ///< a later user of the same name has another id
+  PasswordHash password{};    ///< of the login
+  std::string address{};      ///< of the browser, or of the proxy
   Timestamp began{};
   Timestamp used{};
   bool needs_https = false;
@@ -42,13 +42,13 @@ class ConsoleSessions {
     std::string secret{};                 ///< for the cookie: 64 hexadecimal digits
     std::vector<ConsoleSession> ended{};  ///< because their time was over, or to make room
   };
-  /// A new session with a new number, whatever the client has shown. None: sessions_max others are
-  /// in use.
+  /// Opens a session with a new secret, also for a client that has shown one. None: sessions_max
+  /// sessions are in use.
   [[nodiscard]] std::optional<Opened> open(ConsoleSession as, Timestamp now);
-  /// The session of a cookie, which counts as used now. Null: there is none, or it has ended. The
-  /// pointer is valid until the next call that ends a session.
+  /// The session of a cookie, and marks it as used now. Null: there is no such session, or it has
+  /// ended. The pointer is valid until the next call that ends a session.
   [[nodiscard]] ConsoleSession* use(std::string_view secret, Timestamp now);
-  /// The same without using it: what a page asks for by itself must not keep a session alive.
+  /// The same without marking it: the automatic requests of a page must not keep a session alive.
   [[nodiscard]] ConsoleSession* find(std::string_view secret, Timestamp now) const;
   [[nodiscard]] ConsoleSession* find(std::uint64_t id) const noexcept;
   /// Ends the sessions for which `ends` returns true, and returns them.

@@ -37,7 +37,7 @@ double bound_of_share(const std::vector<std::uint64_t>& times, double share) {
 
 const NamespaceCounts* ConsoleHistory::find(const std::vector<NamespaceCounts>& all,
                                             std::size_t index, std::string_view name) {
-  // They keep their order, and new ones come behind; but the rest, without a name, is the last.
+  // Namespaces keep their order and new ones are appended; the rest, without a name, is the last.
   if (index < all.size() && all[index].name == name) return &all[index];
   const auto found = std::find_if(all.begin(), all.end(),
                                   [&](const NamespaceCounts& each) { return each.name == name; });
@@ -105,7 +105,7 @@ std::vector<ConsoleHistory::Claims> ConsoleHistory::claims() const {
   for (std::size_t i = 0; i < last_.claims.size(); ++i) {
     const NamespaceCounts& now = last_.claims[i];
     Claims claims{.name = now.name, .total = now.counts};
-    // Before an hour is over, everything since the start counts.
+    // During the first hour, count everything since the start.
     const NamespaceCounts* const hour_ago =
         is_hour_over_ ? find(counts_.front().claims, i, now.name) : nullptr;
     const NamespaceCounts* const before = find(before_.claims, i, now.name);

@@ -1,4 +1,4 @@
-// What the console shows of the last hour: a ring of samples, and the counters of claims by
+// The console's figures of the last hour: a ring of samples, and the counters of claims by
 // namespace once a minute. Pure; the caller takes the numbers and the time.
 //
 // Memory: 360 samples of some 150 bytes, and at most 61 times 101 namespaces of 80 bytes and a
@@ -48,7 +48,7 @@ class ConsoleHistory {
 
   /// By namespace, as of the last add().
   struct Claims {
-    std::string_view name{};  ///< valid until the next add(); empty: those without their own
+    std::string_view name{};  ///< valid until the next add(); empty: all namespaces without a row
     std::array<std::uint64_t, claim_count_count> total{};
     std::array<std::uint64_t, claim_count_count> hour{};
     std::array<double, claim_count_count> per_second{};
@@ -76,15 +76,15 @@ class ConsoleHistory {
 
   std::deque<ConsoleSample> samples_;
   std::deque<Counts> counts_;
-  bool is_hour_over_ = false;  // the first of counts_ is not that of the start any more
+  bool is_hour_over_ = false;  // the first of counts_ is younger than the start
   bool has_last_ = false;
   Last last_;
   Last before_;  // the one in front of it
   std::uint64_t number_ = 0;
 };
 
-/// The bound of the bucket that holds the `share` of all in a histogram of powers of two; 0: it is
-/// empty.
+/// The upper bound of the bucket at the quantile `share` of a histogram of powers of two; 0: the
+/// histogram is empty.
 [[nodiscard]] double bound_of_share(const std::vector<std::uint64_t>& times, double share);
 
 }  // namespace semel::net

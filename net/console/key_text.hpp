@@ -1,5 +1,5 @@
-// Keys and payloads as text that shows what it is: any bytes become printable characters, each in
-// one way only, and back.
+// Keys and payloads as unambiguous text: any bytes become printable characters, each in one way
+// only, and the text becomes the same bytes again.
 //
 //   \\      a backslash
 //   \x00    a byte that is a control character, no part of a character of UTF-8, or part of one
@@ -16,8 +16,8 @@ namespace semel::net {
 
 [[nodiscard]] std::string key_text(std::string_view bytes);
 
-/// The bytes that `text` stands for; forms that key_text() does not write are read as well. None: a
-/// backslash with neither of the two behind it.
+/// The bytes that `text` stands for, also in forms that key_text() does not write. None: a
+/// backslash is followed by neither of the two.
 [[nodiscard]] std::optional<std::string> bytes_of_key_text(std::string_view text);
 
 }  // namespace semel::net

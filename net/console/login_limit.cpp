@@ -24,7 +24,7 @@ std::string name_of(std::string_view address) {
 
 Millis LoginLimit::wait_of(const Tries& tries, std::size_t most, Millis each,
                            Timestamp now) noexcept {
-  // One more is free as soon as fewer than `most` are missing.
+  // A try is available if fewer than `most` are missing.
   const Timestamp free_at = tries.full_at - each * static_cast<std::int64_t>(most - 1);
   return std::max(Millis{0}, free_at - now);
 }

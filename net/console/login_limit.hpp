@@ -1,6 +1,6 @@
-// How often somebody may try to log in: by address and in all. A right password counts as well, so
-// that who guesses learns nothing from a refusal; the price is that guesses from one address delay
-// the logins from it by up to console_limits::try_of_address_after.
+// Limits login attempts, by address and in all. An attempt with the right password counts as well,
+// so that an attacker learns nothing from a refusal. The price: guesses from one address delay
+// logins from it by up to console_limits::try_of_address_after.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace semel::net {
 class LoginLimit {
  public:
   /// Takes one try of `address` ("127.0.0.1:4711", "[2001:db8::1]:4711"; of IPv6 the first 64 bits
-  /// count). Zero: go on; else the time until there is one again, and none was taken.
+  /// count). Zero: a try was taken; else the time until the next try, and none was taken.
   [[nodiscard]] Millis take(std::string_view address, Timestamp now);
   [[nodiscard]] std::size_t addresses() const noexcept { return by_address_.size(); }
 

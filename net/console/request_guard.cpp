@@ -82,8 +82,8 @@ Status check_console_origin(std::string_view origin) {
 }
 
 std::optional<GuardedRequest> RequestGuard::place_of(const AdminRequest& request) const {
-  // A proxy may pass on its own name in Host, or that of this port; the page's origin shows in a
-  // POST alone.
+  // A proxy may send its own name in Host, or the name of this port; only a POST has the origin of
+  // the page.
   for (const std::string& origin : origins_) {
     const std::string_view host = std::string_view{origin}.substr(origin.find("://") + 3);
     if (request.host != host && request.origin != origin) continue;
@@ -111,7 +111,7 @@ Result<GuardedRequest> RequestGuard::check(const AdminRequest& request) const {
   }
   const std::string_view site = request.fetch_site;
   const bool is_page = !request.is_post() && !request.path.starts_with("/console/api");
-  // A page of another site may link to this one, but not read from it.
+  // A page of another site may link to this page, but not read it.
   if (!is_page && !site.empty() && site != "same-origin" && site != "none") {
     return refusal("a page of another site has asked for this");
   }

@@ -1,9 +1,9 @@
-// Which requests a browser may send to the console: against pages of other origins (CSRF), names
-// that are pointed to this machine (DNS rebinding), and headers that two readers read differently.
-// Pure.
+// Decides which requests of a browser the console accepts: protects against pages of other origins
+// (CSRF), names that point to this machine (DNS rebinding), and headers that two parsers read
+// differently. Pure.
 //
 // A name in Host is allowed if it cannot be rebound: an IP address, or localhost; or the name of an
-// origin that the operator has set, behind which a proxy stands.
+// origin that the operator has set for a proxy.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,10 @@ namespace semel::net {
 [[nodiscard]] Status check_console_origin(std::string_view origin);
 
 struct GuardedRequest {
-  std::string origin{};     ///< under which the page is reached
-  bool is_https = false;    ///< so the cookie is for https only
-  bool is_proxied = false;  ///< under an origin that was set
-  bool is_local = false;    ///< from this machine, under a name of it
+  std::string origin{};     ///< of the page
+  bool is_https = false;    ///< the cookie is then for https only
+  bool is_proxied = false;  ///< the origin is one that the operator has set
+  bool is_local = false;    ///< from this machine, with a name of it in Host
 };
 
 class RequestGuard {
