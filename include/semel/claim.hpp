@@ -26,8 +26,8 @@ struct Fingerprint {
 /// Chosen by the caller once per attempt, so that a claim whose reply was lost can be asked again.
 using ClaimId = std::array<std::uint8_t, limits::claim_id_bytes>;
 
-/// Who owns a claim, as far as the engine can tell by itself. 0 = a remote owner, alive until its
-/// lease ends. Other values come from Engine::open_session() and die with close_session().
+/// The lifetime of a claim's owner, if the engine knows it. 0: a remote owner, alive until its
+/// lease ends. Other values come from Engine::open_session() and end with close_session().
 using SessionId = std::uint64_t;
 
 enum class ClaimState : std::uint8_t {
@@ -35,16 +35,16 @@ enum class ClaimState : std::uint8_t {
   held,
   done,
   failed,    ///< kept failure
-  in_doubt,  ///< must not run before resolve(): lease over where the namespace never re-runs
-             ///< by itself, or the owner said that it does not know what became of the work
-  vacant,    ///< given back after a failure, attempts remembered: answers as absent. Where keys are
-             ///< issued: this one is issued and unclaimed
+  in_doubt,  ///< must not run before resolve(): the lease ended in a namespace that never re-runs
+             ///< by itself, or the owner reported an unknown outcome
+  vacant,    ///< given back, with its attempts remembered: answers as absent. In a namespace of
+             ///< issued keys: issued and unclaimed
 };
 
 /// A claim record as stored. Bytes point into the record and live as long as the callee says.
 struct ClaimRecord {
   ClaimState state =
-      ClaimState::absent;       ///< all but absent when stored; in_doubt: by its owner's word
+      ClaimState::absent;       ///< never absent when stored; in_doubt: reported by its owner
   bool result_expired = false;  ///< the bytes are gone, result_digest remains
   bool poison = false;          ///< failed by the attempt limit, not by an owner
   std::uint32_t attempts = 0;   ///< grants so far, this one included
@@ -57,20 +57,20 @@ struct ClaimRecord {
   std::optional<ClaimId> claim_id;
   std::array<std::uint8_t, 16> result_digest{};
   Bytes owner;
-  Bytes result;  ///< or failure, or what the owner said of its doubt
-  Bytes memos;   ///< of steps of work that is not over; packed as engine/rules/memo_list.hpp says
+  Bytes result;  ///< or the failure, or the owner's facts about its doubt
+  Bytes memos;   ///< of the steps of unfinished work; packed by engine/rules/memo_list.hpp
 };
 
-/// What a namespace promises. Times in milliseconds, each 1..limits::ttl_max unless it says 0.
+/// The terms of a namespace. Times in milliseconds, each 1..limits::ttl_max; 0 only where stated.
 struct Policy {
   enum class OnLeaseEnd : std::uint8_t {
     retry,     ///< the next claim takes over
     in_doubt,  ///< not re-run before resolve()
   };
   enum class OnFailure : std::uint8_t {
-    release,   ///< given back: the next may run
-    keep,      ///< failed finally
-    in_doubt,  ///< its effect is unknown: not run again before resolve()
+    release,   ///< the claim is given back: the next caller may run the work
+    keep,      ///< the failure is final
+    in_doubt,  ///< the effect is unknown: the work is not run again before resolve()
   };
 
   Millis lease{60'000};           ///< default lease of a claim
@@ -83,14 +83,14 @@ struct Policy {
   Millis retry_after_max{1'000};    ///< ceiling of the hint in in_flight
   std::uint32_t attempts_max = 0;   ///< a grant beyond it becomes a poison failure; 0 = no limit
   OnLeaseEnd on_lease_end = OnLeaseEnd::retry;
-  OnFailure on_failure = OnFailure::release;  ///< an error that the work answered: release, keep
+  OnFailure on_failure = OnFailure::release;  ///< the work returned an error: release or keep
   bool strict = false;                        ///< a completion after the lease ended is refused
   bool fail_open = false;                     ///< when full: unprotected instead of busy
-  bool issued = false;  ///< only what issue() made known can be claimed; the rest is unknown
+  bool issued = false;  ///< only keys that issue() made known can be claimed; others are unknown
   bool fair = false;    ///< newcomers queue behind the waiters of a key
   std::uint8_t db = 0;  ///< the numbered database the records live in
-  /// What it means that the work threw, or answered that it does not know its outcome. An exception
-  /// is not a failure: the effect may be there. Applied by the patterns, which run the work.
+  /// How the claim ends if the work throws or returns an unknown outcome. An exception is not a
+  /// failure: the effect may have happened. The patterns apply this, as they run the work.
   OnFailure on_exception = OnFailure::release;
 };
 
@@ -99,7 +99,7 @@ struct ClaimRequest {
   std::optional<Duration> lease{};  ///< none: the policy's
   Fingerprint fingerprint{};
   std::optional<ClaimId> claim_id{};
-  std::optional<std::int64_t> first_sent_unix_ms{};  ///< when the work was first asked for
+  std::optional<std::int64_t> first_sent_unix_ms{};  ///< when the work was first requested
   Bytes owner{};                       ///< label for people, 0..limits::owner_label_max bytes
   std::optional<SessionId> session{};  ///< none: this engine's own; 0: a remote owner
 };
@@ -154,7 +154,7 @@ struct OwnerOutcome {
   ErrorCode error = ErrorCode::ok;  ///< not ok: nothing was changed
   bool late = false;                ///< ok, but the lease had ended
   ErrorCode dropped =
-      ErrorCode::ok;        ///< complete: not ok: done, but the result is not kept, and why
+      ErrorCode::ok;  ///< complete: not ok: the reason why the result of done work is not kept
   bool has_result = false;  ///< stale_owner: the newer owner's result is in `result`
   Version version = 0;
   std::string result;
@@ -175,7 +175,7 @@ struct ClaimView {
   std::string result;
 };
 
-/// A decision about a key. `ended` is not a call: the record's time had ended and it was removed.
+/// The call of a decision about a key. `ended` is not a call: the record expired and was removed.
 enum class DecisionCall : std::uint8_t {
   claim,
   complete,
@@ -188,18 +188,18 @@ enum class DecisionCall : std::uint8_t {
   ended,
 };
 
-/// Why a call about a claim was answered as it was: an entry of the decision log, see
-/// Claims::explain(). One decision, or several in a row that differ in nothing but their time.
+/// An entry of the decision log: a call about a claim, its answer and the reason, see
+/// Claims::explain(). It stands for one decision, or for several in a row that differ only in time.
 struct ClaimDecision {
-  std::int64_t first_unix_ms = 0;  ///< by the wall clock as it is now: a step of it moves all times
-  std::int64_t last_unix_ms = 0;   ///< of the last of them
-  std::uint64_t times = 1;         ///< how many in a row
+  std::int64_t first_unix_ms = 0;  ///< by the present wall clock: a step of it moves all times
+  std::int64_t last_unix_ms = 0;   ///< of the last decision in the row
+  std::uint64_t times = 1;         ///< decisions in the row
   DecisionCall call = DecisionCall::claim;
   std::string_view outcome{};  ///< one word, as in a reply; also takeover, poison, late. Static
-  Epoch epoch = 0;             ///< of a grant, or the one that an owner named; 0: none
+  Epoch epoch = 0;             ///< of a grant, or given by an owner; 0: none
   std::uint32_t attempt = 0;   ///< of a claim; 0: not known
   std::string owner{};         ///< the label of a claim's caller
-  std::string client{};        ///< of a node: name and address of its connection, perhaps cut
+  std::string client{};        ///< on a node: name and address of the connection, perhaps cut
   ClaimState seen = ClaimState::absent;  ///< the record that the call met
   Epoch seen_epoch = 0;
   std::string seen_owner{};

@@ -23,18 +23,18 @@
 
 namespace semel {
 
-/// What a function without a result returns.
+/// The value of a function without a result.
 struct Nothing {
   friend bool operator==(const Nothing&, const Nothing&) = default;
 };
 
-/// What a function returns (in a Result, or as a Status) that does not know what became of its
-/// work: the reply was lost, the other side timed out. Not a failure; the policy says what it
-/// means (Policy::on_exception), as of an exception. `known`: what an operator should read.
+/// A function returns this error (in a Result, or as a Status) if the outcome of its work is
+/// unknown: the reply was lost, or the other side timed out. It is not a failure:
+/// Policy::on_exception decides, as after an exception. `known`: the facts for an operator.
 [[nodiscard]] inline Error unknown_outcome(std::string known = {}) {
   return {ErrorCode::outcome_unknown, std::move(known)};
 }
-/// Whether an error of such a function means that.
+/// Whether an error of a function means an unknown outcome.
 [[nodiscard]] inline bool is_unknown_outcome(const Error& error) noexcept {
   return error.code == ErrorCode::outcome_unknown;
 }
@@ -73,7 +73,7 @@ struct Codec<bool> {
   }
 };
 
-/// Numbers as decimal text, a floating one with as many digits as bring the same value back.
+/// Numbers as decimal text; floating-point numbers with the digits that restore the same value.
 template <class T>
 requires(std::is_arithmetic_v<T> && !std::same_as<T, bool>) struct Codec<T> {
   static std::string encode(T value) {
@@ -105,7 +105,7 @@ struct Codec<T> {
   }
 };
 
-/// What such a codec decodes is what it has encoded, always: values without parts.
+/// Codecs that always decode the value that they have encoded: those of values without parts.
 template <class T>
 concept ExactCodec =
     std::is_same_v<T, std::string> || std::is_same_v<T, Nothing> || std::is_arithmetic_v<T>;
@@ -118,14 +118,14 @@ concept Encodable = requires(const T& value, Bytes bytes) {
 
 namespace detail {
 
-/// Decodes what a codec has encoded. False: not readable, or another value. A value without
-/// equality is replaced by the decoded one, so that this caller and later ones get the same value.
+/// Decodes the bytes of an encoded value. False: they are not readable, or are another value. The
+/// decoded value replaces one without equality, so that this and later callers get the same value.
 template <Encodable T>
 [[nodiscard]] bool reread(T& value, Bytes bytes) {
   std::optional<T> again = Codec<T>::decode(bytes);
   if (!again) return false;
   if constexpr (std::equality_comparable<T>) {
-    // A value that is not equal to itself (NaN) is compared by its bytes.
+    // Compare a value that is not equal to itself (NaN) by its bytes.
     return value == value ? *again == value : Codec<T>::encode(*again) == bytes;
   } else {
     static_assert(std::is_move_assignable_v<T>, "give the result's type operator==");

@@ -60,14 +60,14 @@ class Hashes {
   // record, by Options::value_bytes_max), memory_full, refused, outcome_unknown. On an error but
   // the last nothing was changed. Progress: as EngineHost::apply.
 
-  /// Sets fields, of one that comes twice the last value; returns how many are new. No pairs: 0,
-  /// and nothing is changed.
+  /// Sets fields, and returns the number of new ones; of a repeated field the last value counts. No
+  /// pairs: 0, and nothing is changed.
   [[nodiscard]] Result<std::int64_t> hset(Bytes key, std::span<const FieldValue> pairs);
   /// True: the field is new.
   [[nodiscard]] Result<bool> hset(Bytes key, Bytes field, Bytes value);
-  /// Sets it unless it is there; true: it was not.
+  /// Sets the field if it is new. True: it was set.
   [[nodiscard]] Result<bool> hsetnx(Bytes key, Bytes field, Bytes value);
-  /// Returns how many were there. A hash without fields is gone.
+  /// Returns the number of fields that existed. Removing the last field removes the hash.
   [[nodiscard]] Result<std::int64_t> hdel(Bytes key, std::span<const Bytes> fields);
   /// Errors: not_an_integer (the field's value), increment_overflow.
   [[nodiscard]] Result<std::int64_t> hincrby(Bytes key, Bytes field, std::int64_t by);
@@ -86,7 +86,7 @@ class Hashes {
   [[nodiscard]] Result<std::vector<std::string>> hkeys(Bytes key);
   [[nodiscard]] Result<std::vector<std::string>> hvals(Bytes key);
 
-  /// Any field, each as likely.
+  /// A random field, with equal probability.
   [[nodiscard]] Result<std::optional<std::string>> hrandfield(Bytes key);
   /// Up to `count` different ones, in the hash's order; of a negative count its amount, perhaps the
   /// same ones again. Errors: bad_option (more than limits::hash_picks_max, or together more than

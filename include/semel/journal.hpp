@@ -16,8 +16,8 @@
 
 namespace semel {
 
-/// One change to remember. Replay keeps, per key, the mutation with the largest version; so a
-/// journal may be written and read in any order (docs/decisions/0002-order-of-versions.md).
+/// One change for the journal. For each key, replay keeps the mutation with the largest version, so
+/// a journal may be written and read in any order (docs/decisions/0002-order-of-versions.md).
 struct Mutation {
   enum class Type : std::uint8_t {
     put,     ///< the record is now this
@@ -30,8 +30,8 @@ struct Mutation {
   std::uint8_t db = 0;
   Version version = 0;
   Timestamp due = no_end;  ///< end of the record on the engine's clock
-  /// As long as this must be kept: the later end of the record and of the one it takes the place
-  /// of, which would come back if this were forgotten first.
+  /// Until when the journal must keep this: the later end of this record and of the record that it
+  /// replaces, which would come back if this were forgotten first.
   Timestamp keep_until = no_end;
   Bytes key;
   Bytes value;  ///< of a string; of a hash as engine/rules/hash_value.hpp packs it
@@ -54,20 +54,20 @@ struct Mutation {
 /// Names a place in a journal. Tickets of one journal grow.
 using Ticket = std::uint64_t;
 
-/// The failures that an acknowledged change survives (docs/guarantees.md).
+/// The failures that acknowledged changes survive (docs/guarantees.md).
 enum class Durability : std::uint8_t {
-  memory,  ///< nothing is promised: the end of the process may take all of it
-  logged,  ///< the end of the process, also kill -9, takes nothing; a power cut may take changes
-           ///< younger than the journal's sync interval (StorageOptions::sync_every, 1 s)
-  synced,  ///< neither takes anything: it is on the disk; the loss of the disk takes all of it
-  quorum,  ///< the loss of a minority of nodes takes nothing. Only of nodes of a group: a wait ends
-           ///< with outcome_unknown
+  memory,  ///< none: the end of the process may lose all changes
+  logged,  ///< the end of the process, also by kill -9. A power cut may lose changes younger than
+           ///< the journal's sync interval (StorageOptions::sync_every, 1 s)
+  synced,  ///< a power cut as well, since changes are on the disk. The loss of the disk loses them
+  quorum,  ///< the loss of a minority of nodes. Only in a group: elsewhere a wait ends with
+           ///< outcome_unknown
 };
 
-/// A cold store, and how far it has come.
+/// A cold store and its newest generation.
 struct ColdMark {
   std::uint64_t id = 0;          ///< 0: none
-  std::uint64_t generation = 0;  ///< the newest that was begun
+  std::uint64_t generation = 0;  ///< the newest one that has begun
 };
 
 /// Implementations are safe to call from any thread.
@@ -81,16 +81,16 @@ class Journal {
   /// waiting for it fails.
   [[nodiscard]] virtual Ticket append(std::span<const Mutation> group) = 0;
 
-  /// Whether it will keep the trail of this delta in the place of the record, which is not made
-  /// yet. Asked before a change of a large object; true is a promise for that change. Must be
-  /// quick.
+  /// Whether the journal will keep the trail of this delta instead of the record, whose bytes are
+  /// not made yet. Called before a change of a large object; true is a promise for that change.
+  /// Must be quick.
   [[nodiscard]] virtual bool keeps_trail(const Mutation& delta) const noexcept {
     static_cast<void>(delta);
     return false;
   }
 
-  /// Called by a thread that has appended, where it holds nothing and before it waits.
-  /// Back-pressure: may block a writer that outpaces the draining, for a bounded time.
+  /// Called by a thread after its append, outside of locks and before it waits. Back-pressure: may
+  /// block a writer that outpaces the draining, for a bounded time.
   virtual void pace() {}
 
   /// Blocks until everything up to `ticket` has reached `level`.
@@ -118,8 +118,8 @@ class Journal {
   /// False: new work must be refused before it is made visible (disk full, failed sync).
   [[nodiscard]] virtual bool accepts_writes() const noexcept { return true; }
 
-  /// True: a change that only frees is still taken while new work is refused: an erase, an earlier
-  /// end, the end of a claim that was granted.
+  /// True: the journal still takes changes that only free memory while new work is refused: an
+  /// erase, an earlier end, the end of a granted claim.
   [[nodiscard]] virtual bool accepts_frees() const noexcept { return accepts_writes(); }
 
   /// The largest group of mutations that append() takes, in bytes of keys and values, about.
@@ -127,14 +127,14 @@ class Journal {
     return std::numeric_limits<std::size_t>::max();
   }
 
-  /// The engine ends now; it is not to be used any more.
+  /// The engine ends now: do not use it any more.
   virtual void engine_ends() noexcept {}
 
-  /// False: it has records that were not put back yet (EngineHost::restore), so none may be
+  /// False: the journal has records that EngineHost::restore has not put back yet, so none may be
   /// spilled.
   [[nodiscard]] virtual bool may_spill() const noexcept { return true; }
-  /// True: when a spill moves records into a cold store, what stays in memory is to be appended
-  /// again, so that all older mutations can be forgotten.
+  /// True: when a spill moves records into a cold store, append the records that stay in memory
+  /// again, so that the journal can forget all older mutations.
   [[nodiscard]] virtual bool wants_spills() const noexcept { return false; }
   /// Of mutations up to `cut` only db_map is still needed, as soon as all up to `kept` are synced:
   /// the records are synced in the cold store or were appended again. Forgetting must go from old

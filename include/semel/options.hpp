@@ -16,8 +16,9 @@ namespace semel {
 class Clock;
 class ColdStore;
 
-/// What the engine calls of its user. None of it may throw: the engine catches the exception at the
-/// call, ends no other wait and releases all locks (docs/process-life.md#exceptions).
+/// The user's code that the engine calls. It must not throw: if it does, the engine catches the
+/// exception at the call, ends no other wait and releases all locks
+/// (docs/process-life.md#exceptions).
 enum class Callback : std::uint8_t {
   waiter,        ///< of claim_or_wait: it counts as notified
   expired_sink,  ///< of subscribe_expired: the others are called
@@ -29,22 +30,22 @@ enum class Callback : std::uint8_t {
 struct Options {
   const Clock* clock = nullptr;  ///< none: an own SystemClock. Must outlive the engine.
   Journal* journal = nullptr;    ///< none: nothing is journalled. Must outlive the engine.
-  /// What an answer waits for. Above memory, every call returns when what it changed or saw has
-  /// reached this level, or with outcome_unknown; a journal is needed.
+  /// The durability of answers. Above `memory` a call returns when its changes, and the changes
+  /// that it saw, have reached this level, or with outcome_unknown; this needs a journal.
   Durability durability = Durability::memory;
-  /// A window larger than memory: where records go when memory runs short; none: nowhere. Must
-  /// outlive the engine. hash_seed is then the store's.
+  /// A window larger than memory: the store that takes records when memory runs short; none: no
+  /// store. Must outlive the engine. hash_seed is then the store's.
   ColdStore* cold = nullptr;
   unsigned spill_above = 60;     ///< percent of memory_bytes held from which on to spill; 5..90
-  Millis spill_ttl_min{60'000};  ///< what ends sooner stays in memory; 0..limits::ttl_max
+  Millis spill_ttl_min{60'000};  ///< records that end sooner stay in memory; 0..limits::ttl_max
   std::size_t memory_bytes = limits::memory_bytes_default;  ///< hard limit of everything held
   /// Address space for a limit that Engine::set_memory_limit() raises; 0: for memory_bytes only.
   std::size_t memory_room_bytes = 0;
   std::size_t key_bytes_max = limits::key_bytes_max;
   std::size_t value_bytes_max = limits::value_bytes_default;
-  /// What Claims::explain() answers from: its size, a part of memory_bytes and at most a quarter of
-  /// it; 0: nothing is kept. A decision takes 273 bytes, and each call about claims longer
-  /// (docs/decisions/0049-why.md).
+  /// The size of the decision log, from which Claims::explain() answers: a part of memory_bytes,
+  /// and at most a quarter of it; 0: no log. A decision takes 273 bytes, and makes each call about
+  /// claims slower (docs/decisions/0049-why.md).
   std::size_t decision_log_bytes = 0;
   bool counts_by_namespace = false;  ///< EngineHost::claim_counts(); takes 64 KiB of memory_bytes
   unsigned shard_count = 16;         ///< power of two, 1..limits::shard_count_max
@@ -53,13 +54,13 @@ struct Options {
   /// removed and their memory is reused. 0: every 100 ms, but no thread on a ManualClock, which
   /// only moves when it is set. None: no thread; call advance() now and then.
   std::optional<Millis> background{Millis{0}};
-  /// A replica: nothing but the entries of a replicated log changes it (replication/state), and
-  /// every other write is refused. Its clock is the replicated log's; without a cold store.
+  /// A replica: only the entries of a replicated log change it (replication/state); all other
+  /// writes are refused. Its clock is that of the replicated log, and it has no cold store.
   bool replicated = false;
   Version first_version = 1;  ///< recovery: larger than any version ever handed out
-  /// Called with each exception that left a callback, on the callback's thread; it may be rethrown
-  /// to be examined. Must be quick, must not call the engine, and must not throw. None: they are
-  /// counted.
+  /// Called with each exception that left a callback, on the callback's thread; may rethrow it to
+  /// examine it, but must not let it out. Must be quick and must not call the engine. None: the
+  /// engine only counts exceptions.
   Function<void(Callback, std::exception_ptr)> on_callback_exception{};
 };
 

@@ -35,17 +35,17 @@ class Section {
   Section(Section&& other) noexcept;
   Section& operator=(Section&&) = delete;
 
-  /// Ends the section and returns when what it changed has reached the engine's level. The
-  /// destructor alone ends it too, and waits for nothing. Errors: outcome_unknown, refused.
+  /// Ends the section and returns when its changes have reached the engine's level. The destructor
+  /// alone ends it without waiting. Errors: outcome_unknown, refused.
   [[nodiscard]] Status commit();
   /// The key must be in a shard of the section (always, if it was opened over everything).
   void apply(const StoreOp& op, StoreOutcome& outcome) noexcept;
   /// True if `key` may be used in this section.
   [[nodiscard]] bool covers(const KeyRef& key) const noexcept;
   [[nodiscard]] Timestamp now() const noexcept;
-  /// The caller promises to do nothing that adds: the section may use what the journal keeps for
-  /// changes that free (Journal::accepts_frees). All others are refused then. Before the first
-  /// change; without effect on a section within another one.
+  /// Restricts the section to changes that free memory, which may use the journal's reserve for
+  /// them (Journal::accepts_frees). All other changes are refused then. Call before the first
+  /// change; no effect on a section within another one.
   void only_frees() noexcept;
 
   /// Until resume(), the calls of this thread are outside of the section; it still keeps other

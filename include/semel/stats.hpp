@@ -1,4 +1,4 @@
-// What an engine counts.
+// The figures of an engine.
 #pragma once
 
 #include <array>
@@ -27,14 +27,14 @@ enum class ClaimCount : std::uint8_t {
 inline constexpr std::size_t claim_count_count = 10;
 
 struct NamespaceCounts {
-  std::string name{};  ///< empty: all those that have no counters of their own
+  std::string name{};  ///< empty: all namespaces without counters of their own
   std::array<std::uint64_t, claim_count_count> counts{};  ///< by ClaimCount
 };
 
 struct Stats {
-  std::uint64_t records = 0;  ///< in the table, those that ended but were not swept included
+  std::uint64_t records = 0;  ///< in the table, with expired ones that are not swept yet
   std::uint64_t records_with_ttl = 0;
-  std::uint64_t records_flushed = 0;  ///< ended by a flush, and not taken out yet
+  std::uint64_t records_flushed = 0;  ///< ended by a flush, and not removed yet
   std::uint64_t operations = 0;
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
@@ -73,7 +73,7 @@ struct Stats {
 struct SpillReport {
   std::uint64_t records = 0;  ///< written to the cold store
   std::uint64_t parts = 0;
-  std::uint64_t changed = 0;  ///< of them, those that had changed before they could leave the table
+  std::uint64_t changed = 0;  ///< records that changed before they could leave the table
 };
 
 }  // namespace semel
