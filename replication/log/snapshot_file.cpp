@@ -239,8 +239,7 @@ Status SnapshotWriter::write(Bytes bytes) {
     if (count <= 0) return storage::system_error("writing " + path_);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
-  if (!behind_.grew(descriptor_, bytes_)) return storage::system_error("writing " + path_);
-  return Done{};
+  return behind_.grew(descriptor_, path_, bytes_);
 }
 
 Status SnapshotWriter::add(const Mutation& mutation) {

@@ -80,7 +80,7 @@ class SnapshotWriter {
   std::uint64_t blocks_ = 0;
   std::uint64_t mutations_ = 0;
   std::uint64_t bytes_ = 0;
-  WriteBehind behind_{true};
+  WriteBehind behind_{disk_};
   bool is_finished_ = false;
 };
 

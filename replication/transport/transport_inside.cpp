@@ -531,7 +531,7 @@ TransportInside::Nothing TransportInside::receive_file(Stream stream, SnapshotRe
   const File file{path, O_WRONLY | O_CREAT | O_APPEND};
   if (file.descriptor() < 0) throw PeerError{path + ": it cannot be written"};
   request.offset = file.size();
-  WriteBehind behind{false};
+  WriteBehind behind;
   std::uint64_t size = request.offset;
   const Frame asked = request;
   co_await stream->say(asked);
@@ -554,7 +554,7 @@ TransportInside::Nothing TransportInside::receive_file(Stream stream, SnapshotRe
     }
     totals.snapshot_bytes_received += chunk->bytes.size();
     size += chunk->bytes.size();
-    static_cast<void>(behind.grew(file.descriptor(), size));  // it does not wait
+    static_cast<void>(behind.grew(file.descriptor(), path, size));  // it does not wait
   }
 }
 

@@ -200,6 +200,15 @@ Status Disk::sync_part(char* memory, const std::string& path, std::size_t from, 
   return system_error("msync " + path);
 }
 
+Status Disk::wait_written(int descriptor, const std::string& path, std::uint64_t from,
+                          std::uint64_t to) {
+  const bool is_done =
+      sync_file_range(descriptor, static_cast<off64_t>(from), static_cast<off64_t>(to - from),
+                      SYNC_FILE_RANGE_WAIT_BEFORE) == 0;
+  if (is_done || (errno != EIO && !is_full(errno))) return Done{};
+  return system_error("writing " + path);
+}
+
 Status Disk::remove(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return Done{};
   return system_error(path);

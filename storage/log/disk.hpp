@@ -38,6 +38,11 @@ class Disk {
   /// msync of the bytes from `from` to `to` of a file that is mapped at `memory`.
   [[nodiscard]] virtual Status sync_part(char* memory, const std::string& path, std::size_t from,
                                          std::size_t to);
+  /// Returns when the system has written these bytes, which it was told to begin with. It reports
+  /// an error of theirs only here, and a sync later would succeed. A file that cannot be waited for
+  /// so is left to that sync. Errors: storage_failed.
+  [[nodiscard]] virtual Status wait_written(int descriptor, const std::string& path,
+                                            std::uint64_t from, std::uint64_t to);
   [[nodiscard]] virtual Status remove(const std::string& path);
   /// Renames a file, and returns when that has reached the disk. Errors: storage_failed; the file
   /// has either name then.

@@ -127,6 +127,60 @@ TEST_CASE("snapshot file: below level 2 it is what a release of level 1 reads",
   CHECK(other->libraries().at(8)->functions.at(0).description == "what it does");
 }
 
+/// The kernel reports to one who waits that it could not write, and to no sync after that.
+TEST_CASE("snapshot file: an error of a wait for the disk is told, and nothing is left",
+          "[snapshot_file]") {
+  class WaitsFail final : public storage::Disk {
+   public:
+    Status wait_written(int /*descriptor*/, const std::string& path, std::uint64_t from,
+                        std::uint64_t to) override {
+      waited_for += to - from;
+      if (++waits != failing) return Done{};
+      return Error{ErrorCode::storage_failed, path + ": Input/output error"};
+    }
+    int failing = 0;
+    int waits = 0;
+    std::uint64_t waited_for = 0;
+  };
+  auto replica = open(1);
+  const std::string value(std::size_t{64} << 10, 'v');
+  for (Version version = 1; version <= 256; ++version) {
+    const std::string key = std::to_string(version);
+    Mutation put;
+    put.version = version;
+    put.key = key;
+    put.value = value;
+    REQUIRE(replica->engine().host().restore(put).ok());
+  }
+  for (const int failing : {0, 1, 2}) {
+    CAPTURE(failing);
+    Place directory;
+    WaitsFail disk;
+    disk.failing = failing;
+    std::unique_ptr<SnapshotWriter> writer;
+    Status done = Done{};
+    REQUIRE(replica->snapshot(
+        [&](const ReplicaState& state) {
+          auto made = SnapshotWriter::create(disk, directory.path,
+                                             {.cluster_id = 7, .id = some_id, .state = state});
+          REQUIRE(made.ok());
+          writer = std::move(*made);
+        },
+        [&](const Mutation& mutation) {
+          if (done) done = writer->add(mutation);
+        }));
+    if (done) {
+      const auto path = writer->finish();
+      if (!path) done = path.error();
+    }
+    CHECK(disk.waited_for >= std::uint64_t{4} << 20);
+    CHECK(done.ok() == (failing == 0));
+    if (!done) CHECK_THAT(done.error().message(), Catch::Contains("Input/output error"));
+    writer.reset();
+    CHECK(fs::is_empty(directory.path) == (failing != 0));
+  }
+}
+
 TEST_CASE("snapshot file: a replica that begins from it has the same state", "[snapshot_file]") {
   Place directory;
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
