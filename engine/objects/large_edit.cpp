@@ -22,7 +22,7 @@ std::uint64_t packed_element(const TreeElementBytes& bytes, ElementParts parts) 
 
 LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists)
     : pool_(pool), kind_(kind), lists_(lists), trees_(&places_[0].emplace(pool, lists)) {
-  trees_->open(1, 0, 0, lists_);
+  trees_->open(1, 0, 0, lists_, kind_);
 }
 
 LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists, LargeObject& from)
@@ -42,7 +42,7 @@ LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists
     const LargeElements all = from.elements();
     list_.begin(all.head, all.tail, from.ends);
   }
-  trees_->open(from.number + 1, from.root, from.index, lists_);
+  trees_->open(from.number + 1, from.root, from.index, lists_, kind_);
 }
 
 LargeEdit::~LargeEdit() {
@@ -164,7 +164,8 @@ void LargeEdit::insert_at(std::uint64_t rank, Bytes value) {
 void LargeEdit::set_at(std::uint64_t rank, Bytes value) {
   pool_.set_growing(true);
   has_grown_ = true;
-  const std::uint64_t before = packed_part(elements().at(rank).value.size());
+  EntryRoom room;
+  const std::uint64_t before = packed_part(elements().at(rank, room).value.size());
   const std::size_t bytes = value.size();
   const TreeChange change = kind_ == Kind::list ? list_.set(*trees_->main, rank, value)
                                                 : trees_->main->set_at(rank, value);
@@ -175,7 +176,8 @@ void LargeEdit::erase_at(std::uint64_t rank) {
   SEMEL_ASSERT(kind_ != Kind::hash);
   pool_.set_growing(false);
   if (kind_ == Kind::list) {
-    const std::uint64_t bytes = packed_part(elements().at(rank).value.size());
+    EntryRoom room;
+    const std::uint64_t bytes = packed_part(elements().at(rank, room).value.size());
     if (note(list_.erase(*trees_->main, rank))) element_bytes_ -= bytes;
     return;
   }

@@ -20,6 +20,11 @@ namespace semel::engine {
 /// Of a sorted set: the first bytes of a key; the rest is its member.
 inline constexpr std::size_t index_skip = 8;
 
+[[nodiscard]] inline TreeBuilder::Of built_of(Kind kind) noexcept {
+  if (kind == Kind::list) return TreeBuilder::Of::list;
+  return kind == Kind::stream ? TreeBuilder::Of::stream : TreeBuilder::Of::keys;
+}
+
 /// Of a sorted set by its keys, or of a hash by its ends. False: there is no memory.
 [[nodiscard]] bool build_index(TreeBuilder& builder, std::vector<Bytes>& keys,
                                std::vector<std::string>& ends);
@@ -81,9 +86,9 @@ class LargeEdit final : public Publication {
     }
     Trees(const Trees&) = delete;
     Trees& operator=(const Trees&) = delete;
-    void open(std::uint64_t stamp, Handle root, Handle index_root,
-              std::pmr::memory_resource& lists) noexcept {
-      main.emplace(nodes, root, stamp, &lists);
+    void open(std::uint64_t stamp, Handle root, Handle index_root, std::pmr::memory_resource& lists,
+              Kind kind) noexcept {
+      main.emplace(nodes, root, stamp, &lists, kind == Kind::stream);
       index.emplace(nodes, index_root, stamp, &lists);
     }
     DraftNodes nodes;
@@ -133,8 +138,7 @@ void LargeEdit::build(Walk&& walk) {
   Handle index_root = 0;
   bool done = true;
   {
-    const bool is_list = kind_ == Kind::list;
-    TreeBuilder builder{trees->nodes, 1, is_list ? TreeBuilder::Of::list : TreeBuilder::Of::keys};
+    TreeBuilder builder{trees->nodes, 1, built_of(kind_)};
     walk([&](const Element& element) {
       done = done && builder.add(element.key, element.value);
       if (kind_ == Kind::hash) {
@@ -151,7 +155,7 @@ void LargeEdit::build(Walk&& walk) {
            index_builder.finish(index_root);
   }
   has_failed_ = has_failed_ || !done;
-  trees->open(1, done ? root : 0, done ? index_root : 0, lists_);
+  trees->open(1, done ? root : 0, done ? index_root : 0, lists_, kind_);
   trees_ = trees;
   places_[std::exchange(place_, place)].reset();
   list_.clear();

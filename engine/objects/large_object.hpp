@@ -68,9 +68,10 @@ struct LargeElements {
   [[nodiscard]] std::uint64_t size() const noexcept {
     return tree.size().elements + head.size() + tail.size();
   }
-  /// `rank` < size().
-  [[nodiscard]] Element at(std::uint64_t rank) const noexcept;
-  /// Calls `visit(Element)` for ranks `from` .. `to` - 1, in order, until it returns false.
+  /// `rank` < size(). Of an entry of a stream, `room` may have its bytes: until it is used again.
+  [[nodiscard]] Element at(std::uint64_t rank, EntryRoom& room) const noexcept;
+  /// Calls `visit(Element)` for ranks `from` .. `to` - 1, in order, until it returns false. The
+  /// bytes of a stream's entry live for one call.
   template <class Visit>
   void each(std::uint64_t from, std::uint64_t to, Visit&& visit) const;
   /// The same from `to` - 1 down to `from`.
@@ -146,12 +147,12 @@ void share(LargeObject& object) noexcept;
 void pack(const LargeElements& all, std::uint64_t element_bytes, ElementParts parts,
           std::string& to);
 
-inline Element LargeElements::at(std::uint64_t rank) const noexcept {
+inline Element LargeElements::at(std::uint64_t rank, EntryRoom& room) const noexcept {
   if (rank < head.size()) return head.element(static_cast<unsigned>(rank));
   rank -= head.size();
   const std::uint64_t in_tree = tree.size().elements;
   if (rank >= in_tree) return tail.element(static_cast<unsigned>(rank - in_tree));
-  const TreeElement element = tree.at(rank).element();
+  const TreeElement element = tree.at(rank).element(room);
   return {element.key, element.value};
 }
 
@@ -173,8 +174,9 @@ void LargeElements::each(std::uint64_t from, std::uint64_t to, Visit&& visit) co
       if (passed == 0) return;
       from += passed;
     }
+    EntryRoom room;
     for (; from < to && from < tree_end; ++from, at.next()) {
-      const TreeElement element = at.element();
+      const TreeElement element = at.element(room);
       if (!visit(Element{element.key, element.value})) return;
     }
   }
@@ -195,8 +197,9 @@ void LargeElements::each_back(std::uint64_t from, std::uint64_t to, Visit&& visi
   }
   if (from < to && to > head.size()) {
     TreeCursor at = tree.at(to - head.size());
+    EntryRoom room;
     for (; from < to && to > head.size() && at.previous(); --to) {
-      const TreeElement element = at.element();
+      const TreeElement element = at.element(room);
       if (!visit(Element{element.key, element.value})) return;
     }
   }

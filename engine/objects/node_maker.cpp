@@ -157,6 +157,59 @@ NodeMaker::Made NodeMaker::leaf(const ListValues& values, const TreeSize* known)
   return {handle, size};
 }
 
+NodeMaker::Made NodeMaker::entries(std::span<const Piece> pieces) {
+  std::size_t bytes = 0;
+  const Piece* named = nullptr;
+  for (const Piece& each : pieces) {
+    if (!is_entry_key(each.key.bytes)) return node(0, pieces, false);
+    if (named == nullptr && each.value.run == 0) named = &each;
+    bytes += each.raw.size() + place_bytes;
+  }
+  EntryLeafDraft draft{static_cast<unsigned>(pieces.size()), id_of(pieces[0].key.bytes),
+                       named != nullptr ? named->value.bytes : Bytes{}, sizeof(TreeNodeHead),
+                       bytes};
+  TreeSize size;
+  for (const Piece& each : pieces) {
+    const Handle run = each.value.run;
+    const Bytes handle{reinterpret_cast<const char*>(&run), sizeof run};
+    if (!draft.add(id_of(each.key.bytes), run != 0 ? handle : each.value.bytes, run != 0)) {
+      return node(0, pieces, false);
+    }
+    size += each.size;
+  }
+  const Handle made = make_empty(0, 0, draft.bytes().size(), false);
+  if (made == 0) return {};
+  char* const to = memory_.writable(made);
+  auto& head = *reinterpret_cast<TreeNodeHead*>(to);
+  std::memcpy(to + sizeof head, draft.bytes().data(), draft.bytes().size());
+  head.size = size;
+  head.used = static_cast<std::uint32_t>(sizeof head + draft.bytes().size());
+  head.entries = static_cast<std::uint16_t>(pieces.size());
+  head.places = static_cast<std::uint16_t>(draft.runs());
+  head.form = NodeForm::stream;
+  return {made, size};
+}
+
+NodeMaker::Made NodeMaker::copy_entries(Handle from, unsigned gone, const TreeSize& delta) {
+  const TreeNode node{memory_, from};
+  const TreeNodeHead& old = node.head();
+  const EntryLeaf leaf = node.entry_leaf();
+  const std::size_t bytes = leaf.bytes_without(gone);
+  const Handle made = make_empty(0, 0, bytes, false);
+  if (made == 0) return {};
+  char* const to = memory_.writable(made);
+  leaf.write_without(gone, to + sizeof old);
+  auto& head = *reinterpret_cast<TreeNodeHead*>(to);
+  const bool is_gone = gone < old.entries;
+  head.size = old.size;
+  head.size += delta;
+  head.used = static_cast<std::uint32_t>(sizeof head + bytes);
+  head.entries = static_cast<std::uint16_t>(old.entries - (is_gone ? 1 : 0));
+  head.places = static_cast<std::uint16_t>(old.places - (is_gone && leaf.is_run(gone) ? 1 : 0));
+  head.form = NodeForm::stream;
+  return {made, head.size};
+}
+
 TreePart NodeMaker::part(Bytes bytes, std::size_t apart_min) {
   if (bytes.size() < apart_min) return {bytes, 0};
   const Handle handle = make(sizeof(TreeRun) + (bytes.size() + 7) / 8 * 8);

@@ -47,6 +47,10 @@ class NodeMaker {
   [[nodiscard]] Made node(std::uint8_t height, std::span<const Piece> pieces, bool with_room);
   /// A node with the entries of `from` and the change.
   [[nodiscard]] Made copy(Handle from, const NodeChange& change, bool with_room);
+  /// A leaf of a stream, in the form of entry_leaf.hpp if it has entries alone and is shorter so.
+  [[nodiscard]] Made entries(std::span<const Piece> pieces);
+  /// A copy of such a leaf, without entry `gone`, whose size differs by `delta`.
+  [[nodiscard]] Made copy_entries(Handle from, unsigned gone, const TreeSize& delta);
   /// A copy of `from` in which `bytes` take the place of as many from `offset` on, and whose size
   /// differs by `delta`.
   [[nodiscard]] Made copy_with(Handle from, std::size_t offset, Bytes bytes, const TreeSize& delta);

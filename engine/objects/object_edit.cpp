@@ -25,7 +25,7 @@ std::size_t ObjectReader::rank(Bytes key) const noexcept {
 }
 
 std::optional<Bytes> ObjectReader::find(Bytes key) const noexcept {
-  if (is_tree_) return large_elements_.tree.find(key);
+  if (is_tree_) return large_elements_.tree.find(key, room_);
   const std::size_t place = rank(key);
   if (place == size()) return std::nullopt;
   const Element element = at(place);

@@ -18,7 +18,8 @@
 namespace semel::engine {
 
 /// A present state of an object. Bytes of elements stay valid until the object is changed through
-/// the ObjectEdit that this is, or until the call that gave it has ended. Of one thread.
+/// the ObjectEdit that this is, or until the call that gave it has ended; those of a stream's entry
+/// until the next at() or find(), and from each() for one call. Of one thread.
 class ObjectReader {
  public:
   /// An object without elements.
@@ -41,7 +42,7 @@ class ObjectReader {
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   /// `rank` < size().
   [[nodiscard]] Element at(std::size_t rank) const noexcept {
-    if (is_tree_) return large_elements_.at(rank);
+    if (is_tree_) return large_elements_.at(rank, room_);
     return edited_ == nullptr ? packed_.at(rank) : edited_->at(rank);
   }
   /// The value of `key`. Not of a list, like the calls below.
@@ -97,6 +98,7 @@ class ObjectReader {
   Tree index_{nodes_of_process(), 0};  // of a sorted set
   PackedObject packed_;
   const ElementPieces* edited_ = nullptr;  // of an edit that has changed something
+  mutable EntryRoom room_;
 };
 
 }  // namespace semel::engine

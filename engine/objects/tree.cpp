@@ -4,6 +4,12 @@
 
 namespace semel::engine {
 
+TreeElement TreeCursor::element(EntryRoom& room) const noexcept {
+  SEMEL_ASSERT(has_element());
+  const TreeEntry entry = node(depth_ - 1).entry(steps_[depth_ - 1].index, room);
+  return {entry.key.bytes, entry.value.bytes};
+}
+
 TreeElement TreeCursor::element() const noexcept {
   SEMEL_ASSERT(has_element());
   const TreeEntry entry = node(depth_ - 1).entry(steps_[depth_ - 1].index);
@@ -46,6 +52,13 @@ bool TreeCursor::previous() noexcept {
 }
 
 std::optional<Bytes> Tree::find(Bytes sought) const noexcept {
+  EntryRoom room;
+  const std::optional<Bytes> value = find(sought, room);
+  SEMEL_ASSERT_SLOW(!value || !room.has(value->data()));
+  return value;
+}
+
+std::optional<Bytes> Tree::find(Bytes sought, EntryRoom& room) const noexcept {
   if (root_ == 0) return std::nullopt;
   const SoughtKey key{sought};
   TreeNode node{*memory_, root_};
@@ -55,10 +68,8 @@ std::optional<Bytes> Tree::find(Bytes sought) const noexcept {
     node = {*memory_, child};
   }
   const unsigned index = node.lower_bound(key);
-  if (index == node.entries()) return std::nullopt;
-  const TreeEntry found = node.entry(index);
-  if (found.key.bytes != sought) return std::nullopt;
-  return found.value.bytes;
+  if (index == node.entries() || !has_key(node, index, sought)) return std::nullopt;
+  return node.entry(index, room).value.bytes;
 }
 
 std::uint64_t Tree::rank(Bytes sought) const noexcept {
@@ -142,6 +153,19 @@ bool has_all_bytes(const TreeNode& node) noexcept {
          node.head().used <= list_leaf_bytes && node.head().places == runs;
 }
 
+/// Of a stream's leaf: entries alone, and runs where they are counted.
+bool has_entries_alone(const TreeNode& node) noexcept {
+  if (!node.is_leaf() || !node.entry_leaf().is_sound()) return false;
+  unsigned runs = 0;
+  EntryRoom room;
+  for (unsigned i = 0; i < node.entries(); ++i) {
+    const TreePart value = node.entry(i, room).value;
+    if ((value.run != 0) != (value.bytes.size() >= tree_apart_min)) return false;
+    runs += value.run != 0 ? 1 : 0;
+  }
+  return node.head().places == runs && node.head().dead == 0;
+}
+
 const char* check(const NodeMemory& memory, const Subtree& subtree, bool has_keys) {
   const TreeNode node{memory, subtree.node};
   const TreeNodeHead& head = node.head();
@@ -149,13 +173,18 @@ const char* check(const NodeMemory& memory, const Subtree& subtree, bool has_key
   if (head.entries == 0 || head.entries > entries_max) return "a node's count of entries";
   if (head.used > head.room) return "a node's room";
   if (node.is_list() && (has_keys || !has_all_bytes(node))) return "a list's leaf";
-  if (!node.is_list() && head.entries > head.places) return "a node's places";
+  if (node.is_entry_leaf() && (!has_keys || !has_entries_alone(node))) return "a leaf of entries";
+  if (head.form == NodeForm::entries && head.entries > head.places) return "a node's places";
   TreeSize size;
+  EntryRoom room;
+  EntryRoom room_before;
   for (unsigned i = 0; i < head.entries; ++i) {
-    const TreeEntry entry = node.entry(i);
+    const TreeEntry entry = node.entry(i, room);
     const Bytes key = entry.key.bytes;
     if (!has_keys && !key.empty()) return "a key where there are none";
-    if (has_keys && i > 0 && node.key(i - 1) >= key) return "the order of keys";
+    if (has_keys && i > 0 && node.entry(i - 1, room_before).key.bytes >= key) {
+      return "the order of keys";
+    }
     if (!has_keys && node.is_leaf() && !node.is_list()) return "a leaf of a list";
     if (key < subtree.from && (node.is_leaf() || i > 0)) return "a key below its bound";
     if (has_keys && subtree.has_to && key >= subtree.to) return "a key above its bound";

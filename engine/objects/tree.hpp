@@ -23,6 +23,9 @@ class TreeCursor {
  public:
   /// False: it is behind the last element.
   [[nodiscard]] bool has_element() const noexcept { return depth_ != 0; }
+  /// Of an entry of a stream, `room` may have its bytes: until it is used again.
+  [[nodiscard]] TreeElement element(EntryRoom& room) const noexcept;
+  /// Of a tree that is no stream's.
   [[nodiscard]] TreeElement element() const noexcept;
   /// To the next element, or behind the last.
   void next() noexcept;
@@ -73,7 +76,9 @@ class Tree {
   [[nodiscard]] TreeSize size() const noexcept {
     return root_ == 0 ? TreeSize{} : TreeNode{*memory_, root_}.head().size;
   }
-  /// The value of `key`.
+  /// The value of `key`. Of an entry of a stream, `room` may have it.
+  [[nodiscard]] std::optional<Bytes> find(Bytes key, EntryRoom& room) const noexcept;
+  /// Of a tree that is no stream's.
   [[nodiscard]] std::optional<Bytes> find(Bytes key) const noexcept;
   /// How many keys are below `key`.
   [[nodiscard]] std::uint64_t rank(Bytes key) const noexcept;

@@ -88,7 +88,8 @@ bool TreeBuilder::add(Bytes key, Bytes value) {
   const TreePart new_key = maker.part(key);
   const TreePart new_value = maker.part(value);
   const bool fits = has_room(leaf, new_key, new_value);
-  if (maker.failed() || (!fits && !flush(0))) return maker.free_all(), false;
+  const bool ends_leaf = !fits || begins_section(leaf, key);
+  if (maker.failed() || (ends_leaf && !flush(0, !fits))) return maker.free_all(), false;
   if (leaf.count == 0) {
     leaf.bound = is_first_leaf_ ? TreePart{} : maker.part(bound_between(last_key_, key));
     if (maker.failed()) return maker.free_all(), false;
@@ -102,12 +103,14 @@ bool TreeBuilder::add(Bytes key, Bytes value) {
   return true;
 }
 
-bool TreeBuilder::flush(std::size_t height) {
+bool TreeBuilder::flush(std::size_t height, bool is_full) {
   Level& from = *levels_[height];
   SEMEL_ASSERT(from.count != 0);
   NodeMaker maker{memory_, stamp_};
-  const NodeMaker::Made made = maker.node(static_cast<std::uint8_t>(height),
-                                          std::span{from.pieces}.first(from.count), false);
+  const auto pieces = std::span{from.pieces}.first(from.count);
+  const NodeMaker::Made made = of_ == Of::stream && height == 0 && is_full
+                                   ? maker.entries(pieces)
+                                   : maker.node(static_cast<std::uint8_t>(height), pieces, false);
   if (maker.failed()) return false;
   if (height == 0) last_key_.assign(from.pieces[from.count - 1].key.bytes);
   const TreePart bound = from.bound;

@@ -14,7 +14,7 @@ namespace semel::engine {
 /// Of one thread. std::bad_alloc.
 class TreeBuilder {
  public:
-  enum class Of : std::uint8_t { keys, list };
+  enum class Of : std::uint8_t { keys, list, stream };
 
   TreeBuilder(NodeMemory& memory, std::uint64_t stamp, Of of = Of::keys) noexcept
       : memory_(memory), stamp_(stamp), of_(of) {}
@@ -43,8 +43,14 @@ class TreeBuilder {
                                      const TreePart& value) noexcept;
   static void append(Level& level, const TreePart& key, const TreePart& value,
                      const TreeSize& size) noexcept;
-  /// Makes the level a node, and that an entry of the level above.
-  [[nodiscard]] bool flush(std::size_t height);
+  /// Makes the level a node, and that an entry of the level above. `is_full`: no entry comes to
+  /// a stream's leaf any more.
+  [[nodiscard]] bool flush(std::size_t height, bool is_full = false);
+  /// Of a stream: whether `key` is no entry's and the leaf has entries, or the reverse.
+  [[nodiscard]] bool begins_section(const Level& leaf, Bytes key) const noexcept {
+    return of_ == Of::stream && leaf.count != 0 &&
+           is_entry_key(leaf.pieces[0].key.bytes) != is_entry_key(key);
+  }
   [[nodiscard]] bool add_child(std::size_t height, const TreePart& bound,
                                const NodeMaker::Made& made);
   [[nodiscard]] bool add_value(Bytes value);

@@ -19,14 +19,15 @@ enum class TreeChange : std::uint8_t { nothing, added, replaced, erased, no_memo
 
 class TreeDraft {
  public:
-  /// `lists`: for the lists of handles.
+  /// `lists`: for the lists of handles. `of_stream`: its elements are a stream's.
   TreeDraft(NodeMemory& nodes, Handle old_root, std::uint64_t own_stamp,
-            std::pmr::memory_resource* lists) noexcept
-      : memory(nodes), root(old_root), stamp(own_stamp), many_(lists) {}
+            std::pmr::memory_resource* lists, bool of_stream) noexcept
+      : memory(nodes), root(old_root), stamp(own_stamp), is_stream(of_stream), many_(lists) {}
 
   NodeMemory& memory;
   Handle root;
   const std::uint64_t stamp;
+  const bool is_stream;
 
   /// Of a node or run, both of which begin with their stamp: no other thread has seen it.
   [[nodiscard]] bool is_fresh(Handle handle) const noexcept {

@@ -114,6 +114,8 @@ Handle TreeEdit::trimmed(Handle handle) noexcept {
   NodeMaker::Made made;
   if (node.is_list()) {
     made = maker.leaf(node.list().values(0, node.entries()), &head.size);
+  } else if (node.is_entry_leaf()) {
+    made = maker.copy_entries(handle, EntryLeaf::no_entry, {});
   } else {
     Pieces pieces;
     for (unsigned i = 0; i < node.entries(); ++i) pieces.add(piece_of(node, i));

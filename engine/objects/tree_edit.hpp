@@ -28,10 +28,11 @@ struct TreeElementBytes {
 class TreeEdit {
  public:
   /// `stamp`: of no other edit whose nodes this tree may have. `lists` outlives it: for what it
-  /// notes down.
+  /// notes down. `is_stream`: entries that no other one comes to lie as entry_leaf.hpp says.
   TreeEdit(NodeMemory& memory, Handle root, std::uint64_t stamp,
-           std::pmr::memory_resource* lists = std::pmr::get_default_resource()) noexcept
-      : draft_(memory, root, stamp, lists) {}
+           std::pmr::memory_resource* lists = std::pmr::get_default_resource(),
+           bool is_stream = false) noexcept
+      : draft_(memory, root, stamp, lists, is_stream) {}
   /// Without commit(), frees what it has made.
   ~TreeEdit();
   TreeEdit(const TreeEdit&) = delete;

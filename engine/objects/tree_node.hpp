@@ -14,7 +14,9 @@
 // node it is and what lies below it. The first entry's key is empty: it has no lower bound.
 //
 // The elements of a list have no keys: its tree is found by ranks alone, its bounds are empty, and
-// its leaves have a form of their own (list_leaf.hpp).
+// its leaves have a form of their own (list_leaf.hpp). Of a stream, leaves of entries have one as
+// well (entry_leaf.hpp), but for those that are still changed at their end: an element of such a
+// leaf is put together where it is read.
 //
 // Nodes are in memory only: disks and peers get the elements packed (large_object.hpp).
 //
@@ -29,7 +31,9 @@
 
 #include "base/assert.hpp"
 #include "base/coding.hpp"
+#include "engine/kinds/entry_leaf.hpp"
 #include "engine/kinds/list_leaf.hpp"
+#include "engine/kinds/sought_key.hpp"
 #include "engine/objects/node_memory.hpp"
 #include "semel/types.hpp"
 
@@ -66,7 +70,7 @@ struct TreeChild {
 };
 static_assert(sizeof(TreeChild) == 24);
 
-enum class NodeForm : std::uint8_t { entries, list };
+enum class NodeForm : std::uint8_t { entries, list, stream };
 
 struct TreeNodeHead {
   std::uint64_t stamp;
@@ -75,13 +79,15 @@ struct TreeNodeHead {
   std::uint32_t room;  ///< bytes of the node, with this head
   std::uint32_t used;
   std::uint16_t entries;
-  std::uint16_t places;  ///< entries that the node has room for, as far as places go; of a list's
-                         ///< leaf: its values in runs
+  std::uint16_t places;  ///< entries that the node has room for, as far as places go; of a leaf of
+                         ///< a form of its own: its values in runs
   std::uint16_t dead;    ///< bytes before `used` that belong to no entry any more
   std::uint8_t level;
   NodeForm form;
 };
 static_assert(sizeof(TreeNodeHead) == list_leaf_head_bytes && sizeof(Handle) == list_handle_bytes);
+static_assert(tree_entries_max == entry_leaf_entries_max);
+static_assert(tree_apart_min == entry_value_bytes_max + 1);
 
 struct TreeRun {
   std::uint64_t stamp;
@@ -107,62 +113,6 @@ struct TreeEntry {
   Bytes raw;  ///< as it lies in the node
 };
 
-/// The first eight bytes of a key as a number, with zeros behind a shorter one: numbers that differ
-/// are in the order of the keys.
-[[nodiscard]] inline std::uint64_t begin_of(Bytes key) noexcept {
-  const std::size_t size = key.size();
-  if (size >= sizeof(std::uint64_t)) return base::big_endian(key.data());
-  std::uint64_t begin = 0;
-  if (size >= sizeof(std::uint32_t)) {
-    std::uint32_t first;
-    std::uint32_t last;  // they overlap
-    std::memcpy(&first, key.data(), sizeof first);
-    std::memcpy(&last, key.data() + size - sizeof last, sizeof last);
-    const std::size_t more = (size - sizeof first) * 8;
-    begin = std::uint64_t{__builtin_bswap32(first)} << more | __builtin_bswap32(last);
-  } else {
-    for (const char byte : key) begin = begin << 8 | static_cast<unsigned char>(byte);
-    if (size == 0) return 0;
-  }
-  return begin << (sizeof begin - size) * 8;
-}
-
-/// As one < other, for keys whose begin_of() is the same. Keys of streams differ in their first 24
-/// bytes: without a call of memcmp() it takes half the time.
-[[nodiscard]] inline bool is_less(Bytes one, Bytes other) noexcept {
-  constexpr std::size_t word = sizeof(std::uint64_t);
-  constexpr std::size_t words_max = 3;
-  const std::size_t shared = one.size() < other.size() ? one.size() : other.size();
-  if (shared <= word || shared > words_max * word) return one < other;
-  for (std::size_t at = word;; at += word) {
-    if (at + word > shared) at = shared - word;  // the last ones, and some before them once more
-    const std::uint64_t next = base::big_endian(one.data() + at);
-    const std::uint64_t other_next = base::big_endian(other.data() + at);
-    if (next != other_next) return next < other_next;
-    if (at + word == shared) return one.size() < other.size();
-  }
-}
-
-/// A key that is compared with many others. Most of them differ from it in their first eight bytes:
-/// without a call of memcmp() a search takes half the time.
-class SoughtKey {
- public:
-  explicit SoughtKey(Bytes key) noexcept : key_(key), begin_(begin_of(key)) {}
-
-  [[nodiscard]] bool is_above(Bytes other) const noexcept {
-    const std::uint64_t begin = begin_of(other);
-    return begin != begin_ ? begin < begin_ : is_less(other, key_);
-  }
-  [[nodiscard]] bool is_below(Bytes other) const noexcept {
-    const std::uint64_t begin = begin_of(other);
-    return begin != begin_ ? begin_ < begin : is_less(key_, other);
-  }
-
- private:
-  Bytes key_;
-  std::uint64_t begin_;
-};
-
 /// Reads a node. Cheap to copy; valid as long as the node is.
 class TreeNode {
  public:
@@ -183,6 +133,13 @@ class TreeNode {
     return {at_ + sizeof(TreeNodeHead), entries(), head().places != 0};
   }
 
+  [[nodiscard]] bool is_entry_leaf() const noexcept { return head().form == NodeForm::stream; }
+  /// Of a node that is_entry_leaf().
+  [[nodiscard]] EntryLeaf entry_leaf() const noexcept {
+    SEMEL_ASSERT_SLOW(is_entry_leaf());
+    return {at_, sizeof(TreeNodeHead), entries(), head().used};
+  }
+
   /// Calls `visit(Bytes)` for the values `from` .. `to` - 1 of a list's leaf until it returns
   /// false: then it returns false.
   template <class Visit>
@@ -197,8 +154,18 @@ class TreeNode {
     return true;
   }
 
-  [[nodiscard]] TreeEntry entry(unsigned index) const noexcept {
+  /// `room` is used where is_entry_leaf(); such an entry has no `raw`.
+  [[nodiscard]] TreeEntry entry(unsigned index, EntryRoom& room) const noexcept {
+    if (!is_entry_leaf()) [[likely]]
+      return entry(index);
     SEMEL_ASSERT(index < entries());
+    const EntryLeaf leaf = entry_leaf();
+    const EntryLeaf::Value value = leaf.value(index, room);
+    const TreePart key{leaf.key(index, room), 0};
+    return {key, value.is_run ? in_run(value.bytes.data()) : TreePart{value.bytes, 0}, {}};
+  }
+  [[nodiscard]] TreeEntry entry(unsigned index) const noexcept {
+    SEMEL_ASSERT(index < entries() && !is_entry_leaf());
     if (is_list()) return {{}, value(index), {}};
     const char* const begin = at_ + place(index);
     const char* at = begin;
@@ -211,20 +178,21 @@ class TreeNode {
       entry.raw = {begin, 2 + key + value};
       return entry;
     }
-    const std::uint64_t key_bytes = varint(at);
-    const std::uint64_t value_bytes = varint(at);
+    const std::uint64_t key_bytes = take_varint(at);
+    const std::uint64_t value_bytes = take_varint(at);
     entry.key = part(at, key_bytes);
     entry.value = part(at, value_bytes);
     entry.raw = {begin, static_cast<std::size_t>(at - begin)};
     return entry;
   }
-  /// Of a node that is not list's.
+  /// Of a node of entries that lie in it as they are.
   [[nodiscard]] Bytes key(unsigned index) const noexcept {
+    SEMEL_ASSERT_SLOW(head().form == NodeForm::entries);
     const char* at = at_ + place(index);
     if (has_short_lengths(at)) [[likely]]
       return {at + 2, static_cast<std::uint8_t>(at[0])};
-    const std::uint64_t key_bytes = varint(at);
-    static_cast<void>(varint(at));
+    const std::uint64_t key_bytes = take_varint(at);
+    static_cast<void>(take_varint(at));
     return part(at, key_bytes).bytes;
   }
   /// Of bytes that lie in the node, from its begin.
@@ -239,6 +207,7 @@ class TreeNode {
   }
   /// The first entry whose key is not below `key`.
   [[nodiscard]] unsigned lower_bound(const SoughtKey& key) const noexcept {
+    if (is_entry_leaf()) return entry_leaf().lower_bound(key);
     unsigned begin = 0;
     for (unsigned count = entries(); count > 0;) {
       const unsigned half = count / 2;
@@ -308,7 +277,7 @@ class TreeNode {
   [[nodiscard]] std::uint64_t child_elements(unsigned index) const noexcept {
     SEMEL_ASSERT_SLOW(!is_leaf());
     const char* at = at_ + place(index);
-    const std::uint64_t bound_bytes = varint(at);
+    const std::uint64_t bound_bytes = take_varint(at);
     at += bound_bytes < tree_apart_min ? bound_bytes : sizeof(Handle);
     static_assert(sizeof(TreeChild) < 128, "its length takes a byte");
     std::uint64_t elements;
@@ -325,15 +294,6 @@ class TreeNode {
   [[nodiscard]] static bool has_short_lengths(const char* at) noexcept {
     static_assert(tree_apart_min > 127);
     return ((at[0] | at[1]) & 0x80) == 0;
-  }
-  [[nodiscard]] static std::uint64_t varint(const char*& at) noexcept {
-    auto byte = static_cast<std::uint8_t>(*at++);
-    std::uint64_t number = byte & 127;
-    for (unsigned shift = 7; byte >= 128; shift += 7) {
-      byte = static_cast<std::uint8_t>(*at++);
-      number |= std::uint64_t{byte & 127U} << shift;
-    }
-    return number;
   }
   /// Moves `at` behind it.
   [[nodiscard]] TreePart part(const char*& at, std::uint64_t bytes) const noexcept {
@@ -361,5 +321,12 @@ class TreeNode {
   const NodeMemory* memory_;
   const char* at_;
 };
+
+/// Of a node that is no list's: whether the entry's key is `sought`.
+[[nodiscard]] inline bool has_key(const TreeNode& node, unsigned index, Bytes sought) noexcept {
+  if (!node.is_entry_leaf()) [[likely]]
+    return node.key(index) == sought;
+  return is_entry_key(sought) && node.entry_leaf().id(index) == id_of(sought);
+}
 
 }  // namespace semel::engine

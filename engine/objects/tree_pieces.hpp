@@ -111,12 +111,52 @@ struct NodeChange {
   return {entry.raw, entry.key, entry.value, size};
 }
 
+/// Entries of one or two leaves of a stream, as a node of any tree has them.
+class UnpackedEntries {
+ public:
+  // The room is not initialized: few changes need it.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  UnpackedEntries() noexcept {}
+  UnpackedEntries(const UnpackedEntries&) = delete;
+  UnpackedEntries& operator=(const UnpackedEntries&) = delete;
+
+  /// As piece_of(). What it refers to lives as long as this.
+  [[nodiscard]] Piece piece_of(const TreeNode& node, unsigned index) noexcept {
+    if (!node.is_entry_leaf()) return engine::piece_of(node, index);
+    EntryRoom room;
+    const TreeEntry entry = node.entry(index, room);
+    const TreePart& value = entry.value;
+    const std::size_t stored = value.stored_bytes();
+    SEMEL_ASSERT(used_ + 2 * base::varint_bytes_max + entry_key_bytes + stored <= bytes_.size());
+    char* const begin = bytes_.data() + used_;
+    base::ByteWriter to{begin};
+    to.varint(entry_key_bytes);
+    to.varint(value.bytes.size());
+    const Bytes key{to.end(), entry_key_bytes};
+    to.bytes(entry.key.bytes);
+    const Bytes kept{to.end(), stored};
+    value.run != 0 ? to.fixed(value.run) : to.bytes(value.bytes);
+    used_ += static_cast<std::size_t>(to.end() - begin);
+    return {{begin, static_cast<std::size_t>(to.end() - begin)},
+            {key, 0},
+            value.run != 0 ? value : TreePart{kept, 0},
+            {1, entry_key_bytes + value.bytes.size()}};
+  }
+
+ private:
+  std::size_t used_ = 0;
+  // Of a leaf that is full, and of one with an entry more.
+  std::array<char, 2 * (tree_node_bytes + 2 * raw_bytes_max)> bytes_;
+};
+
 /// Calls `visit(Handle)` for each run that the node's entries have. `visit` may free it.
 template <class Visit>
 void each_run(const TreeNode& node, Visit&& visit) {
-  if (node.is_list() && node.head().places == 0) return;  // a leaf of a list has many values
+  const bool counts_runs = node.is_list() || node.is_entry_leaf();
+  if (counts_runs && node.head().places == 0) return;
+  EntryRoom room;
   for (unsigned i = 0; i < node.entries(); ++i) {
-    const TreeEntry entry = node.entry(i);
+    const TreeEntry entry = node.entry(i, room);
     if (entry.key.run != 0) visit(entry.key.run);
     if (entry.value.run != 0) visit(entry.value.run);
   }

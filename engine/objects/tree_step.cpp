@@ -6,10 +6,31 @@ namespace semel::engine {
 
 namespace {
 
+/// Of a stream. Its head lies in no leaf that is full: each entry that comes changes the head. And
+/// where the last of a section comes, the next one begins another leaf: those that follow it come
+/// at the end of theirs then, and fill it. 0: neither is so.
+unsigned split_sections(const Pieces& pieces, const NodeChange& change) noexcept {
+  const unsigned count = pieces.count();
+  const auto section = [&](unsigned index) {
+    const Bytes key = pieces[index].key.bytes;
+    return key.empty() ? '\0' : key.front();
+  };
+  unsigned split = 1;
+  if (section(0) != static_cast<char>(StreamSection::head)) {
+    split = change.index + change.added;
+    if (change.added <= change.removed || split >= count) return 0;
+  }
+  if (section(split - 1) == section(split)) return 0;
+  return split <= tree_entries_max && count - split <= tree_entries_max ? split : 0;
+}
+
 /// The entries of the first node; all of them: they fit into one.
-unsigned split_at(const Pieces& pieces, const NodeChange& change) noexcept {
+unsigned split_at(const Pieces& pieces, const NodeChange& change, bool has_sections) noexcept {
   const unsigned count = pieces.count();
   if (count < 2 || (count <= tree_entries_max && pieces.bytes() <= tree_node_bytes)) return count;
+  if (has_sections) {
+    if (const unsigned split = split_sections(pieces, change); split != 0) return split;
+  }
   // Elements in order fill their nodes: a full node begins another one at its end or begin.
   if (count <= tree_entries_max + 1 && change.added > change.removed) {
     if (change.index + change.added == count) return count - 1;
@@ -30,9 +51,21 @@ bool has_same_bytes(const TreeNode& node, const NodeChange& change) noexcept {
          node.entry(change.index).raw.size() == change.pieces[0].raw.size();
 }
 
-bool is_too_small(const Pieces& pieces, const NodeChange& change, const TreeNode& parent) noexcept {
+bool is_too_small(const Pieces& pieces, const NodeChange& change) noexcept {
   return change.removed > change.added && pieces.count() < tree_entries_min &&
-         pieces.bytes() < tree_bytes_min && parent.entries() > 1;
+         pieces.bytes() < tree_bytes_min;
+}
+
+/// A leaf of entries is unpacked to join its neighbour, which takes longer than to copy it.
+constexpr unsigned packed_entries_min = 4;
+
+/// Whether a leaf of entries stays one with the change.
+bool stays_packed(const TreeNode& leaf, const NodeChange& change) noexcept {
+  return change.removed == 1 && change.added == 0 && leaf.entries() > packed_entries_min;
+}
+
+bool has_entries_first(const TreeNode& leaf) noexcept {
+  return leaf.is_entry_leaf() || is_entry_key(leaf.key(0));
 }
 
 }  // namespace
@@ -45,7 +78,7 @@ bool TreeStep::find(Bytes sought) noexcept {
     SEMEL_ASSERT(depth_ < tree_levels_max);
     const unsigned index = node.is_leaf() ? node.lower_bound(key) : node.child_for(key);
     path_[depth_++] = {handle, index};
-    if (node.is_leaf()) return index < node.entries() && node.key(index) == sought;
+    if (node.is_leaf()) return index < node.entries() && has_key(node, index, sought);
     handle = node.child(index).node;
     fetch_node(memory_, handle);
   }
@@ -83,7 +116,7 @@ TreeChange TreeStep::insert(Bytes key, Bytes value) {
 TreeChange TreeStep::replace(Bytes value) {
   SEMEL_ASSERT(depth_ != 0);
   const unsigned index = path_[depth_ - 1].index;
-  const TreeEntry old = node(depth_ - 1).entry(index);
+  const TreeEntry old = entry();
   if (old.value.bytes == value) return TreeChange::nothing;
   const std::size_t key_bytes = old.key.bytes.size();
   const TreeSize size{1, key_bytes + value.size()};
@@ -101,7 +134,7 @@ TreeChange TreeStep::erase() {
   SEMEL_ASSERT(depth_ != 0);
   const unsigned index = path_[depth_ - 1].index;
   if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
-  const TreeEntry old = node(depth_ - 1).entry(index);
+  const TreeEntry old = entry();
   drop(old.key.run);
   drop(old.value.run);
   const TreeSize size{1, old.key.bytes.size() + old.value.bytes.size()};
@@ -139,6 +172,7 @@ bool TreeStep::apply_above(unsigned level, NodeChange& change) {
 
 bool TreeStep::changes_in_place(unsigned level, const NodeChange& change) const noexcept {
   if (!draft_.is_fresh(path_[level].node)) return false;
+  if (node(level).is_entry_leaf()) return stays_packed(node(level), change);
   if (has_same_bytes(node(level), change)) return true;
   const TreeNodeHead& head = node(level).head();
   const unsigned entries = change.entries_of(head);
@@ -152,6 +186,14 @@ void TreeStep::change_in_place(unsigned level, const NodeChange& change) noexcep
   char* const to = memory_.writable(path_[level].node);
   auto& head = *reinterpret_cast<TreeNodeHead*>(to);
   head.size += change.delta;
+  if (node(level).is_entry_leaf()) {
+    head.places = static_cast<std::uint16_t>(
+        head.places - (node(level).entry_leaf().is_run(change.index) ? 1 : 0));
+    head.used = static_cast<std::uint32_t>(
+        EntryLeaf::erase(to, sizeof head, head.entries, head.used, change.index));
+    --head.entries;
+    return;
+  }
   if (has_same_bytes(node(level), change)) {
     const Bytes raw = change.pieces[0].raw;
     std::memcpy(const_cast<char*>(node(level).entry(change.index).raw.data()), raw.data(),
@@ -188,6 +230,7 @@ void TreeStep::add_to_parents(unsigned level, const TreeSize& delta) noexcept {
 
 /// Whether the node with the change is one node, and none of its entries is written otherwise.
 bool TreeStep::is_plain(unsigned level, const NodeChange& change) const noexcept {
+  if (node(level).is_entry_leaf()) return stays_packed(node(level), change);
   const TreeNodeHead& head = node(level).head();
   if (head.dead != 0) return false;
   const unsigned entries = head.entries - change.removed + change.added;
@@ -204,7 +247,9 @@ bool TreeStep::copy(unsigned level, const NodeChange& change) {
   const Handle from = path_[level].node;
   const TreeNode old = node(level);
   NodeMaker::Made made;
-  if (has_same_bytes(old, change)) {
+  if (old.is_entry_leaf()) {
+    made = maker_.copy_entries(from, change.index, change.delta);
+  } else if (has_same_bytes(old, change)) {
     const std::size_t offset = old.offset(old.entry(change.index).raw);
     made = maker_.copy_with(from, offset, change.pieces[0].raw, change.delta);
   } else {
@@ -239,8 +284,10 @@ bool TreeStep::point_to(NodeMaker::Made made, unsigned level, const TreeSize& de
 /// Writes the node anew, as one or two or none, and makes `change` what its parent has to do.
 bool TreeStep::rewrite(unsigned level, NodeChange& change) {
   Pieces pieces;
-  collect(level, change, pieces);
+  UnpackedEntries unpacked;
+  collect(level, change, pieces, unpacked);
   const bool with_room = draft_.is_fresh(path_[level].node);  // it is changed again and again
+  bool was_packed = node(level).is_entry_leaf();
   const std::uint8_t height = node(level).head().level;
   const bool is_root = level == 0;
   drop(path_[level].node);
@@ -249,7 +296,10 @@ bool TreeStep::rewrite(unsigned level, NodeChange& change) {
   if (!is_root) {
     above.index = path_[level - 1].index;
     above.removed = 1;
-    if (is_too_small(pieces, change, node(level - 1))) join(level, pieces, above);
+    if (is_too_small(pieces, change)) {
+      const unsigned with = neighbour(level, pieces.count());
+      if (with != above.index) was_packed |= join(level, with, pieces, unpacked, above);
+    }
     bound = node(level - 1).entry(above.index).key;
   }
   if (pieces.count() == 0) {
@@ -260,7 +310,8 @@ bool TreeStep::rewrite(unsigned level, NodeChange& change) {
   }
   if (is_root && height > 0 && pieces.count() == 1) return drop_root(pieces[0]), true;
 
-  const unsigned split = split_at(pieces, change);
+  const bool is_stream_leaf = height == 0 && draft_.is_stream;
+  const unsigned split = split_at(pieces, change, is_stream_leaf);
   TreePart second_bound;
   if (split < pieces.count()) {
     if (height == 0) {
@@ -273,13 +324,14 @@ bool TreeStep::rewrite(unsigned level, NodeChange& change) {
   }
   // Where elements come in order, the node that they leave behind is full.
   const bool is_left_behind = split + 1 == pieces.count();
-  const NodeMaker::Made first =
-      maker_.node(height, pieces.part(0, split), with_room && !is_left_behind);
+  const bool stays_settled = was_packed && change.added == 0;
+  const NodeMaker::Made first = make(height, pieces.part(0, split), with_room && !is_left_behind,
+                                     stays_settled || is_left_behind);
   if (is_root && split == pieces.count()) return set_root(first.node);
   above.pieces[above.added++] = maker_.child_piece(bound, first);
   if (split < pieces.count()) {
     const NodeMaker::Made second =
-        maker_.node(height, pieces.part(split, pieces.count()), with_room && split != 1);
+        make(height, pieces.part(split, pieces.count()), with_room && split != 1, stays_settled);
     above.pieces[above.added++] = maker_.child_piece(second_bound, second);
   }
   if (is_root) {
@@ -296,10 +348,11 @@ bool TreeStep::set_root(Handle root) noexcept {
 }
 
 /// The node's entries with the change, and without a bound of the first child.
-void TreeStep::collect(unsigned level, const NodeChange& change, Pieces& pieces) noexcept {
+void TreeStep::collect(unsigned level, const NodeChange& change, Pieces& pieces,
+                       UnpackedEntries& unpacked) noexcept {
   const TreeNode from = node(level);
   const auto take = [&](unsigned begin, unsigned end) {
-    for (unsigned i = begin; i < end; ++i) pieces.add(piece_of(from, i));
+    for (unsigned i = begin; i < end; ++i) pieces.add(unpacked.piece_of(from, i));
   };
   take(0, change.index);
   for (unsigned i = 0; i < change.added; ++i) pieces.add(change.pieces[i]);
@@ -309,14 +362,36 @@ void TreeStep::collect(unsigned level, const NodeChange& change, Pieces& pieces)
   pieces.replace(0, maker_.piece({}, pieces[0].value, pieces[0].size));
 }
 
-/// Takes the entries of a neighbour in, which then goes as well.
-void TreeStep::join(unsigned level, Pieces& pieces, NodeChange& above) noexcept {
+NodeMaker::Made TreeStep::make(unsigned height, std::span<const Piece> pieces, bool with_room,
+                               bool is_settled) {
+  if (draft_.is_stream && is_settled && height == 0) return maker_.entries(pieces);
+  return maker_.node(static_cast<std::uint8_t>(height), pieces, with_room);
+}
+
+/// Of a stream, entries join entries only, for they would be parted again; and no leaf joins one
+/// that is so full that both would be two again, as it would be with the first leaf of a queue.
+unsigned TreeStep::neighbour(unsigned level, unsigned count) const noexcept {
   const TreeNode parent = node(level - 1);
   const unsigned own = path_[level - 1].index;
-  const bool is_right = own + 1 < parent.entries();  // the neighbour
+  const auto fits = [&](unsigned other) {
+    if (!draft_.is_stream || !node(level).is_leaf()) return true;
+    const TreeNode leaf{memory_, parent.child(other).node};
+    return count != 0 && count + leaf.entries() <= tree_entries_max &&
+           has_entries_first(leaf) == has_entries_first(node(level));
+  };
+  if (own + 1 < parent.entries() && fits(own + 1)) return own + 1;
+  return own > 0 && fits(own - 1) ? own - 1 : own;
+}
+
+/// Takes the entries of a neighbour in, which then goes as well.
+bool TreeStep::join(unsigned level, unsigned with, Pieces& pieces, UnpackedEntries& unpacked,
+                    NodeChange& above) noexcept {
+  const TreeNode parent = node(level - 1);
+  const unsigned own = path_[level - 1].index;
+  const bool is_right = with > own;  // the neighbour
   const unsigned right = is_right ? own + 1 : own;
   const TreePart bound = parent.entry(right).key;
-  const Handle other = parent.child(is_right ? own + 1 : own - 1).node;
+  const Handle other = parent.child(with).node;
   const TreeNode neighbour{memory_, other};
   Pieces all;
   // Above the leaves the bound comes down to the child that was first in the right node, unless
@@ -329,7 +404,7 @@ void TreeStep::join(unsigned level, Pieces& pieces, NodeChange& above) noexcept 
   };
   const auto add_neighbour = [&] {
     for (unsigned i = 0; i < neighbour.entries(); ++i) {
-      add(piece_of(neighbour, i), is_right && i == 0);
+      add(unpacked.piece_of(neighbour, i), is_right && i == 0);
     }
   };
   if (!is_right) add_neighbour();
@@ -340,6 +415,7 @@ void TreeStep::join(unsigned level, Pieces& pieces, NodeChange& above) noexcept 
   pieces.assign(all);
   above.index = right - 1;
   above.removed = 2;
+  return neighbour.is_entry_leaf();
 }
 
 /// A root with one child is none.

@@ -22,8 +22,8 @@ class TreeStep {
   /// The element of `rank`; of the count of all: none.
   [[nodiscard]] bool find_at(std::uint64_t rank) noexcept;
   /// Of the element that was found.
-  [[nodiscard]] TreeEntry entry() const noexcept {
-    return node(depth_ - 1).entry(path_[depth_ - 1].index);
+  [[nodiscard]] TreeEntry entry() noexcept {
+    return node(depth_ - 1).entry(path_[depth_ - 1].index, room_);
   }
   /// Where find() has found none.
   TreeChange insert(Bytes key, Bytes value);
@@ -53,8 +53,16 @@ class TreeStep {
   [[nodiscard]] bool copy(unsigned level, const NodeChange& change);
   [[nodiscard]] bool point_to(NodeMaker::Made made, unsigned level, const TreeSize& delta);
   [[nodiscard]] bool rewrite(unsigned level, NodeChange& change);
-  void collect(unsigned level, const NodeChange& change, Pieces& pieces) noexcept;
-  void join(unsigned level, Pieces& pieces, NodeChange& above) noexcept;
+  void collect(unsigned level, const NodeChange& change, Pieces& pieces,
+               UnpackedEntries& unpacked) noexcept;
+  /// Of the node's parent: the child that a node of so few entries joins; its own place: none.
+  [[nodiscard]] unsigned neighbour(unsigned level, unsigned count) const noexcept;
+  /// Whether it was a leaf of entries.
+  bool join(unsigned level, unsigned with, Pieces& pieces, UnpackedEntries& unpacked,
+            NodeChange& above) noexcept;
+  /// A node of `level`. `is_settled`: of a stream's leaf, no entry comes to it any more.
+  [[nodiscard]] NodeMaker::Made make(unsigned level, std::span<const Piece> pieces, bool with_room,
+                                     bool is_settled);
   void drop_root(const Piece& only) noexcept;
 
   [[nodiscard]] bool set_root(Handle root) noexcept;
@@ -71,6 +79,7 @@ class TreeStep {
   unsigned depth_ = 0;
   std::array<Handle, tree_levels_max * 4 + 2> gone_;
   unsigned gone_count_ = 0;
+  EntryRoom room_;
 };
 
 }  // namespace semel::engine

@@ -69,13 +69,12 @@ std::size_t node_size(const ObjectEdit& stream, const Ranks& entries, const Stre
                       std::uint64_t lost) noexcept {
   std::size_t count = 0;
   std::uint64_t bytes = 0;
-  for (std::size_t rank = entries.from; rank < entries.to; ++rank) {
+  stream.each(entries.from, entries.to, [&](const Element& entry) {
     ++count;
-    const Element entry = stream.at(rank);
     bytes += entry.key.size() + entry.value.size();
-    if (by.node_entries != 0 && count + lost >= by.node_entries) break;
-    if (by.node_bytes != 0 && bytes >= by.node_bytes) break;
-  }
+    const bool has_entries = by.node_entries != 0 && count + lost >= by.node_entries;
+    return !has_entries && (by.node_bytes == 0 || bytes < by.node_bytes);
+  });
   return count;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/kinds/element_keys.hpp"
+#include "engine/kinds/stream_keys.hpp"
 #include "engine/objects/object_edit.hpp"
 #include "tests/support/catch.hpp"
 
@@ -57,6 +58,7 @@ class Game {
     usual_ = 100 + below(900);
     refuses_ = below(2) == 0;
     long_values_ = below(4) == 0;
+    has_entries_ = kind_ == Kind::stream && below(4) != 0;
   }
 
   void play(int rounds) {
@@ -114,6 +116,12 @@ class Game {
   }
 
   std::string some_value() {
+    if (has_entries_ && below(10) != 0) {
+      const std::string value(below(20), 'v');
+      return "\x05"
+             "field" +
+             std::string(1, static_cast<char>(value.size())) + value;
+    }
     if (long_values_ && below(10) == 0) return std::string(200 + below(700), 'v');
     return std::string(below(12), static_cast<char>('a' + below(20)));
   }
@@ -159,6 +167,7 @@ class Game {
     }
     std::string key = std::to_string(below(usual_ * 2));
     if (long_values_) key.append(std::string(below(2) * 300, 'k'));
+    if (has_entries_) key = std::string{Bytes{EntryKey{{below(usual_ / 4 + 1), below(8)}}}};
     if (kind_ == Kind::sorted_set) {  // a member has one score
       if (const auto found = edit.find_suffix(8, key)) {
         const std::string old{found->key};
@@ -258,6 +267,7 @@ class Game {
   std::vector<Held> held_;
   std::uint64_t usual_;
   bool refuses_;
+  bool has_entries_;  // keys and values of a stream's entries
   bool long_values_;
 };
 

@@ -6,15 +6,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory_resource>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "engine/kinds/stream_keys.hpp"
+#include "engine/objects/tree_builder.hpp"
 #include "tests/support/catch.hpp"
 
 namespace semel::tests {
 
+using engine::EntryRoom;
 using engine::Handle;
 using engine::NodeMemory;
 using engine::Tree;
@@ -69,16 +74,39 @@ class Heap final : public NodeMemory {
   bool is_wrong_ = false;
 };
 
+/// How many leaves of a tree have a stream's entries alone, and how many entries these are.
+struct EntryLeaves {
+  std::uint64_t leaves = 0;
+  std::uint64_t entries = 0;
+};
+EntryLeaves entry_leaves(const NodeMemory& memory, Handle handle) {
+  if (handle == 0) return {};
+  const engine::TreeNode node{memory, handle};
+  if (node.is_entry_leaf()) return {1, node.entries()};
+  EntryLeaves all;
+  for (unsigned i = 0; !node.is_leaf() && i < node.entries(); ++i) {
+    const EntryLeaves below = entry_leaves(memory, node.child(i).node);
+    all.leaves += below.leaves;
+    all.entries += below.entries;
+  }
+  return all;
+}
+
 class Game {
  public:
-  explicit Game(std::uint64_t seed) : random_(seed) {
+  enum Style : std::uint64_t { text, padded, prefixed, long_text, stream, styles };
+
+  explicit Game(std::uint64_t seed, std::optional<Style> style = {}) : random_(seed) {
     keys_ = std::uint64_t{1} << below(13);
-    style_ = below(4);
-    put_percent_ = 20 + below(70);
+    style_ = style.value_or(static_cast<Style>(below(styles)));
+    put_percent_ = style_ == stream ? 50 + below(45) : 20 + below(70);
     refuses_ = below(3) == 0;
+    shares_ms_ = below(4);
+    word_bytes_ = std::size_t{1} << below(8);
   }
 
   void play(int edits) {
+    if (style_ == stream && below(2) == 0) build();
     for (int i = 0; i < edits; ++i) {
       edit();
       REQUIRE_FALSE(heap_.is_wrong());
@@ -89,6 +117,8 @@ class Game {
     heap_.collect();
     REQUIRE(heap_.is_empty());
   }
+  /// Of all versions.
+  [[nodiscard]] std::uint64_t entry_leaves_seen() const { return entry_leaves_; }
 
  private:
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
@@ -96,19 +126,80 @@ class Game {
   /// Numbers as text, in order as text, behind a long prefix, and long themselves.
   std::string some_key() {
     const std::uint64_t number = below(keys_);
-    const std::string text = std::to_string(number);
+    const std::string digits = std::to_string(number);
     switch (style_) {
-      case 0:
-        return text;
-      case 1:
-        return std::string(8 - text.size(), '0') + text;
-      case 2:
-        return std::string(300, 'p') + text;
+      case text:
+        return digits;
+      case padded:
+        return std::string(8 - digits.size(), '0') + digits;
+      case prefixed:
+        return std::string(300, 'p') + digits;
+      case stream:
+        return some_stream_key(digits);
       default:
-        return std::string(number % 700, 'x') + text;
+        return std::string(number % 700, 'x') + digits;
     }
   }
+  /// A key of any section, and some that no stream has.
+  std::string some_stream_key(const std::string& digits) {
+    using engine::StreamSection;
+    switch (below(24)) {
+      case 0:
+        return engine::section_key(StreamSection::head);
+      case 1:
+        return engine::section_key(below(2) == 0 ? StreamSection::entries : StreamSection::groups);
+      case 2:
+        return engine::group_key("g" + digits);
+      case 3:
+        return engine::pending_key("g", {1, below(100)});
+      case 4:
+        return engine::section_key(StreamSection::entries) + digits;
+      default:
+        return std::string{Bytes{engine::EntryKey{{below(last_.ms + 2), below(6)}}}};
+    }
+  }
+  std::string next_entry() {
+    if (below(1'000) == 0) last_.ms += std::uint64_t{1} << below(40);
+    const bool is_later = below(4) >= shares_ms_;
+    last_ = is_later ? engine::StreamId{last_.ms + 1, below(3) == 0 ? random_() : 0}
+                     : engine::StreamId{last_.ms, last_.seq + 1 + below(2) * below(300)};
+    return std::string{Bytes{engine::EntryKey{last_}}};
+  }
+  /// Fields with their values, mostly the same fields; and bytes that are none.
+  std::string some_fields() {
+    const std::uint64_t choice = below(40);
+    if (choice == 0) return std::string(240 + below(40), 'v');
+    if (choice == 1) return std::string(below(4), static_cast<char>(below(256)));
+    const std::uint64_t fields = choice == 2 ? below(4) : 1 + shares_ms_ % 3;
+    std::string value;
+    for (std::uint64_t i = 0; i < fields; ++i) {
+      base::put_prefixed(value, choice == 3 ? "other" : "field " + std::to_string(i));
+      const std::string word(below(word_bytes_), static_cast<char>(below(256)));
+      base::put_prefixed(value, word);
+    }
+    if (choice == 4 && !value.empty()) value.pop_back();
+    if (choice == 5)
+      value = std::string{
+          "\x01"
+          "f\x81\x00v",
+          5};  // a length in a longer form
+    return value;
+  }
+  void build() {
+    model_[engine::section_key(engine::StreamSection::head)] = "head";
+    for (std::uint64_t left = below(500); left > 0; --left) model_[next_entry()] = some_fields();
+    for (std::uint64_t left = below(100); left > 0; --left) model_[some_key()] = some_fields();
+    engine::TreeBuilder builder{heap_, ++stamp_, engine::TreeBuilder::Of::stream};
+    if (refuses_) heap_.grant(static_cast<int>(below(30)));
+    bool done = true;
+    for (const auto& [key, value] : model_) done = done && builder.add(key, value);
+    done = done && builder.finish(root_);
+    heap_.grant(-1);
+    if (!done) model_.clear(), root_ = 0;
+    compare({heap_, root_}, model_);
+  }
   std::string some_value() {
+    if (style_ == stream) return some_fields();
     const std::uint64_t choice = below(20);
     if (choice == 0) return std::string(below(3'000), 'v');
     if (choice < 3) return {};
@@ -120,7 +211,7 @@ class Game {
     const Handle old = root_;
     const bool is_taken_back = below(6) == 0;
     {
-      TreeEdit edit{heap_, root_, ++stamp_};
+      TreeEdit edit{heap_, root_, ++stamp_, std::pmr::get_default_resource(), style_ == stream};
       for (std::uint64_t left = below(4) == 0 ? below(300) : below(4); left > 0; --left) {
         if (refuses_ && below(4) == 0) heap_.grant(static_cast<int>(below(6)));
         below(100) < put_percent_ ? put(edit) : erase(edit);
@@ -130,6 +221,7 @@ class Game {
         REQUIRE(edit.clear());
         model_.clear();
       }
+      if (below(2) == 0) edit.trim();
       compare(edit.tree(), model_);
       if (is_taken_back) {
         model_ = before;
@@ -144,7 +236,7 @@ class Game {
   }
 
   void put(TreeEdit& edit) {
-    const std::string key = some_key();
+    const std::string key = style_ == stream && below(8) != 0 ? next_entry() : some_key();
     const std::string value = some_value();
     const TreeChange change = edit.put(key, value);
     if (change == TreeChange::no_memory) return;
@@ -155,8 +247,26 @@ class Game {
     at->second = value;
   }
 
+  /// Mostly from the front, as a stream is trimmed.
+  void erase_at_front(TreeEdit& edit) {
+    for (std::uint64_t left = below(80); left > 0 && model_.size() > 2; --left) {
+      const std::uint64_t rank = below(10) == 0 ? below(model_.size()) : 1;
+      engine::TreeElementBytes bytes;
+      if (edit.erase_at(rank, bytes) == TreeChange::no_memory) return;
+      const auto gone = std::next(model_.begin(), static_cast<std::ptrdiff_t>(rank));
+      REQUIRE(bytes.key == gone->first.size());
+      REQUIRE(bytes.value == gone->second.size());
+      model_.erase(gone);
+    }
+  }
+
   void erase(TreeEdit& edit) {
-    const std::string key = some_key();
+    if (style_ == stream && below(20) == 0) return erase_at_front(edit);
+    std::string key = some_key();
+    if (below(2) == 0) {
+      const auto at = model_.lower_bound(key);
+      if (at != model_.end()) key = at->first;
+    }
     const TreeChange change = edit.erase(key);
     if (change == TreeChange::no_memory) return;
     REQUIRE(change == (model_.erase(key) == 1 ? TreeChange::erased : TreeChange::nothing));
@@ -168,6 +278,7 @@ class Game {
     REQUIRE(wrong == nullptr);
     REQUIRE(tree.size().elements == model.size());
     REQUIRE(has_all(tree, model));
+    entry_leaves_ += entry_leaves(heap_, tree.root()).leaves;
     for (int i = 0; i < 10; ++i) REQUIRE(finds(tree, model, some_key()));
   }
 
@@ -175,15 +286,17 @@ class Game {
   static bool has_all(const Tree& tree, const Model& model) {
     std::uint64_t payload = 0;
     TreeCursor cursor = tree.at(0);
+    EntryRoom room;
     for (const auto& [key, value] : model) {
       if (!cursor.has_element()) return false;
-      if (cursor.element().key != key || cursor.element().value != value) return false;
+      const engine::TreeElement element = cursor.element(room);
+      if (element.key != key || element.value != value) return false;
       payload += key.size() + value.size();
       cursor.next();
     }
     if (cursor.has_element() || payload != tree.size().payload) return false;
     for (auto at = model.rbegin(); at != model.rend(); ++at) {
-      if (!cursor.previous() || cursor.element().key != at->first) return false;
+      if (!cursor.previous() || cursor.element(room).key != at->first) return false;
     }
     return !cursor.previous();
   }
@@ -192,11 +305,12 @@ class Game {
     const auto at = model.lower_bound(key);
     const auto rank = static_cast<std::uint64_t>(std::distance(model.begin(), at));
     if (tree.rank(key) != rank) return false;
+    EntryRoom room;
     for (const TreeCursor& cursor : {tree.lower_bound(key), tree.at(rank)}) {
       if (cursor.has_element() != (at != model.end())) return false;
-      if (cursor.has_element() && cursor.element().key != at->first) return false;
+      if (cursor.has_element() && cursor.element(room).key != at->first) return false;
     }
-    const auto found = tree.find(key);
+    const auto found = tree.find(key, room);
     if (!found) return !model.contains(key);
     return model.contains(key) && *found == model.at(key);
   }
@@ -207,9 +321,14 @@ class Game {
   Handle root_ = 0;
   std::uint64_t stamp_ = 0;
   std::uint64_t keys_;
-  std::uint64_t style_;
+  Style style_;
   std::uint64_t put_percent_;
   bool refuses_;
+  // Of a stream.
+  engine::StreamId last_{1, 0};
+  std::uint64_t shares_ms_;
+  std::size_t word_bytes_;
+  std::uint64_t entry_leaves_ = 0;
 };
 
 }  // namespace
@@ -220,6 +339,67 @@ TEST_CASE("tree: every version answers as std::map does, also where memory ends"
     INFO("round's seed " << seed);
     Game{seed}.play(40);
   }
+}
+
+TEST_CASE("tree: a stream's versions answer as std::map does, also where memory ends",
+          "[objects][stream]") {
+  std::uint64_t leaves = 0;
+  for (std::uint64_t round = 0; round < 24; ++round) {
+    const std::uint64_t seed = Catch::rngSeed() + round;
+    INFO("round's seed " << seed);
+    Game game{seed, Game::stream};
+    game.play(100);
+    leaves += game.entry_leaves_seen();
+  }
+  CHECK(leaves > 1'000);  // else nothing was looked at
+}
+
+TEST_CASE("tree: entries of a stream that come in order take little more than their values",
+          "[objects][stream]") {
+  using engine::EntryKey;
+  constexpr std::uint64_t entries = 32'000;
+  Heap heap;
+  TreeEdit edit{heap, 0, 1, std::pmr::get_default_resource(), true};
+  const std::string head = engine::section_key(engine::StreamSection::head);
+  const std::string group = engine::group_key("g");
+  const bool has_groups = GENERATE(false, true);
+  REQUIRE(edit.put(head, std::string(40, 'h')) == TreeChange::added);
+  if (has_groups) {
+    for (int i = 0; i < 40; ++i) {
+      REQUIRE(edit.put(group + std::to_string(i), std::string(24, 'g')) == TreeChange::added);
+    }
+  }
+  for (std::uint64_t i = 0; i < entries; ++i) {
+    std::string value;
+    base::put_prefixed(value, "the field's name");
+    base::put_prefixed(value, std::string(7, 'v'));
+    const EntryKey key{{1'700'000'000'000 + i / 10, i % 10}};
+    REQUIRE(edit.put(key, value) == TreeChange::added);
+    REQUIRE(edit.put(head, std::string(32, 'h') + std::to_string(10'000'000 + i)) ==
+            TreeChange::replaced);
+  }
+  edit.trim();
+  std::uint64_t bytes = 0;
+  std::uint64_t leaves = 0;
+  const auto count = [&](const auto& self, Handle handle) -> void {
+    const engine::TreeNode node{heap, handle};
+    bytes += node.head().room;
+    leaves += node.is_leaf() ? 1 : 0;
+    for (unsigned i = 0; !node.is_leaf() && i < node.entries(); ++i) {
+      self(self, node.child(i).node);
+    }
+  };
+  count(count, edit.root());
+  const EntryLeaves packed = entry_leaves(heap, edit.root());
+  INFO(bytes << " bytes, " << leaves << " leaves");
+  CHECK(packed.entries >= entries - engine::tree_entries_max);
+  CHECK(packed.leaves == packed.entries / engine::tree_entries_max);
+  CHECK(leaves <= packed.leaves + 4);
+  CHECK(bytes * 10 < entries * 145);  // 7 of it are the value
+  // A leaf of the head alone: a change of it copies no entry.
+  engine::TreeNode first{heap, edit.root()};
+  while (!first.is_leaf()) first = {heap, first.child(0).node};
+  CHECK(first.entries() == 1);
 }
 
 TEST_CASE("tree: keys are in the order of their bytes, however much of two is the same",
