@@ -19,11 +19,11 @@ namespace {
 constexpr std::string_view old_head = "semel functions 1\n";
 
 std::optional<std::vector<std::string>> codes_of_old(std::string_view dump) {
-  constexpr std::size_t sum_bytes = 16;
+  constexpr std::size_t old_sum_bytes = 16;
   constexpr std::size_t length_bytes = 8;
-  if (dump.size() < old_head.size() + sum_bytes) return std::nullopt;
-  const std::string_view whole = dump.substr(0, dump.size() - sum_bytes);
-  if (sha1_hex(whole).substr(0, sum_bytes) != dump.substr(whole.size())) return std::nullopt;
+  if (dump.size() < old_head.size() + old_sum_bytes) return std::nullopt;
+  const std::string_view whole = dump.substr(0, dump.size() - old_sum_bytes);
+  if (sha1_hex(whole).substr(0, old_sum_bytes) != dump.substr(whole.size())) return std::nullopt;
   std::vector<std::string> codes;
   for (std::string_view rest = whole.substr(old_head.size()); !rest.empty();) {
     if (rest.size() < length_bytes) return std::nullopt;
