@@ -122,16 +122,25 @@ class Lock {
 class Fence {
  public:
   /// False: a later holder's token was admitted before; or the token is 0, of a refused lock or of
-  /// an unguarded run.
+  /// an unguarded run. Of a ReadWriteLock: for its writers.
   [[nodiscard]] bool admit(Epoch token) noexcept {
-    if (token == 0 || token < highest_) return false;
+    if (token == 0 || token < highest_ || token <= read_) return false;
     highest_ = token;
     return true;
   }
+  /// For the readers of a ReadWriteLock, in any order among each other. False: a later writer has
+  /// been here; or the token is 0. True: writers before this reader are admitted no longer.
+  [[nodiscard]] bool admit_reader(Epoch token) noexcept {
+    if (token == 0 || token < highest_) return false;
+    if (token > read_) read_ = token;
+    return true;
+  }
+  /// Of the writers.
   [[nodiscard]] Epoch highest() const noexcept { return highest_; }
 
  private:
   Epoch highest_ = 0;
+  Epoch read_ = 0;
 };
 
 }  // namespace semel

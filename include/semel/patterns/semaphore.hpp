@@ -19,14 +19,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "semel/claims.hpp"
-#include "semel/patterns/lock.hpp"
+#include "semel/patterns/one_hold.hpp"
 #include "semel/patterns/watchdog.hpp"
 
 namespace semel {
@@ -87,7 +85,7 @@ class Semaphore {
   /// The key is copied.
   Semaphore(const Claims& claims, Bytes key, const SemaphoreOptions& options);
   /// Gives the permit back.
-  ~Semaphore();
+  ~Semaphore() = default;
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 
@@ -100,34 +98,24 @@ class Semaphore {
   void acquire();
   /// False: no permit was held any more (the lease was lost), or the journal failed; then the
   /// permit is free at the end of its lease at the latest.
-  bool release() noexcept;
+  bool release() noexcept { return hold_.release(); }
 
   /// Whether a permit is held and its lease runs. Asks the engine.
-  [[nodiscard]] bool is_held() const;
+  [[nodiscard]] bool is_held() const { return hold_.is_held(); }
   /// Larger than the token of every earlier holder of this slot. 0: no permit is held.
-  [[nodiscard]] Epoch fencing_token() const noexcept;
+  [[nodiscard]] Epoch fencing_token() const noexcept { return hold_.token(); }
   /// The slot of the held permit; else 0.
-  [[nodiscard]] std::uint32_t slot() const noexcept;
+  [[nodiscard]] std::uint32_t slot() const noexcept { return hold_.kind(); }
   /// Restarts the lease. False: the permit was lost.
-  [[nodiscard]] bool renew();
+  [[nodiscard]] bool renew() { return hold_.renew(); }
   /// Why the last attempt failed; ok: it did not.
-  [[nodiscard]] Error why_not() const;
+  [[nodiscard]] Error why_not() const { return hold_.why_not(); }
 
  private:
   [[nodiscard]] bool attempt(Timestamp deadline);
-  [[nodiscard]] bool take(PermitOutcome&& found);
-  [[nodiscard]] bool refuse(ErrorCode code, std::string why);
-  [[nodiscard]] ClaimRequest request() const noexcept;
 
-  mutable Claims claims_;
-  const std::string key_;
-  const std::string owner_;
-  const SemaphoreOptions options_;
-  mutable std::mutex mutex_;  // guards the members below; not held while a permit is asked for
-  std::unique_ptr<Lock> hold_;
-  std::uint32_t slot_ = 0;
-  Error error_;
-  bool asking_ = false;
+  const std::uint32_t permits_;
+  detail::OneHold hold_;
 };
 
 }  // namespace semel

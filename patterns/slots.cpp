@@ -1,0 +1,85 @@
+#include "patterns/slots.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/mutex.hpp"
+
+namespace semel::detail {
+
+bool is_taken(const ClaimView& view) noexcept {
+  if (view.state == ClaimState::held) return view.lease_remaining > Millis{0};
+  return view.state != ClaimState::absent && view.state != ClaimState::vacant;
+}
+
+bool is_in_flight(const ClaimOutcome& outcome) noexcept {
+  return outcome.answer == ClaimAnswer::in_flight && outcome.error == ErrorCode::ok;
+}
+
+bool is_granted(const ClaimOutcome& outcome) noexcept {
+  return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
+}
+
+ClaimOutcome in_flight_of(const Claims& claims, const ClaimView& view) {
+  ClaimOutcome outcome;
+  outcome.answer = ClaimAnswer::in_flight;
+  outcome.remaining = view.lease_remaining;
+  outcome.retry_after = std::min(claims.policy().retry_after_max, view.lease_remaining);
+  outcome.attempt = view.attempts;
+  outcome.owner = view.owner;
+  return outcome;
+}
+
+std::string stem_of(Bytes key) {
+  std::string stem;
+  stem.reserve(key.size() + 12);
+  return stem.append("{").append(key).append("}#");
+}
+
+void pause_a_moment() {
+  base::Mutex mutex;
+  base::Condition never;
+  base::MutexLock lock{mutex};
+  never.wait_for(lock, look_again);
+}
+
+const std::string& Slots::key_of(std::uint32_t slot) {
+  key_.resize(stem_bytes_);
+  return key_ += std::to_string(slot);
+}
+
+ClaimOutcome Slots::ask(std::uint32_t slot) {
+  request_.key = key_of(slot);
+  return claims_.claim(request_);
+}
+
+bool Slots::find_own(SlotFound& found) {
+  for (std::uint32_t slot = 0; slot < count_; ++slot) {
+    const Result<ClaimView> view = claims_.get(key_of(slot));
+    if (!view.ok() || view->state != ClaimState::held) continue;
+    ClaimOutcome outcome = ask(slot);
+    if (!is_granted(outcome)) continue;
+    found = {.claim = std::move(outcome), .slot = slot, .key = key_};
+    return true;
+  }
+  return false;
+}
+
+void Slots::claim_lowest(SlotFound& found) {
+  for (std::uint32_t slot = 0; slot < count_; ++slot) {
+    ClaimOutcome outcome = ask(slot);
+    const bool is_first = slot == 0;
+    const bool waits = is_in_flight(outcome);
+    const bool decides = !waits && (is_granted(outcome) || outcome.error != ErrorCode::ok ||
+                                    outcome.answer == ClaimAnswer::unprotected);
+    const bool ends_sooner =
+        waits && (!is_in_flight(found.claim) || outcome.remaining < found.claim.remaining);
+    if (is_first || decides || ends_sooner) {
+      found = {.claim = std::move(outcome), .slot = slot, .key = key_};
+    }
+    if (decides) return;
+  }
+}
+
+}  // namespace semel::detail
