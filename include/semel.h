@@ -469,9 +469,9 @@ SEMEL_API int semel_claim(semel_claims* claims, const semel_request* request,
                           semel_claim_outcome* outcome);
 
 /* Claims one of `permits` permits (1..1024) of the semaphore request->key: at most so many hold one
- * at a time. Waits up to request->wait_ms while all are held, in no order. With SEMEL_GRANTED
- * *slot is 0 to permits - 1, and *key (an empty buffer, or one to reuse; the caller's) is the key
- * of its claim, for the owner's calls: semel_renew(), semel_release(), semel_keep_begin().
+ * at a time. Waits up to request->wait_ms while all are held, in order of arrival. With
+ * SEMEL_GRANTED *slot is 0 to permits - 1, and *key (an empty buffer, or one to reuse; the caller's)
+ * is the key of its claim, for the owner's calls: semel_renew(), semel_release(), semel_keep_begin().
  * Otherwise *key has no bytes. Fewer permits than before: none is granted while as many are held.
  * `slot` may be NULL. Progress: blocks up to wait_ms. Errors: those of semel_claim but
  * SEMEL_TIMED_OUT; SEMEL_BAD_OPTION (permits), SEMEL_WRONG_TYPE. */

@@ -21,6 +21,11 @@ bool is_granted(const ClaimOutcome& outcome) noexcept {
   return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
 }
 
+bool decides(const ClaimOutcome& outcome) noexcept {
+  return is_granted(outcome) || outcome.error != ErrorCode::ok ||
+         outcome.answer == ClaimAnswer::unprotected;
+}
+
 ClaimOutcome in_flight_of(const Claims& claims, const ClaimView& view) {
   ClaimOutcome outcome;
   outcome.answer = ClaimAnswer::in_flight;
@@ -70,15 +75,13 @@ void Slots::claim_lowest(SlotFound& found) {
   for (std::uint32_t slot = 0; slot < count_; ++slot) {
     ClaimOutcome outcome = ask(slot);
     const bool is_first = slot == 0;
-    const bool waits = is_in_flight(outcome);
-    const bool decides = !waits && (is_granted(outcome) || outcome.error != ErrorCode::ok ||
-                                    outcome.answer == ClaimAnswer::unprotected);
-    const bool ends_sooner =
-        waits && (!is_in_flight(found.claim) || outcome.remaining < found.claim.remaining);
-    if (is_first || decides || ends_sooner) {
+    const bool is_last = decides(outcome);
+    const bool ends_sooner = is_in_flight(outcome) && (!is_in_flight(found.claim) ||
+                                                       outcome.remaining < found.claim.remaining);
+    if (is_first || is_last || ends_sooner) {
       found = {.claim = std::move(outcome), .slot = slot, .key = key_};
     }
-    if (decides) return;
+    if (is_last) return;
   }
 }
 

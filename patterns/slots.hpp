@@ -15,6 +15,8 @@ namespace semel::detail {
 /// Held by another.
 [[nodiscard]] bool is_in_flight(const ClaimOutcome& outcome) noexcept;
 [[nodiscard]] bool is_granted(const ClaimOutcome& outcome) noexcept;
+/// The answer is not that of one slot: no other slot is asked for.
+[[nodiscard]] bool decides(const ClaimOutcome& outcome) noexcept;
 /// in_flight, as a claim is answered that finds `view`.
 [[nodiscard]] ClaimOutcome in_flight_of(const Claims& claims, const ClaimView& view);
 
@@ -22,7 +24,8 @@ namespace semel::detail {
 /// braces are Redis' hash tag, so that all of them are in one slot of a cluster.
 [[nodiscard]] std::string stem_of(Bytes key);
 
-/// Where there is no line to stand in, a waiter looks again that often.
+/// How often a waiter looks that stands in no line: in a group, or while too many hold a permit,
+/// perhaps in slots that were not there when the wait began.
 inline constexpr Millis look_again{20};
 void pause_a_moment();
 

@@ -100,6 +100,9 @@ PARTS_OF_FILES = {
     'include/semel/rocksdb.hpp': {'project': ('semel/',), 'foreign': ('rocksdb/',)},
     # What a step has left is decided by the engine, for a group's log.
     'patterns/steps.cpp': {'project': ('semel/', 'engine/claims/memos.hpp'), 'foreign': ()},
+    # Who waits for a permit stands in the lines of all its slots.
+    'patterns/permit_wait.cpp': {
+        'project': ('semel/', 'patterns/', 'engine/claims/claim_lines.hpp'), 'foreign': ()},
     'net/node/ticker.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/node/batch.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
                            'foreign': ()},

@@ -26,6 +26,16 @@ type request struct {
 	permit bool // of a semaphore, whose node chooses the key of the claim
 }
 
+// waiting is the request with a wait of so many milliseconds; 0 is without limit.
+func (r request) waiting(left int64) []any {
+	if !r.permit {
+		return append([]any{"SEMEL.WAIT", left}, r.words...)
+	}
+	const named = 3 // namespace, key and permits
+	words := append([]any{"SEMEL.PERMIT"}, r.words[:named]...)
+	return append(append(words, "WAIT", left), r.words[named:]...)
+}
+
 func (r request) command() string {
 	if r.permit {
 		return "SEMEL.PERMIT"

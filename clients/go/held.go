@@ -151,12 +151,8 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 	asked := time.Now()
 	found, err := c.claim(ctx, s.patience, request)
 	if err == nil && found.text("outcome") == "in_flight" && s.wait != 0 {
-		if s.permits != 0 {
-			found, asked, err = c.waitForPermit(ctx, s, request)
-		} else {
-			found, err = c.wait(ctx, s, request)
-			asked = time.Now()
-		}
+		found, err = c.wait(ctx, s, request)
+		asked = time.Now()
 	}
 	if err != nil {
 		return nil, nil, err

@@ -9,7 +9,7 @@ import (
 
 const (
 	permitsMax = 1024
-	// Between two attempts at a permit: the first pause, and the longest.
+	// Between two attempts that nothing ends a wait for: the first pause, and the longest.
 	permitPause    = 2 * time.Millisecond
 	permitPauseMax = 50 * time.Millisecond
 )
@@ -19,8 +19,8 @@ const (
 type Permit struct{ lock Lock }
 
 // Acquire waits for one of so many permits of a key, 1 to 1024, until ctx ends, or for the time of
-// WithWait; then the error is ErrInFlight. Waiters have no order. ctx is for getting the permit: one
-// that ends later does not release it.
+// WithWait; then the error is ErrInFlight. Who came first gets the permit that becomes free. ctx is for
+// getting the permit: one that ends later does not release it.
 //
 // Each caller states how many permits there are. With fewer than before, no permit is given while
 // there are as many holders as permits. Declare the namespace as "lock".
@@ -57,27 +57,6 @@ func (c *Claims) permit(ctx context.Context, key string, permits int, s settings
 
 // jittered is half of a pause to all of it, so that waiters do not ask all at once.
 func jittered(pause time.Duration) time.Duration { return pause/2 + rand.N(pause/2) }
-
-// waitForPermit asks again until there is a permit, and says when the last attempt began.
-func (c *Claims) waitForPermit(ctx context.Context, s settings, r request) (found fields,
-	asked time.Time, err error) {
-	end := time.Now().Add(min(s.wait, waitMax))
-	for delay := permitPause; ; delay = min(2*delay, permitPauseMax) {
-		next := jittered(delay)
-		if s.wait != Forever {
-			next = min(next, time.Until(end))
-		}
-		if err := pause(ctx, next); err != nil {
-			return nil, asked, err
-		}
-		asked = time.Now()
-		found, err = c.claim(ctx, s.patience, r)
-		late := s.wait != Forever && !time.Now().Before(end)
-		if err != nil || found.text("outcome") != "in_flight" || late {
-			return found, asked, err
-		}
-	}
-}
 
 // Slot is 0 to permits - 1: no other holder has it. It may name one of as many things.
 func (p *Permit) Slot() int {

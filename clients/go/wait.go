@@ -24,7 +24,7 @@ type reply struct {
 	err   error
 }
 
-// waiter is one SEMEL.WAIT on a connection of its own, made with the options of the caller's client.
+// waiter is one wait on a connection of its own, made with the options of the caller's client.
 //
 // A caller that leaves returns at once. Then the waiter ends its side of the connection and reads
 // on: the node answers with a grant that it had sent, which is released, or it ends the connection
@@ -163,7 +163,7 @@ func (c *Claims) wait(ctx context.Context, s settings, r request) (fields, error
 			left = max(1, milliseconds(time.Until(end)))
 			timed, cancel = context.WithDeadline(ctx, later(end, time.Now()).Add(s.patience))
 		}
-		value, err := c.blocked(timed, r, append([]any{"SEMEL.WAIT", left}, r.words...))
+		value, err := c.blocked(timed, r, r.waiting(left))
 		cancel()
 		if ctx.Err() != nil && err != nil {
 			return nil, ctx.Err()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -44,6 +45,15 @@ class ClaimAttempt : public Attempt {
  private:
   const std::string bytes_;  // of key and labels, if they are its own
 };
+
+/// Whether a caller comes, and others may be in the line before it, or waits there itself.
+enum class Arrival : std::uint8_t { comes, waits };
+/// Asks for the claim of `table_key`, which is that of the request. waits: another has it, and
+/// `seen` says until when; that is not counted, as it is asked again and again. answered: `outcome`
+/// is any other answer.
+[[nodiscard]] Verdict try_claim(const ClaimContext& context, const ClaimRequest& request,
+                                Bytes table_key, Arrival arrival, ClaimOutcome& outcome,
+                                Seen& seen);
 
 /// Waits with a callback, or answers: false. `first`: asked here. Then `done` is left where it is,
 /// and `outcome` is the answer. See WaitQueue::wait.

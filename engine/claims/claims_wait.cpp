@@ -12,36 +12,20 @@ namespace semel {
 namespace {
 
 using Context = engine::ClaimContext;
-using engine::ClaimFacts;
 using engine::OwnerVerb;
 using engine::TableKey;
 
-/// Asks claim() for a waiter. An in_flight is not counted: it is asked again and again.
+/// Asks claim() for a waiter.
 class Asking final : public engine::ClaimAttempt {
  public:
   using ClaimAttempt::ClaimAttempt;
-  explicit Asking(const Asking& other) : ClaimAttempt(other, bytes_of(other)), arrives_(false) {}
+  explicit Asking(const Asking& other)
+      : ClaimAttempt(other, bytes_of(other)), arrival_(engine::Arrival::waits) {}
 
   [[nodiscard]] engine::Verdict try_for(std::size_t, engine::Seen& seen) override {
     const Context context{engine_, *names_};
-    const bool arrives = std::exchange(arrives_, false);
-    ClaimFacts facts;
-    if (arrives) facts.others_first = context.others_first(table_key_);
-    engine::ClaimNote note{context, table_key_};
-    outcome = {};
-    engine::run_claim(context, request_, facts, note, outcome, context.single(table_key_));
-    note.write(request_, outcome, arrives);
-    if (outcome.answer != ClaimAnswer::in_flight) {
-      engine::count_answer(context.impl, *names_, outcome);
-      engine::confirm(context, outcome);
-      return engine::Verdict::answered;
-    }
-    seen.now = context.now;
-    seen.held_until = facts.held_until;
-    seen.held_session = facts.held_session;
-    seen.attempt = outcome.attempt;
-    seen.owner = outcome.owner;
-    return engine::Verdict::waits;
+    return engine::try_claim(context, request_, table_key_,
+                             std::exchange(arrival_, engine::Arrival::waits), outcome, seen);
   }
   /// If this fails, the lease ends the claim.
   void give_back() override {
@@ -54,7 +38,7 @@ class Asking final : public engine::ClaimAttempt {
   }
 
  private:
-  bool arrives_ = true;  // its first try: it is not in a line yet, and others may be
+  engine::Arrival arrival_ = engine::Arrival::comes;  // its first try
 };
 
 /// As wait_for_claim(), of an engine by itself or of a replica.
@@ -71,6 +55,29 @@ class Asking final : public engine::ClaimAttempt {
 }
 
 }  // namespace
+
+engine::Verdict engine::try_claim(const ClaimContext& context, const ClaimRequest& request,
+                                  Bytes table_key, Arrival arrival, ClaimOutcome& outcome,
+                                  Seen& seen) {
+  const bool arrives = arrival == Arrival::comes;
+  ClaimFacts facts;
+  if (arrives) facts.others_first = context.others_first(table_key);
+  ClaimNote note{context, table_key};
+  outcome = {};
+  run_claim(context, request, facts, note, outcome, context.single(table_key));
+  note.write(request, outcome, arrives);
+  if (outcome.answer != ClaimAnswer::in_flight) {
+    count_answer(context.impl, context.names, outcome);
+    confirm(context, outcome);
+    return Verdict::answered;
+  }
+  seen.now = context.now;
+  seen.held_until = facts.held_until;
+  seen.held_session = facts.held_session;
+  seen.attempt = outcome.attempt;
+  seen.owner = outcome.owner;
+  return Verdict::waits;
+}
 
 ClaimOutcome Claims::claim_or_wait(const ClaimRequest& request, Timestamp deadline) {
   Engine::Impl& impl = engine::impl_of(*engine_);

@@ -15,14 +15,14 @@ constexpr bool only_looks(Verb verb) noexcept {
 }
 
 /// While such an operation runs.
-class Looking {
+class StoreLook {
  public:
-  Looking(ThreadContext& own, Verb verb) noexcept : own_(own), before_(own.only_looks) {
+  StoreLook(ThreadContext& own, Verb verb) noexcept : own_(own), before_(own.only_looks) {
     own.only_looks = before_ || only_looks(verb);
   }
-  ~Looking() { own_.only_looks = before_; }
-  Looking(const Looking&) = delete;
-  Looking& operator=(const Looking&) = delete;
+  ~StoreLook() { own_.only_looks = before_; }
+  StoreLook(const StoreLook&) = delete;
+  StoreLook& operator=(const StoreLook&) = delete;
 
  private:
   ThreadContext& own_;
@@ -57,7 +57,7 @@ void decide_store(Core& core, Operation& operation, KeyLocation location, const 
     return decide(live, op, now, core.options().value_bytes_max, outcome, scratch);
   };
   Version version = 0;
-  const Looking looking{operation.context(), op.verb};
+  const StoreLook look{operation.context(), op.verb};
   const ErrorCode error =
       decide_at(core, operation, location, {op.db, op.key}, now, decision, version, sink, first);
   if (error != ErrorCode::ok) [[unlikely]] {

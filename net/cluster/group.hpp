@@ -118,6 +118,16 @@ class Group : public ClaimRepeats, public GroupLevel {
   [[nodiscard]] virtual ErrorCode wait_for_object(const ObjectWait& wait,
                                                   Function<void(ErrorCode)> done,
                                                   WaitTicket& ticket) = 0;
+  /// The same of claims: when one of `keys` of the namespace is free.
+  struct SlotWait {
+    Bytes name;
+    std::span<const std::string> keys;
+    Timestamp deadline = no_end;
+    WaitTicket arrival = 0;
+  };
+  [[nodiscard]] virtual ErrorCode wait_for_slot(const SlotWait& wait,
+                                                Function<void(ErrorCode)> done,
+                                                WaitTicket& ticket) = 0;
   virtual void stop_waiting(WaitTicket ticket) noexcept = 0;
   /// The last id of a stream, as this node has it; 0-0: there is no stream. None: ask again.
   [[nodiscard]] virtual std::optional<engine::StreamId> last_id_of(const KeyRef& key) = 0;

@@ -1,33 +1,18 @@
 #include "net/cluster/read_blocking.hpp"
 
 #include <array>
-#include <cstddef>
-#include <optional>
 #include <utility>
 
 #include "net/cluster/awaited_object.hpp"
+#include "net/cluster/awaited_permit.hpp"
 #include "net/cluster/awaited_stream.hpp"
 #include "net/commands/claim_words.hpp"
 #include "net/commands/handlers.hpp"
-#include "net/resp/reply_reader.hpp"
 
 namespace semel::net {
 namespace {
 
 using Words = std::span<const std::string_view>;
-
-/// A grant and an in_flight are shorter. A longer reply contains a result: it is final.
-constexpr std::size_t read_bytes_max = std::size_t{64} << 10;
-
-/// The field of a claim's reply. Empty: absent.
-std::string field_of(const Reply& reply, std::string_view name) {
-  for (std::size_t i = 0; i + 1 < reply.items.size(); i += 2) {
-    if (reply.items[i].text != name) continue;
-    const Reply& value = reply.items[i + 1];
-    return value.type == Reply::Type::integer ? std::to_string(value.integer) : value.text;
-  }
-  return {};
-}
 
 /// SEMEL.WAIT.
 class AwaitedClaim final : public BlockingCommand {
@@ -47,13 +32,7 @@ class AwaitedClaim final : public BlockingCommand {
     return WaitWords{.timeout = timeout_}.deadline(now);
   }
   [[nodiscard]] ReplyMeaning meaning_of(std::string_view bytes) const override {
-    if (bytes.size() > read_bytes_max) return {};
-    const std::optional<Reply> reply = take_reply(bytes);
-    if (!reply) return {};
-    const std::string outcome = field_of(*reply, "outcome");
-    // A grant with an id is kept for a client that returns with it.
-    if (outcome != "granted" || is_named_) return {.is_pending = outcome == "in_flight"};
-    return {.undo = {"SEMEL.RELEASE", name_, key_, field_of(*reply, "epoch")}};
+    return meaning_of_claim(bytes, name_, key_, is_named_);
   }
   [[nodiscard]] bool wait_for_change(Group& group, Parking parking, WaitTicket& ticket,
                                      ClaimOutcome& outcome) const override {
@@ -73,6 +52,7 @@ struct Form {
   std::unique_ptr<BlockingCommand> (*read)(Words);
 };
 constexpr std::array forms{Form{&handlers::semel_wait, &AwaitedClaim::read},
+                           Form{&handlers::semel_permit, &read_permit_wait},
                            Form{&handlers::blpop, &read_pop<AwaitedObject::Form::left>},
                            Form{&handlers::brpop, &read_pop<AwaitedObject::Form::right>},
                            Form{&handlers::bzpopmin, &read_pop<AwaitedObject::Form::sorted>},

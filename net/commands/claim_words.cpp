@@ -8,6 +8,7 @@
 #include "net/resp/reply_error.hpp"
 #include "net/resp/text.hpp"
 #include "semel/claim_fields.hpp"
+#include "semel/patterns/semaphore.hpp"
 #include "semel/policies.hpp"
 
 namespace semel::net {
@@ -298,6 +299,23 @@ Status read_wait_words(WordSpan words, WaitWords& wait) {
   if (Status status = read_claim_words(rest, false, wait.claim); !status) return status;
   wait.name = words[2];
   wait.claim.request.key = words[3];
+  return Done{};
+}
+
+Status read_permit_words(WordSpan words, PermitWords& permit) {
+  SEMEL_ASSERT(words.size() >= 4);
+  std::int64_t permits = 0;
+  SEMEL_CHECK(read_number("the number of permits", words[3], 1, limits::permits_max, permits));
+  permit.permits = static_cast<std::uint32_t>(permits);
+  WordSpan rest = words.subspan(4);
+  if (!rest.empty() && is_word(rest.front(), "wait")) {
+    rest = rest.subspan(1);
+    if (rest.empty()) return no_value("WAIT");
+    SEMEL_CHECK(read_ms("WAIT", take(rest), 0, permit.wait.emplace(0)));
+  }
+  SEMEL_CHECK(read_claim_words(rest, false, permit.claim));
+  permit.name = words[1];
+  permit.claim.request.key = words[2];
   return Done{};
 }
 

@@ -37,6 +37,20 @@ struct WaitWords {
 /// `words`: the whole request, of as many words as the command takes.
 [[nodiscard]] Status read_wait_words(WordSpan words, WaitWords& wait);
 
+/// The arguments of SEMEL.PERMIT. Views into its words.
+struct PermitWords {
+  std::uint32_t permits = 0;
+  std::optional<Millis> wait{};  ///< none: it does not wait; 0: for ever
+  std::string_view name{};
+  ClaimWords claim{};  ///< with the key
+
+  [[nodiscard]] Timestamp deadline(Timestamp now) const noexcept {
+    return WaitWords{.timeout = wait.value_or(Millis{0})}.deadline(now);
+  }
+};
+/// `words`: the whole request, of as many words as the command takes.
+[[nodiscard]] Status read_permit_words(WordSpan words, PermitWords& permit);
+
 /// "n key.." behind KEYS: `rest` is then the keys.
 [[nodiscard]] Status read_keys(WordSpan& rest);
 

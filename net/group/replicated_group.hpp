@@ -51,6 +51,12 @@ class ReplicatedGroup final : public Group {
         {wait.keys, wait.kind, wait.deadline, wait.arrival, wait.behind, wait.group_name},
         std::move(done), ticket);
   }
+  [[nodiscard]] ErrorCode wait_for_slot(const SlotWait& wait, Function<void(ErrorCode)> done,
+                                        WaitTicket& ticket) override {
+    return engine::wait_for_slot(replica_.engine(),
+                                 {wait.name, wait.keys, wait.deadline, wait.arrival},
+                                 std::move(done), ticket);
+  }
   void stop_waiting(WaitTicket ticket) noexcept override {
     engine::stop_waiting(replica_.engine(), ticket);
   }

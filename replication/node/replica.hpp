@@ -15,6 +15,7 @@
 #include "engine/logged/group_time.hpp"
 #include "engine/replica/decision_scope.hpp"
 #include "engine/replica/object_look.hpp"
+#include "engine/replica/slot_look.hpp"
 #include "replication/parts/replica_options.hpp"
 #include "replication/state/apply.hpp"
 #include "replication/state/entry.hpp"

@@ -314,6 +314,47 @@ TEST_CASE("semaphore: many threads, never more holders than permits",
   CHECK(permits_held(claims, "k").value().empty());
 }
 
+TEST_CASE("semaphore: waiters get permits in the order in which they came, whichever slot is freed",
+          "[patterns][semaphore][wait]") {
+  Process process;
+  Holders holders{process};
+  Claims& claims = holders.claims();
+  Semaphore* const a = holders.take(2);
+  Semaphore* const b = holders.take(2);
+  REQUIRE(a != nullptr);
+  REQUIRE(b != nullptr);
+  std::vector<std::string> told;
+  const auto wait = [&](const std::string& who, Timestamp deadline) {
+    return claim_permit_or_wait(
+        claims, {.key = "k", .owner = who}, 2, deadline, [&told, who](PermitOutcome&& found) {
+          const bool is_granted = found.claim.answer == ClaimAnswer::granted;
+          told.push_back(who + (is_granted ? " gets " : " not ") + std::to_string(found.slot));
+        });
+  };
+  const Timestamp soon = process.engine().now() + Millis{100};
+  const WaitTicket c = wait("c", no_end);
+  const WaitTicket leaves = wait("leaves", no_end);
+  const WaitTicket late = wait("late", soon);
+  const WaitTicket d = wait("d", no_end);
+  CHECK(c != 0);
+  CHECK(late != 0);
+  CHECK(d != 0);
+  CHECK(claims.cancel_wait(permit_key("k", 0), leaves));
+  CHECK_FALSE(claims.cancel_wait(permit_key("k", 0), leaves));
+  CHECK(told.empty());
+  CHECK(b->release());
+  CHECK(told == std::vector<std::string>{"c gets 1"});
+  process.clock().advance(Millis{100});
+  process.engine().advance();
+  CHECK(told == std::vector<std::string>{"c gets 1", "late not 0"});
+  CHECK(a->release());
+  CHECK(told.back() == "d gets 0");
+  CHECK(told.size() == 3);
+  CHECK(wait("now", process.engine().now()) == 0);  // a deadline that is past
+  CHECK(told.back().starts_with("now not"));
+  CHECK(process.engine().stats().waiters == 0);
+}
+
 TEST_CASE("semaphore: two that are too many together do not both stay",
           "[patterns][semaphore][race]") {
   std::unique_ptr<Engine> engine = Engine::open().value();

@@ -129,11 +129,11 @@ MUTANTS = [
         "once"),
     Mutant(
         "permits_uncounted", "fewer permits: holders beyond them do not count",
-        [("patterns/semaphore.cpp", "held <= permits_", "true", "expression")],
+        [("patterns/permit_slots.cpp", "held.count <= permits_", "true", "expression")],
         "once"),
     Mutant(
         "width_unknown", "how many permits there were is not remembered",
-        [("patterns/semaphore.cpp", "if (width > permits) return Done{};",
+        [("patterns/permit_slots.cpp", "if (width > permits) return Done{};",
           "if (true) return Done{};", "statement")],
         "once"),
     Mutant(

@@ -11,7 +11,7 @@ import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
 import { checked, fingerprintWords, merged, ms, namespaceName, policyWords, unixTime, type CallOptions,
   type Policy } from './options.js';
-import { Fields, insist, isAnswer, pause, unlessAborted } from './wire.js';
+import { Fields, insist, isAnswer, unlessAborted } from './wire.js';
 import { waitFor } from './wait.js';
 import { eventOf, tell, type ObservedEvent } from './observer.js';
 
@@ -40,8 +40,6 @@ export interface ClaimsOptions extends Omit<CallOptions, 'signal' | 'fingerprint
 const defaultLease = 60_000;
 const policyAge = 60_000; // after which the policy is read again
 const permitsMax = 1024;
-const permitPause = 2; // between two attempts at a permit: the first pause, and the longest
-const permitPauseMax = 50;
 
 /** A claim as it is asked for. */
 interface Request {
@@ -152,7 +150,7 @@ export class Claims {
 
   /**
    * Waits for one of so many permits of a key, 1 to 1024, by default without limit; after `wait` it
-   * rejects with an InFlightError. Waiters have no order.
+   * rejects with an InFlightError. Who came first gets the permit that becomes free.
    *
    * Each caller states how many permits there are. With fewer than before, no permit is given while
    * there are as many holders as permits. Declare the namespace as `lock`.
@@ -270,12 +268,10 @@ export class Claims {
     let asked = performance.now();
     let found = await this.#claim(request);
     const waits = found.outcome === 'in_flight' && (options.wait ?? 0) > 0;
-    if (waits && permits !== undefined) {
-      ({ found, asked } = await this.#nextPermit(request, options.wait ?? 0));
-    } else if (waits) {
+    if (waits) {
       found = await waitFor({ driver: this.driver, namespace: this.name, key: request.key,
-        words: this.#words(request), lease: request.lease, wait: options.wait ?? 0, patience,
-        signal }).catch((error) => {
+        permit: permits !== undefined, words: this.#words(request), lease: request.lease,
+        wait: options.wait ?? 0, patience, signal }).catch((error) => {
         if (error instanceof errors.UnavailableError) this.#read = -Infinity;
         throw error;
       });
@@ -306,19 +302,6 @@ export class Claims {
       throw signal.reason;
     }
     return held;
-  }
-
-  /** Asks again until there is a permit. Waiters have no order, and do not ask all at once. */
-  async #nextPermit(request: Request,
-    wait: number): Promise<{ found: Fields; asked: number }> {
-    const end = performance.now() + wait;
-    for (let delay = permitPause; ; delay = Math.min(2 * delay, permitPauseMax)) {
-      const next = Math.min(delay * (0.5 + Math.random() / 2), end - performance.now());
-      await pause(Math.max(0, next), request.options.signal);
-      const asked = performance.now();
-      const found = await this.#claim(request);
-      if (found.outcome !== 'in_flight' || performance.now() >= end) return { found, asked };
-    }
   }
 
   /** @internal */

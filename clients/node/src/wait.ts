@@ -40,7 +40,14 @@ async function leave(w: Waiting, id: string, reply: Promise<unknown>): Promise<v
 /** Waits whose replies are not known, and their connections at the node. */
 interface Lost { times: number; ids: string[] }
 
-/** One SEMEL.WAIT. `connected` is called when the node has answered on this connection. */
+/** The claim or the permit, asked for with a wait. */
+function waitWords({ words, permit }: Waiting, left: number): readonly Word[] {
+  if (!permit) return ['SEMEL.WAIT', String(left), ...words.slice(1)];
+  const named = 4; // the command, namespace, key and permits
+  return [...words.slice(0, named), 'WAIT', String(left), ...words.slice(named)];
+}
+
+/** One wait. `connected` is called when the node has answered on this connection. */
 async function blocked(w: Waiting, left: number, lost: Lost,
   connected: () => void): Promise<Fields> {
   const opening = w.driver.open();
@@ -63,7 +70,7 @@ async function blocked(w: Waiting, left: number, lost: Lost,
     }
     lost.ids = [id];
     ++lost.times;
-    const reply = own.send(['SEMEL.WAIT', String(left), ...w.words.slice(1)]);
+    const reply = own.send(waitWords(w, left));
     reply.catch(() => {});
     try {
       return new Fields(await unlessAborted(w.signal, within(left + w.patience, reply)));

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "semel/claims.hpp"
+#include "semel/function.hpp"
 #include "semel/patterns/one_hold.hpp"
 #include "semel/patterns/watchdog.hpp"
 
@@ -49,10 +50,21 @@ struct PermitOutcome {
 /// of the semaphore holds another kind). Progress: as Claims::claim(), `permits` times at most.
 [[nodiscard]] PermitOutcome claim_permit(Claims& claims, const ClaimRequest& request,
                                          std::uint32_t permits);
-/// The same, but waits while all permits are held, and answers in_flight at the deadline.
+/// The same, but waits while all permits are held, and answers in_flight at the deadline. Waiters
+/// are served in order of arrival by an engine of its own; in a group they have no order. A waiter
+/// takes memory for each permit, some 400 bytes. Errors besides: waiters_full
+/// (limits::waiters_per_key_max wait).
 /// Progress: blocks until then.
 [[nodiscard]] PermitOutcome claim_permit_or_wait(Claims& claims, const ClaimRequest& request,
                                                  std::uint32_t permits, Timestamp deadline);
+/// Takes the answer of a wait.
+using PermitCallback = Function<void(PermitOutcome&&)>;
+/// The same; `done` runs once, on the thread that ends the wait, as that of
+/// Claims::claim_or_wait(). Returns 0 if it has run already, else what
+/// claims.cancel_wait(permit_key(request.key, 0), ticket) takes. Errors besides: refused (the
+/// engine's calls go through a group's log; it does not wait).
+WaitTicket claim_permit_or_wait(Claims& claims, const ClaimRequest& request, std::uint32_t permits,
+                                Timestamp deadline, PermitCallback done);
 /// The key of a slot's claim: "{key}#slot".
 [[nodiscard]] std::string permit_key(Bytes key, std::uint32_t slot);
 
@@ -91,7 +103,7 @@ class Semaphore {
 
   /// True: a permit is held now.
   [[nodiscard]] bool try_acquire();
-  /// Waits at most this long, waiters have no order; Millis::max() is unlimited.
+  /// Waits at most this long, in order of arrival; Millis::max() is unlimited.
   [[nodiscard]] bool try_acquire_for(Duration wait);
   /// Waits for as long as it takes. Returns with a permit held, or throws std::system_error of
   /// error_category() with the code of why_not().

@@ -304,6 +304,47 @@ class Waiting(GroupTest):
         with self.assertRaisesRegex(Failed, 'MOVED'):
             waiter.reply()
 
+    def permit(self, owner, *more):
+        return self.connect(), ('SEMEL.PERMIT', 'pay', 'seats', *more, 'LEASE', 600_000, 'OWNER',
+                                owner)
+
+    def test_permits_go_to_waiters_in_order_and_are_counted(self):
+        held = []
+        for _ in range(2):
+            reply = self.lead('SEMEL.PERMIT', 'pay', 'seats', 2, 'LEASE', 600_000)
+            held.append((reply[-1], reply[3]))
+        gone, words = self.permit('gone', 2, 'WAIT', 0)
+        gone.send(*words)
+        self.waits(1)
+        waiters = []
+        for turn in range(3):
+            client, words = self.permit(f'w{turn}', 2, 'WAIT', 30_000)
+            client.send(*words)
+            waiters.append(client)
+            self.waits(2 + turn)
+        gone.close()
+        self.waits(3)
+        began = time.monotonic()
+        late = self.lead('SEMEL.PERMIT', 'pay', 'seats', 2, 'WAIT', 200)
+        self.assertEqual(late[1], b'in_flight')
+        self.assertGreater(time.monotonic() - began, 0.15)
+        for key, epoch in (held[1], held[0]):
+            self.assertEqual(self.lead('SEMEL.RELEASE', 'pay', key, epoch)[1], b'ok')
+            reply = waiters.pop(0).reply()
+            self.assertEqual((reply[1], reply[-1]), (b'granted', key))
+            held.append((key, reply[3]))
+        few, words = self.permit('few', 1, 'WAIT', 0)  # one permit, and two are held
+        few.send(*words)
+        self.waits(2)
+        self.assertEqual(self.lead('SEMEL.RELEASE', 'pay', *held[-1])[1], b'ok')
+        reply = waiters.pop(0).reply()
+        self.assertEqual((reply[1], reply[-1]), (b'granted', held[-1][0]))
+        self.assertEqual(self.lead('SEMEL.RELEASE', 'pay', reply[-1], reply[3])[1], b'ok')
+        self.assertEqual(self.lead('SEMEL.PERMIT', 'pay', 'seats', 1)[1], b'in_flight')
+        self.waits(1)  # it has asked in vain
+        self.assertEqual(self.lead('SEMEL.RELEASE', 'pay', *held[-2])[1], b'ok')
+        self.assertEqual(few.reply()[1], b'granted')
+
     def test_a_bound_claim_ends_with_its_connection(self):
         owner = self.connect()
         self.assertEqual(owner.ask('SEMEL.CLAIM', 'pay', 'f', 'LEASE', 600000, 'BIND')[1],

@@ -2,19 +2,17 @@ package io.semel;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /** Claims: asks, waits and turns outcomes into answers. */
 final class Claimer {
   private static final int OWNER_BYTES_MAX = 64;
   private static final int PERMITS_MAX = 1_024;
-  /** Between two attempts at a permit: the first pause, and the longest. */
-  private static final long PERMIT_PAUSE_MS = 2;
-  private static final long PERMIT_PAUSE_MS_MAX = 50;
+  private static final byte[] PERMIT = "SEMEL.PERMIT".getBytes(StandardCharsets.US_ASCII);
   private static final Terms OF_PERMITS = Terms.as("lock");
   private final Semel semel;
   private final Link link;
@@ -85,23 +83,12 @@ final class Claimer {
         Integer.toString(permits)));
     Wire.Way way = way();
     try {
-      return permitOf(call, askForPermit(call, words, way,
+      return permitOf(call, ask(call, words, way,
           started + TimeUnit.MILLISECONDS.toNanos(call.waitMs)), started);
     } catch (Unreachable error) {
       semel.report(Observer.Event.UNREACHABLE, call, started);
       abandoned.release(call, words, way);
       throw error;
-    }
-  }
-
-  /** Waiters have no order, and do not ask all at once. */
-  private Reply askForPermit(Call call, List<byte[]> words, Wire.Way way, long endNanos) {
-    for (long most = PERMIT_PAUSE_MS;; most = Math.min(2 * most, PERMIT_PAUSE_MS_MAX)) {
-      Reply reply = asked(call, words, way);
-      long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
-      if (!reply.outcome().equals("in_flight") || leftMs <= 0) return reply;
-      long next = ThreadLocalRandom.current().nextLong(most / 2, most + 1);
-      if (!Wire.pause(Math.min(leftMs, next))) return reply;
     }
   }
 
@@ -200,10 +187,19 @@ final class Claimer {
     // Each try waits for what is left: 1 ms or more, as 0 would be without limit.
     return new Reply(wire.persistently(declared(call, (same, timeout) -> {
       long now = Math.max(1, TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime()));
-      List<byte[]> words = new ArrayList<>(Wire.words("SEMEL.WAIT", Long.toString(now)));
-      words.addAll(claim.subList(1, claim.size()));
-      return link.callAlone(words, now + timeout);
+      return link.callAlone(waiting(claim, now), now + timeout);
     }), claim, options.callTimeoutMs, Math.max(options.patienceMs, leftMs)));
+  }
+
+  /** The words of a claim or of a permit, with a wait. */
+  private static List<byte[]> waiting(List<byte[]> words, long waitMs) {
+    String wait = Long.toString(waitMs);
+    boolean isPermit = Arrays.equals(words.get(0), PERMIT);
+    int named = isPermit ? 4 : 1;  // the command, namespace, key and permits
+    List<byte[]> all = isPermit ? new ArrayList<>(words.subList(0, named)) : new ArrayList<>();
+    all.addAll(isPermit ? Wire.words("WAIT", wait) : Wire.words("SEMEL.WAIT", wait));
+    all.addAll(words.subList(named, words.size()));
+    return all;
   }
 
   private Claimed answer(Call call, Reply reply, long started) {

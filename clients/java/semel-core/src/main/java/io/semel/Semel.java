@@ -428,8 +428,9 @@ public final class Semel implements AutoCloseable {
 
   /**
    * One of so many permits of a key, 1 to 1024. While all are held it waits for the time of
-   * Call.wait(), by default not at all; waiters have no order. Each caller states how many permits
-   * there are: with fewer than before, none is given while there are as many holders as permits.
+   * Call.wait(), by default not at all; the first that came gets what becomes free. Each caller
+   * states how many permits there are: with fewer than before, none is given while there are as many
+   * holders as permits.
    *
    * <p>The lease is renewed until the permit is released or lost, at most for the time of
    * Options.renewFor(). The namespace is declared as `lock`, unless the call has terms. A permit is

@@ -1,0 +1,216 @@
+// Waiting for a permit: a place in the line of each slot, so that whichever slot is freed, its
+// lease ends, or its session, the first that came gets it.
+//
+// A try asks for the one slot whose line it is. Where there may be holders beyond the waiter's
+// number of permits it counts before it claims: a grant that has to be given back is a change of
+// its own, after which the line would be tried again, for ever.
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "engine/claims/claim_lines.hpp"
+#include "patterns/permit_slots.hpp"
+#include "semel/claim_fields.hpp"
+#include "semel/engine.hpp"
+#include "semel/patterns/once.hpp"
+
+namespace semel {
+namespace {
+
+using detail::is_granted;
+using detail::is_in_flight;
+using detail::look_again;
+using detail::PermitTry;
+using engine::Verdict;
+
+class PermitAttempt final : public engine::Attempt {
+ public:
+  PermitAttempt(const Claims& claims, const ClaimRequest& request, std::uint32_t permits)
+      : claims_(claims),
+        key_(request.key),
+        labels_(joined_labels(request)),
+        request_(request),
+        permits_(permits) {
+    request_.key = key_;
+    point_labels(request_, labels_);
+  }
+
+  [[nodiscard]] std::vector<std::string> lines() {
+    std::vector<std::string> keys;
+    const std::uint32_t slots = PermitTry{claims_, request_, permits_}.slots();
+    keys.reserve(slots);
+    for (std::uint32_t slot = 0; slot < slots; ++slot) keys.push_back(permit_key(key_, slot));
+    return keys;
+  }
+
+  [[nodiscard]] Verdict try_for(std::size_t line, engine::Seen& seen) override {
+    PermitTry attempt{claims_, request_, permits_};
+    seen.now = claims_.engine().now();
+    auto slot = static_cast<std::uint32_t>(line);
+    const std::uint32_t slots = attempt.slots();
+    if (slots > permits_ || slot >= permits_) {
+      const PermitTry::Held held = attempt.count_held(slots);
+      if (held.count >= permits_) return look_later(seen);
+      slot = held.lowest_free;
+    }
+    found_ = {.claim = {}, .slot = slot, .key = permit_key(key_, slot)};
+    ClaimRequest of_slot = request_;
+    of_slot.key = found_.key;
+    const Verdict verdict = engine::claim_in_line(claims_, of_slot, found_.claim, seen);
+    if (verdict == Verdict::waits || !detail::decides(found_.claim)) return Verdict::waits;
+    if (!is_granted(found_.claim)) return Verdict::answered;
+    try {
+      attempt.confirm(found_);
+    } catch (const std::bad_alloc&) {
+      detail::give_back(claims_, found_.key, found_.claim);
+      throw;
+    }
+    return is_granted(found_.claim) ? Verdict::answered : look_later(seen);
+  }
+  void give_up(ErrorCode why, Timestamp, const engine::Seen&) noexcept override {
+    found_.claim = {};
+    found_.claim.answer = ClaimAnswer::in_flight;
+    found_.claim.error = why;
+  }
+  void give_back() override {
+    if (found_.claim.answer != ClaimAnswer::granted) return;
+    detail::give_back(claims_, found_.key, found_.claim);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept override {
+    return sizeof *this + key_.size() + labels_.size();
+  }
+
+  /// Its answer, once there is one. At the deadline that is who holds the permits by then.
+  [[nodiscard]] PermitOutcome answer() {
+    if (found_.claim.error != ErrorCode::timed_out) return std::move(found_);
+    PermitTry look{claims_, request_, permits_};
+    const std::uint32_t slots = look.slots();
+    PermitTry::Held held = look.count_held(slots);
+    const bool is_held = is_in_flight(held.first.claim);
+    if (is_held) {
+      held.first.over = slots > permits_ && held.lowest_free < permits_;
+      return std::move(held.first);
+    }
+    found_.claim.error = ErrorCode::ok;  // given back in this very moment
+    return std::move(found_);
+  }
+  /// The answer of one that could not enter.
+  [[nodiscard]] static PermitOutcome refused(ErrorCode why) {
+    PermitOutcome found;
+    found.claim.answer = why == ErrorCode::closing ? ClaimAnswer::in_flight : ClaimAnswer::busy;
+    found.claim.error = why;
+    return found;
+  }
+
+ private:
+  [[nodiscard]] static Verdict look_later(engine::Seen& seen) noexcept {
+    seen.held_until = std::min(seen.held_until, seen.now + look_again);
+    return Verdict::passes;  // one that knows of more permits may have one
+  }
+
+  Claims claims_;
+  const std::string key_;
+  const std::string labels_;
+  ClaimRequest request_;
+  const std::uint32_t permits_;
+  PermitOutcome found_;
+};
+
+class PermitReceiver final : public engine::Receiver {
+ public:
+  explicit PermitReceiver(PermitAttempt& attempt) noexcept : attempt_(attempt) {}
+
+  PermitCallback done;
+
+  void answered() override { done(attempt_.answer()); }
+
+ private:
+  PermitAttempt& attempt_;
+};
+
+/// Of a call that does not wait.
+class AnswerNow final : public engine::Receiver {
+ public:
+  AnswerNow(const PermitCallback& done, PermitOutcome&& found) noexcept
+      : done_(done), found_(std::move(found)) {}
+  void answered() override { done_(std::move(found_)); }
+
+ private:
+  const PermitCallback& done_;
+  PermitOutcome found_;
+};
+
+/// Not ok: it does not wait, and `done` is left where it is.
+ErrorCode begin_wait(Claims& claims, const ClaimRequest& request, std::uint32_t permits,
+                     Timestamp deadline, PermitCallback& done, WaitTicket& ticket) {
+  if (engine::is_logged(claims.engine())) return ErrorCode::refused;
+  auto made = std::make_unique<PermitAttempt>(claims, request, permits);
+  const std::vector<std::string> keys = made->lines();
+  auto mine = std::make_unique<PermitReceiver>(*made);
+  PermitReceiver& receiver = *mine;
+  std::unique_ptr<engine::Receiver> taker = std::move(mine);
+  std::unique_ptr<engine::Attempt> attempt = std::move(made);
+  receiver.done = std::move(done);
+  const ErrorCode why = engine::wait_in_lines(claims, keys, attempt, taker, deadline, ticket);
+  if (why != ErrorCode::ok) done = std::move(receiver.done);
+  return why;
+}
+
+/// Of a group: the log decides, and there is no line of all slots there. Waits for the slot of
+/// `found`, or for a moment. True: it is granted; the grant is in `found`.
+bool wait_for_slot(Claims& claims, ClaimRequest request, Timestamp deadline, PermitOutcome& found) {
+  const Timestamp until = std::min(deadline, deadline_after(claims.engine().now(), look_again));
+  if (found.over) {  // slots are free, so there is no line to stand in
+    detail::pause_a_moment();
+    return false;
+  }
+  request.key = found.key;
+  ClaimOutcome outcome = claims.claim_or_wait(request, until);
+  if (outcome.error == ErrorCode::timed_out) return false;
+  found.claim = std::move(outcome);
+  return is_granted(found.claim);
+}
+
+PermitOutcome wait_in_group(Claims& claims, const ClaimRequest& request, std::uint32_t permits,
+                            Timestamp deadline, PermitOutcome&& first) {
+  PermitOutcome found = std::move(first);
+  for (;;) {
+    if (!is_in_flight(found.claim) || claims.engine().now() >= deadline) return found;
+    if (wait_for_slot(claims, request, deadline, found)) {
+      PermitTry{claims, request, permits}.confirm(found);
+    }
+    if (!is_in_flight(found.claim)) return found;
+    found = claim_permit(claims, request, permits);
+  }
+}
+
+}  // namespace
+
+PermitOutcome claim_permit_or_wait(Claims& claims, const ClaimRequest& request,
+                                   std::uint32_t permits, Timestamp deadline) {
+  PermitOutcome found = claim_permit(claims, request, permits);
+  if (!is_in_flight(found.claim) || claims.engine().now() >= deadline) return found;
+  if (engine::is_logged(claims.engine())) {
+    return wait_in_group(claims, request, permits, deadline, std::move(found));
+  }
+  PermitAttempt attempt{claims, request, permits};
+  const ErrorCode why = engine::wait_in_lines(claims, attempt.lines(), attempt, deadline);
+  return why == ErrorCode::ok ? attempt.answer() : PermitAttempt::refused(why);
+}
+
+WaitTicket claim_permit_or_wait(Claims& claims, const ClaimRequest& request, std::uint32_t permits,
+                                Timestamp deadline, PermitCallback done) {
+  PermitOutcome found = claim_permit(claims, request, permits);
+  if (is_in_flight(found.claim) && claims.engine().now() < deadline) {
+    WaitTicket ticket = 0;
+    const ErrorCode why = begin_wait(claims, request, permits, deadline, done, ticket);
+    if (why == ErrorCode::ok) return ticket;
+    found = PermitAttempt::refused(why);
+  }
+  AnswerNow now{done, std::move(found)};
+  engine::run_receiver(claims, now);
+  return 0;
+}
+
+}  // namespace semel
