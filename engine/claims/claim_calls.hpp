@@ -95,10 +95,10 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
   outcome.answer = answer;
   count_by_namespace(counts, names, own, outcome);
 }
-/// count_answer() of a duplicate.
-[[gnu::always_inline]] inline void count_duplicate(Core& core, const Claims::Namespace& names,
-                                                   ThreadContext& own, ClaimAnswer answer) {
-  own.bump(Count::claims_duplicate);
+/// count_answer() of a duplicate, or of a first grant.
+[[gnu::always_inline]] inline void count_usual(Core& core, const Claims::Namespace& names,
+                                               ThreadContext& own, ClaimAnswer answer) {
+  own.bump(answer == ClaimAnswer::granted ? Count::claims_granted : Count::claims_duplicate);
   if (ClaimCounts* const counts = core.insight().claim_counts(); counts != nullptr) [[unlikely]]
     count_by_namespace(*counts, names, own, answer);
 }

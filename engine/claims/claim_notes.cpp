@@ -71,6 +71,74 @@ ClaimCount count_of(const ClaimOutcome& outcome) noexcept {
 
 }  // namespace
 
+namespace {
+
+/// `own`: of the client; null: none. The met owner fits.
+[[gnu::always_inline]] inline void write_labels(DecisionLog::Place& place, Bytes owner,
+                                                const ThreadContext* own,
+                                                Bytes met_owner) noexcept {
+  char* to = place.text;
+  const std::size_t owner_size = std::min(owner.size(), limits::owner_label_max);
+  place.owner_size = static_cast<std::uint8_t>(owner_size);
+  if (owner_size != 0) [[unlikely]] {
+    std::memcpy(to, owner.data(), owner_size);
+    to += owner_size;
+  }
+  place.client_size = 0;
+  if (own != nullptr) {
+    // All of its bytes: cheaper than as many as it has.
+    std::memcpy(to, own->client.data(), sizeof own->client);
+    place.client_size = own->client_size;
+    to += own->client_size;
+  }
+  place.met_owner_size = static_cast<std::uint8_t>(met_owner.size());
+  if (!met_owner.empty()) [[unlikely]]
+    std::memcpy(to, met_owner.data(), met_owner.size());
+}
+
+/// What note_grant() and note_completion() write.
+struct FillUsual {
+  const ThreadContext& own;
+  Timestamp now;
+  Epoch epoch;
+  std::uint32_t attempt;
+  std::uint8_t answer;
+  Millis span;
+  MetClaim met;
+
+  [[gnu::always_inline]] void operator()(DecisionLog::Place& place) const noexcept {
+    place.first_ms = place.last_ms = now.time_since_epoch().count();
+    place.epoch = epoch;
+    place.met_epoch = met.epoch;
+    place.met_lease_ms = met.lease_until.time_since_epoch().count();
+    place.span_ms = span.count();
+    place.attempt = attempt;
+    place.error = static_cast<std::uint16_t>(ErrorCode::ok);
+    place.answer = answer;
+    place.flags = 0;
+    place.met = met.state;
+    write_labels(place, {}, &own, met.owner);
+  }
+};
+
+}  // namespace
+
+void note_completion(DecisionLog& log, const ThreadContext& own, std::uint64_t hash, Timestamp now,
+                     const HeldClaim& held) noexcept {
+  // A record from a disk may have more than a label's bytes.
+  log.add_here(log.bucket_of(hash), hash, DecisionCall::complete, true,
+               FillUsual{.own = own,
+                         .now = now,
+                         .epoch = held.epoch,
+                         .attempt = 0,
+                         .answer = static_cast<std::uint8_t>(OwnerAnswer::ok),
+                         .span = Millis{0},
+                         .met = {.state = ClaimState::held,
+                                 .epoch = held.epoch,
+                                 .lease_until = held.lease_until,
+                                 .owner = held.owner().substr(0, limits::owner_label_max)}});
+}
+
 void ClaimNote::read_record(const RecordView& live, bool owner_dead) noexcept {
   if (owner_dead) met_.flags = DecisionFacts::owner_dead;
   Timestamp lease_until;
@@ -97,24 +165,8 @@ void ClaimNote::read_record(const RecordView& live, bool owner_dead) noexcept {
   place.met_lease_ms = met_.lease_ms;
   place.met = met_.state;
   place.error = static_cast<std::uint16_t>(error);
-  char* to = place.text;
-  const std::size_t owner_size = std::min(owner.size(), limits::owner_label_max);
-  place.owner_size = static_cast<std::uint8_t>(owner_size);
-  if (owner_size != 0) [[unlikely]] {
-    std::memcpy(to, owner.data(), owner_size);
-    to += owner_size;
-  }
-  place.client_size = 0;
-  if (const ThreadContext* const own = context_.impl.core().threads().try_context();
-      arrives && own != nullptr) {
-    // All of its bytes: cheaper than as many as it has.
-    std::memcpy(to, own->client.data(), sizeof own->client);
-    place.client_size = own->client_size;
-    to += own->client_size;
-  }
-  place.met_owner_size = met_.owner_size;
-  if (met_.owner_size != 0) [[unlikely]]
-    std::memcpy(to, met_owner_, met_.owner_size);
+  const ThreadContext* const own = arrives ? context_.impl.core().threads().try_context() : nullptr;
+  write_labels(place, owner, own, {met_owner_, met_.owner_size});
 }
 
 void ClaimNote::add(const ClaimRequest& request, const ClaimOutcome& outcome,

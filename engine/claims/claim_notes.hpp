@@ -92,6 +92,15 @@ class ClaimNote {
   char met_owner_[limits::owner_label_max];  // a copy
 };
 
+// The same of calls of which nothing else is to be said, in the place of a ClaimNote. Their
+// bucket's head is fetched before the look, and its place after it. `hash`: of the key in database
+// 0; `now`: of the decision.
+
+/// Of a completion by the owner of `held`, whose lease is not over. Inside the operation, as its
+/// bytes are read.
+void note_completion(DecisionLog& log, const ThreadContext& own, std::uint64_t hash, Timestamp now,
+                     const HeldClaim& held) noexcept;
+
 /// One more answer of its kind, of a namespace.
 void count_by_namespace(ClaimCounts& counts, const Claims::Namespace& names,
                         const ThreadContext& own, const ClaimOutcome& outcome) noexcept;

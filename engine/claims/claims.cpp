@@ -1,5 +1,5 @@
-// The calls of semel/claims.hpp on one key. Batches are in claims_batch.cpp, waiting in
-// claims_wait.cpp, the operator's calls in claims_operator.cpp.
+// The calls of semel/claims.hpp on one key. The owner's are in claims_owner.cpp, batches in
+// claims_batch.cpp, waiting in claims_wait.cpp, the operator's calls in claims_operator.cpp.
 #include "semel/claims.hpp"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/claims/claim_begin.hpp"
 #include "engine/claims/claim_calls.hpp"
 #include "engine/claims/logged_claims.hpp"
 #include "engine/rules/claim_view.hpp"
@@ -17,7 +18,6 @@ namespace semel {
 using Context = engine::ClaimContext;
 using engine::ClaimFacts;
 using engine::Decision;
-using engine::OwnerVerb;
 using engine::RecordView;
 using engine::TableKey;
 
@@ -30,23 +30,6 @@ namespace {
   if (!log) return false;
   outcome = engine::claim_logged(*log, engine, names, engine::LoggedRequest{request});
   return true;
-}
-[[gnu::noinline]] bool decided_by_log(Engine& engine, const Claims::Namespace& names,
-                                      OwnerVerb verb, const OwnerCall& call,
-                                      OwnerOutcome& outcome) {
-  const engine::LoggedCall log = engine::impl_of(engine).log_for_call();
-  if (!log) return false;
-  outcome = engine::owner_call_logged(*log, Context{engine, names}, verb, call);
-  return true;
-}
-
-OwnerOutcome call_owner(Engine& engine, const Claims::Namespace& names, OwnerVerb verb,
-                        const OwnerCall& call) {
-  if (engine::impl_of(engine).may_have_log()) [[unlikely]] {
-    OwnerOutcome outcome;
-    if (decided_by_log(engine, names, verb, call, outcome)) return outcome;
-  }
-  return engine::owner_call(engine, names, verb, call);
 }
 
 /// All of a claim that Claims::claim() leaves: of a thread in a section, or of one that waits for
@@ -131,80 +114,47 @@ template <class Text>
 }  // namespace
 
 ClaimOutcome Claims::claim(const ClaimRequest& request) {
-  // Answers most duplicates without calling a function; see apply_call() of string_calls.hpp.
-  constexpr std::size_t key_bytes_max = 256;
   Engine::Impl& impl = engine::impl_of(*engine_);
-  engine::Core& core = impl.core();
-  engine::KeySpace& keys = core.keys();
   const Namespace& names = *names_;
-  if (!core.threads().is_last()) [[unlikely]]
-    return claim_with_care(*engine_, names, request);
-  engine::ThreadContext& own = engine::Threads::last_context();
-  const Namespace::Brief brief = names.brief();
-  const std::size_t key_bytes = names.prefix().size() + request.key.size();
-  const bool is_usual = own.is_by_itself() && brief.is_usual() && !impl.may_have_log() &&
-                        core.guarded_journal().confirms_nothing() &&
-                        request.session.value_or(0) == 0 && key_bytes <= key_bytes_max &&
-                        engine::check(request) == ErrorCode::ok;
-  if (!is_usual) [[unlikely]]
-    return claim_with_care(*engine_, names, request);
-  char buffer[key_bytes_max];
-  const Bytes key = names.join(request.key, buffer);
-  if (keys.check(brief.db(), key) != ErrorCode::ok) [[unlikely]]
-    return claim_with_care(*engine_, names, request);
-  const Timestamp now = core.clock_now();
-  const std::uint64_t map = keys.databases().map();
-  std::uint64_t hash = 0;
-  const engine::KeyLocation location = keys.location_of({brief.db(), key}, map, &hash);
-  engine::OperationStart operation{core.threads(), own};
-  if (!engine::Operation::admits(location, keys.databases(), map) &&
-      !engine::Operation::admits_watched(core, own, location, map)) [[unlikely]] {
-    operation.leave();
-    return claim_with_care(*engine_, names, request);
-  }
-  const engine::HomeRecord first = keys.look_home_record<64>(location, key);
-  if (first.answers(keys.databases(), now) && first.head.is(Kind::claim) &&
-      request.fingerprint.algorithm == 0 && core.insight().decisions() == nullptr) [[likely]] {
-    const Bytes record = first.head.value();
-    const auto answered = [&](ClaimAnswer answer) __attribute__((always_inline)) {
-      engine::count_duplicate(core, names, own, answer);
-      core.uses().note_read(own.only_looks, brief.db(), location.hash, now);
-    };
-    const auto replay = [&](auto&& text) __attribute__((always_inline)) {
-      answered(ClaimAnswer::replay);
-      return replay_of(std::forward<decltype(text)>(text), first.head.version());
-    };
-    Timestamp lease_until;
-    SessionId session = 0;
-    if (Bytes result; engine::read_plain_replay(record, now, result)) {
-      if (engine::ShortCopy::fits(result.size())) [[likely]]
-        return replay(engine::ShortCopy{result});
-      try {
-        return replay(std::string{result});
-      } catch (const std::bad_alloc&) {  // claim_inside() answers memory_full
+  const auto inside = [&](const engine::Begun& call) __attribute__((always_inline))->ClaimOutcome {
+    engine::Core& core = call.core;
+    const engine::HomeRecord first = core.keys().look_home_record<64>(call.location, call.key);
+    if (first.answers(core.keys().databases(), call.now) && first.head.is(Kind::claim) &&
+        request.fingerprint.algorithm == 0 && core.insight().decisions() == nullptr) [[likely]] {
+      const Bytes record = first.head.value();
+      const auto answered = [&](ClaimAnswer answer) __attribute__((always_inline)) {
+        engine::count_usual(core, names, call.own, answer);
+        core.uses().note_read(call.own.only_looks, call.brief.db(), call.location.hash, call.now);
+      };
+      const auto replay = [&](auto&& text) __attribute__((always_inline)) {
+        answered(ClaimAnswer::replay);
+        return replay_of(std::forward<decltype(text)>(text), first.head.version());
+      };
+      Timestamp lease_until;
+      SessionId session = 0;
+      if (Bytes result; engine::read_plain_replay(record, call.now, result)) {
+        if (engine::ShortCopy::fits(result.size())) [[likely]]
+          return replay(engine::ShortCopy{result});
+        try {
+          return replay(std::string{result});
+        } catch (const std::bad_alloc&) {  // claim_inside() answers memory_full
+        }
+      } else if (!request.claim_id && engine::read_plain_held(record, lease_until, session) &&
+                 impl.sessions().is_own_or_none(session) && call.now < lease_until) {
+        answered(ClaimAnswer::in_flight);
+        return in_flight_of(lease_until - call.now, call.brief.retry_after_max(),
+                            first.head.version());
       }
-    } else if (!request.claim_id && engine::read_plain_held(record, lease_until, session) &&
-               impl.sessions().is_own_or_none(session) && now < lease_until) {
-      answered(ClaimAnswer::in_flight);
-      return in_flight_of(lease_until - now, brief.retry_after_max(), first.head.version());
     }
-  }
-  operation.hand_over();
-  return claim_inside(*engine_, names, request, {brief.db(), key}, own,
-                      engine::KeyLocation{location}, hash, engine::HomeLook{first.look}, now);
-}
-
-OwnerOutcome Claims::complete(const OwnerCall& call) {
-  return call_owner(*engine_, *names_, OwnerVerb::complete, call);
-}
-OwnerOutcome Claims::fail(const OwnerCall& call) {
-  return call_owner(*engine_, *names_, OwnerVerb::fail, call);
-}
-OwnerOutcome Claims::renew(const OwnerCall& call) {
-  return call_owner(*engine_, *names_, OwnerVerb::renew, call);
-}
-OwnerOutcome Claims::release(const OwnerCall& call) {
-  return call_owner(*engine_, *names_, OwnerVerb::release, call);
+    call.operation.hand_over();
+    return claim_inside(*engine_, names, request, {call.brief.db(), call.key}, call.own,
+                        engine::KeyLocation{call.location}, call.hash, engine::HomeLook{first.look},
+                        call.now);
+  };
+  return engine::begin_call(
+      *engine_, names, request.key,
+      [&] { return request.session.value_or(0) == 0 && engine::check(request) == ErrorCode::ok; },
+      inside, [&] { return claim_with_care(*engine_, names, request); });
 }
 
 Result<ClaimView> Claims::get(Bytes key) {

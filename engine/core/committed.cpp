@@ -78,6 +78,27 @@ void Core::committed(ThreadContext& context, const Committed& change) noexcept {
   large_records_.retire(context, *change.old, old_bytes);
 }
 
+void lose_race(ThreadContext& own, KeyLocation location, TableProbe probe, Handle fresh) noexcept {
+  if (fresh != 0) own.cache.free(fresh);
+  own.bump(Count::lost_races);
+  KeySpace::help_growth(*location.shard, location.hash, probe);
+}
+
+const char* change_broken_by(Core& core, const KeyLocation& location, const TableProbe& probe,
+                             const Entry* fresh, Version version) noexcept {
+  const Entry* const old = probe.seen != 0 ? &core.keys().entry(probe.seen) : nullptr;
+  if (version >= core.versions().next()) return "a version is larger than all that were handed out";
+  // Equal: it was no change (Decision::keeps_version).
+  if (old != nullptr && old->version() > version) return "a change has an older version";
+  if (fresh != nullptr) {
+    if (fresh->version() != version) return "a record has another version than its change";
+    if (fresh->db() != location.stored_db) return "a record is in another database than its change";
+    if (core.keys().hash_of(fresh->db(), fresh->key()).bits != location.hash.bits)
+      return "a record lies where the hash of its key does not lead";
+  }
+  return core.keys().line_broken_by(location, probe);
+}
+
 void note_write(Core& core, std::uint8_t stored_db, HashBits hash, bool is_new) noexcept {
   if (!core.uses().is_of(core.databases().shown(stored_db))) return;
   core.uses().note(hash, now_of(core.clock()), is_new);

@@ -154,11 +154,8 @@ inline bool RecordStep::publish(const Decision& decision, const Entry* fresh,
   return publish_object(decision, core_.region().handle_of(fresh));
 }
 
-std::optional<ErrorCode> RecordStep::lose_race(const Entry* fresh) noexcept {
-  ThreadContext& context = operation_.context();
-  if (fresh != nullptr) context.cache.free(core_.region().handle_of(fresh));
-  context.bump(Count::lost_races);
-  KeySpace::help_growth(*location_.shard, location_.hash, probe_);
+std::optional<ErrorCode> RecordStep::lose_race(Handle fresh) noexcept {
+  engine::lose_race(operation_.context(), location_, probe_, fresh);
   return std::nullopt;
 }
 
@@ -191,10 +188,10 @@ std::optional<ErrorCode> RecordStep::apply_any(const Decision& decision, Version
   }
   const Entry::Head is = fresh != nullptr ? fresh->head() : Entry::Head{};
   if (!publish(decision, fresh, fresh_version)) [[unlikely]]
-    return lose_race(fresh);
+    return lose_race(fresh != nullptr ? core_.region().handle_of(fresh) : 0);
   version = keeps ? fresh_version : context.version_next++;
   if (!keeps) context.bump(Count::changes);
-  verify_change(fresh, version);
+  verify_change(core_, location_, probe_, fresh, version);
   if (core_.journal() != nullptr) append_mutation(decision, fresh, version);
   // The clock may have gone on since `now`, and so may the wheel.
   keeps_timer = keeps_timer && !core_.firing().has_reached(old_wake);
@@ -257,22 +254,6 @@ void RecordStep::append_mutation(const Decision& decision, const Entry* fresh,
   constexpr std::size_t kept_bytes = std::size_t{64} << 10;
   if (whole.capacity() > kept_bytes) [[unlikely]]
     std::string{}.swap(whole);
-}
-
-const char* RecordStep::broken_by(const Entry* fresh, Version version) const noexcept {
-  const Entry* const old = seen_.old;
-  if (version >= core_.versions().next())
-    return "a version is larger than all that were handed out";
-  // Equal: it was no change (Decision::keeps_version).
-  if (old != nullptr && old->version() > version) return "a change has an older version";
-  if (fresh != nullptr) {
-    if (fresh->version() != version) return "a record has another version than its change";
-    if (fresh->db() != location_.stored_db)
-      return "a record is in another database than its change";
-    if (core_.keys().hash_of(fresh->db(), fresh->key()).bits != location_.hash.bits)
-      return "a record lies where the hash of its key does not lead";
-  }
-  return core_.keys().line_broken_by(location_, probe_);
 }
 
 }  // namespace semel::engine

@@ -13,6 +13,8 @@
 
 namespace semel::engine {
 
+struct PlainPlace;
+
 /// On the stack of the call that it serves, inside that call's operation.
 class RecordStep {
  public:
@@ -60,10 +62,9 @@ class RecordStep {
   /// part of, and for a kind that is never large: the change is complete once it is in the table.
   [[nodiscard]] std::optional<ErrorCode> store_plain(const Decision& decision, Version& version);
   [[nodiscard]] std::optional<ErrorCode> erase_plain(Version& version);
+  [[nodiscard, gnu::always_inline]] PlainPlace place() const noexcept;
   /// Whether the slot suits them; makes room for timer and retired record.
   [[nodiscard, gnu::always_inline]] bool takes_plain_change() noexcept;
-  /// Of the record before; `bytes`: what it takes from the arena.
-  [[gnu::always_inline]] void retire_plain(std::size_t bytes) noexcept;
   /// Makes sure of all that the change needs once it is visible, while it can still be refused.
   /// Errors: refused, memory_full, value_too_long.
   [[nodiscard]] ErrorCode prepare(const Decision& decision);
@@ -89,8 +90,8 @@ class RecordStep {
   /// has a newer version.
   [[nodiscard]] bool publish(const Decision& decision, const Entry* fresh,
                              Version version) noexcept;
-  /// After that: frees `fresh`, unless it is null. Find and decide again.
-  [[nodiscard, gnu::cold]] std::optional<ErrorCode> lose_race(const Entry* fresh) noexcept;
+  /// After that: frees `fresh`, unless it is 0. Find and decide again.
+  [[nodiscard, gnu::cold]] std::optional<ErrorCode> lose_race(Handle fresh) noexcept;
   [[nodiscard]] bool swap_in(Handle handle) noexcept {
     return location_.shard->table.publish(probe_, handle);
   }
@@ -98,16 +99,6 @@ class RecordStep {
   [[nodiscard]] bool publish_object(const Decision& decision, Handle handle) noexcept;
   /// Gives the change to the journal, or to the section that it is a part of.
   void append_mutation(const Decision& decision, const Entry* fresh, Version version) noexcept;
-  /// The first rule that a change just published breaks, or the line of the table that it is in;
-  /// null: none.
-  [[nodiscard]] const char* broken_by(const Entry* fresh, Version version) const noexcept;
-  void verify_change([[maybe_unused]] const Entry* fresh,
-                     [[maybe_unused]] Version version) const noexcept {
-#if defined(SEMEL_VERIFY)
-    if (const char* const broken = broken_by(fresh, version))
-      base::assertion_failed(broken, __FILE__, __LINE__);
-#endif
-  }
   void check_invariants() const noexcept {
     SEMEL_ASSERT_SLOW(!seen_.live || seen_.old != nullptr || seen_.cold != nullptr);
     SEMEL_ASSERT_SLOW(seen_.old == nullptr || seen_.cold == nullptr);

@@ -164,13 +164,9 @@ class Writer {
   }
   void word(std::uint64_t value) noexcept { bytes(&value, sizeof value); }
   void time(Timestamp when) noexcept {
-    // 48 bits of milliseconds reach 8,900 years; beyond that is "does not end". A time before the
-    // clock's zero (a restored record's, after a reboot) becomes the first millisecond: over.
-    const std::int64_t ms = std::max<std::int64_t>(1, when.time_since_epoch().count());
-    const std::uint64_t stored = std::min(static_cast<std::uint64_t>(ms), time_mask);
+    const std::uint64_t stored = stored_time(when);
     bytes(&stored, time_bytes);
   }
-  static constexpr std::uint64_t time_mask = (std::uint64_t{1} << (8 * time_bytes)) - 1;
 
  private:
   char* at_;
@@ -183,10 +179,7 @@ class Reader {
   [[nodiscard]] std::uint64_t word() noexcept { return number(8); }
   [[nodiscard]] std::uint32_t half_word() noexcept { return static_cast<std::uint32_t>(number(4)); }
   [[nodiscard]] std::size_t size() noexcept { return number(memo_size_bytes); }
-  [[nodiscard]] Timestamp time() noexcept {
-    const std::uint64_t ms = number(time_bytes);
-    return ms == Writer::time_mask ? no_end : Timestamp{Millis{static_cast<std::int64_t>(ms)}};
-  }
+  [[nodiscard]] Timestamp time() noexcept { return time_of(number(time_bytes)); }
   [[nodiscard]] Digest digest() noexcept {
     Digest value;
     std::memcpy(value.data(), at_, value.size());
@@ -310,19 +303,6 @@ bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
   return true;
 }
 
-Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until, Scratch& scratch) {
-  const auto head =
-      static_cast<std::uint16_t>(static_cast<unsigned>(ClaimState::held) | flag_lease_until |
-                                 (session != 0 ? flag_session : 0));
-  char* const start = scratch.reserve(header_bytes + time_bytes + 8);
-  Writer writer{start};
-  writer.bytes(&head, sizeof head);
-  writer.word(epoch);
-  writer.time(lease_until);
-  writer.word(session);
-  return {start, header_bytes + time_bytes + (session != 0 ? 8U : 0U)};
-}
-
 bool read_met(Bytes bytes, MetClaim& met) noexcept {
   Header header;
   Details details;
@@ -336,34 +316,6 @@ bool read_met(Bytes bytes, MetClaim& met) noexcept {
   met.owner = owner_at_end(bytes.substr(0, fixed_bytes(head, details)), details.label_bytes);
   return true;
 }
-
-namespace {
-
-/// The rest of read_held().
-[[nodiscard, gnu::noinline]] bool read_any_held(Bytes bytes, HeldClaim& held) noexcept;
-
-}  // namespace
-
-bool read_held(Bytes bytes, HeldClaim& held) noexcept {
-  const unsigned head = head_of(bytes);
-  const bool has_session = (head & flag_session) != 0;
-  constexpr unsigned bare = static_cast<unsigned>(ClaimState::held) | flag_lease_until;
-  if ((head & ~unsigned{flag_session}) != bare) [[unlikely]]
-    return read_any_held(bytes, held);
-  if (bytes.size() < header_bytes + time_bytes + (has_session ? 8U : 0U)) return false;
-  held.head = static_cast<std::uint16_t>(head);
-  held.label_bytes = {};
-  held.algorithm = 0;
-  held.attempts = 1;
-  std::memcpy(&held.epoch, bytes.data() + 2, sizeof held.epoch);
-  Reader reader{bytes.data() + header_bytes};
-  held.lease_until = reader.time();
-  held.session = has_session ? reader.word() : 0;
-  held.identity = {};
-  return true;
-}
-
-namespace {
 
 bool read_any_held(Bytes bytes, HeldClaim& held) noexcept {
   Header header;
@@ -387,46 +339,34 @@ bool read_any_held(Bytes bytes, HeldClaim& held) noexcept {
   return true;
 }
 
+namespace {
+
+[[nodiscard]] unsigned done_head(const HeldClaim& held, const DoneEnds& ends) noexcept {
+  const bool one_end = ends.result_until == ends.unique_until;
+  return static_cast<unsigned>(ClaimState::done) | (held.head & (flag_details | flag_rows_kept)) |
+         flag_unique_until | (one_end ? flag_one_end : flag_result_until);
+}
+
 }  // namespace
 
-Bytes encode_done(const HeldClaim& held, Timestamp result_until, Timestamp unique_until,
-                  Bytes result, Scratch& scratch) {
-  const bool one_end = result_until == unique_until;
-  if (one_end && (held.head & (flag_details | flag_rows_kept)) == 0) [[likely]] {
-    constexpr std::uint16_t bare =
-        static_cast<unsigned>(ClaimState::done) | flag_unique_until | flag_one_end;
-    constexpr std::size_t before = header_bytes + time_bytes;
-    char* const start = scratch.reserve(before + result.size());
-    std::memcpy(start, &bare, sizeof bare);
-    std::memcpy(start + sizeof bare, &held.epoch, sizeof held.epoch);
-    Writer{start + header_bytes}.time(unique_until);
-    char* const to = start + before;
-    if (result.size() - 4 < 4) {  // words like "paid": without a call
-      std::memcpy(to, result.data(), 4);
-      std::memcpy(to + result.size() - 4, result.data() + result.size() - 4, 4);
-    } else {
-      copy_bytes(to, result.data(), result.size());
-    }
-    return {start, before + result.size()};
-  }
-  const auto head = static_cast<std::uint16_t>(
-      static_cast<unsigned>(ClaimState::done) | (held.head & (flag_details | flag_rows_kept)) |
-      flag_unique_until | (one_end ? flag_one_end : flag_result_until));
+std::size_t any_done_bytes(const HeldClaim& held, const DoneEnds& ends) noexcept {
+  return header_bytes + bytes_for(done_head(held, ends)) + held.identity.size();
+}
+
+void write_any_done(char* to, const HeldClaim& held, const DoneEnds& ends, Bytes result) noexcept {
+  const auto head = static_cast<std::uint16_t>(done_head(held, ends));
   Details details;
   details.attempts = held.attempts;
   details.label_bytes = held.label_bytes;
   details.algorithm = held.algorithm;
-  const std::size_t total = header_bytes + bytes_for(head) + held.identity.size() + result.size();
-  char* const start = scratch.reserve(total);
-  Writer writer{start};
+  Writer writer{to};
   writer.bytes(&head, sizeof head);
   writer.word(held.epoch);
   if (head & flag_details) writer.bytes(&details, sizeof details);
-  if (!one_end) writer.time(result_until);
-  writer.time(unique_until);
+  if (head & flag_result_until) writer.time(ends.result_until);
+  writer.time(ends.unique_until);
   writer.bytes(held.identity.data(), held.identity.size());
   writer.bytes(result.data(), result.size());
-  return {start, total};
 }
 
 bool has_sound_memos(Bytes bytes) noexcept {

@@ -27,6 +27,7 @@
 #include <cstring>
 #include <memory>
 
+#include "engine/rules/bytes.hpp"
 #include "semel/claim.hpp"
 #include "semel/claim_fields.hpp"
 
@@ -69,6 +70,18 @@ inline constexpr unsigned claim_number_bits = [] {
 inline constexpr std::size_t claim_overhead_max =
     10 + 8 + 3 * 6 + 8 + 3 * 16 + 4 * std::popcount(claim_number_bits) + claim_labels_bytes_max + 4;
 static_assert(claim_overhead_max <= Scratch::inline_bytes);
+
+/// A time in the 48 bits that a record has for it: milliseconds that reach 8,900 years, all ones
+/// for "does not end". A time before the clock's zero (a restored record's, after a reboot) becomes
+/// the first millisecond: over.
+inline constexpr std::uint64_t stored_no_end = (std::uint64_t{1} << 48) - 1;
+[[nodiscard, gnu::always_inline]] inline std::uint64_t stored_time(Timestamp when) noexcept {
+  const std::int64_t ms = std::max<std::int64_t>(1, when.time_since_epoch().count());
+  return std::min(static_cast<std::uint64_t>(ms), stored_no_end);
+}
+[[nodiscard, gnu::always_inline]] inline Timestamp time_of(std::uint64_t stored) noexcept {
+  return stored == stored_no_end ? no_end : Timestamp{Millis{static_cast<std::int64_t>(stored)}};
+}
 
 /// The bytes of `record`, valid until `scratch` is used again. The record's own bytes may not lie
 /// in `scratch`. A zero time or session is not stored: zero is what decode() gives back; a time
@@ -186,9 +199,21 @@ inline constexpr std::uint16_t plain_done_head = 0x442, plain_held_head = 0x91;
   return true;
 }
 
-/// As encode() of a first grant that has nothing else. lease_until is not zero.
-[[nodiscard]] Bytes encode_granted(Epoch epoch, SessionId session, Timestamp lease_until,
-                                   Scratch& scratch);
+/// As encode() of a first grant that has nothing else: 16 or 24 bytes. lease_until is not zero.
+[[nodiscard]] constexpr std::size_t granted_bytes(SessionId session) noexcept {
+  return session != 0 ? 24 : 16;
+}
+[[gnu::always_inline]] inline void write_granted(char* to, Epoch epoch, SessionId session,
+                                                 Timestamp lease_until) noexcept {
+  constexpr std::uint16_t has_session = 0x80;
+  const auto head =
+      static_cast<std::uint16_t>(session != 0 ? plain_held_head : plain_held_head & ~has_session);
+  const std::uint64_t lease = stored_time(lease_until);
+  std::memcpy(to, &head, sizeof head);
+  std::memcpy(to + 2, &epoch, sizeof epoch);
+  std::memcpy(to + 10, &lease, 6);
+  if (session != 0) std::memcpy(to + 16, &session, sizeof session);
+}
 
 /// The length of each label.
 using LabelBytes = std::array<std::uint8_t, claim_labels.size()>;
@@ -226,12 +251,75 @@ struct HeldClaim {
 
   [[nodiscard]] Bytes owner() const noexcept { return owner_at_end(identity, label_bytes); }
 };
+/// The rest of read_held().
+[[nodiscard]] bool read_any_held(Bytes bytes, HeldClaim& held) noexcept;
 /// False: not held, or without what every held claim has, or the bytes are not a claim.
-[[nodiscard]] bool read_held(Bytes bytes, HeldClaim& held) noexcept;
+[[nodiscard, gnu::always_inline]] inline bool read_held(Bytes bytes, HeldClaim& held) noexcept {
+  constexpr std::uint16_t has_session = 0x80;
+  constexpr std::size_t before_session = 16;
+  if (bytes.size() < before_session) [[unlikely]]
+    return false;
+  std::memcpy(&held.head, bytes.data(), sizeof held.head);
+  if ((held.head | has_session) != plain_held_head) [[unlikely]]
+    return read_any_held(bytes, held);
+  std::memcpy(&held.epoch, bytes.data() + 2, sizeof held.epoch);
+  std::uint64_t lease = 0;
+  std::memcpy(&lease, bytes.data() + before_session - sizeof lease, sizeof lease);
+  held.lease_until = time_of(lease >> 16);
+  held.label_bytes = {};
+  held.algorithm = 0;
+  held.attempts = 1;
+  held.session = 0;
+  held.identity = {};
+  if (held.head != plain_held_head) return true;
+  if (bytes.size() < before_session + sizeof held.session) [[unlikely]]
+    return false;
+  std::memcpy(&held.session, bytes.data() + before_session, sizeof held.session);
+  return true;
+}
+
+/// The ends of what a completion leaves: 0 < result_until <= unique_until.
+struct DoneEnds {
+  Timestamp result_until;
+  Timestamp unique_until;
+};
+/// Whether a held claim becomes a record with one end and no more than its result.
+[[nodiscard, gnu::always_inline]] inline bool leaves_plain_done(const HeldClaim& held,
+                                                                const DoneEnds& ends) noexcept {
+  constexpr unsigned kept = [] {  // details, and the rows of claim_flags that stay
+    unsigned bits = 0x200;
+    for (const ClaimFlag& flag : claim_flags) bits |= flag.memory;
+    return bits & ~unsigned{claim_flags.front().memory};
+  }();
+  return ends.result_until == ends.unique_until && (held.head & kept) == 0;
+}
+inline constexpr std::size_t plain_done_bytes = 16;  // before the result
+[[nodiscard]] std::size_t any_done_bytes(const HeldClaim& held, const DoneEnds& ends) noexcept;
+void write_any_done(char* to, const HeldClaim& held, const DoneEnds& ends, Bytes result) noexcept;
+
 /// As encode() of a held claim that became done: without lease, session, claim_id and memos.
-/// 0 < result_until <= unique_until.
-[[nodiscard]] Bytes encode_done(const HeldClaim& held, Timestamp result_until,
-                                Timestamp unique_until, Bytes result, Scratch& scratch);
+[[nodiscard, gnu::always_inline]] inline std::size_t done_bytes(const HeldClaim& held,
+                                                                const DoneEnds& ends,
+                                                                std::size_t result) noexcept {
+  const bool is_plain = leaves_plain_done(held, ends);
+  return result + (is_plain ? plain_done_bytes : any_done_bytes(held, ends));
+}
+[[gnu::always_inline]] inline void write_done(char* to, const HeldClaim& held, const DoneEnds& ends,
+                                              Bytes result) noexcept {
+  if (!leaves_plain_done(held, ends)) [[unlikely]]
+    return write_any_done(to, held, ends, result);
+  const std::uint64_t until = stored_time(ends.unique_until);
+  std::memcpy(to, &plain_done_head, sizeof plain_done_head);
+  std::memcpy(to + 2, &held.epoch, sizeof held.epoch);
+  std::memcpy(to + 10, &until, 6);
+  to += plain_done_bytes;
+  if (result.size() - 4 < 4) {  // words like "paid": without a call
+    std::memcpy(to, result.data(), 4);
+    std::memcpy(to + result.size() - 4, result.data() + result.size() - 4, 4);
+  } else {
+    copy_bytes(to, result.data(), result.size());
+  }
+}
 
 /// The session of an encoded record alone; 0 if it has none.
 [[nodiscard]] SessionId session_of(Bytes bytes) noexcept;

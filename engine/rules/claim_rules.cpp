@@ -50,7 +50,7 @@ void show_numbers(const ClaimRecord& record, ClaimOutcome& outcome) noexcept {
   ++record.attempts;
   record.epoch = facts.candidate;
   record.session = facts.session;
-  record.lease_until = facts.now + Millis{request.lease.value_or(policy.lease)};
+  record.lease_until = lease_end_of(request, policy, facts.now);
   // A taker-over that gives no fingerprint must not switch off the check for those who do.
   if (request.fingerprint.algorithm != 0) record.fingerprint = request.fingerprint;
   record.claim_id = request.claim_id;
@@ -66,20 +66,21 @@ void show_numbers(const ClaimRecord& record, ClaimOutcome& outcome) noexcept {
 [[nodiscard]] Decision grant_first(const ClaimRequest& request, const Policy& policy,
                                    const ClaimFacts& facts, ClaimOutcome& outcome,
                                    Scratch& scratch) {
-  const bool is_bare =
-      request.fingerprint.algorithm == 0 && !request.claim_id && !has_labels(request);
-  const Timestamp lease_until = facts.now + Millis{request.lease.value_or(policy.lease)};
-  if (!is_bare || lease_until == Timestamp{}) [[unlikely]] {
+  const Timestamp lease_until = lease_end_of(request, policy, facts.now);
+  if (!is_bare(request) || lease_until == Timestamp{}) [[unlikely]] {
     ClaimRecord record;
     return grant(record, request, policy, facts, outcome, scratch);
   }
   outcome.answer = ClaimAnswer::granted;
   outcome.epoch = facts.candidate;
   each_row<claim_numbers>([&](auto number) { outcome.*number.row.answered = number.row.usual; });
+  const std::size_t bytes = granted_bytes(facts.session);
+  char* const to = scratch.reserve(bytes);
+  write_granted(to, facts.candidate, facts.session, lease_until);
   return {.action = Action::store,
           .kind = Kind::claim,
           .due = held_due(lease_until, Timestamp{}, policy),
-          .value = encode_granted(facts.candidate, facts.session, lease_until, scratch)};
+          .value = {to, bytes}};
 }
 
 /// The window is half open, (start, now]: work first sent exactly `window` ago may have had its
@@ -259,15 +260,6 @@ void answer_finished(OwnerVerb verb, const ClaimRecord& record, const OwnerCall&
   return refuses;
 }
 
-/// Whether `live` is held by the caller, and its completion leaves a result with an end that has
-/// bytes: then what store_done() makes is written without a record of all that a claim can have.
-[[nodiscard]] bool is_plain_completion(const RecordView* live, const OwnerCall& call,
-                                       Timestamp result_until, HeldClaim& held) noexcept {
-  return live != nullptr && live->kind == Kind::claim && read_held(live->value, held) &&
-         held.epoch == call.epoch && call.keeping != ResultKeeping::none &&
-         result_until > Timestamp{};
-}
-
 }  // namespace
 
 Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& call,
@@ -279,16 +271,18 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
   outcome.dropped = ErrorCode::ok;
   outcome.has_result = false;
   outcome.result.clear();
-  const Timestamp result_until = result_end_of(policy, facts.now);
-  if (HeldClaim held; verb == OwnerVerb::complete &&
-                      is_plain_completion(live, call, result_until, held)) [[likely]] {
+  const DoneEnds ends = done_ends_of(policy, facts.now);
+  if (HeldClaim held; verb == OwnerVerb::complete && live != nullptr && live->kind == Kind::claim &&
+                      is_plain_completion(live->value, call, ends, held)) [[likely]] {
     const bool late = lease_over(held.lease_until, facts.now, facts.owner_dead);
     if (is_refused(verb, policy, late, outcome)) return {};
-    const Timestamp unique_until = done_end_of(policy, facts.now);
+    const std::size_t bytes = done_bytes(held, ends, call.payload.size());
+    char* const to = scratch.reserve(bytes);
+    write_done(to, held, ends, call.payload);
     return {.action = Action::store,
             .kind = Kind::claim,
-            .due = unique_until,
-            .value = encode_done(held, result_until, unique_until, call.payload, scratch),
+            .due = ends.unique_until,
+            .value = {to, bytes},
             .gives_up = true};
   }
 

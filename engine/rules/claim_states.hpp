@@ -111,6 +111,32 @@ inline constexpr Decision erase_claim{
 [[nodiscard]] inline Timestamp done_end_of(const Policy& policy, Timestamp now) noexcept {
   return now + std::max(policy.unique_ttl, policy.result_ttl);
 }
+[[nodiscard, gnu::always_inline]] inline DoneEnds done_ends_of(const Policy& policy,
+                                                               Timestamp now) noexcept {
+  return {result_end_of(policy, now), done_end_of(policy, now)};
+}
+
+/// Whether `record`, a claim's bytes, is held by the caller, and its completion leaves a result
+/// with an end that has bytes: then what store_done() makes is written without a record of all that
+/// a claim can have.
+[[nodiscard, gnu::always_inline]] inline bool is_plain_completion(Bytes record,
+                                                                  const OwnerCall& call,
+                                                                  const DoneEnds& ends,
+                                                                  HeldClaim& held) noexcept {
+  return read_held(record, held) && held.epoch == call.epoch &&
+         call.keeping != ResultKeeping::none && ends.result_until > Timestamp{};
+}
+
+/// Whether a caller says no more than its key, as most do: then what a first grant makes is written
+/// without a record of all that a claim can have.
+[[nodiscard, gnu::always_inline]] inline bool is_bare(const ClaimRequest& request) noexcept {
+  return request.fingerprint.algorithm == 0 && !request.claim_id && !has_labels(request);
+}
+[[nodiscard, gnu::always_inline]] inline Timestamp lease_end_of(const ClaimRequest& request,
+                                                                const Policy& policy,
+                                                                Timestamp now) noexcept {
+  return now + Millis{request.lease.value_or(policy.lease)};
+}
 
 /// `record` is the one read, and becomes the one stored: these are too large to be copied about.
 [[nodiscard]] inline Decision store_done(ClaimRecord& record, Bytes result, const Policy& policy,

@@ -59,17 +59,18 @@ class Entry {
   };
   /// Writes a record of Entry::bytes() at `memory`.
   static void write(void* memory, const Header& header, Bytes key, Bytes value) noexcept {
-    write_inline(memory, header, key, value);
+    copy_bytes(write_all_but_value(memory, header, key, value.size()), value.data(), value.size());
   }
-  /// The same for the changes that are made most.
-  [[gnu::always_inline]] static void write_inline(void* memory, const Header& header, Bytes key,
-                                                  Bytes value) noexcept {
+  /// The same for the changes that are made most: all but the value, of which the bytes are to be
+  /// written where this points to.
+  [[nodiscard, gnu::always_inline]] static char* write_all_but_value(
+      void* memory, const Header& header, Bytes key, std::size_t value_bytes) noexcept {
     SEMEL_ASSERT_SLOW(header.db < 16);
     SEMEL_ASSERT_SLOW(header.kind != Kind{} && static_cast<unsigned>(header.kind) <= kind_mask);
     SEMEL_ASSERT_SLOW(!header.raw || header.kind == Kind::string);
     SEMEL_ASSERT_SLOW(!key.empty());
     auto* const entry = static_cast<Entry*>(memory);
-    const bool compact = is_short(key.size(), value.size());
+    const bool compact = is_short(key.size(), value_bytes);
     const std::uint64_t word0 =
         pack_due(header.due) |
         (std::uint64_t{header.raw ? std::uint8_t{0} : static_cast<std::uint8_t>(header.kind)}
@@ -80,14 +81,14 @@ class Entry {
     entry->word1_ = header.version & low_version;
     char* bytes = reinterpret_cast<char*>(entry + 1);
     if (compact) {
-      entry->word1_ |= (std::uint64_t{key.size()} << 48) | (std::uint64_t{value.size()} << 56);
+      entry->word1_ |= (std::uint64_t{key.size()} << 48) | (std::uint64_t{value_bytes} << 56);
     } else {
-      const std::uint64_t sizes = key.size() | (std::uint64_t{value.size()} << 32);
+      const std::uint64_t sizes = key.size() | (std::uint64_t{value_bytes} << 32);
       std::memcpy(bytes, &sizes, 8);
       bytes += 8;
     }
     copy_bytes(bytes, key.data(), key.size());
-    copy_bytes(bytes + key.size(), value.data(), value.size());
+    return bytes + key.size();
   }
 
   /// Writes the same record at `memory`. Only of a record that is not pending: no thread writes to

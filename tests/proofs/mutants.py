@@ -40,7 +40,9 @@ MUTANTS = [
     Mutant(
         "lost_cas", "a compare-and-set that failed counts as done",
         [("engine/core/record_step.hpp", "location_.shard->table.publish(probe_, handle)",
-          "location_.shard->table.publish(probe_, handle) || true", "expression")],
+          "location_.shard->table.publish(probe_, handle) || true", "expression"),
+         ("engine/core/plain_change.hpp", "!at.location.shard->table.publish(at.probe, handle)",
+          "!at.location.shard->table.publish(at.probe, handle) && false", "expression")],
         "linearizability"),
     Mutant(
         "blind_store", "a record is stored without a compare",
@@ -180,6 +182,11 @@ MUTANTS = [
           "if (record.epoch < call.epoch) {", "condition")],
         "model"),
     Mutant(
+        "stale_plain_complete", "so may it where its completion is written at once",
+        [("engine/rules/claim_states.hpp", "held.epoch == call.epoch",
+          "held.epoch >= call.epoch", "expression")],
+        "model"),
+    Mutant(
         "torn_value", "a record is published before its bytes are written",
         [("engine/core/record_step.cpp", "key_.key, decision.value,",
           "key_.key,\n"
@@ -196,14 +203,11 @@ MUTANTS = [
           "          key_.key, decision.value);\n"
           "    }\n"
           "    version = keeps ? fresh_version : context.version_next++;", "statement"),
-         ("engine/core/plain_step.cpp", "key_.key, decision.value);",
-          "key_.key,\n"
-          "      ::semel_mutant == @ ? Bytes{std::string(decision.value.size(), '?')}\n"
-          "                          : decision.value);", "text"),
-         ("engine/core/plain_step.cpp", "version = fresh_version;",
+         ("engine/core/plain_change.hpp", "write(to, fresh_version);",
+          "std::memset(to, '?', record.value_bytes);", "statement"),
+         ("engine/core/plain_change.hpp", "version = fresh_version;",
           "::semel_noise(16);\n"
-          "    Entry::write(fresh, {decision.kind, location_.stored_db, decision.due,\n"
-          "                         fresh_version}, key_.key, decision.value);\n"
+          "    write(to, fresh_version);\n"
           "    version = fresh_version;", "statement")],
         "linearizability"),
     Mutant(
@@ -211,9 +215,9 @@ MUTANTS = [
         [("engine/core/committed.cpp",
           "large_records_.retire(context, *change.old, old_bytes);",
           "context.cache.free(region_.handle_of(change.old));", "statement"),
-         ("engine/core/plain_step.cpp",
-          "core_.threads().retire_record(operation_.context(), old, bytes);",
-          "operation_.context().cache.free(old);", "statement")],
+         ("engine/core/plain_change.hpp",
+          "core.threads().retire_record(own, old, bytes);",
+          "own.cache.free(old);", "statement")],
         "linearizability"),
     Mutant(
         "section_without_exclusion", "operations do not wait for a section",
@@ -272,7 +276,7 @@ NOISE = [
     ("engine/core/record_step.hpp", "    RecordView view;\n", 16),  # found, not yet read
     # Decided, not yet published.
     ("engine/core/record_step.cpp", "  const Entry::Head is = fresh", 16),
-    ("engine/core/plain_step.cpp", "  const Timestamp due = fresh->due();\n", 16),
+    ("engine/core/plain_change.hpp", "  const Timestamp due = fresh->due();\n", 16),
     # Seen, not yet moved.
     ("engine/upkeep/compactor.cpp", "  old.copy_to(core_.region().at(handle));\n", 2),
 ]
