@@ -27,8 +27,8 @@ Result<RecoveryReport> Recovery::run(Engine& engine,
   if (restoring.needs_second_pass()) {
     restoring.begin_second_pass();
     if (Status read = restoring.read_all(files_.archive()); !read) restoring.fail(read.error());
-    if (Status restored = restoring.restore_holds(); !restored) restoring.fail(restored.error());
   }
+  if (Status restored = restoring.restore_holds(); !restored) restoring.fail(restored.error());
   lock.unlock();
   if (restoring.has_remote_holds()) {
     if (Status status = keep_remote_leases(engine); !status) restoring.fail(status.error());

@@ -162,10 +162,17 @@ void Restoring::work(JobQueue& queue) {
 }
 
 Status Restoring::restore_holds() {
-  for (const std::string& bytes : holds_.take()) {
-    Bytes rest = bytes;
+  for (const EndedHolds::Hold& found : holds_.take()) {
+    const Timestamp now = engine_.clock().now();
+    Bytes rest = found.bytes;
     Mutation hold;
-    if (!decode(rest, context_.durable_clock, engine_.clock().now(), hold)) continue;
+    if (!decode(rest, context_.durable_clock, now, hold)) continue;
+    if (found.is_over) {
+      // It keeps older copies in the cold store away all the same.
+      hold.due = now;
+      if (engine_.host().cold_store() != nullptr) SEMEL_CHECK(engine_.host().restore(hold));
+      continue;
+    }
     SEMEL_CHECK(engine_.host().restore(hold));
     const base::MutexLock lock{mutex_};
     claim_namespaces_.add(hold);
@@ -216,11 +223,11 @@ Status Restoring::restore(Bytes mutations, const MutationBase* base, const std::
       const Mutation& mutation = group[count];
       if (mutation.type == Mutation::Type::db_map) map_.remember(mutation);
       ++seen.report.mutations;
+      const Bytes bytes = before.substr(0, before.size() - mutations.size());
+      const bool is_noted = note_ended_hold(mutation, bytes, base);
       // As in draining: a mutation that draining drops must not count here.
-      if (mutation.keep_until <= now) {
+      if (is_noted || mutation.keep_until <= now) {
         ++seen.report.ended;
-        const Bytes bytes = before.substr(0, before.size() - mutations.size());
-        if (is_remote_hold(mutation) && mutation.due > now) note_hold(mutation, bytes, base);
         continue;
       }
       if (is_delta(mutation)) {
@@ -245,22 +252,32 @@ Status Restoring::restore_deltas() {
   return Error{ErrorCode::storage_damaged, context_.options.directory + ": " + left};
 }
 
-void Restoring::note_hold(const Mutation& hold, Bytes bytes, const MutationBase* base) {
+/// Whether it is a remote hold that has ended. If no process ran then, its lease starts again,
+/// unless something superseded it, which is perhaps found later. It may be kept longer than what
+/// superseded it, for a copy in the cold store that both keep away.
+bool Restoring::note_ended_hold(const Mutation& mutation, Bytes bytes, const MutationBase* base) {
+  const Timestamp now = engine_.clock().now();
+  if (!is_remote_hold(mutation) || mutation.due <= now) return false;
+  constexpr Timestamp long_ago{-limits::ttl_max};  // no lease starts again then
+  Mutation as_stored;
+  Bytes rest = bytes;
+  if (!decode(rest, context_.durable_clock, long_ago, as_stored, base)) return false;
+  if (as_stored.due > now) return false;
+  const bool lived = lived_before(as_stored.due);
+  if (!lived && mutation.keep_until <= now) return true;
   std::string wide;
   if (base != nullptr) {
-    if (!widen(bytes, *base, wide)) return;  // it was decoded before
+    if (!widen(bytes, *base, wide)) return false;  // it was decoded before
     bytes = wide;
   }
-  if (lived_before(bytes)) holds_.note(hold, bytes);
+  holds_.note(mutation, bytes, lived);
+  return true;
 }
 
-/// Of a remote hold: the process before still had it. So what superseded it is still stored, as
-/// that is kept until the hold's end at least.
-bool Restoring::lived_before(Bytes bytes) const {
-  constexpr Timestamp long_ago{-limits::ttl_max};  // no lease starts again then
-  Mutation hold;
-  if (!decode(bytes, context_.durable_clock, long_ago, hold)) return false;
-  return context_.durable_clock.to_durable_ms(hold.due) > earlier_.ended_before_ms;
+/// The process before still had a record that ended then. So what superseded it is still stored, as
+/// that is kept until this end at least.
+bool Restoring::lived_before(Timestamp end) const {
+  return context_.durable_clock.to_durable_ms(end) > earlier_.ended_before_ms;
 }
 
 Status Restoring::supersede(Bytes mutations, const MutationBase* base, const std::string& from) {

@@ -55,8 +55,8 @@ class Restoring {
   /// Everything has to be read once more, for what supersedes the holds that were noted.
   [[nodiscard]] bool needs_second_pass() const { return !is_second_pass_ && holds_.any(); }
   void begin_second_pass() noexcept { is_second_pass_ = true; }
-  /// Puts the holds that are left into the engine; their lease begins now. Errors: those of
-  /// EngineHost::restore().
+  /// After that pass, if there was one: puts the holds that are left into the engine; their lease
+  /// begins now. Errors: those of EngineHost::restore().
   [[nodiscard]] Status restore_holds();
 
   /// When everything was read: applies the deltas that are left. Errors: storage_damaged, of one
@@ -88,8 +88,9 @@ class Restoring {
                                Seen& seen);
   [[nodiscard]] Status supersede(Bytes mutations, const MutationBase* base,
                                  const std::string& from);
-  void note_hold(const Mutation& hold, Bytes bytes, const MutationBase* base);
-  [[nodiscard]] bool lived_before(Bytes bytes) const;
+  [[nodiscard]] bool note_ended_hold(const Mutation& mutation, Bytes bytes,
+                                     const MutationBase* base);
+  [[nodiscard]] bool lived_before(Timestamp end) const;
   [[nodiscard]] Result<std::map<std::string, std::uint64_t>> live_claims_without_namespace() const
       SEMEL_REQUIRES(mutex_);
   void report_progress(const RecoveryReport& seen);
