@@ -22,12 +22,17 @@ bool matches(const std::string& pattern, const std::string& found) {
 History::History(const History& other) {
   const std::lock_guard lock{other.mutex_};
   story_ = other.story_;
+  keeps_all_ = other.keeps_all_;
   said_ = other.said_;
 }
 
 void History::tell(std::string line) {
   story_.push_back(std::move(line));
   if (story_.size() > story_lines) story_.pop_front();
+}
+
+void History::drop_before(std::size_t said) {
+  if (!keeps_all_) said_.erase(said_.begin(), said_.begin() + static_cast<std::ptrdiff_t>(said));
 }
 
 void History::ask(std::string state) {
@@ -57,27 +62,25 @@ void History::acknowledge(bool certain, Timestamp at) {
   newest.certain = certain;
   newest.at = at;
   if (!certain) return;
-  said_.erase(said_.begin(), said_.end() - 1);  // nothing older may be found
+  drop_before(said_.size() - 1);  // nothing older may be found
 }
 
 void History::make_certain() {
   const std::lock_guard lock{mutex_};
-  for (auto said = said_.rbegin(); said != said_.rend(); ++said) {
-    if (!said->acknowledged) continue;
-    said->certain = true;
-    said_.erase(said_.begin(), said.base() - 1);
-    return;
+  for (std::size_t i = said_.size(); i-- > 0;) {
+    if (!said_[i].acknowledged) continue;
+    said_[i].certain = true;
+    return drop_before(i);
   }
 }
 
 void History::show(const std::string& state) {
   const std::lock_guard lock{mutex_};
-  for (auto said = said_.rbegin(); said != said_.rend(); ++said) {
-    if (said->state != state) continue;
-    said->acknowledged = said->certain = true;
+  for (std::size_t i = said_.size(); i-- > 0;) {
+    if (said_[i].state != state) continue;
+    said_[i].acknowledged = said_[i].certain = true;
     tell("shown " + state.substr(0, shown_bytes));
-    said_.erase(said_.begin(), said.base() - 1);
-    return;
+    return drop_before(i);
   }
 }
 
@@ -110,6 +113,14 @@ void History::outlive_boot() {
   for (Said& said : said_) {
     said.ends_by = never_ends;
     said.ttl = Millis{0};
+  }
+}
+
+void History::as_of(Timestamp begun, std::int64_t unix_ms) {
+  begun_by(unix_ms);
+  const std::lock_guard lock{mutex_};
+  for (Said& said : said_) {
+    if (said.at >= begun) said.acknowledged = said.certain = false;
   }
 }
 

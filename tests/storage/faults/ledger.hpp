@@ -53,6 +53,11 @@ class History {
                             std::int64_t to_unix_ms) const;
   /// A boot has met a clock that was set back: what has an end may stay beyond it.
   void outlive_boot();
+  /// From now on what is certain takes nothing away: for as_of(), until judge().
+  void keep_all() { keeps_all_ = true; }
+  /// Becomes what a copy may hold that was begun at `begun` and done at `unix_ms`: what was
+  /// acknowledged since may be missing. Of one that keeps all.
+  void as_of(Timestamp begun, std::int64_t unix_ms);
 
   struct Verdict {
     bool right = false;
@@ -80,11 +85,13 @@ class History {
                                std::int64_t from_unix_ms, std::int64_t to_unix_ms);
 
   void tell(std::string line);
+  void drop_before(std::size_t said);
   void go_on_from(const std::string& found, std::size_t first, std::optional<std::size_t> hit,
                   std::int64_t from_unix_ms, std::int64_t to_unix_ms);
 
   mutable std::mutex mutex_;       // the writer reads without it
   std::deque<std::string> story_;  // bounded
+  bool keeps_all_ = false;
   std::vector<Said> said_{{.state = absent, .acknowledged = true, .certain = true}};
 };
 

@@ -149,4 +149,29 @@ TEST_CASE("ledger: after a verdict what was found is all that may be found", "[l
   CHECK_FALSE(History{history}.judge(absent, now, now, Timestamp{}).right);
 }
 
+TEST_CASE("ledger: a copy has what was acknowledged before it began, and may have what came since",
+          "[ledger]") {
+  const auto judge = [](const std::string& found) {
+    History history;
+    history.keep_all();
+    history.ask("old");
+    history.acknowledge(true, at(1));
+    history.ask("kept");
+    history.acknowledge(true, at(2));
+    history.ask("since");
+    history.acknowledge(true, at(3));
+    history.ask("newest");
+    history.acknowledge(true, at(4));
+    History copy{history};
+    copy.as_of(at(3), now);
+    CHECK(history.judge("newest", now, now, Timestamp{}).right);
+    return copy.judge(found, now, now, Timestamp::max());
+  };
+  CHECK(judge("kept").right);
+  CHECK(judge("since").right);
+  CHECK(judge("newest").right);
+  CHECK_FALSE(judge("old").right);
+  CHECK_FALSE(judge(absent).right);
+}
+
 }  // namespace semel::faults

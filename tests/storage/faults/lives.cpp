@@ -1,18 +1,21 @@
 // The lives of one storage, one after the other, under a schedule of faults.
 //
-//   proof_faults --fault powerloss|diskfull|kill|clock|syncerror|slowdisk[,..] [--long] [--seed N]
-//                [--count N] [--lie bytes|names] [--any-order] [--keep DIR] [--must-find]
+//   proof_faults --fault powerloss|diskfull|kill|clock|syncerror|slowdisk|restore[,..] [--long]
+//                [--seed N] [--count N] [--lie bytes|names] [--any-order] [--keep DIR]
+//                [--must-find]
 //
 // While threads work, and write down what they are told, each life meets what the schedule has:
 //   powerloss  power goes at a random moment or step; the next boot finds an image (power_disk.hpp)
 //   kill       the process ends there; the next one finds all that was written
 //   diskfull   the file system, of 48 MiB, fills up, and gets space back in this life or the next
 //   clock      the wall clock steps by up to a day, within lives, between them and while the
-//   machine
-//              is shut down; hours pass, in half of the storages by steps of the proof alone
+//              machine is off; hours pass, in half of the storages by steps of the proof alone
 //   syncerror  a sync fails, one of the log's or of RocksDB's files; the next one says that all is
 //              well and has not written what failed; then the life is closed, or power goes
 //   slowdisk   syncs, and writes of RocksDB, last longer by 10 ms, 1 s or 30 s for a while
+//   restore    the storage is backed up beside the work; between lives it is copied, backups are
+//              restored, and directories change places; two thirds have a cold store, and spill;
+//              years pass; starts end before they have recovered; with kill
 // A life that meets no end of these is closed.
 //
 // What must hold after each: whatever was acknowledged is there, by the true time exactly until its
@@ -26,11 +29,13 @@
 // read as before; a sync of RocksDB's may be done again from the log, and work may go on. On the
 // slow disk lookups go on as before (p99 within twice of that; judged at five times), what waits is
 // bounded, a wait ends with outcome_unknown when confirm_within is over, and memory does not grow.
-// With
-// --lie the disk says that it synced and does not: then the proof must find losses, and its verdict
-// is turned round, as with --must-find, for a storage with a planted fault (planted.py). --keep:
-// what the last boots before each finding found goes to DIR, for a look at it. Ends with 77 where
-// it may not mount: skipped.
+// A copy or a restored backup has what was acknowledged when it was made, and no epoch is given
+// twice over all of them. What a remote owner holds is held after any number of starts, however
+// long no process ran. A backup is not opened, nor a storage with the cold store of another time.
+// With --lie the disk says that it synced and does not: then the proof must find losses, and its
+// verdict is turned round, as with --must-find, for a storage with a planted fault (planted.py).
+// --keep: what the last boots before each finding found goes to DIR, for a look at it. Ends with 77
+// where it may not mount: skipped.
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -39,6 +44,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,8 +54,8 @@
 #include "tests/storage/faults/kept_boots.hpp"
 #include "tests/storage/faults/machine_time.hpp"
 #include "tests/storage/faults/met_faults.hpp"
+#include "tests/storage/faults/places.hpp"
 #include "tests/storage/faults/power_disk.hpp"
-#include "tests/storage/faults/promise.hpp"
 #include "tests/storage/faults/proofs.hpp"
 #include "tests/storage/faults/scratch.hpp"
 #include "tests/storage/faults/world.hpp"
@@ -63,6 +69,7 @@ constexpr unsigned thread_count = 6;  // more than processors: some stop in the 
 constexpr std::uint64_t lives_of_a_storage = 25;  // then it starts again with nothing
 constexpr Millis slack = 100ms;                   // threads are woken late on a busy machine
 constexpr std::uint64_t day_ms = 86'400'000;
+constexpr std::uint64_t year_ms = 365 * day_ms;
 
 enum class End { close, kill, power };
 
@@ -120,6 +127,7 @@ class Lives {
     time_.clock().jump(Millis{static_cast<std::int64_t>(random_.between(1, most_ms))});
   }
   void boot();
+  void between_lives();
   void end_work(Process& process, Crew& crew);
   void step_clock();
   void remember(const Process& process);
@@ -136,11 +144,12 @@ class Lives {
   const SystemClock system_;
   const Scratch scratch_;
   MetFaults met_;
-  std::vector<End> ends_;              // one is drawn for each life
-  std::string root_;                   // what the next process finds
+  std::vector<End> ends_;  // one is drawn for each life
+  Places places_{scratch_, random_, findings_, schedule_.fills_up};
+  Place place_;                        // what the next process finds
+  std::set<Epoch> epochs_;             // that were given, in all places of this storage
   std::unique_ptr<PowerDisk> before_;  // of the last process, unless power went
   MachineTime time_;
-  Promise promise_;
   bool is_useless_ = true;  // it was refused, or there is none yet
   std::uint64_t number_ = 0;
   Total total_;
@@ -150,18 +159,23 @@ void Lives::start_again() {
   std::error_code code;
   before_.reset();
   if (met_.full) met_.full->give_space();
-  if (!root_.empty()) std::filesystem::remove_all(root_, code);
-  root_ = (met_.full ? met_.full->path() : scratch_.path()) + "/start" + std::to_string(number_);
-  promise_.begin(thread_count + 1);
+  if (!place_.root.empty()) std::filesystem::remove_all(place_.root, code);
+  places_.clear();
+  epochs_.clear();
+  place_.root =
+      (met_.full ? met_.full->path() : scratch_.path()) + "/start" + std::to_string(number_);
+  place_.is_tiered = schedule_.is_copied && random_.chance(2, 3);
+  place_.promise.begin(thread_count + 1, schedule_.is_copied);
   time_.stand_still(schedule_.steps_clock && random_.chance(1, 2));
 }
 
-/// A clock that was set forward just before power went cannot be known to the next boot, so where
-/// power goes it is set back only.
+/// A clock that was set forward just before power went cannot be known to the next boot, nor to a
+/// copy from before that, so where there are these it is set back only.
 void Lives::step_clock() {
   ++total_.clock_steps;
   const Millis by{static_cast<std::int64_t>(random_.between(1, day_ms))};
-  time_.step(schedule_.loses_power || random_.chance(1, 2) ? -by : by);
+  const bool is_back = schedule_.loses_power || schedule_.is_copied || random_.chance(1, 2);
+  time_.step(is_back ? -by : by);
 }
 
 Durability Lives::draw_level() {
@@ -178,7 +192,18 @@ void Lives::boot() {
   time_.boot(Millis{static_cast<std::int64_t>(random_.between(1, 2'000'000))},
              Millis{static_cast<std::int64_t>(random_.below(20'000))});
   if (random_.chance(1, 2)) time_.step(-Millis{static_cast<std::int64_t>(random_.below(day_ms))});
-  for (auto& [key, history] : promise_.ledger) history.outlive_boot();
+  place_.promise.outlive_boot();
+  places_.outlive_boot();
+}
+
+/// What is written reaches the disk, and what one may do with a directory that no process uses is
+/// done. Bytes whose sync failed would reach it never.
+void Lives::between_lives() {
+  if (!schedule_.is_copied || (before_ && before_->has_failed()) || random_.chance(1, 3)) return;
+  before_.reset();
+  if (met_.full) met_.full->give_space();
+  place_.promise.settled();
+  places_.meet(place_, time_.wall(), time_.boot_id());
 }
 
 /// Up to an hour passes at a time, the wall clock steps, and the records of this thread end as they
@@ -195,7 +220,7 @@ void Lives::live_by_the_clock(Worker& worker, const PowerDisk& disk) {
 void Lives::make_disk(Process& process) {
   const bool by_step = process.end != End::close && random_.chance(1, 2);
   PowerDisk::Options options{
-      .root = root_,
+      .root = place_.root,
       .image = process.end == End::power ? scratch_ / ("boot" + std::to_string(number_)) : "",
       .boot = time_.boot_id(),
       .seed = random_.bits(),
@@ -211,18 +236,14 @@ void Lives::make_disk(Process& process) {
 }
 
 bool Lives::open(Process& process) {
-  StorageOptions options;
-  options.directory = root_ + "/storage";
+  StorageOptions options = options_of(place_, *process.disk);
   options.sync_every = process.interval;
-  options.span = 1'000ms;
-  options.disk = process.disk.get();
-  options.log_bytes = MetFaults::log_bytes;
-  options.garbage_bytes = std::size_t{1} << 20;
   if (met_.slow) options.confirm_within = SlowDisk::confirm_within;
   if (met_.slow && random_.chance(1, 4)) process.disk->set_delay(SlowDisk::start_delay);
-  auto world = open_world(options, time_.wall(), process.level);
+  auto world = open_world(options, time_.wall(), process.level, Joins::no, place_.cold());
   if (world) {
     process.world = *std::move(world);
+    places_.opened(place_);
   } else if (!process.disk->is_broken()) {
     is_useless_ = true;
     findings_.not_opened("not opened: " + world.error().message());
@@ -231,11 +252,11 @@ bool Lives::open(Process& process) {
 }
 
 void Lives::judge(Process& process) {
-  const auto seen = findings_.judge(*process.world, promise_.ledger, time_.clock(),
-                                    {.horizon = promise_.horizon(),
-                                     .largest_epoch = promise_.largest_epoch(),
+  const auto seen = findings_.judge(*process.world, place_.promise.ledger, time_.clock(),
+                                    {.horizon = place_.promise.horizon(),
+                                     .largest_epoch = place_.promise.largest_epoch(),
                                      .slack = time_.slack()});
-  if (seen) return promise_.note(*seen);
+  if (seen) return place_.promise.note(*seen);
   if (!process.disk->is_broken()) findings_.not_opened("not read: " + seen.error().message());
 }
 
@@ -263,12 +284,16 @@ void Lives::wait_for_end(Process& process, Crew& crew) {
     if (random_.chance(1, 12)) jump(1'500);
     if (schedule_.steps_clock) live_by_the_clock(crew.own(), *process.disk);
     if (random_.chance(1, 8)) process.world->engine->advance();
+    if (schedule_.is_copied && !process.disk->is_broken()) {
+      places_.act(*process.world, place_, process.level, time_.clock(), *process.disk);
+      before = system_.now();
+    }
   }
 }
 
 void Lives::work(Process& process) {
   Crew crew{*process.world,
-            promise_.ledger,
+            place_.promise.ledger,
             time_.clock(),
             *process.disk,
             random_,
@@ -280,7 +305,7 @@ void Lives::work(Process& process) {
              .goes_on = schedule_.fills_up || schedule_.is_slow || schedule_.fails_syncs,
              .failed_syncs = met_.failed_syncs ? &*met_.failed_syncs : nullptr}};
   wait_for_end(process, crew);
-  met_.meet(*process.world, promise_.ledger, crew, *process.disk, random_, process.late,
+  met_.meet(*process.world, place_.promise.ledger, crew, *process.disk, random_, process.late,
             process.end == End::close);
   end_work(process, crew);
 }
@@ -290,12 +315,17 @@ void Lives::end_work(Process& process, Crew& crew) {
   process.has_worked = true;
   if (process.end != End::close) process.disk->cut();
   crew.join();
-  if (process.level == Durability::synced) crew.hand_over(promise_.ledger);
+  if (process.level == Durability::synced) crew.hand_over(place_.promise.ledger);
   for (const auto& worker : crew.workers()) {
     const Tally& tally = worker->tally();
     total_.acknowledged += tally.acknowledged;
     total_.looks += tally.looks;
-    promise_.handed_out(tally.largest_epoch);
+    for (const Epoch epoch : tally.epochs) {
+      place_.promise.handed_out(epoch);
+      if (!epochs_.insert(epoch).second) {
+        findings_.wrong("epoch " + std::to_string(epoch) + " is given twice");
+      }
+    }
     findings_.add(tally);
   }
 }
@@ -304,24 +334,25 @@ void Lives::end_work(Process& process, Crew& crew) {
 void Lives::remember(const Process& process) {
   // A process that was not opened has promised nothing: what was acknowledged was so before.
   const PowerDisk& disk = *process.disk;
-  if (process.has_worked && process.end == End::close && !disk.has_failed()) promise_.closed();
+  if (process.has_worked && process.end == End::close && !disk.has_failed())
+    place_.promise.closed();
   if (process.has_worked && (process.end != End::close || disk.has_failed())) {
-    promise_.ended(disk.has_failed() ? disk.fail_time() : disk.cut_time(),
-                   process.interval + 2 * (disk.longest_sync() + process.late) + slack,
-                   process.level);
+    place_.promise.ended(disk.has_failed() ? disk.fail_time() : disk.cut_time(),
+                         process.interval + 2 * (disk.longest_sync() + process.late) + slack,
+                         process.level);
   }
   if (process.end != End::power) return;
-  promise_.lost_power();
+  place_.promise.lost_power();
   std::error_code code;
-  std::filesystem::remove_all(root_, code);
+  std::filesystem::remove_all(place_.root, code);
   const std::string image = scratch_ / ("boot" + std::to_string(number_));
   if (!met_.full) {
-    root_ = image;
+    place_.root = image;
     return;
   }
   met_.full->give_space();
-  root_ = met_.full->path() + "/boot" + std::to_string(number_);
-  std::filesystem::copy(image, root_, std::filesystem::copy_options::recursive);
+  place_.root = met_.full->path() + "/boot" + std::to_string(number_);
+  std::filesystem::copy(image, place_.root, std::filesystem::copy_options::recursive);
   std::filesystem::remove_all(image, code);
 }
 
@@ -330,12 +361,16 @@ void Lives::one_life(std::uint64_t number) {
   findings_.look_at("process " + std::to_string(number));
   const bool is_new = std::exchange(is_useless_, false) || number % lives_of_a_storage == 0;
   if (is_new) start_again();
-  if (before_ == nullptr) {
+  const bool boots = before_ == nullptr;
+  // Beyond all leases, which no owner could renew.
+  if (schedule_.is_copied && total_.boots > 0 && random_.chance(1, 3)) jump(2 * year_ms);
+  if (boots) {
     boot();
   } else if (schedule_.steps_clock) {
     if (random_.chance(1, 2)) step_clock();
     jump(20'000);
   }
+  if (!is_new) between_lives();
   constexpr std::array<Millis, 4> intervals{10ms, 20ms, 30ms, 40ms};
   Process process{.number = number,
                   .end = ends_[random_.below(ends_.size())],
@@ -344,7 +379,7 @@ void Lives::one_life(std::uint64_t number) {
   if (met_.full) met_.full->leave_room();
   make_disk(process);
   const std::uint64_t before = findings();
-  kept_boots_.add(root_, number);
+  kept_boots_.add(place_.root, number);
   const bool is_open = open(process);
   if (is_open) judge(process);
   if (findings() != before) kept_boots_.keep(number);
@@ -400,8 +435,9 @@ int Lives::report(double seconds) const {
       number(total_.names_lost));
   if (schedule_.loses_power) {
     std::printf("%s: oldest loss at logged %lld ms before the cut, allowed then %lld ms\n", name,
-                ms(promise_.oldest_lost()), ms(promise_.interval_at_it()));
+                ms(place_.promise.oldest_lost()), ms(place_.promise.interval_at_it()));
   }
+  if (schedule_.is_copied) std::printf("%s: %s\n", name, places_.report().c_str());
   met_.report(schedule_.name);
   if (schedule_.steps_clock) {
     std::printf("%s: %llu steps of the clock, %llu boots, %llu looks\n", name,
@@ -426,6 +462,8 @@ int Lives::report(double seconds) const {
 
 int prove_lives(const Wanted& wanted, const Schedule& schedule) {
   Schedule all = schedule;
+  // Starts that are ended before they have recovered end nothing that is held.
+  all.is_killed = all.is_killed || all.is_copied;
   // What a failed sync has not written is missed when power goes.
   all.loses_power = all.loses_power || all.fails_syncs;
   return Lives{wanted, all}.run();

@@ -12,9 +12,12 @@ class Promise {
  public:
   Ledger ledger;
 
-  /// Of a new storage, for the keys of so many threads.
-  void begin(unsigned threads) {
+  /// Of a new storage, for the keys of so many threads. `keeps_all`: for as_of().
+  void begin(unsigned threads, bool keeps_all) {
     ledger = new_ledger(threads);
+    for (auto& [key, history] : ledger) {
+      if (keeps_all) history.keep_all();
+    }
     horizon_ = synced_ = Timestamp::max();
     largest_epoch_ = 0;
   }
@@ -29,6 +32,19 @@ class Promise {
     cut_ = cut;
     interval_ = interval;
     synced_ = cut - interval;
+  }
+  /// Of a copy of it, made beside a process that works, from `begun` to `unix_ms`.
+  [[nodiscard]] Promise as_of(Timestamp begun, std::int64_t unix_ms) const {
+    Promise made = *this;
+    for (auto& [key, history] : made.ledger) history.as_of(begun, unix_ms);
+    made.closed();
+    return made;
+  }
+  /// All that was written has reached the disk.
+  void settled() noexcept { synced_ = horizon_; }
+  /// History::outlive_boot() of all.
+  void outlive_boot() {
+    for (auto& [key, history] : ledger) history.outlive_boot();
   }
   /// Power went, too.
   void lost_power() noexcept { horizon_ = synced_; }

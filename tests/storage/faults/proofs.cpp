@@ -4,8 +4,8 @@
 //                [--every N] [--any-order] [--must-find] [--keep DIR]
 //
 // Names of which several may be given happen to one storage, in whatever order: diskfull, kill,
-// powerloss, clock, syncerror, slowdisk (lives.cpp). The others are proofs of their own. --count:
-// of images or lives.
+// powerloss, clock, syncerror, slowdisk, restore (lives.cpp). `images` is a proof of its own.
+// --count: of images or lives.
 #include "tests/storage/faults/proofs.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ constexpr struct {
               {"images", prove_images, nullptr},
               {"kill", nullptr, &Schedule::is_killed},
               {"powerloss", nullptr, &Schedule::loses_power},
-              {"restore", prove_restore, nullptr},
+              {"restore", nullptr, &Schedule::is_copied},
               {"slowdisk", nullptr, &Schedule::is_slow},
               {"syncerror", nullptr, &Schedule::fails_syncs}};
 

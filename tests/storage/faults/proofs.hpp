@@ -26,7 +26,6 @@ inline constexpr int skipped = 77;
 
 // Each prints its figure in the last line and returns the exit code.
 [[nodiscard]] int prove_images(const Wanted& wanted);
-[[nodiscard]] int prove_restore(const Wanted& wanted);
 
 /// What happens to a storage in its lives. None: it is closed and opened again.
 struct Schedule {
@@ -36,11 +35,12 @@ struct Schedule {
   bool fills_up = false;  ///< a small file system, which gets space back
   bool steps_clock = false;
   bool fails_syncs = false;
-  bool is_slow = false;  ///< for a while
+  bool is_slow = false;    ///< for a while
+  bool is_copied = false;  ///< backed up, restored, swapped
 
   /// Whether some lives end by being closed.
   [[nodiscard]] bool is_closed() const noexcept {
-    return fills_up || steps_clock || fails_syncs || is_slow;
+    return fills_up || steps_clock || fails_syncs || is_slow || is_copied;
   }
   [[nodiscard]] bool takes_long() const noexcept { return fills_up || fails_syncs || is_slow; }
 };

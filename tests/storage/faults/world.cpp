@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/object_api/object_calls.hpp"
+#include "semel/engine_host.hpp"
 #include "tests/storage/faults/joined_work.hpp"
 
 namespace semel::faults {
@@ -113,6 +114,17 @@ Result<World> open_world(const StorageOptions& options, const Clock& clock, Dura
   world.report = report;
   SEMEL_CHECK(world.engine->claims(claims_name, {.lease = lease, .result_ttl = result_ttl}));
   return world;
+}
+
+Status spill(World& world) {
+  const auto done = world.engine->host().spill();
+  // Strings without an end keep their generations for ever. Where the log is full for a moment a
+  // spill is refused like any other work.
+  if (done || done.error().code == ErrorCode::refused ||
+      done.error().detail.find("generations") != std::string::npos) {
+    return Done{};
+  }
+  return done.error();
 }
 
 Ledger new_ledger(unsigned threads) {
@@ -344,7 +356,7 @@ bool Worker::ask_for_claim(History& history, const std::string& key) {
   if (granted) {
     if (!may_be_free) wrong("granted " + key + ", which was " + state);
     history.rename(held(outcome.epoch));
-    tally_.largest_epoch = std::max(tally_.largest_epoch, outcome.epoch);
+    tally_.epochs.push_back(outcome.epoch);
   }
   if (granted || (outcome.error == ErrorCode::outcome_unknown && may_be_free)) {
     return told(outcome.error, {&history});

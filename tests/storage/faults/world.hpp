@@ -89,6 +89,8 @@ enum class Joins { no, yes };  ///< yes: some claims are completed together with
 [[nodiscard]] Result<World> open_world(const StorageOptions& options, const Clock& clock,
                                        Durability level, Joins joins = Joins::no,
                                        const std::string& cold = {});
+/// Of one with a cold store; also where none is possible now, and nothing was changed.
+[[nodiscard]] Status spill(World& world);
 
 /// Keys of `threads` workers, all absent.
 [[nodiscard]] Ledger new_ledger(unsigned threads);
@@ -118,9 +120,9 @@ struct Tally {
   std::uint64_t confirmed = 0;  ///< Engine::confirm(synced) said so
   std::uint64_t unknown = 0;    ///< outcome_unknown
   std::uint64_t refused = 0;
-  std::uint64_t looks = 0;  ///< at its own keys
-  std::uint64_t wrong = 0;  ///< answers that contradict the ledger: a duplicate let in, ..
-  Epoch largest_epoch = 0;
+  std::uint64_t looks = 0;    ///< at its own keys
+  std::uint64_t wrong = 0;    ///< answers that contradict the ledger: a duplicate let in, ..
+  std::vector<Epoch> epochs;  ///< that it was given
   JoinsTally joins;
   std::string first_wrong;
   std::string last_error;
