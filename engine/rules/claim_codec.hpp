@@ -286,8 +286,8 @@ struct DoneEnds {
 /// Whether a held claim becomes a record with one end and no more than its result.
 [[nodiscard, gnu::always_inline]] inline bool leaves_plain_done(const HeldClaim& held,
                                                                 const DoneEnds& ends) noexcept {
-  constexpr unsigned kept = [] {  // details, and the rows of claim_flags that stay
-    unsigned bits = 0x200;
+  constexpr unsigned kept = [] {  // details, numbers, and the rows of claim_flags that stay
+    unsigned bits = 0x200 | claim_number_bits;
     for (const ClaimFlag& flag : claim_flags) bits |= flag.memory;
     return bits & ~unsigned{claim_flags.front().memory};
   }();
