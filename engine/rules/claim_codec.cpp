@@ -293,11 +293,13 @@ bool read_replay(Bytes bytes, Timestamp now, Replay& replay) noexcept {
   const unsigned head = header.head;
   constexpr unsigned asked = state_bits | flag_result_expired | flag_memos | claim_number_bits;
   if ((head & asked) != static_cast<unsigned>(ClaimState::done)) return false;
+  // A restored record may have neither end.
+  if ((head & (flag_one_end | flag_result_until)) == 0) return false;
   // The end of the result follows that of the lease, or is that of the key.
   const unsigned before = head & flag_one_end ? flag_details | flag_lease_until | flag_result_until
                                               : flag_details | flag_lease_until;
   const Timestamp until = Reader{bytes.data() + header_bytes + bytes_for(head & before)}.time();
-  if ((head & (flag_one_end | flag_result_until)) == 0 || now >= until) return false;
+  if (now >= until) return false;
   const std::size_t at = fixed_bytes(head, details);
   replay = {.attempts = details.attempts, .result = bytes.substr(at)};
   return true;

@@ -3,6 +3,7 @@
 //        vacant = given back after a failure; doubt = over under a policy that never re-runs.
 #include <limits>
 #include <string>
+#include <vector>
 #include "tests/support/catch.hpp"
 
 #include "tests/engine/claim_bench.hpp"
@@ -339,6 +340,17 @@ TEST_CASE("claim checks lease and owner label at the limit and one beyond", "[en
 }
 
 // --- codec ---------------------------------------------------------------------------------------
+
+TEST_CASE("codec: a restored record that is done and has no ends is no replay", "[engine][codec]") {
+  ClaimRecord record;
+  record.state = ClaimState::done;
+  record.attempts = 1;
+  Scratch scratch;
+  const Bytes bytes = encode(record, scratch);
+  const std::vector<char> alone{bytes.begin(), bytes.end()};  // nothing behind it may be read
+  Replay replay;
+  CHECK_FALSE(read_replay({alone.data(), alone.size()}, Timestamp{1ms}, replay));
+}
 
 TEST_CASE("codec: each number of a claim comes back, and a completion keeps it",
           "[engine][codec]") {
