@@ -3,7 +3,7 @@
 //
 //   "{key}#read0", "{key}#read1", ..   claims, one a reader
 //   "{key}#write"                      a claim, the writer's
-//   "{key}#next"                       a claim: who waits in front
+//   "{key}#next"                       a claim, of the caller in front
 //   "ns:{key}#token"                   a string whose version is the token
 //
 // An attempt claims first and looks at the others afterwards: of a reader and a writer that come
@@ -187,8 +187,8 @@ class AccessAttempt {
     found = {.claim = std::move(slot.claim), .key = std::move(slot.key)};
   }
 
-  /// What is granted stays so if nobody is in whom it excludes, and if it is held still when that
-  /// and the token are known.
+  /// A grant stays if no excluded caller is in, and if it is still held after that check and after
+  /// the token was made.
   void confirm(AccessOutcome& found) {
     AccessOutcome other;
     Result<Version> token = Version{0};
@@ -213,7 +213,7 @@ class AccessAttempt {
     found.token = *token;
   }
 
-  /// Another waits in front. A place in doubt keeps nobody out.
+  /// Another caller is in front. A place in doubt excludes no caller.
   [[nodiscard]] bool is_next(AccessOutcome& found) {
     const Result<ClaimView> view = claims_.get(place_.key());
     if (!view.ok()) {
@@ -225,7 +225,7 @@ class AccessAttempt {
     return true;
   }
 
-  /// Somebody is in whom this access excludes.
+  /// A caller that this access excludes is in.
   [[nodiscard]] bool is_kept_out(AccessOutcome& found) {
     if (access_ == Access::read) return is_in(write_, found);
     for (std::uint32_t slot = 0; slot < limits::readers_max; ++slot) {
@@ -243,7 +243,7 @@ class AccessAttempt {
     if (!detail::is_taken(*view)) return false;
     found = {.claim = detail::in_flight_of(claims_, *view), .key = key};
     if (view->state == ClaimState::held) return true;
-    ClaimOutcome outcome = claim(key);  // a doubt, or what is no lock's
+    ClaimOutcome outcome = claim(key);  // a doubt, or a claim of finished work
     if (is_granted(outcome)) {
       detail::give_back(claims_, key, outcome);
     } else {

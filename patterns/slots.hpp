@@ -20,8 +20,8 @@ namespace semel::detail {
 /// in_flight, as a claim is answered that finds `view`.
 [[nodiscard]] ClaimOutcome in_flight_of(const Claims& claims, const ClaimView& view);
 
-/// "{key}#", the beginning of all keys of one semaphore or lock, and room for what follows. The
-/// braces are Redis' hash tag, so that all of them are in one slot of a cluster.
+/// "{key}#", the prefix of all keys of one semaphore or lock, with capacity for a suffix. The
+/// braces are Redis' hash tag, so that all keys are in one slot of a cluster.
 [[nodiscard]] std::string stem_of(Bytes key);
 
 /// How often a waiter looks that stands in no line: in a group, or while too many hold a permit,

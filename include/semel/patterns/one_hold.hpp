@@ -30,8 +30,8 @@ class OneHold {
   OneHold(const OneHold&) = delete;
   OneHold& operator=(const OneHold&) = delete;
 
-  /// `ask` takes Claims& and a ClaimRequest, and returns Attempted. True: held now. What is granted
-  /// to a caller who gets an exception is given back.
+  /// `ask` takes Claims& and a ClaimRequest, and returns Attempted. True: held now. If `ask`
+  /// throws, a grant is given back before the exception propagates.
   template <class Ask>
   [[nodiscard]] bool attempt(const Ask& ask) {
     if (!begin()) return false;

@@ -6,17 +6,17 @@
 //     show(prices.read(lock.fencing_token()));
 //   }                                            // ~ReadWriteLock or release() gives it back
 //
-// Each holder has a lease of its own: one that goes silent is out when that ends, and a watchdog
-// may keep it. Whoever waits is not overtaken by those that come later, readers and writers alike:
-// while somebody waits in front, nobody else comes in. There is no upgrade: a holder that asks for
-// more waits for itself, so who has to write asks to write, and may read.
+// Each holder has a lease of its own, which a watchdog may renew; a silent holder is out when its
+// lease ends. Later callers do not overtake a waiter, readers and writers alike: while a caller
+// waits in front, no other comes in. There is no upgrade: a reader that asks for write access waits
+// for itself. Ask for write access if the work may write; it includes reading.
 //
-// Tokens of readers and writers are of one order: that of a reader is at least that of every writer
-// before it, and smaller than that of every writer after it. What they touch keeps one Fence:
-// writers ask admit(), readers admit_reader(), and a writer that was paused for longer than its
-// lease is refused, also if nobody but readers came after it. A reader of what keeps no fence asks
-// is_held() after its last read: if that is so, no writer was in meanwhile. Source:
-// docs/patterns.md#readers-and-a-writer, docs/decisions/0100-a-read-write-lock.md
+// Tokens of readers and writers have one order: the token of a reader is at least that of every
+// earlier writer, and smaller than that of every later writer. The protected state keeps one Fence:
+// writers call admit(), readers admit_reader(). The fence refuses a writer that was paused for
+// longer than its lease, even if only readers came after it. A reader of state without a fence
+// calls is_held() after its last read: true means that no writer was in since it began.
+// Source: docs/patterns.md#readers-and-a-writer, docs/decisions/0100-a-read-write-lock.md
 #pragma once
 
 #include <cstdint>
@@ -37,36 +37,36 @@ inline constexpr Millis next_max{60'000};          ///< for how long an attempt 
 
 enum class Access : std::uint8_t { read, write };
 
-/// The answer to an attempt: that of the claim which decided it.
+/// The answer to an attempt, from the claim that decided it.
 struct AccessOutcome {
-  /// granted, regranted: the caller's. in_flight: a writer, the readers, or somebody who waits in
-  /// front. Another answer: what stands in the way, or an error.
+  /// granted, regranted: the caller has access. in_flight: a writer, the readers, or a caller in
+  /// front excludes it. Any other answer: the obstacle, or an error.
   ClaimOutcome claim;
-  std::string key;  ///< of that claim, for owner calls; may be empty with an error
-  Epoch token = 0;  ///< granted, regranted: for a Fence. Not the epoch, which owner calls take
+  std::string key;  ///< the key of that claim, for owner calls; may be empty with an error
+  Epoch token = 0;  ///< granted, regranted: for a Fence. Owner calls take the epoch instead
 };
 
-/// One attempt. A claim id that holds what is asked for is regranted that. With `next` (1 ms..
-/// limits::next_max) a caller that is blocked takes the place in front for so long, if nobody else
-/// has it: then nobody but it comes in, until an attempt with its claim id is granted or has no
-/// `next`. Errors, in the outcome of the claim, which is then busy: those of Claims::claim() and
+/// One attempt. A claim id that holds the access already gets it again, as regranted. With `next`
+/// (1 ms..limits::next_max) a blocked caller takes the place in front for that time, if the place
+/// is free: no other caller comes in until an attempt with its claim id is granted or has no
+/// `next`. Errors, in the outcome of the claim, with the answer busy: those of Claims::claim() and
 /// Store::set(); bad_option (`next`, or no claim id with it); wrong_kind, wrong_type (a key of the
-/// lock holds something else). Progress: as Claims::claim(), limits::readers_max times.
+/// lock holds another kind). Progress: as Claims::claim(), limits::readers_max times.
 [[nodiscard]] AccessOutcome claim_access(Claims& claims, const ClaimRequest& request, Access access,
                                          std::optional<Duration> next = {});
-/// The same, but in_flight waits, in the order of arrival: it is the answer at the deadline.
+/// The same, but waits for access in the order of arrival, and answers in_flight at the deadline.
 /// Errors: also those of Claims::claim_or_wait(). Progress: blocks until then.
 [[nodiscard]] AccessOutcome claim_access_or_wait(Claims& claims, const ClaimRequest& request,
                                                  Access access, Timestamp deadline);
 
-/// A holder, or who waits in front.
+/// A holder, or the caller in front.
 struct AccessView {
   Access access = Access::read;
-  bool waits = false;  ///< is next, and `access` says nothing
+  bool waits = false;  ///< the caller in front; `access` has no meaning
   std::string key;     ///< of the claim
   ClaimView claim;
 };
-/// The writer, the readers by slot, and who is next. Not at one moment. Errors: those of
+/// The writer, the readers by slot, and the caller in front. Not a consistent cut. Errors: those of
 /// Claims::get().
 [[nodiscard]] Result<std::vector<AccessView>> accesses_held(Claims& claims, Bytes key);
 /// All keys that a lock has in its namespace, the token's last.
@@ -90,7 +90,7 @@ class ReadWriteLock {
  public:
   /// The key is copied.
   ReadWriteLock(const Claims& claims, Bytes key, const ReadWriteOptions& options = {});
-  /// Gives back what is held.
+  /// Gives the held access back.
   ~ReadWriteLock() = default;
   ReadWriteLock(const ReadWriteLock&) = delete;
   ReadWriteLock& operator=(const ReadWriteLock&) = delete;
