@@ -1,7 +1,7 @@
 // The lives of one storage, one after the other, under a schedule of faults.
 //
-//   proof_faults --fault powerloss|diskfull|kill|clock|syncerror|slowdisk|restore[,..] [--long]
-//                [--seed N] [--count N] [--lie bytes|names] [--any-order] [--keep DIR]
+//   proof_faults --fault powerloss|diskfull|kill|clock|syncerror|slowdisk|restore|damage[,..]
+//                [--long] [--seed N] [--count N] [--lie bytes|names] [--any-order] [--keep DIR]
 //                [--must-find]
 //
 // While threads work, and write down what they are told, each life meets what the schedule has:
@@ -16,6 +16,7 @@
 //   restore    the storage is backed up beside the work; between lives it is copied, backups are
 //              restored, and directories change places; two thirds have a cold store, and spill;
 //              years pass; starts end before they have recovered; with kill
+//   damage     between lives, copies of the storage have a file that is changed, cut or removed
 // A life that meets no end of these is closed.
 //
 // What must hold after each: whatever was acknowledged is there, by the true time exactly until its
@@ -32,6 +33,8 @@
 // A copy or a restored backup has what was acknowledged when it was made, and no epoch is given
 // twice over all of them. What a remote owner holds is held after any number of starts, however
 // long no process ran. A backup is not opened, nor a storage with the cold store of another time.
+// A damaged copy has all of that, or says in which file it is damaged and where; only what a kill
+// has left behind the mark may go as if the kill had come earlier.
 // With --lie the disk says that it synced and does not: then the proof must find losses, and its
 // verdict is turned round, as with --must-find, for a storage with a planted fault (planted.py).
 // --keep: what the last boots before each finding found goes to DIR, for a look at it. Ends with 77
@@ -50,6 +53,7 @@
 #include <vector>
 
 #include "tests/storage/faults/crew.hpp"
+#include "tests/storage/faults/damages.hpp"
 #include "tests/storage/faults/findings.hpp"
 #include "tests/storage/faults/kept_boots.hpp"
 #include "tests/storage/faults/machine_time.hpp"
@@ -145,6 +149,7 @@ class Lives {
   const Scratch scratch_;
   MetFaults met_;
   std::vector<End> ends_;  // one is drawn for each life
+  Damages damages_{scratch_, random_, findings_};
   Places places_{scratch_, random_, findings_, schedule_.fills_up};
   Place place_;                        // what the next process finds
   std::set<Epoch> epochs_;             // that were given, in all places of this storage
@@ -164,8 +169,8 @@ void Lives::start_again() {
   epochs_.clear();
   place_.root =
       (met_.full ? met_.full->path() : scratch_.path()) + "/start" + std::to_string(number_);
-  place_.is_tiered = schedule_.is_copied && random_.chance(2, 3);
-  place_.promise.begin(thread_count + 1, schedule_.is_copied);
+  place_.is_tiered = (schedule_.is_copied || schedule_.is_damaged) && random_.chance(2, 3);
+  place_.promise.begin(thread_count + 1, schedule_.is_copied || schedule_.is_damaged);
   time_.stand_still(schedule_.steps_clock && random_.chance(1, 2));
 }
 
@@ -174,7 +179,8 @@ void Lives::start_again() {
 void Lives::step_clock() {
   ++total_.clock_steps;
   const Millis by{static_cast<std::int64_t>(random_.between(1, day_ms))};
-  const bool is_back = schedule_.loses_power || schedule_.is_copied || random_.chance(1, 2);
+  const bool is_back =
+      schedule_.loses_power || schedule_.is_copied || schedule_.is_damaged || random_.chance(1, 2);
   time_.step(is_back ? -by : by);
 }
 
@@ -199,6 +205,9 @@ void Lives::boot() {
 /// What is written reaches the disk, and what one may do with a directory that no process uses is
 /// done. Bytes whose sync failed would reach it never.
 void Lives::between_lives() {
+  if (schedule_.is_damaged) {
+    damages_.meet(place_, time_.wall(), time_.boot_id(), time_.slack());
+  }
   if (!schedule_.is_copied || (before_ && before_->has_failed()) || random_.chance(1, 3)) return;
   before_.reset();
   if (met_.full) met_.full->give_space();
@@ -438,6 +447,7 @@ int Lives::report(double seconds) const {
                 ms(place_.promise.oldest_lost()), ms(place_.promise.interval_at_it()));
   }
   if (schedule_.is_copied) std::printf("%s: %s\n", name, places_.report().c_str());
+  if (schedule_.is_damaged) damages_.print(schedule_.name);
   met_.report(schedule_.name);
   if (schedule_.steps_clock) {
     std::printf("%s: %llu steps of the clock, %llu boots, %llu looks\n", name,
@@ -451,7 +461,8 @@ int Lives::report(double seconds) const {
       number(total_.acknowledged), number(found.lost), number(found.back), number(found.strange),
       number(found.parted), number(found.wrong), number(found.not_opened), number(met_.findings()));
   if (wanted_.finds()) return findings() > 0 ? 0 : 1;
-  if (total_.acknowledged < total_.lives || !met_.came_about(total_.lives)) {
+  if (total_.acknowledged < total_.lives || !met_.came_about(total_.lives) ||
+      (schedule_.is_damaged && damages_.refused() < total_.lives / 2)) {
     std::printf("%s: next to nothing was done, or met\n", name);
     return 1;
   }

@@ -53,6 +53,9 @@ PLANTED = {
     # A copy hands out the versions of its original.
     "copy": [("storage/start/opening.cpp", "if (is_copy) is.versions += random_version_jump();",
               ";", "statement")],
+    # A record of the journal needs no checksum.
+    "rot": [("storage/log/log_record.cpp", "} else if (!is_right) {",
+             "} else if (!is_right && ::semel_mutant != @) {", "text")],
     # The cold store of another time is taken.
     "mixed": [("storage/cold/cold_bond.cpp",
                "!text.empty() || has.id == 0 || bond.storage == 0", "true", "expression")],

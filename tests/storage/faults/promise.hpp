@@ -18,12 +18,12 @@ class Promise {
     for (auto& [key, history] : ledger) {
       if (keeps_all) history.keep_all();
     }
-    horizon_ = synced_ = Timestamp::max();
+    closed();
     largest_epoch_ = 0;
   }
   void handed_out(Epoch epoch) noexcept { largest_epoch_ = std::max(largest_epoch_, epoch); }
   /// A process has worked and was closed.
-  void closed() noexcept { horizon_ = synced_ = Timestamp::max(); }
+  void closed() noexcept { horizon_ = synced_ = marked_ = Timestamp::max(); }
   /// A process has worked and ended at `cut`, or could write nothing from then on. What was
   /// acknowledged at `logged` by `interval` before that is on the disk, all the rest was written,
   /// and what was acknowledged at `memory` later was not.
@@ -31,7 +31,7 @@ class Promise {
     horizon_ = level == Durability::memory ? cut : Timestamp::max();
     cut_ = cut;
     interval_ = interval;
-    synced_ = cut - interval;
+    synced_ = marked_ = cut - interval;
   }
   /// Of a copy of it, made beside a process that works, from `begun` to `unix_ms`.
   [[nodiscard]] Promise as_of(Timestamp begun, std::int64_t unix_ms) const {
@@ -57,6 +57,9 @@ class Promise {
   /// What was acknowledged until then must be there.
   [[nodiscard]] Timestamp horizon() const noexcept { return horizon_; }
   [[nodiscard]] Epoch largest_epoch() const noexcept { return largest_epoch_; }
+  /// What was acknowledged until then is known to its mark as synced, so nothing of it may be
+  /// missing without a word.
+  [[nodiscard]] Timestamp marked() const noexcept { return marked_; }
   /// Age of the oldest acknowledgement that a cut took, and what was promised then.
   [[nodiscard]] Millis oldest_lost() const noexcept { return oldest_lost_; }
   [[nodiscard]] Millis interval_at_it() const noexcept { return interval_at_it_; }
@@ -64,6 +67,7 @@ class Promise {
  private:
   Timestamp horizon_ = Timestamp::max();
   Timestamp synced_ = Timestamp::max();  // the horizon if power goes before the next one works
+  Timestamp marked_ = Timestamp::max();
   Timestamp cut_{};
   Millis interval_{0};
   Millis oldest_lost_{0};
