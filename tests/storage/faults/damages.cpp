@@ -106,17 +106,17 @@ Damages::Damage Damages::draw() {
   return {file, (to - from == 1 ? "one byte" : std::to_string(to - from) + " zeros") + where, true};
 }
 
-Damages::Verdict Damages::judge(Place& copy, const Damage& damage, const Clock& clock,
-                                const std::string& boot, Millis slack, std::string& said) {
+Damages::Verdict Damages::judge(Place& copy, const Damage& damage, MachineTime& time,
+                                const std::string& boot, std::string& said) {
   tests::BootDisk disk{boot};
   auto world =
-      open_world(options_of(copy, disk), clock, Durability::logged, Joins::no, copy.cold());
+      open_world(options_of(copy, disk), time.wall(), Durability::logged, Joins::no, copy.cold());
   const auto say = [&](const std::string& what) {
     if (said.empty()) said = what;
   };
-  const Result<Found> found =
-      world ? compare(*world, copy.promise.ledger, clock, Timestamp::max(), say, slack)
-            : world.error();
+  const Result<Found> found = world ? compare(*world, copy.promise.ledger, time.clock(),
+                                              Timestamp::max(), say, time.slack())
+                                    : world.error();
   if (found) return found->right() ? Verdict::same : Verdict::changed;
   said = found.error().message();
   // Where a file is gone, or its log, RocksDB knows only what is missing in it. Of its log in a
@@ -136,8 +136,8 @@ Damages::Verdict Damages::judge(Place& copy, const Damage& damage, const Clock& 
   return is_told ? Verdict::refused : Verdict::vague;
 }
 
-void Damages::meet(const Place& place, const Clock& clock, const std::string& boot, Millis slack) {
-  if (!fs::exists(place.storage())) return;
+void Damages::meet(const Place& place, MachineTime& time) {
+  if (place.stamp == 0) return;  // no process has made all of it yet
   for (int i = 0; i < damages_each; ++i) {
     Place copy = place;
     copy.root = copy_;
@@ -147,14 +147,14 @@ void Damages::meet(const Place& place, const Clock& clock, const std::string& bo
       fs::copy(place.cold(), copy.cold(), fs::copy_options::recursive);
     }
     // The mark does not know of the last syncs yet, so damage behind it looks like an earlier kill.
-    copy.promise = place.promise.as_of(place.promise.marked(), clock.unix_ms());
+    copy.promise = place.promise.as_of(place.promise.marked(), time.clock().unix_ms());
     const bool was_closed = place.promise.marked() == Timestamp::max();
     const bool boots = was_closed && random_.chance(1, 3);
     if (boots) copy.promise.outlive_boot();
     const Damage damage = draw();
     std::string said;
     const Verdict verdict =
-        judge(copy, damage, clock, boots ? boot + ", later" : boot, slack, said);
+        judge(copy, damage, time, time.boot_id() + (boots ? ", later" : ""), said);
     ++counts_[kind_of(damage.file)][static_cast<std::size_t>(verdict)];
     refused_ += verdict == Verdict::refused ? 1 : 0;
     if (verdict == Verdict::vague) findings_.wrong(damage.what + ": it is not said where: " + said);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/storage/faults/findings.hpp"
+#include "tests/storage/faults/machine_time.hpp"
 #include "tests/storage/faults/places.hpp"
 #include "tests/storage/faults/scratch.hpp"
 
@@ -20,8 +21,8 @@ class Damages {
   Damages(const Scratch& scratch, proofs::Random& random, Findings& findings)
       : copy_{scratch / "damaged"}, random_(random), findings_(findings) {}
 
-  /// Between two lives. `slack`: as of compare().
-  void meet(const Place& place, const Clock& clock, const std::string& boot, Millis slack);
+  /// Between two lives.
+  void meet(const Place& place, MachineTime& time);
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
   /// A line for each kind of file.
   void print(const std::string& name) const;
@@ -36,8 +37,8 @@ class Damages {
   };
 
   [[nodiscard]] Damage draw();
-  [[nodiscard]] Verdict judge(Place& copy, const Damage& damage, const Clock& clock,
-                              const std::string& boot, Millis slack, std::string& said);
+  [[nodiscard]] Verdict judge(Place& copy, const Damage& damage, MachineTime& time,
+                              const std::string& boot, std::string& said);
 
   const std::string copy_;
   proofs::Random& random_;

@@ -169,6 +169,7 @@ void Lives::start_again() {
   epochs_.clear();
   place_.root =
       (met_.full ? met_.full->path() : scratch_.path()) + "/start" + std::to_string(number_);
+  place_.stamp = 0;
   place_.is_tiered = (schedule_.is_copied || schedule_.is_damaged) && random_.chance(2, 3);
   place_.promise.begin(thread_count + 1, schedule_.is_copied || schedule_.is_damaged);
   time_.stand_still(schedule_.steps_clock && random_.chance(1, 2));
@@ -206,7 +207,7 @@ void Lives::boot() {
 /// done. Bytes whose sync failed would reach it never.
 void Lives::between_lives() {
   if (schedule_.is_damaged) {
-    damages_.meet(place_, time_.wall(), time_.boot_id(), time_.slack());
+    damages_.meet(place_, time_);
   }
   if (!schedule_.is_copied || (before_ && before_->has_failed()) || random_.chance(1, 3)) return;
   before_.reset();
