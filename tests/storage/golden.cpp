@@ -1,5 +1,7 @@
 #include "tests/storage/golden.hpp"
 
+#include <cstdlib>
+
 #include "engine/kinds/element_keys.hpp"
 #include "engine/object_api/object_calls.hpp"
 #include "tests/support/stream_elements.hpp"
@@ -128,6 +130,12 @@ Result<Process> open(const std::string& directory, const Clock& clock, const Ope
   process.engine = std::move(engine);
   SEMEL_CHECK(process.storage->recover(*process.engine));
   return process;
+}
+
+bool unpack(const std::string& archive, const std::string& folder) {
+  // `tar` keeps the holes and sizes of the files.
+  const std::string command = "tar -xzf '" + archive + "' -C '" + folder + "' --no-same-owner";
+  return std::system(command.c_str()) == 0;
 }
 
 Status fill(Engine& engine, Storage& storage) {

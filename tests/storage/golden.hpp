@@ -32,6 +32,8 @@ struct Opening {
 /// Opens and recovers.
 [[nodiscard]] Result<Process> open(const std::string& directory, const Clock& clock,
                                    const Opening& opening = {});
+/// One of those in the repository, to FOLDER/golden. False: `tar` cannot.
+[[nodiscard]] bool unpack(const std::string& archive, const std::string& folder);
 /// Writes everything.
 [[nodiscard]] Status fill(Engine& engine, Storage& storage);
 /// What is not as it was filled; empty: all of it is there, at the time it was made.

@@ -4,8 +4,6 @@
 //   golden_maker DIRECTORY --newer    the same, marked as of a later format
 //   golden_maker DIRECTORY --tiered   500 records that were spilled to a cold store, DIRECTORY/cold
 //   golden_maker DIRECTORY --hold     says "ready" and keeps it open until its input ends
-//   golden_maker DIRECTORY --check    opens it, as golden_test does, for tools/prove upgrade: says
-//                                     "opened", then 0 if everything is there
 #include <unistd.h>
 
 #include <cstdio>
@@ -58,24 +56,12 @@ Status make_tiered(const std::string& directory) {
   return Done{};
 }
 
-int check(const std::string& directory) {
-  ManualClock clock{golden::engine_start, golden::unix_start_ms};
-  auto process = golden::open(directory, clock);
-  if (!process) return fail(process.error().message());
-  std::puts("opened");
-  std::fflush(stdout);
-  const auto wrong = golden::compare(*process->engine);
-  for (const std::string& what : wrong) std::printf("%s\n", what.c_str());
-  return wrong.empty() ? 0 : 4;
-}
-
 }  // namespace
 
 int main(int count, char** arguments) {
   if (count < 2 || count > 3) return 2;
   const std::string directory = arguments[1];
   const std::string flag = count == 3 ? arguments[2] : "";
-  if (flag == "--check") return check(directory);
   if (flag == "--tiered") {
     const Status made = make_tiered(directory);
     return made ? 0 : fail(made.error().message());

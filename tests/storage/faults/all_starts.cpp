@@ -1,10 +1,10 @@
 #include "tests/storage/faults/all_starts.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "tests/storage/faults/interrupted_starts.hpp"
+#include "tests/storage/golden.hpp"
 
 namespace semel::faults {
 namespace {
@@ -27,9 +27,7 @@ class AllStarts {
   }
   void interrupt_golden(const std::filesystem::path& archive, const std::string& path) {
     std::filesystem::create_directory(path);
-    const std::string command =
-        "tar -xzf '" + archive.string() + "' -C '" + path + "' --no-same-owner";
-    if (std::system(command.c_str()) != 0) {
+    if (!tests::golden::unpack(archive, path)) {
       return findings_.not_opened("not unpacked: " + archive.string());
     }
     interrupt(golden_subject(path + "/golden"));

@@ -124,6 +124,7 @@ Damages::Verdict Damages::judge(Place& copy, const Damage& damage, MachineTime& 
   // not fit.
   std::vector<std::string> names = files_in(copy_);
   names.insert(names.end(), {damage.file, "MANIFEST", "CURRENT"});
+  if (damage.file.starts_with("cold/")) names.emplace_back("cold part ");  // by a lookup
   if (copy.is_tiered && damage.file.ends_with(".log")) {
     names.insert(names.end(), {copy.cold() + "/cold: Corruption", "not used together last"});
   }

@@ -1,5 +1,4 @@
 // What a start that is ended before it has recovered leaves to the next one.
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "tests/storage/boot_disk.hpp"
 #include "tests/storage/directory.hpp"
 #include "tests/storage/faults/interrupted_starts.hpp"
+#include "tests/storage/golden.hpp"
 #include "tests/storage/repair/tool_fixture.hpp"
 
 namespace semel::faults {
@@ -37,9 +37,7 @@ TEST_CASE("upgrade: starts that are interrupted at any step keep the holds of re
   for (const std::string& archive : tests::files_in(SEMEL_GOLDEN, ".tar.gz")) {
     INFO(archive);
     const tests::Directory directory{tests::Directory::Medium::memory};
-    const std::string command =
-        "tar -xzf '" + archive + "' -C '" + directory.of("") + "' --no-same-owner";
-    REQUIRE(std::system(command.c_str()) == 0);
+    REQUIRE(tests::golden::unpack(archive, directory.of("")));
     check_starts(golden_subject(directory.of("golden")), {.seed = 9, .first = first, .stride = 6});
     ++first;
   }

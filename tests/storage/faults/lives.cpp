@@ -1,7 +1,8 @@
 // The lives of one storage, one after the other, under a schedule of faults.
 //
-//   proof_faults --fault powerloss|diskfull|kill|clock|syncerror|slowdisk|restore|damage[,..]
-//                [--long] [--seed N] [--count N] [--lie bytes|names] [--any-order] [--keep DIR]
+//   proof_faults --fault powerloss|diskfull|kill|clock|syncerror|slowdisk|restore|damage|
+//                upgrade[,..] [--long] [--seed N] [--count N] [--lie bytes|names] [--any-order]
+//                [--keep DIR]
 //                [--must-find]
 //
 // While threads work, and write down what they are told, each life meets what the schedule has:
@@ -17,6 +18,7 @@
 //              restored, and directories change places; two thirds have a cold store, and spill;
 //              years pass; starts end before they have recovered; with kill
 //   damage     between lives, copies of the storage have a file that is changed, cut or removed
+//   upgrade    it begins as a directory that an earlier release has left (tests/storage/golden)
 // A life that meets no end of these is closed.
 //
 // What must hold after each: whatever was acknowledged is there, by the true time exactly until its
@@ -54,6 +56,7 @@
 
 #include "tests/storage/faults/crew.hpp"
 #include "tests/storage/faults/damages.hpp"
+#include "tests/storage/faults/earlier_release.hpp"
 #include "tests/storage/faults/findings.hpp"
 #include "tests/storage/faults/kept_boots.hpp"
 #include "tests/storage/faults/machine_time.hpp"
@@ -71,6 +74,7 @@ using namespace std::chrono_literals;
 
 constexpr unsigned thread_count = 6;  // more than processors: some stop in the middle of a call
 constexpr std::uint64_t lives_of_a_storage = 25;  // then it starts again with nothing
+constexpr std::uint64_t lives_if_upgraded = 4;    // the first ones matter
 constexpr Millis slack = 100ms;                   // threads are woken late on a busy machine
 constexpr std::uint64_t day_ms = 86'400'000;
 constexpr std::uint64_t year_ms = 365 * day_ms;
@@ -173,6 +177,10 @@ void Lives::start_again() {
   place_.is_tiered = (schedule_.is_copied || schedule_.is_damaged) && random_.chance(2, 3);
   place_.promise.begin(thread_count + 1, schedule_.is_copied || schedule_.is_damaged);
   time_.stand_still(schedule_.steps_clock && random_.chance(1, 2));
+  if (!schedule_.is_upgraded) return;
+  if (const Status begun = begin_as_earlier(place_.storage(), random_); !begun) {
+    findings_.not_opened(begun.error().message());
+  }
 }
 
 /// A clock that was set forward just before power went cannot be known to the next boot, nor to a
@@ -266,6 +274,11 @@ void Lives::judge(Process& process) {
                                     {.horizon = place_.promise.horizon(),
                                      .largest_epoch = place_.promise.largest_epoch(),
                                      .slack = time_.slack()});
+  if (seen && schedule_.is_upgraded) {
+    for (const std::string& what : lost_of_earlier(*process.world->engine, schedule_.steps_clock)) {
+      findings_.lost("of an earlier release: " + what);
+    }
+  }
   if (seen) return place_.promise.note(*seen);
   if (!process.disk->is_broken()) findings_.not_opened("not read: " + seen.error().message());
 }
@@ -369,7 +382,9 @@ void Lives::remember(const Process& process) {
 void Lives::one_life(std::uint64_t number) {
   number_ = number;
   findings_.look_at("process " + std::to_string(number));
-  const bool is_new = std::exchange(is_useless_, false) || number % lives_of_a_storage == 0;
+  const bool is_new =
+      std::exchange(is_useless_, false) ||
+      number % (schedule_.is_upgraded ? lives_if_upgraded : lives_of_a_storage) == 0;
   if (is_new) start_again();
   const bool boots = before_ == nullptr;
   // Beyond all leases, which no owner could renew.

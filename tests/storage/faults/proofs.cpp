@@ -4,8 +4,8 @@
 //                [--every N] [--any-order] [--must-find] [--keep DIR]
 //
 // Names of which several may be given happen to one storage, in whatever order: diskfull, kill,
-// powerloss, clock, syncerror, slowdisk, restore, damage (lives.cpp). `images` is a proof of its
-// own.
+// powerloss, clock, syncerror, slowdisk, restore, damage, upgrade (lives.cpp). `images` is a proof
+// of its own.
 // --count: of images or lives.
 #include "tests/storage/faults/proofs.hpp"
 
@@ -28,11 +28,11 @@ constexpr struct {
   int (*prove)(const Wanted&);  // by itself; null: a schedule of one fault
   bool Schedule::*fault;        // beside others; null: never
 } faults[] = {
-    {"clock", nullptr, &Schedule::steps_clock},    {"damage", nullptr, &Schedule::is_damaged},
-    {"diskfull", nullptr, &Schedule::fills_up},    {"images", prove_images, nullptr},
-    {"kill", nullptr, &Schedule::is_killed},       {"powerloss", nullptr, &Schedule::loses_power},
-    {"restore", nullptr, &Schedule::is_copied},    {"slowdisk", nullptr, &Schedule::is_slow},
-    {"syncerror", nullptr, &Schedule::fails_syncs}};
+    {"clock", nullptr, &Schedule::steps_clock},     {"damage", nullptr, &Schedule::is_damaged},
+    {"diskfull", nullptr, &Schedule::fills_up},     {"images", prove_images, nullptr},
+    {"kill", nullptr, &Schedule::is_killed},        {"powerloss", nullptr, &Schedule::loses_power},
+    {"restore", nullptr, &Schedule::is_copied},     {"slowdisk", nullptr, &Schedule::is_slow},
+    {"syncerror", nullptr, &Schedule::fails_syncs}, {"upgrade", nullptr, &Schedule::is_upgraded}};
 
 int unknown(std::string_view what) {
   std::fprintf(stderr, "proof_faults: %.*s: unknown; --fault is one of",

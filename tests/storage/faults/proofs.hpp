@@ -35,13 +35,15 @@ struct Schedule {
   bool fills_up = false;  ///< a small file system, which gets space back
   bool steps_clock = false;
   bool fails_syncs = false;
-  bool is_slow = false;     ///< for a while
-  bool is_copied = false;   ///< backed up, restored, swapped
-  bool is_damaged = false;  ///< copies of it are
+  bool is_slow = false;      ///< for a while
+  bool is_copied = false;    ///< backed up, restored, swapped
+  bool is_damaged = false;   ///< copies of it are
+  bool is_upgraded = false;  ///< it begins as an earlier release left it
 
   /// Whether some lives end by being closed.
   [[nodiscard]] bool is_closed() const noexcept {
-    return fills_up || steps_clock || fails_syncs || is_slow || is_copied || is_damaged;
+    return fills_up || steps_clock || fails_syncs || is_slow || is_copied || is_damaged ||
+           is_upgraded;
   }
   [[nodiscard]] bool takes_long() const noexcept { return fills_up || fails_syncs || is_slow; }
 };

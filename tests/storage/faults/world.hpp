@@ -207,6 +207,7 @@ struct Found {
   Timestamp oldest_lost{};    ///< of all that is gone, rightly or not, when it was acknowledged
   [[nodiscard]] bool right() const noexcept { return lost + strange + parted == 0; }
 };
+/// Keys that an earlier release has left (tests/storage/golden) have a '-', and are not looked at.
 /// `say` is told each wrong key. `slack`: by which records may end at another time. Errors: those
 /// of reading.
 [[nodiscard]] Result<Found> compare(World& world, Ledger& ledger, const Clock& clock,
