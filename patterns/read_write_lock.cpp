@@ -75,6 +75,8 @@ class Place {
     const OwnerOutcome kept = claims_.renew({.key = key_, .epoch = epoch_, .lease = lease});
     if (kept.answer != OwnerAnswer::ok) epoch_ = 0;
   }
+  /// The engine is gone by now, perhaps.
+  void forget() noexcept { epoch_ = 0; }
   void give() noexcept {
     if (epoch_ == 0) return;
     ClaimOutcome grant;
@@ -269,6 +271,7 @@ class AccessAttempt {
   }
 
   [[nodiscard]] bool refuse(AccessOutcome& found, ClaimOutcome&& outcome) {
+    if (outcome.error == ErrorCode::closing) place_.forget();
     found = {.claim = std::move(outcome), .key = place_.key()};
     return false;
   }

@@ -348,6 +348,14 @@ void write_permit(RespWriter& reply, const PermitOutcome& found) {
   reply.bulk("key"), reply.bulk(found.key);
 }
 
+void write_access(RespWriter& reply, const AccessOutcome& found) {
+  constexpr std::size_t pairs = 2;
+  if (!is_outcome(found.claim)) return reply.error(error_text(found.claim.error));
+  write_claim_fields(reply, found.claim, pairs);
+  reply.bulk("token"), write_number(reply, static_cast<std::int64_t>(found.token));
+  reply.bulk("key"), reply.bulk(found.key);
+}
+
 void write_owner(RespWriter& reply, const OwnerOutcome& outcome) {
   if (outcome.error != ErrorCode::ok) return reply.error(error_text(outcome.error));
   write_owner_fields(reply, outcome);
@@ -409,6 +417,19 @@ void write_held_permit(RespWriter& reply, const PermitView& permit, std::string_
   Fields fields{reply, 2 + held_pairs};
   fields.bulk<"key">(key).integer<"slot">(permit.slot);
   write_held(fields, permit.claim);
+}
+
+void write_held_access(RespWriter& reply, const AccessView& held) {
+  Fields fields{reply, 2 + held_pairs};
+  fields.bulk<"key">(held.key);
+  if (held.waits) {
+    fields.word<"access", "next">();
+  } else if (held.access == Access::write) {
+    fields.word<"access", "write">();
+  } else {
+    fields.word<"access", "read">();
+  }
+  write_held(fields, held.claim);
 }
 
 void write_rate(RespWriter& reply, const RateOutcome& outcome) {

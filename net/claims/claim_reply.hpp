@@ -11,6 +11,7 @@
 #include "net/resp/resp_writer.hpp"
 #include "semel/claims.hpp"
 #include "semel/patterns/rate_limit.hpp"
+#include "semel/patterns/read_write_lock.hpp"
 #include "semel/patterns/semaphore.hpp"
 
 namespace semel::net {
@@ -35,6 +36,11 @@ void write_owner_of_many(RespWriter& reply, const OwnerOutcome& outcome);
 void write_permit(RespWriter& reply, const PermitOutcome& found);
 /// A permit that is held, or whose holder is in doubt: as of a claim that is in flight.
 void write_held_permit(RespWriter& reply, const PermitView& permit, std::string_view key);
+
+/// The reply of an attempt at a read/write lock: that of its claim, then its token and its key.
+void write_access(RespWriter& reply, const AccessOutcome& found);
+/// A holder of one, or who waits in front.
+void write_held_access(RespWriter& reply, const AccessView& held);
 
 /// The reply of a rate limit.
 void write_rate(RespWriter& reply, const RateOutcome& outcome);

@@ -5,6 +5,7 @@
 #include "net/commands/claim_words.hpp"
 #include "net/resp/text.hpp"
 #include "semel/limits.hpp"
+#include "semel/patterns/read_write_lock.hpp"
 #include "semel/patterns/semaphore.hpp"
 
 namespace semel::net {
@@ -117,6 +118,9 @@ void compose(UsedKeys& used, const KeySpec& spec, Words words) {
   }
   if (spec.position == KeySpec::Position::permit && words.size() > at + 1) {
     compose_permits(used, prefix, words.subspan(at + 1));
+  }
+  if (spec.position == KeySpec::Position::rwlock && words.size() > at + 1) {
+    for (const std::string& key : access_keys(words[at + 1])) used.composed.push_back(prefix + key);
   }
   const ClaimKeys keys = claim_keys_in(spec, words);
   for (std::size_t i = 0; i < keys.words.size(); i += keys.step) {

@@ -14,6 +14,7 @@
 //          | "@claims" index                   the namespace; options; KEYS n key..
 //          | "@permit" index                   the namespace; the key of a semaphore; the number
 //                                              of permits, else as many as there can be
+//          | "@rwlock" index                   the namespace; the key of a read/write lock
 //          | "@completes" index                the namespace; n; and n times key, epoch, result
 //          | "@space" index                    a namespace with all its claims
 //          | "@streams" index                  behind the word STREAMS, which stands at `index` or
@@ -69,6 +70,7 @@ struct KeySpec {
     claims,
     completes,
     permit,
+    rwlock,
     space,
     streams,
     by,
@@ -170,11 +172,12 @@ constexpr bool read_flags(std::string_view text, std::uint16_t& flags) {
 
 constexpr bool read_position(std::string_view text, KeySpec& spec) {
   using Position = KeySpec::Position;
-  constexpr auto names = std::to_array<std::string_view>(
-      {"claims", "claim", "completes", "permit", "space", "streams", "by", "store", "migrated"});
+  constexpr auto names =
+      std::to_array<std::string_view>({"claims", "claim", "completes", "permit", "rwlock", "space",
+                                       "streams", "by", "store", "migrated"});
   constexpr auto positions = std::to_array<Position>(
-      {Position::claims, Position::claim, Position::completes, Position::permit, Position::space,
-       Position::streams, Position::by, Position::store, Position::migrated});
+      {Position::claims, Position::claim, Position::completes, Position::permit, Position::rwlock,
+       Position::space, Position::streams, Position::by, Position::store, Position::migrated});
   if (text.empty()) return false;
   if (text.front() == '~') {
     text.remove_prefix(1);

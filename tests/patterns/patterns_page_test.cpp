@@ -14,6 +14,7 @@
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/rate_limit.hpp"
 #include "semel/patterns/replay_guard.hpp"
+#include "semel/patterns/read_write_lock.hpp"
 #include "semel/patterns/semaphore.hpp"
 #include "semel/patterns/signed_request.hpp"
 #include "semel/patterns/token_service.hpp"
@@ -272,6 +273,32 @@ TEST_CASE("patterns_page: semaphore", "[patterns][docs]") {
     static_cast<void>(seat.release());                            // or at the end of the scope
   }
   CHECK(seats.lines == std::vector<std::string>{"report 12"});
+}
+
+TEST_CASE("patterns_page: readers and a writer", "[patterns][docs]") {
+  struct {
+    std::string read(Epoch token) { return fence.admit_reader(token) ? text : ""; }
+    void write(Epoch token, Bytes now) {
+      if (fence.admit(token)) text = now;
+    }
+    Fence fence{};
+    std::string text{"tea 3"};
+  } prices;
+  std::string shown;
+  const auto engine = semel::Engine::open().value();
+  semel::Watchdog watchdog{*engine, semel::Millis{1'000}};
+  auto locks = engine->claims("locks", semel::policies::fair_lock).value();
+  semel::ReadWriteLock reader{locks, "prices", {.watchdog = &watchdog}};
+  if (reader.try_read_for(semel::Millis{5'000})) {
+    shown = prices.read(reader.fencing_token());  // asks fence.admit_reader()
+    static_cast<void>(reader.release());          // or at the end of the scope
+  }
+  semel::ReadWriteLock writer{locks, "prices", {.watchdog = &watchdog}};
+  if (writer.try_write_for(semel::Millis{5'000})) {
+    prices.write(writer.fencing_token(), "tea 4");  // asks fence.admit()
+  }
+  CHECK(shown == "tea 3");
+  CHECK(prices.text == "tea 4");
 }
 
 TEST_CASE("patterns_page: rate limit", "[patterns][docs]") {

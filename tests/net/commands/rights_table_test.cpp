@@ -198,6 +198,8 @@ const std::vector<Form> forms{
     {Scene::claim, {"SEMEL.RELEASE", "ns", "k", "1"}},
     {Scene::claim, {"SEMEL.RENEW", "ns", "k", "1"}},
     {Scene::claim, {"SEMEL.RESOLVE", "ns", "k", "RELEASED"}},
+    {Scene::claim, {"SEMEL.RWLOCK", "ns", "k", "READ"}},
+    {Scene::claim, {"SEMEL.RWLOCKS", "ns", "k"}},
     {Scene::claim, {"SEMEL.WAIT", "10", "ns", "k"}},
     {Scene::text, {"SET", "k", "x"}},
     {Scene::text, {"SET", "k", "x", "GET"}},
