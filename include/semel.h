@@ -478,6 +478,23 @@ SEMEL_API int semel_claim(semel_claims* claims, const semel_request* request,
 SEMEL_API int semel_permit(semel_claims* claims, const semel_request* request, unsigned permits,
                            semel_claim_outcome* outcome, unsigned* slot, semel_buffer* key);
 
+/* What a caller wants of a read/write lock. */
+enum { SEMEL_READ = 1, SEMEL_WRITE = 2 };
+
+/* Lets the caller in as one of the readers (128 at most) or as the only writer of request->key, and
+ * waits up to request->wait_ms, in the order of arrival. With SEMEL_GRANTED *key (an empty buffer, or
+ * one to reuse; the caller's) is the key of its claim, for the owner's calls with outcome->epoch:
+ * semel_renew(), semel_release(), semel_keep_begin(). *token is for a fence: that of a reader is at
+ * least that of every writer before it and smaller than that of every writer after it. Otherwise
+ * *key has no bytes and *token is 0; `token` may be NULL.
+ * next_ms: 0, or 1 to 60000 for a caller that asks again with the same claim id and does not wait
+ * here: if it is blocked and nobody else waits in front, it is the next to come in for that long, and
+ * nobody overtakes it. Progress: blocks up to wait_ms. Errors: those of semel_claim but
+ * SEMEL_TIMED_OUT; SEMEL_BAD_OPTION (access, next_ms), SEMEL_WRONG_TYPE. */
+SEMEL_API int semel_rwlock(semel_claims* claims, const semel_request* request, int access,
+                           semel_int64 next_ms, semel_claim_outcome* outcome, semel_uint64* token,
+                           semel_buffer* key);
+
 /* Names the work, and the owner's right to it. */
 typedef struct semel_owner_call {
   size_t size;

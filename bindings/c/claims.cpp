@@ -3,7 +3,6 @@
 
 #include "bindings/c/requests.hpp"
 #include "semel/engine_host.hpp"
-#include "semel/patterns/semaphore.hpp"
 #include "semel/policies.hpp"
 
 using namespace semel;
@@ -58,6 +57,17 @@ int check(const semel_request& given) noexcept {
     });
   }
   return SEMEL_OK;
+}
+
+int check_claim(const semel_request& given, bool may_wait) noexcept {
+  if (const int error = check(given); error != SEMEL_OK) return error;
+  if (given.keep_lease == 0 && given.without_key == 0 && (may_wait || given.wait_ms == 0)) {
+    return SEMEL_OK;
+  }
+  return guarded([&] {
+    return say(ErrorCode::bad_option, may_wait ? "keep_lease and without_key are for functions"
+                                               : "a batch neither waits nor runs functions");
+  });
 }
 
 ClaimRequest request_of(const semel_request& given) noexcept {
@@ -153,18 +163,6 @@ void fill(c::Answer<semel_policy>& to, const Policy& policy) noexcept {
   to->issued = policy.issued ? 1 : 0;
   to->fair = policy.fair ? 1 : 0;
   to->db = policy.db;
-}
-
-/// A claim by itself, or in a batch: what only runs of functions know is refused.
-[[nodiscard]] int check_claim(const semel_request& given, bool may_wait) noexcept {
-  if (const int error = c::check(given); error != SEMEL_OK) return error;
-  if (given.keep_lease == 0 && given.without_key == 0 && (may_wait || given.wait_ms == 0)) {
-    return SEMEL_OK;
-  }
-  return c::guarded([&] {
-    return c::say(ErrorCode::bad_option, may_wait ? "keep_lease and without_key are for functions"
-                                                  : "a batch neither waits nor runs functions");
-  });
 }
 
 }  // namespace
@@ -271,7 +269,7 @@ int semel_claim(semel_claims* claims, const semel_request* request, semel_claim_
   if (claims == nullptr) return c::say_null("claims");
   semel_request given;
   if (const int error = c::read_sized(request, given); error != SEMEL_OK) return error;
-  if (const int error = check_claim(given, true); error != SEMEL_OK) return error;
+  if (const int error = c::check_claim(given, true); error != SEMEL_OK) return error;
   c::Answer answer{outcome};
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
@@ -283,42 +281,6 @@ int semel_claim(semel_claims* claims, const semel_request* request, semel_claim_
                                                                        Millis{given.wait_ms}));
     c::fill_claim(answer, result);
     return answer.deliver(c::say_outcome(result.error, *claims->engine, given.key_length));
-  });
-}
-
-int semel_permit(semel_claims* claims, const semel_request* request, unsigned permits,
-                 semel_claim_outcome* outcome, unsigned* slot, semel_buffer* key) {
-  if (claims == nullptr || key == nullptr) return c::say_null("claims or key");
-  semel_buffer_free(key);  // of an earlier call
-  if (slot != nullptr) *slot = 0;
-  semel_request given;
-  if (const int error = c::read_sized(request, given); error != SEMEL_OK) return error;
-  if (const int error = check_claim(given, true); error != SEMEL_OK) return error;
-  c::Answer answer{outcome};
-  if (answer.error() != SEMEL_OK) return answer.error();
-  return c::guarded([&] {
-    Claims& space = claims->claims;
-    if (permits == 0 || permits > limits::permits_max) {
-      return c::say(ErrorCode::bad_option, "permits = " + std::to_string(permits) +
-                                               ", allowed 1.." +
-                                               std::to_string(limits::permits_max));
-    }
-    const Timestamp deadline = given.wait_ms == 0
-                                   ? Timestamp::min()
-                                   : deadline_after(space.engine().now(), Millis{given.wait_ms});
-    PermitOutcome found = claim_permit_or_wait(space, c::request_of(given), permits, deadline);
-    const bool has_it =
-        found.claim.answer == ClaimAnswer::granted || found.claim.answer == ClaimAnswer::regranted;
-    if (has_it && !c::put(*key, found.key)) {  // without its key it cannot be given back later
-      static_cast<void>(space.release({.key = found.key, .epoch = found.claim.epoch}));
-      found.claim = {};
-      found.claim.answer = ClaimAnswer::busy;
-      found.claim.error = ErrorCode::memory_full;
-    } else if (has_it && slot != nullptr) {
-      *slot = found.slot;
-    }
-    c::fill_claim(answer, found.claim);
-    return answer.deliver(c::say_outcome(found.claim.error, *claims->engine, given.key_length));
   });
 }
 
@@ -340,7 +302,7 @@ int claim_many(const semel_request* requests, semel_claim_outcome* outcomes, std
       const semel_request* const one = c::item(requests, requests->size, i);
       if (one->size != requests->size) return c::say_size(one->size, requests->size);
       if (const int error = c::read_sized(one, given[i]); error != SEMEL_OK) return error;
-      if (const int error = check_claim(given[i], false); error != SEMEL_OK) return error;
+      if (const int error = c::check_claim(given[i], false); error != SEMEL_OK) return error;
       asked[i] = c::request_of(given[i]);
       if (c::item(outcomes, size, i)->size != size) return c::say_size(0, size);
     }

@@ -50,6 +50,8 @@ template <class Struct>
   return remote_owner == 0 ? std::nullopt : std::optional<SessionId>{0};
 }
 
+/// A claim by itself, or in a batch: what only runs of functions know is refused.
+[[nodiscard]] int check_claim(const semel_request& given, bool may_wait) noexcept;
 [[nodiscard]] ClaimRequest request_of(const semel_request& given) noexcept;
 void fill_claim(Answer<semel_claim_outcome>& to, const ClaimOutcome& from) noexcept;
 

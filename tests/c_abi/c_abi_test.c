@@ -607,6 +607,7 @@ int main(int count, char** arguments) {
   test_patterns();
   test_locks();
   test_permits();
+  test_rwlock();
   test_rates();
   test_waits(arguments[1]);
   test_steps();

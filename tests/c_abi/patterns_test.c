@@ -342,6 +342,61 @@ void test_permits(void) {
   CHECK_OK(semel_engine_close(engine));
 }
 
+static int ask_access(semel_claims* space, int access, const char* id, semel_int64 next_ms,
+                      semel_claim_outcome* outcome, semel_uint64* token, semel_buffer* key) {
+  semel_request request = request_for("k");
+  request.claim_id = (const unsigned char*)id;
+  return semel_rwlock(space, &request, access, next_ms, outcome, token, key);
+}
+
+void test_rwlock(void) {
+  static const char one[] = "0123456789abcdef", two[] = "fedcba9876543210";
+  semel_engine* engine = open_engine(NULL);
+  semel_claims* space = open_claims(engine, "rw", "lock");
+  semel_claim_outcome outcome;
+  semel_owner_outcome owned;
+  semel_owner_call call;
+  semel_request request;
+  semel_buffer key = {NULL, 0};
+  semel_uint64 reader = 0, writer = 0, epoch;
+  SEMEL_INIT(outcome);
+  SEMEL_INIT(owned);
+  CHECK_OK(ask_access(space, SEMEL_READ, NULL, 0, &outcome, &reader, &key));
+  CHECK(outcome.answer == SEMEL_GRANTED && reader != 0);
+  CHECK(key.length == 9 && memcmp(key.data, "{k}#read0", 9) == 0);
+  epoch = outcome.epoch;
+  CHECK_OK(ask_access(space, SEMEL_WRITE, one, 60000, &outcome, &writer, &key));
+  CHECK(outcome.answer == SEMEL_IN_FLIGHT && writer == 0 && key.length == 0);
+  CHECK_OK(ask_access(space, SEMEL_READ, two, 0, &outcome, NULL, &key)); /* the writer is next */
+  CHECK(outcome.answer == SEMEL_IN_FLIGHT);
+  call = owner_call_for("{k}#read0", epoch, NULL);
+  CHECK_OK(semel_release(space, &call, &owned));
+  CHECK(owned.answer == SEMEL_OWNER_OK);
+  CHECK_OK(ask_access(space, SEMEL_READ, two, 0, &outcome, NULL, &key));
+  CHECK(outcome.answer == SEMEL_IN_FLIGHT);
+  CHECK_OK(ask_access(space, SEMEL_WRITE, one, 0, &outcome, &writer, &key));
+  CHECK(outcome.answer == SEMEL_GRANTED && writer > reader);
+  CHECK(key.length == 9 && memcmp(key.data, "{k}#write", 9) == 0);
+  request = request_for("k");
+  request.wait_ms = 1;
+  CHECK_OK(semel_rwlock(space, &request, SEMEL_READ, 0, &outcome, NULL, &key));
+  CHECK(outcome.answer == SEMEL_IN_FLIGHT);
+  CHECK(semel_rwlock(space, &request, SEMEL_READ, 5, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_access(space, 0, NULL, 0, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_access(space, 3, NULL, 0, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_access(space, SEMEL_READ, NULL, 5, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_access(space, SEMEL_READ, one, -1, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_access(space, SEMEL_READ, one, 60001, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_access(NULL, SEMEL_READ, NULL, 0, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
+  CHECK(ask_access(space, SEMEL_READ, NULL, 0, &outcome, NULL, NULL) == SEMEL_BAD_OPTION);
+  CHECK(semel_rwlock(space, NULL, SEMEL_READ, 0, &outcome, NULL, &key) != SEMEL_OK);
+  semel_buffer_free(&key);
+  semel_buffer_free(&outcome.owner);
+  semel_buffer_free(&outcome.result);
+  semel_buffer_free(&owned.result);
+  CHECK_OK(semel_engine_close(engine));
+}
+
 static int take_rate(semel_engine* engine, int kind, semel_uint64 cost, semel_rate* rate) {
   semel_rate_terms terms;
   SEMEL_INIT(terms);

@@ -260,6 +260,43 @@ static void permits(void) {
   give_permit(space, &keys[2], fewer);
 }
 
+static semel_uint64 get_in(semel_claims* space, int access, semel_buffer* key) {
+  semel_request request;
+  semel_claim_outcome outcome;
+  SEMEL_INIT(request);
+  SEMEL_INIT(outcome);
+  request.key = "readers-writer";
+  request.key_length = 14;
+  semel_rwlock(space, &request, access, 0, &outcome, NULL, key);
+  semel_buffer_free(&outcome.owner);
+  semel_buffer_free(&outcome.result);
+  return outcome.answer == SEMEL_GRANTED ? outcome.epoch : 0;
+}
+
+static void readers(void) {
+  semel_claims* space = NULL;
+  semel_buffer keys[4] = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
+  semel_uint64 one, other, early, writer, late;
+  semel_policy policy;
+  SEMEL_INIT(policy);
+  semel_policy_named("lock", &policy);
+  semel_claims_open(engine, "locks", &policy, &space);
+  one = get_in(space, SEMEL_READ, &keys[0]);
+  other = get_in(space, SEMEL_READ, &keys[1]);
+  give_permit(space, &keys[0], one);
+  early = get_in(space, SEMEL_WRITE, &keys[2]);
+  printf("readers-writer\t%s, %s; ", one != 0 && other != 0 ? "two readers" : "not two",
+         early == 0 ? "no writer" : "a writer");
+  give_permit(space, &keys[1], other);
+  writer = get_in(space, SEMEL_WRITE, &keys[2]);
+  late = get_in(space, SEMEL_READ, &keys[3]);
+  printf("%s; ", writer != 0 && late == 0 ? "then one writer" : "then not alone");
+  give_permit(space, &keys[2], writer);
+  late = get_in(space, SEMEL_READ, &keys[3]);
+  printf("%s\n", late != 0 ? "then a reader" : "then none");
+  give_permit(space, &keys[3], late);
+}
+
 static void take_rate(semel_uint64 cost, const char* before) {
   semel_rate_terms terms;
   semel_rate rate;
@@ -311,6 +348,7 @@ int main(void) {
   step_stale();
   locks();
   permits();
+  readers();
   rates();
   semel_engine_close(engine);
   return 0;

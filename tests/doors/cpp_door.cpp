@@ -13,6 +13,7 @@
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/once.hpp"
 #include "semel/patterns/rate_limit.hpp"
+#include "semel/patterns/read_write_lock.hpp"
 #include "semel/patterns/semaphore.hpp"
 #include "semel/policies.hpp"
 
@@ -174,6 +175,22 @@ void permits(Here& here) {
        std::string{held ? "held" : "too many"} + (granted ? "; then granted" : "; then none"));
 }
 
+void readers(Here& here) {
+  Claims space = here.engine->claims("doors-cpp-locks", policies::lock).value();
+  ReadWriteLock one{space, "readers-writer"};
+  ReadWriteLock other{space, "readers-writer"};
+  ReadWriteLock writer{space, "readers-writer"};
+  Fence fence;
+  const bool both = one.try_read() && other.try_read() && fence.admit_reader(one.fencing_token());
+  const bool kept_out = one.release() && !writer.try_write() && other.release();
+  const bool alone = writer.try_write() && !one.try_read() && fence.admit(writer.fencing_token());
+  const bool after = writer.release() && one.try_read();
+  tell("readers-writer", std::string{both ? "two readers" : "not two"} +
+                             (kept_out ? ", no writer; " : ", a writer; ") +
+                             (alone ? "then one writer; " : "then not alone; ") +
+                             (after ? "then a reader" : "then none"));
+}
+
 std::string word(const Result<RateOutcome>& taken) {
   if (!taken.ok()) return "error";
   return taken->allowed ? "allowed" : "limited, " + std::to_string(taken->remaining) + " left";
@@ -202,6 +219,7 @@ void play() {
   locks(here);
   all_locks(here);
   permits(here);
+  readers(here);
   rates(here);
 }
 

@@ -39,6 +39,14 @@ class Blocking:
         held = one.take() and other.take() and one.give() and not fewer.take()
         return held, other.give() and fewer.take() and fewer.give()
 
+    def readers(self, locks):
+        one, other = (locks.read_lock('readers-writer') for _ in range(2))
+        writer = locks.write_lock('readers-writer')
+        both = one.take() and other.take()
+        kept_out = one.give() and not writer.take() and other.give()
+        alone = writer.take() and not one.take()
+        return both, kept_out, alone, writer.give() and one.take() and one.give()
+
     def all_locks(self, locks):
         keys = ['locks-all', 'locks-all:other']
         both = locks.lock_all(keys)
@@ -129,6 +137,18 @@ class Aio(Blocking):
             held = (await one.take() and await other.take() and await one.give()
                     and not await fewer.take())
             return held, await other.give() and await fewer.take() and await fewer.give()
+
+        return asyncio.run(play())
+
+    def readers(self, locks):
+        async def play():
+            one, other = (aio.read_lock(locks, 'readers-writer') for _ in range(2))
+            writer = aio.write_lock(locks, 'readers-writer')
+            both = await one.take() and await other.take()
+            kept_out = await one.give() and not await writer.take() and await other.give()
+            alone = await writer.take() and not await one.take()
+            after = await writer.give() and await one.take() and await one.give()
+            return both, kept_out, alone, after
 
         return asyncio.run(play())
 
@@ -346,6 +366,11 @@ class Stories:
         held, granted = self.face.permits(self.locks)
         self.tell('permits-fewer', f"{'held' if held else 'too many'}; "
                                    f"then {'granted' if granted else 'none'}")
+        both, kept_out, alone, after = self.face.readers(self.locks)
+        self.tell('readers-writer', f"{'two readers' if both else 'not two'}, "
+                                    f"{'no writer' if kept_out else 'a writer'}; "
+                                    f"then {'one writer' if alone else 'not alone'}; "
+                                    f"then {'a reader' if after else 'none'}")
 
     def observed(self):
         heard = []

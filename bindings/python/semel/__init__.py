@@ -14,6 +14,7 @@ or text that becomes UTF-8. Durations are timedeltas or seconds; what ends
 in _ms is whole milliseconds. Source: docs/python.md
 """
 
+from ._accesses import Access
 from ._claims import Claims
 from ._codecs import BYTES, JSON, PICKLE, TEXT, Codec, codec_for
 from ._debounce import Debounce, Debounced
@@ -49,7 +50,7 @@ __version__: str = _loaded.version().decode()
 
 __all__ = [
     'ARGUMENTS', 'BYTES', 'IN_DOUBT', 'JSON', 'KEEP', 'KEEP_TTL', 'PICKLE', 'RELEASE', 'TEXT',
-    'AlreadyDone', 'Answer', 'Busy', 'Call', 'Claim', 'ClaimSteps', 'Claims', 'Closed', 'Code',
+    'Access', 'AlreadyDone', 'Answer', 'Busy', 'Call', 'Claim', 'ClaimSteps', 'Claims', 'Closed', 'Code',
     'Codec', 'CompareResult', 'Conflict', 'Consumed', 'Debounce', 'Debounced', 'Decision',
     'DecrementResult', 'Engine', 'Error', 'Event', 'Expired', 'Failed', 'Fingerprint', 'Forked',
     'Full', 'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from . import _library as c
+from ._accesses import READ, WRITE, Access
 from ._codecs import BYTES, Codec
 from ._engine import Engine
 from ._errors import Code, InvalidKey, InvalidType, NoResult, SemelError
@@ -401,6 +402,22 @@ class Claims:
         unless `keep_lease` is False. With fewer permits than before, none is given while as many
         are held."""
         return Permit(self, key, permits, span('wait', wait_ms, wait, least=0), owner,
+                      span('lease', lease_ms, lease), keep_lease, work_max)
+
+    def read_lock(self, key: Text, *, owner: Text = b'', wait: Optional[Duration] = None,
+                  lease: Optional[Duration] = None, wait_ms: Ms = None, lease_ms: Ms = None,
+                  keep_lease: bool = True, work_max: Duration = WORK_MAX) -> Access:
+        """One of the readers of a read/write lock, 128 at most: `with` takes it, waits up to
+        `wait`, else raises NotTaken. Who waits in front is not overtaken. A thread of the engine
+        renews its lease, for `work_max` in total, unless `keep_lease` is False."""
+        return Access(self, key, READ, span('wait', wait_ms, wait, least=0), owner,
+                      span('lease', lease_ms, lease), keep_lease, work_max)
+
+    def write_lock(self, key: Text, *, owner: Text = b'', wait: Optional[Duration] = None,
+                   lease: Optional[Duration] = None, wait_ms: Ms = None, lease_ms: Ms = None,
+                   keep_lease: bool = True, work_max: Duration = WORK_MAX) -> Access:
+        """The only writer of a read/write lock, while there is no reader: as read_lock()."""
+        return Access(self, key, WRITE, span('wait', wait_ms, wait, least=0), owner,
                       span('lease', lease_ms, lease), keep_lease, work_max)
 
     def _owner(self, function: Any, key: Text, epoch: int, payload: Text = b'',

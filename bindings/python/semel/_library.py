@@ -208,6 +208,8 @@ _SIGNATURES = {
     'claim': (c_int, [c_void_p, POINTER(Request), POINTER(ClaimOutcome)]),
     'permit': (c_int, [c_void_p, POINTER(Request), c_uint, POINTER(ClaimOutcome), POINTER(c_uint),
                        POINTER(Buffer)]),
+    'rwlock': (c_int, [c_void_p, POINTER(Request), c_int, c_int64, POINTER(ClaimOutcome),
+                       POINTER(c_uint64), POINTER(Buffer)]),
     'complete': (c_int, _OWNER),
     'fail': (c_int, _OWNER),
     'renew': (c_int, _OWNER),

@@ -26,6 +26,7 @@ from typing import (Any, Callable, Dict, List, Mapping, Optional, Sequence, Tupl
                     cast)
 
 from . import _library as c
+from ._accesses import READ, WRITE, AccessOf
 from ._claims import Claims
 from ._codecs import BYTES, JSON, Codec, codec_of_result
 from ._debounce import Debounce, Debounced, Turn, said
@@ -42,6 +43,7 @@ from ._lock_all import LocksOf, Taken
 from ._locks import Acquisition, LockOf
 from ._numbers import Deadline, Duration, Ms, flag, number, one_of, span
 from ._observer import refused_of
+from ._one_hold import OneHold, Waiting
 from ._permits import PermitOf
 from ._replay import Parameters, ReplayGuard, Replayed
 from ._requests import Fingerprint, _request, in_flight
@@ -54,7 +56,7 @@ from ._waits import Held, Wait
 F = TypeVar('F', bound=Callable[..., Any])
 
 __all__ = ['check', 'claim', 'consume_once', 'debounce', 'guarded', 'hold', 'idempotent', 'lock',
-           'lock_all', 'once', 'permit', 'step']
+           'lock_all', 'once', 'permit', 'read_lock', 'step', 'write_lock']
 
 
 class _Notifier:
@@ -485,7 +487,55 @@ def idempotent(claims: Claims, key: Union[str, KeyOf, None] = None, *,
 guarded = idempotent
 
 
-class permit(PermitOf):
+class _OneHold(OneHold):
+    """`async with` takes it and waits up to `wait`, else raises NotTaken; or take() and give()."""
+
+    async def take(self, wait_ms: Optional[int] = None) -> bool:
+        """False: others have it. A task that is cancelled holds none."""
+        watch, longest = self._claims._watch(self._name), self._longest(wait_ms)
+        turn = self._turn() if longest else None
+        taken = await self._ask(turn)
+        for pause in () if taken else self._pauses(longest):
+            await asyncio.sleep(pause)
+            if await self._ask(turn):
+                return True
+        if turn is not None and not taken:
+            taken = await self._ask(turn._replace(more=False))
+        return taken or refused_of(watch)
+
+    async def _ask(self, turn: Optional[Waiting]) -> bool:
+        made: List[bytes] = []
+        try:
+            return bool(await _off_loop(self._claims.engine, self._take_now, made, turn))
+        except asyncio.CancelledError:
+            if made:  # it was granted meanwhile; what another task took by this is its own
+                with contextlib.suppress(LeaseLost):
+                    await _off_loop(self._claims.engine, self._give_now, made)
+            raise
+
+    async def give(self) -> bool:
+        return bool(await _off_loop(self._claims.engine, self._give_now))
+
+    async def renew(self) -> bool:
+        return bool(await _off_loop(self._claims.engine, self._renew_now))
+
+    async def __aenter__(self) -> Any:
+        if not await self.take():
+            raise self._refused()
+        return self
+
+    async def __aexit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
+        """Raises LeaseLost, unless the block raises, which is the news."""
+        if not self._claims.engine.is_here:
+            return
+        try:
+            await self.give()
+        except LeaseLost:
+            if raised is None:
+                raise
+
+
+class permit(PermitOf, _OneHold):
     """`async with` takes one of so many permits as Claims.permit() and waits up to `wait`, else
     raises NotTaken; or take() and give()."""
 
@@ -495,48 +545,28 @@ class permit(PermitOf):
                  work_max: Duration = WORK_MAX) -> None:
         super().__init__(claims, key, permits, span('wait', wait_ms, wait, least=0), owner,
                          span('lease', lease_ms, lease), keep_lease, work_max)
-        self._engine = claims.engine
 
-    async def take(self, wait_ms: Optional[int] = None) -> bool:
-        """False: all permits are held. A task that is cancelled holds none."""
-        watch = self._claims._watch(self._name)
-        taken = await self._ask()
-        for pause in () if taken else self._pauses(self._longest(wait_ms)):
-            await asyncio.sleep(pause)
-            if await self._ask():
-                return True
-        return taken or refused_of(watch)
 
-    async def _ask(self) -> bool:
-        made: List[bytes] = []
-        try:
-            return bool(await _off_loop(self._engine, self._take_now, made))
-        except asyncio.CancelledError:
-            if made:  # it was granted meanwhile; what another task took by this is its own
-                with contextlib.suppress(LeaseLost):
-                    await _off_loop(self._engine, self._give_now, made)
-            raise
+class _Access(AccessOf, _OneHold):
+    _wants = READ
 
-    async def give(self) -> bool:
-        return bool(await _off_loop(self._engine, self._give_now))
+    def __init__(self, claims: Claims, key: Text, *, owner: Text = b'',
+                 wait: Optional[Duration] = None, lease: Optional[Duration] = None,
+                 wait_ms: Ms = None, lease_ms: Ms = None, keep_lease: bool = True,
+                 work_max: Duration = WORK_MAX) -> None:
+        super().__init__(claims, key, self._wants, span('wait', wait_ms, wait, least=0), owner,
+                         span('lease', lease_ms, lease), keep_lease, work_max)
 
-    async def renew(self) -> bool:
-        return bool(await _off_loop(self._engine, self._renew_now))
 
-    async def __aenter__(self) -> 'permit':
-        if not await self.take():
-            raise self._refused()
-        return self
+class read_lock(_Access):
+    """`async with` is in as one of the readers of a read/write lock as Claims.read_lock(), or
+    take() and give()."""
 
-    async def __aexit__(self, kind: Any, raised: Optional[BaseException], trace: Any) -> None:
-        """Raises LeaseLost, unless the block raises, which is the news."""
-        if not self._engine.is_here:
-            return
-        try:
-            await self.give()
-        except LeaseLost:
-            if raised is None:
-                raise
+
+class write_lock(_Access):
+    """`async with` is in as the only writer as Claims.write_lock(), or take() and give()."""
+
+    _wants = WRITE
 
 
 class lock_all(LocksOf):
