@@ -488,8 +488,8 @@ enum { SEMEL_READ = 1, SEMEL_WRITE = 2 };
  * least that of every writer before it and smaller than that of every writer after it. Otherwise
  * *key has no bytes and *token is 0; `token` may be NULL.
  * next_ms: 0, or 1 to 60000 for a caller that asks again with the same claim id and does not wait
- * here: if it is blocked and nobody else waits in front, it is the next to come in for that long, and
- * nobody overtakes it. Progress: blocks up to wait_ms. Errors: those of semel_claim but
+ * here: if it is blocked and no other waits in front, it is the next to come in for that long, and no
+ * other overtakes it. Progress: blocks up to wait_ms. Errors: those of semel_claim but
  * SEMEL_TIMED_OUT; SEMEL_BAD_OPTION (access, next_ms), SEMEL_WRONG_TYPE. */
 SEMEL_API int semel_rwlock(semel_claims* claims, const semel_request* request, int access,
                            semel_int64 next_ms, semel_claim_outcome* outcome, semel_uint64* token,

@@ -1,10 +1,11 @@
-#include "semel/patterns/one_hold.hpp"
+// The part of semel/patterns/lock.hpp that Semaphore and ReadWriteLock are made of.
 
 #include <system_error>
 #include <utility>
 
 #include "patterns/slots.hpp"
 #include "semel/engine.hpp"
+#include "semel/patterns/lock.hpp"
 #include "semel/patterns/once.hpp"
 
 namespace semel::detail {
@@ -37,6 +38,18 @@ bool OneHold::begin() {
   }
   asking_ = true;
   return true;
+}
+
+bool OneHold::attempt(const Ask& ask) {
+  if (!begin()) return false;
+  Attempted found;
+  try {
+    found = ask(claims_, request());
+    return finish(found);
+  } catch (...) {
+    abandon(found);
+    throw;
+  }
 }
 
 bool OneHold::finish(Attempted& found) {

@@ -19,7 +19,7 @@ namespace {
   return c::check_claim(given, true);
 }
 
-/// Puts the key of what was granted. False: nothing is held. Without its key it could not be given
+/// Puts the key of a grant. False: nothing is held. Without its key it could not be given
 /// back later, so where there is no memory for that it is given back now.
 [[nodiscard]] bool put_key(Claims& space, ClaimOutcome& claim, const std::string& from,
                            semel_buffer& key) {

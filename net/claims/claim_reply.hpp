@@ -39,7 +39,7 @@ void write_held_permit(RespWriter& reply, const PermitView& permit, std::string_
 
 /// The reply of an attempt at a read/write lock: that of its claim, then its token and its key.
 void write_access(RespWriter& reply, const AccessOutcome& found);
-/// A holder of one, or who waits in front.
+/// A holder of one, or the waiter in front.
 void write_held_access(RespWriter& reply, const AccessView& held);
 
 /// The reply of a rate limit.

@@ -469,13 +469,13 @@ TEST_CASE("read/write lock: many threads, never a writer with anybody else",
           const bool writes = (run + i) % 3 == 0;
           writes ? one.write() : one.read();
           const int weight = writes ? 1'000 : 1;
-          const int before = inside.fetch_add(weight);
+          const int before = inside.fetch_add(weight, std::memory_order_relaxed);
           if (writes ? before != 0 : before >= 1'000) ++wrong;
           if (one.fencing_token() < newest) ++wrong;
           if (writes && one.fencing_token() == newest) ++wrong;
           if (writes) newest = one.fencing_token();
           std::this_thread::yield();
-          inside.fetch_sub(weight);
+          inside.fetch_sub(weight, std::memory_order_relaxed);
           runs += one.release() ? 1 : 0;
         }
       });
@@ -501,10 +501,10 @@ TEST_CASE("read/write lock: attempts that come together do not both stay",
         const AccessOutcome found =
             claim_access(claims, {.key = "k"}, writes ? Access::write : Access::read);
         if (!is_in(found)) continue;
-        const int before = inside.fetch_add(writes ? 1'000 : 1);
+        const int before = inside.fetch_add(writes ? 1'000 : 1, std::memory_order_relaxed);
         if (writes ? before != 0 : before >= 1'000) ++wrong;
         std::this_thread::yield();
-        inside.fetch_sub(writes ? 1'000 : 1);
+        inside.fetch_sub(writes ? 1'000 : 1, std::memory_order_relaxed);
         static_cast<void>(claims.release({.key = found.key, .epoch = found.claim.epoch}));
       }
     });

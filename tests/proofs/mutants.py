@@ -24,7 +24,7 @@ PARTS = ["arguments", "checker", "history", "oracle", "oracle_claims"]
 MODEL = ["model", "model_claims", "model_run", "model_store", "model_whole"]
 LINEAR = ["linearizability", "linear_ops", "linear_run"]
 ONCE = ["once", "once_ends", "once_limits", "once_locks", "once_program",
-        "once_semaphores", "once_steps"]
+        "once_readers", "once_semaphores", "once_steps"]
 TIME_LIMIT_S = 40
 CONTROL_LIMIT_S = 180
 
@@ -137,6 +137,21 @@ MUTANTS = [
         "width_unknown", "how many permits there were is not remembered",
         [("patterns/permit_slots.cpp", "if (width > permits) return Done{};",
           "if (true) return Done{};", "statement")],
+        "once"),
+    Mutant(
+        "reader_unseen", "a writer does not look at the last of the readers",
+        [("patterns/read_write_lock.cpp", "is_in(readers_.key_of(slot), found)",
+          "(slot < 1 && is_in(readers_.key_of(slot), found))", "expression")],
+        "once"),
+    Mutant(
+        "next_overtaken", "who is next keeps nobody out",
+        [("patterns/read_write_lock.cpp", "!place_.is_mine() && is_next(found)", "false",
+          "expression")],
+        "once"),
+    Mutant(
+        "token_unset", "a writer's token is that of the one before",
+        [("patterns/read_write_lock.cpp", "seen && access_ == Access::read", "seen.has_value()",
+          "expression")],
         "once"),
     Mutant(
         "rate_part", "a bucket forgets by which part of a millisecond it is full before its end",

@@ -50,8 +50,8 @@ __version__: str = _loaded.version().decode()
 
 __all__ = [
     'ARGUMENTS', 'BYTES', 'IN_DOUBT', 'JSON', 'KEEP', 'KEEP_TTL', 'PICKLE', 'RELEASE', 'TEXT',
-    'Access', 'AlreadyDone', 'Answer', 'Busy', 'Call', 'Claim', 'ClaimSteps', 'Claims', 'Closed', 'Code',
-    'Codec', 'CompareResult', 'Conflict', 'Consumed', 'Debounce', 'Debounced', 'Decision',
+    'Access', 'AlreadyDone', 'Answer', 'Busy', 'Call', 'Claim', 'ClaimSteps', 'Claims', 'Closed',
+    'Code', 'Codec', 'CompareResult', 'Conflict', 'Consumed', 'Debounce', 'Debounced', 'Decision',
     'DecrementResult', 'Engine', 'Error', 'Event', 'Expired', 'Failed', 'Fingerprint', 'Forked',
     'Full', 'Holding', 'Identity', 'InDoubt', 'InFlight', 'InvalidKey', 'InvalidType', 'Keeper',
     'KeptFailure', 'LeaseLost', 'Lock', 'Locks', 'Mismatch', 'NoResult', 'NotCanonical', 'NotHeld',

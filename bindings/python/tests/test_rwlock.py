@@ -1,4 +1,4 @@
-"""Read/write locks: many readers or one writer, which are lost, given back, passed on or cancelled."""
+"""Read/write locks: many readers or one writer, who are lost, in turn or cancelled."""
 
 import asyncio
 import copy

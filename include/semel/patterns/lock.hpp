@@ -21,6 +21,7 @@
 
 #include "semel/claims.hpp"
 #include "semel/engine.hpp"
+#include "semel/function.hpp"
 #include "semel/patterns/watchdog.hpp"
 
 namespace semel {
@@ -144,3 +145,64 @@ class Fence {
 };
 
 }  // namespace semel
+
+namespace semel::detail {
+
+/// The answer to an attempt.
+struct Attempted {
+  ClaimOutcome claim;
+  std::string key;         ///< of the claim
+  std::uint32_t kind = 0;  ///< what the holder has of it: a slot, an access
+  Epoch token = 0;         ///< for a fence
+};
+
+/// Semaphore and ReadWriteLock have it in common: an object with one hold at most, of a claim that
+/// the attempt names. Safe from any thread; an attempt while it holds, or while another thread
+/// asks, is refused (object_in_use). `name` begins the details of errors.
+class OneHold {
+ public:
+  OneHold(const Claims& claims, Bytes key, const LockOptions& options, std::string name);
+  /// Gives it back.
+  ~OneHold();
+  OneHold(const OneHold&) = delete;
+  OneHold& operator=(const OneHold&) = delete;
+
+  using Ask = Function<Attempted(Claims&, const ClaimRequest&)>;
+  /// True: held now. A grant whose caller gets an exception is given back.
+  [[nodiscard]] bool attempt(const Ask& ask);
+  /// Throws std::system_error of error_category() with the code of why_not().
+  [[noreturn]] void throw_why() const;
+  bool release() noexcept;
+  [[nodiscard]] bool is_held() const;
+  [[nodiscard]] Epoch token() const noexcept;
+  [[nodiscard]] std::uint32_t kind() const noexcept;
+  [[nodiscard]] bool renew();
+  [[nodiscard]] Error why_not() const;
+  /// `wait` from now on.
+  [[nodiscard]] Timestamp end_of(Duration wait) const;
+
+ private:
+  [[nodiscard]] bool begin();
+  [[nodiscard]] bool finish(Attempted& found);
+  void abandon(const Attempted& found) noexcept;
+  [[nodiscard]] bool take(Attempted& found);
+  bool give_back() noexcept;
+  [[nodiscard]] bool refuse(ErrorCode code, std::string why);
+  [[nodiscard]] ClaimRequest request() const noexcept;
+
+  mutable Claims claims_;
+  const std::string key_;
+  const std::string owner_;
+  const std::string name_;
+  const LockOptions options_;
+  mutable std::mutex mutex_;  // guards the members below; not held while the engine is asked
+  Watchdog::Guard kept_;
+  std::string held_key_;
+  Epoch epoch_ = 0;  // 0: holds nothing
+  std::uint32_t kind_ = 0;
+  Epoch token_ = 0;
+  Error error_;
+  bool asking_ = false;
+};
+
+}  // namespace semel::detail

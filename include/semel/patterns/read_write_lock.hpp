@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "semel/claims.hpp"
-#include "semel/patterns/one_hold.hpp"
+#include "semel/patterns/lock.hpp"
 #include "semel/patterns/watchdog.hpp"
 
 namespace semel {

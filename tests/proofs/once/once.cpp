@@ -1,12 +1,12 @@
 // The once proof: random programs over the pattern library, counted against what the documented
 // contract allows. A program is one policy and up to 12 calls on three keys: once(),
-// consume_once(), batches with duplicates, steps, locks, semaphores, rate limits, tokens, debounce;
-// functions that fail, throw, do not know, return what cannot be encoded, outlast their lease with
-// and without a watchdog, or meet another caller on the way; time that passes, doubts that are
-// resolved, memory that other keys fill up and leave again, engines that close under those who wait
-// and are opened again from their journal, and a process that ends at a random step. Work with
-// steps has keys of its own (once_steps.hpp): payloads that take turns, owners that were replaced,
-// doubts resolved after days, namespaces that are dropped.
+// consume_once(), batches with duplicates, steps, locks, semaphores, read/write locks, rate limits,
+// tokens, debounce; functions that fail, throw, do not know, return what cannot be encoded, outlast
+// their lease with and without a watchdog, or meet another caller on the way; time that passes,
+// doubts that are resolved, memory that other keys fill up and leave again, engines that close
+// under those who wait and are opened again from their journal, and a process that ends at a random
+// step. Work with steps has keys of its own (once_steps.hpp): payloads that take turns, owners that
+// were replaced, doubts resolved after days, namespaces that are dropped.
 //
 // proof_once [--long] [--seed N]
 // Program i has seed N + i. The last line is the figure, the exit code the verdict.
@@ -40,6 +40,7 @@ int main(int argument_count, char** argument_texts) {
   };
   say("locks granted", figures.locks);
   say("permits of semaphores granted", figures.permits);
+  say("readers and writers let in", figures.readers);
   say("calls allowed by rate limits", figures.allowed);
   say("calls refused as memory was full", figures.refusals);
   say("engines closed and opened again", figures.closes);

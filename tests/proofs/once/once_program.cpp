@@ -58,6 +58,7 @@ void OnceFigures::add(const OnceFigures& more) noexcept {
   runs += more.runs;
   locks += more.locks;
   permits += more.permits;
+  readers += more.readers;
   allowed += more.allowed;
   refusals += more.refusals;
   closes += more.closes;
@@ -78,6 +79,7 @@ OnceProgram::OnceProgram(std::uint64_t seed)
       process_(steps(), is_small_ ? limits::memory_bytes_min : limits::memory_bytes_default),
       locks_(random_, process_),
       semaphores_(random_, process_),
+      reader_story_(random_, process_),
       limit_story_(random_, process_),
       step_story_(random_, process_, only_steps_) {
   declare();
@@ -107,6 +109,7 @@ void OnceProgram::declare() {
   static_cast<void>(process_.claims("d", policies::debounce));
   locks_.declare();
   semaphores_.declare();
+  reader_story_.declare();
   step_story_.declare();
 }
 
@@ -114,6 +117,7 @@ void OnceProgram::next_process(std::uint64_t steps) {
   if (process_.alive()) ++figures_.closes;
   locks_.next_process();
   semaphores_.next_process();
+  reader_story_.next_process();
   step_story_.next_process(!process_.alive());
   process_.restart(steps);
   declare();
@@ -140,9 +144,10 @@ void OnceProgram::call() {
       return random_.chance(1, 2) ? token() : debounce();
     case 10:
     case 11: {
-      const std::uint64_t which = random_.below(6);
+      const std::uint64_t which = random_.below(8);
       const std::string wrong = which < 2   ? semaphores_.play()
-                                : which < 3 ? limit_story_.play()
+                                : which < 4 ? reader_story_.play()
+                                : which < 5 ? limit_story_.play()
                                             : locks_.play();
       if (complaint_.empty()) complaint_ = wrong;
       return;

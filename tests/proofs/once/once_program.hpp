@@ -12,6 +12,7 @@
 #include "tests/proofs/once/once_limits.hpp"
 #include "tests/proofs/once/once_locks.hpp"
 #include "tests/proofs/once/once_oracle.hpp"
+#include "tests/proofs/once/once_readers.hpp"
 #include "tests/proofs/once/once_semaphores.hpp"
 #include "tests/proofs/once/once_steps.hpp"
 #include "tests/proofs/random.hpp"
@@ -31,6 +32,7 @@ struct OnceFigures {
   std::uint64_t runs = 0;
   std::uint64_t locks = 0;     // grants
   std::uint64_t permits = 0;   // grants
+  std::uint64_t readers = 0;   // and writers: grants
   std::uint64_t allowed = 0;   // calls, by rate limits
   std::uint64_t refusals = 0;  // calls that found memory full
   std::uint64_t closes = 0;    // engines, by a destructor
@@ -54,6 +56,7 @@ class OnceProgram {
     all.runs = oracle_.runs();
     all.locks = locks_.taken();
     all.permits = semaphores_.taken();
+    all.readers = reader_story_.taken();
     all.allowed = limit_story_.allowed();
     all.effects = step_story_.effects();
     all.recalled = step_story_.recalled();
@@ -117,6 +120,7 @@ class OnceProgram {
   tests::Process process_;
   LockStory locks_;
   SemaphoreStory semaphores_;
+  ReaderStory reader_story_;
   LimitStory limit_story_;
   StepStory step_story_;
   std::string complaint_;
