@@ -336,14 +336,21 @@ std::string error_text(ErrorCode code) {
 }
 
 void write_claim(RespWriter& reply, const ClaimOutcome& outcome) {
-  if (!is_outcome(outcome)) return reply.error(error_text(outcome.error));
-  write_claim_fields(reply, outcome, 0);
+  static_cast<void>(write_claim_before(reply, outcome, 0));
+}
+
+bool write_claim_before(RespWriter& reply, const ClaimOutcome& outcome, std::size_t pairs) {
+  if (is_outcome(outcome)) {
+    write_claim_fields(reply, outcome, pairs);
+    return true;
+  }
+  reply.error(error_text(outcome.error));
+  return false;
 }
 
 void write_permit(RespWriter& reply, const PermitOutcome& found) {
   constexpr std::size_t pairs = 2;
-  if (!is_outcome(found.claim)) return reply.error(error_text(found.claim.error));
-  write_claim_fields(reply, found.claim, pairs);
+  if (!write_claim_before(reply, found.claim, pairs)) return;
   reply.bulk("slot"), write_number(reply, found.slot);
   reply.bulk("key"), reply.bulk(found.key);
 }

@@ -5,6 +5,7 @@
 // do not know as bulk strings, and fail at an integer inside an array.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,10 @@ void write_owner(RespWriter& reply, const OwnerOutcome& outcome);
 void write_claim_of_many(RespWriter& reply, const ClaimOutcome& outcome, bool free = false);
 void write_owner_of_many(RespWriter& reply, const OwnerOutcome& outcome);
 
+/// write_claim(), for so many more pairs, which the caller writes behind. False: it is an error,
+/// and nothing follows.
+[[nodiscard]] bool write_claim_before(RespWriter& reply, const ClaimOutcome& outcome,
+                                      std::size_t pairs);
 /// The reply of an attempt at a permit: that of its claim, then its slot and the key of that.
 void write_permit(RespWriter& reply, const PermitOutcome& found);
 /// A permit that is held, or whose holder is in doubt: as of a claim that is in flight.

@@ -7,6 +7,7 @@
 #include "semel/limits.hpp"
 #include "semel/patterns/read_write_lock.hpp"
 #include "semel/patterns/semaphore.hpp"
+#include "semel/patterns/trailing_debounce.hpp"
 
 namespace semel::net {
 namespace {
@@ -121,6 +122,10 @@ void compose(UsedKeys& used, const KeySpec& spec, Words words) {
   }
   if (spec.position == KeySpec::Position::rwlock && words.size() > at + 1) {
     for (const std::string& key : access_keys(words[at + 1])) used.composed.push_back(prefix + key);
+  }
+  if (spec.position == KeySpec::Position::debounce && words.size() > at + 1) {
+    used.composed.push_back(prefix + trailing_last_key(words[at + 1]));
+    used.composed.push_back(prefix + trailing_run_key(words[at + 1]));
   }
   const ClaimKeys keys = claim_keys_in(spec, words);
   for (std::size_t i = 0; i < keys.words.size(); i += keys.step) {

@@ -15,6 +15,7 @@
 //          | "@permit" index                   the namespace; the key of a semaphore; the number
 //                                              of permits, else as many as there can be
 //          | "@rwlock" index                   the namespace; the key of a read/write lock
+//          | "@debounce" index                 the namespace; the key whose last payload is kept
 //          | "@completes" index                the namespace; n; and n times key, epoch, result
 //          | "@space" index                    a namespace with all its claims
 //          | "@streams" index                  behind the word STREAMS, which stands at `index` or
@@ -71,6 +72,7 @@ struct KeySpec {
     completes,
     permit,
     rwlock,
+    debounce,
     space,
     streams,
     by,
@@ -173,10 +175,11 @@ constexpr bool read_flags(std::string_view text, std::uint16_t& flags) {
 constexpr bool read_position(std::string_view text, KeySpec& spec) {
   using Position = KeySpec::Position;
   constexpr auto names =
-      std::to_array<std::string_view>({"claims", "claim", "completes", "permit", "rwlock", "space",
-                                       "streams", "by", "store", "migrated"});
+      std::to_array<std::string_view>({"claims", "claim", "completes", "permit", "rwlock",
+                                       "debounce", "space", "streams", "by", "store", "migrated"});
   constexpr auto positions = std::to_array<Position>(
       {Position::claims, Position::claim, Position::completes, Position::permit, Position::rwlock,
+       Position::debounce,
        Position::space, Position::streams, Position::by, Position::store, Position::migrated});
   if (text.empty()) return false;
   if (text.front() == '~') {

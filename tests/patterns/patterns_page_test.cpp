@@ -18,6 +18,7 @@
 #include "semel/patterns/semaphore.hpp"
 #include "semel/patterns/signed_request.hpp"
 #include "semel/patterns/token_service.hpp"
+#include "semel/patterns/trailing_debounce.hpp"
 
 using namespace semel;
 
@@ -355,6 +356,19 @@ TEST_CASE("patterns_page: debounce", "[patterns][docs]") {
   CHECK(pressed == DebounceAnswer::ran);
   CHECK(twice == DebounceAnswer::suppressed);
   CHECK(submitted == 1);
+}
+
+TEST_CASE("patterns_page: after the last call", "[patterns][docs]") {
+  const auto engine = semel::Engine::open().value();
+  const auto index = [](Bytes) { FAIL("it is not due"); };
+  auto edited = engine->claims("edits", semel::policies::lock).value();
+  semel::TrailingDebounce edits{
+      edited, {.terms = {.quiet = semel::Millis{2'000}, .max_wait = semel::Millis{30'000}}}};
+  static_cast<void>(edits.call("doc7", "a"));
+  static_cast<void>(edits.call("doc7", "ab"));  // replaces it, and moves the time
+  const auto early = edits.run("doc7", index);  // quiet: in early.due_in
+  CHECK(early.answer == TrailingAnswer::quiet);
+  CHECK(early.due_in > Millis{0});
 }
 
 TEST_CASE("patterns_page: seen before", "[patterns][docs]") {
