@@ -304,6 +304,20 @@ class Waiting(GroupTest):
         with self.assertRaisesRegex(Failed, 'MOVED'):
             waiter.reply()
 
+    def test_a_wait_for_a_permit_ends_with_its_leader(self):
+        self.lead('SEMEL.PERMIT', 'pay', 'desk', 1, 'LEASE', 600_000)
+        waiter = self.connect()
+        waiter.send('SEMEL.PERMIT', 'pay', 'desk', 1, 'WAIT', 0)
+        self.waits(1)
+        target = self.others[0].number + 1
+        end = time.monotonic() + 20
+        while (new := self.group.wait_leader()) is self.leader:
+            self.lead('SEMEL.GROUP', 'TRANSFER', target)  # which may take a moment
+            self.assertLess(time.monotonic(), end)
+        new.ask('SEMEL.FORGET', 'pay', '{desk}#0')
+        with self.assertRaisesRegex(Failed, 'MOVED'):
+            waiter.reply()
+
     def permit(self, owner, *more):
         return self.connect(), ('SEMEL.PERMIT', 'pay', 'seats', *more, 'LEASE', 600_000, 'OWNER',
                                 owner)
