@@ -10,8 +10,9 @@ import { acquireAll, distinctKeys, Locks } from './locks.js';
 import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
 import { checked, fingerprintWords, merged, ms, namespaceName, policyWords, unixTime, type CallOptions,
-  type Policy } from './options.js';
+  type Milliseconds, type Policy } from './options.js';
 import { Fields, insist, isAnswer, unlessAborted } from './wire.js';
+import { debounce, runDebounced, type Debounced, type Trailing } from './debounce.js';
 import { waitFor } from './wait.js';
 import { eventOf, tell, type ObservedEvent } from './observer.js';
 
@@ -162,6 +163,25 @@ export class Claims {
   /** Does not wait: an InFlightError says that all permits are held. */
   tryPermit(key: Key, permits: number, options: CallOptions = {}): Promise<Permit> {
     return this.#permit(key, permits, { ...options, wait: 0 });
+  }
+
+  /**
+   * Stores a payload in place of the one before, and moves the time of its run, which any process takes
+   * by runDebounced(). Gives the time until then.
+   */
+  debounce(key: Key, payload: string | Uint8Array, when: Trailing): Promise<Milliseconds> {
+    return debounce(this, key, payload, when);
+  }
+
+  /**
+   * Calls `fn` with the latest payload of the key, if it is due and no other run has it. The lease of
+   * the run is renewed; `work.signal` is aborted when it is lost. If `fn` throws, the payload comes
+   * again after a quiet time, unless a call has replaced it; if this process ends, when the lease is
+   * over. A LeaseLostError: `fn` ran, and the lease was lost before its end was known.
+   */
+  runDebounced<T>(key: Key, fn: (payload: Buffer, work: Work) => T | PromiseLike<T>,
+    options: CallOptions = {}): Promise<Debounced<T>> {
+    return runDebounced(this, key, fn, merged(this.options, checked(options)));
   }
 
   async #permit(key: Key, permits: number, options: CallOptions): Promise<Permit> {

@@ -10,6 +10,7 @@ export { canonicalJson } from './canonical.js';
 export { Claims, type ClaimsOptions, type Done } from './claims.js';
 export { bytes, json, typed, type Codec } from './codec.js';
 export type { Consumed, Verdict } from './consume.js';
+export type { Debounced, Trailing } from './debounce.js';
 export type { AnyClient, Connection, Driver, Word } from './drivers.js';
 export * from './errors.js';
 export type { Work } from './held.js';
