@@ -602,6 +602,35 @@ class Forwarding(GroupTest):
         if int(held[0][b'epoch']) >= int(ask(node, 3, ids[4])[b'epoch']):
             self.fail('the token of a slot did not grow')
 
+    def test_a_debounced_payload_outlives_a_leader_and_its_runner(self):
+        def ask(node, *words):
+            reply = self.ask(node, *words)
+            self.assertIsInstance(reply, list, reply)
+            return dict(zip(reply[::2], reply[1::2]))
+
+        # It knows who leads, and all members have met.
+        self.soon(self.others[0], [], 'SEMEL.DEBOUNCES', 'edits')
+        for payload in ('one', 'two'):
+            found = ask(self.others[0], 'SEMEL.DEBOUNCE', 'edits', 'doc', payload, 'QUIET', 50)
+            self.assertEqual(found[b'due_ms'], b'50')
+        found = {b'outcome': b'quiet'}
+        while found[b'outcome'] == b'quiet':
+            found = ask(self.leader, 'SEMEL.DEBOUNCERUN', 'edits', 'doc', 'LEASE', 2_000)
+        self.assertEqual((found[b'outcome'], found[b'payload']), (b'granted', b'two'))
+        self.leader.kill()
+        node = self.others[0]
+        again = ask(node, 'SEMEL.DEBOUNCERUN', 'edits', 'doc', 'LEASE', 600_000)
+        self.assertIn(again[b'outcome'], (b'in_flight', b'granted'))
+        while again[b'outcome'] == b'in_flight':
+            again = ask(node, 'SEMEL.DEBOUNCERUN', 'edits', 'doc', 'LEASE', 600_000)
+        self.assertEqual((again[b'outcome'], again[b'payload']), (b'granted', b'two'))
+        self.assertGreater(int(again[b'epoch']), int(found[b'epoch']))
+        late = ask(node, 'SEMEL.DEBOUNCEEND', 'edits', 'doc', found[b'epoch'])
+        self.assertEqual(late[b'outcome'], b'not_owner')
+        ended = ask(node, 'SEMEL.DEBOUNCEEND', 'edits', 'doc', again[b'epoch'])
+        self.assertEqual(ended[b'outcome'], b'ok')
+        self.assertEqual(ask(node, 'SEMEL.DEBOUNCERUN', 'edits', 'doc')[b'outcome'], b'idle')
+
     def test_what_rate_limits_have_given_outlives_a_leader(self):
         kinds = ('FIXED', 'SLIDING', 'BUCKET')
 
