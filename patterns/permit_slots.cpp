@@ -87,10 +87,11 @@ std::uint32_t PermitTry::slots() {
   return width.ok() ? std::max(*width, permits_) : limits::permits_max;
 }
 
-PermitTry::Held PermitTry::count_held(std::uint32_t slots, std::uint32_t but) {
+PermitTry::Held PermitTry::count_held(std::uint32_t slots, std::uint32_t but,
+                                      std::uint32_t enough) {
   Held held;
   held.lowest_free = permits_;
-  for (std::uint32_t slot = 0; slot < slots; ++slot) {
+  for (std::uint32_t slot = 0; slot < slots && held.count < enough; ++slot) {
     const std::string& key = slots_.key_of(slot);
     const Result<ClaimView> view = claims_.get(key);
     if (view.ok() && !is_taken(*view)) {

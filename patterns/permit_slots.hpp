@@ -55,8 +55,9 @@ class PermitTry {
     std::uint32_t lowest_free = 0;  ///< of the slots below the number of permits, if there is one
     PermitOutcome first{};          ///< in_flight: the holder whose lease ends first, if one holds
   };
-  /// Of `slots` slots; `but` is not looked for in Held::first.
-  [[nodiscard]] Held count_held(std::uint32_t slots, std::uint32_t but = limits::permits_max);
+  /// Of `slots` slots; `but` is not looked for in Held::first. Stops when `enough` are held.
+  [[nodiscard]] Held count_held(std::uint32_t slots, std::uint32_t but = limits::permits_max,
+                                std::uint32_t enough = limits::permits_max + 1);
   /// How many slots have to be looked at: as many as there are permits, or more, where there may be
   /// holders beyond them.
   [[nodiscard]] std::uint32_t slots();

@@ -50,8 +50,8 @@ class PermitAttempt final : public engine::Attempt {
     auto slot = static_cast<std::uint32_t>(line);
     const std::uint32_t slots = attempt.slots();
     if (slots > permits_ || slot >= permits_) {
-      const PermitTry::Held held = attempt.count_held(slots);
-      if (held.count >= permits_) return look_later(seen);
+      const PermitTry::Held held = attempt.count_held(slots, limits::permits_max, permits_);
+      if (held.count >= permits_) return look_later(line, slots, seen);
       slot = held.lowest_free;
     }
     found_ = {.claim = {}, .slot = slot, .key = permit_key(key_, slot)};
@@ -66,7 +66,7 @@ class PermitAttempt final : public engine::Attempt {
       detail::give_back(claims_, found_.key, found_.claim);
       throw;
     }
-    return is_granted(found_.claim) ? Verdict::answered : look_later(seen);
+    return is_granted(found_.claim) ? Verdict::answered : look_later(line, slots, seen);
   }
   void give_up(ErrorCode why, Timestamp, const engine::Seen&) noexcept override {
     found_.claim = {};
@@ -104,8 +104,18 @@ class PermitAttempt final : public engine::Attempt {
   }
 
  private:
-  [[nodiscard]] static Verdict look_later(engine::Seen& seen) noexcept {
-    seen.held_until = std::min(seen.held_until, seen.now + look_again);
+  /// A change tells when to look again, and the end of the lease of the slot of this line. Of what
+  /// tells neither, a closed session and slots that were not there when the wait began, the first
+  /// line alone looks: a look at all slots by all waiters of all lines would be too much.
+  [[nodiscard]] Verdict look_later(std::size_t line, std::uint32_t slots, engine::Seen& seen) {
+    const Result<ClaimView> view = claims_.get(permit_key(key_, static_cast<std::uint32_t>(line)));
+    seen.held_until = no_end;
+    if (view.ok() && view->state == ClaimState::held && view->lease_remaining > Millis{0}) {
+      seen.held_until = seen.now + view->lease_remaining;
+    }
+    if (line == 0) {
+      seen.held_until = std::min(seen.held_until, seen.now + look_again + Millis{slots});
+    }
     return Verdict::passes;  // one that knows of more permits may have one
   }
 

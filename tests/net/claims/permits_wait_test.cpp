@@ -162,6 +162,27 @@ TEST_CASE("SEMEL.PERMIT WAIT: fewer permits wait for fewer holders, more are ser
   CHECK(few.hear() == granted_slot(0));
 }
 
+TEST_CASE("SEMEL.PERMIT WAIT: fewer permits hear of leases and connections that end",
+          "[net][claims][semaphore][wait]") {
+  Full f;
+  Client bound{*f.node};
+  Client few{*f.node};
+  CHECK(bound.say("SEMEL.PERMIT pools k 3 BIND LEASE 600000") == granted_slot(2));
+  CHECK(few.say("SEMEL.PERMIT pools k 2 WAIT 0 OWNER few") == "(waits)");
+  f.a.say("SEMEL.RELEASE pools {k}#0 %");
+  CHECK(few.hear() == "(waits)");  // two are held
+  SECTION("a lease") {
+    f.pass(60'999ms);
+    CHECK(few.hear() == "(waits)");
+    f.pass(1ms);
+  }
+  SECTION("a connection") {
+    bound.disconnect();
+    f.pass(23ms);
+  }
+  CHECK(few.hear() == granted_slot(0));
+}
+
 TEST_CASE("SEMEL.PERMIT WAIT: it takes account of permits that came while it waited",
           "[net][claims][semaphore][wait]") {
   NodeFixture f;
@@ -174,7 +195,7 @@ TEST_CASE("SEMEL.PERMIT WAIT: it takes account of permits that came while it wai
   a.say("SEMEL.RELEASE pools {k}#0 %");
   CHECK(few.hear() == "(waits)");  // one is held
   more.say("SEMEL.RELEASE pools {k}#1 %");
-  f.pass(20ms);  // it stands in no line of that slot, and looks
+  f.pass(22ms);  // it stands in no line of that slot, and looks
   CHECK(few.hear() == granted_slot(0));
 }
 
