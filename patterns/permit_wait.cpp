@@ -54,7 +54,9 @@ class PermitAttempt final : public engine::Attempt {
       if (held.count >= permits_) return look_later(line, slots, seen);
       slot = held.lowest_free;
     }
-    found_ = {.claim = {}, .slot = slot, .key = permit_key(key_, slot)};
+    found_.key = permit_key(key_, slot);
+    found_.slot = slot;
+    found_.over = false;
     ClaimRequest of_slot = request_;
     of_slot.key = found_.key;
     const Verdict verdict = engine::claim_in_line(claims_, of_slot, found_.claim, seen);
