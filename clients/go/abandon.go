@@ -21,14 +21,15 @@ const (
 // that an earlier try got.
 type request struct {
 	key    string
-	words  []any // of SEMEL.CLAIM, SEMEL.WAIT and SEMEL.PERMIT: the namespace and what follows
+	words  []any // of SEMEL.CLAIM, SEMEL.WAIT and its own: the namespace and what follows
 	lease  time.Duration
-	permit bool // of a semaphore, whose node chooses the key of the claim
+	name   string // of the command, if it is not SEMEL.CLAIM: then the node chooses the claim's key
+	isNext bool   // of a read/write lock: the caller waits, and is not to be overtaken
 }
 
 // waiting is the request with a wait of so many milliseconds; 0 is without limit.
 func (r request) waiting(left int64) []any {
-	if !r.permit {
+	if r.name != "SEMEL.PERMIT" {
 		return append([]any{"SEMEL.WAIT", left}, r.words...)
 	}
 	const named = 3 // namespace, key and permits
@@ -37,15 +38,24 @@ func (r request) waiting(left int64) []any {
 }
 
 func (r request) command() string {
-	if r.permit {
-		return "SEMEL.PERMIT"
+	if r.name != "" {
+		return r.name
 	}
 	return "SEMEL.CLAIM"
 }
 
+// said is the command as it is sent. A caller who has left is sent by his words alone.
+func (r request) said() []any {
+	said := append([]any{r.command()}, r.words...)
+	if r.isNext {
+		said = slices.Insert(said, 4, any("NEXT"), any(nextTime.Milliseconds()))
+	}
+	return said
+}
+
 // granted is the key of the claim that the node has granted.
 func (r request) granted(found fields) string {
-	if r.permit {
+	if r.name != "" {
 		return found.text("key")
 	}
 	return r.key
@@ -172,12 +182,12 @@ func (c *Claims) find(r request) (found fields, answered bool) {
 	late := func(value any) { c.unwanted(r, value, nil) }
 	var reply any
 	err := errNotHeld
-	if !r.permit {
+	if r.name == "" {
 		reply, err = attempt(ctx, late, func() (any, error) { return c.look(ctx, r) })
 	}
-	// NOPERM to WATCH, MULTI or SEMEL.GETCLAIM. Of a semaphore, a permit that is free is taken for
-	// the moment until it is released.
-	if r.permit || errorWord(err) == "NOPERM" {
+	// NOPERM to WATCH, MULTI or SEMEL.GETCLAIM. What is free of a semaphore or a read/write lock is
+	// taken for the moment until it is released.
+	if r.name != "" || errorWord(err) == "NOPERM" {
 		reply, err = c.send(ctx, append([]any{r.command()}, r.words...), late)
 	}
 	if err == errNotHeld {

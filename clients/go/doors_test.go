@@ -232,6 +232,22 @@ func (d *door) locks() {
 	_ = last.Release()
 	d.say("permits-fewer", word(none, semel.ErrInFlight, "held")+"; then "+word(err, nil, "granted"))
 
+	oneReader, _ := locks.TryReadLock(ctx, "readers-writer")
+	otherReader, twoErr := locks.TryReadLock(ctx, "readers-writer")
+	_ = oneReader.Release()
+	_, early := locks.TryWriteLock(ctx, "readers-writer")
+	_ = otherReader.Release()
+	writer, writerErr := locks.TryWriteLock(ctx, "readers-writer")
+	_, beside := locks.TryReadLock(ctx, "readers-writer")
+	_ = writer.Release()
+	reader, readerErr := locks.TryReadLock(ctx, "readers-writer")
+	_ = reader.Release()
+	alone := map[bool]string{true: "one writer", false: "not alone"}
+	d.say("readers-writer", word(twoErr, nil, "two readers")+", "+
+		word(early, semel.ErrInFlight, "no writer")+"; then "+
+		alone[writerErr == nil && errors.Is(beside, semel.ErrInFlight)]+"; then "+
+		word(readerErr, nil, "a reader"))
+
 	var heard []string
 	observer := semel.WithObserver(func(seen semel.Observed) {
 		heard = append(heard, string(seen.Event))

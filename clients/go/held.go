@@ -28,7 +28,8 @@ type Work struct {
 type held struct {
 	claims *Claims
 	key    string
-	slot   int // of a semaphore
+	slot   int   // of a semaphore
+	token  int64 // of a read/write lock
 	s      settings
 	policy policy
 	work   Work
@@ -63,11 +64,15 @@ type answer struct {
 
 func (c *Claims) request(key string, s settings, lease time.Duration) (request, error) {
 	words := []any{c.name, key}
+	name := ""
 	if s.permits != 0 {
-		words = append(words, s.permits)
+		name, words = "SEMEL.PERMIT", append(words, s.permits)
+	} else if s.access != "" {
+		name, words = "SEMEL.RWLOCK", append(words, s.access)
 	}
 	more, err := s.claimWords(lease)
-	return request{key, append(words, more...), lease, s.permits != 0}, err
+	return request{key: key, words: append(words, more...), lease: lease, name: name,
+		isNext: s.access != "" && s.wait != 0}, err
 }
 
 // claimWords are the options of a claim, with an id of its own.
@@ -151,8 +156,12 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 	asked := time.Now()
 	found, err := c.claim(ctx, s.patience, request)
 	if err == nil && found.text("outcome") == "in_flight" && s.wait != 0 {
-		found, err = c.wait(ctx, s, request)
-		asked = time.Now()
+		if s.access != "" {
+			found, asked, err = c.waitForAccess(ctx, s, request)
+		} else {
+			found, err = c.wait(ctx, s, request)
+			asked = time.Now()
+		}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -176,7 +185,7 @@ func (c *Claims) asked(ctx context.Context, key string, s settings) (fields, *he
 // heldOf makes the claim that the node granted to a try which began at `asked`.
 func (c *Claims) heldOf(key string, s settings, known policy, lease time.Duration, asked time.Time,
 	found fields) *held {
-	h := &held{claims: c, key: key, slot: int(found.number("slot")), s: s, policy: known, lease: lease,
+	h := &held{claims: c, key: key, slot: int(found.number("slot")), token: found.number("token"), s: s, policy: known, lease: lease,
 		work: Work{Epoch: found.number("epoch"), Attempt: int(found.number("attempt")),
 			Takeover: found.flag("takeover")}}
 	h.until.set(asked.Add(lease))

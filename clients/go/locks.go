@@ -205,7 +205,7 @@ func (r requestOfAll) command() []any {
 
 // single asks for one of the keys with the common CLAIM-ID: it meets the grant that all of them got.
 func (r requestOfAll) single(key string) request {
-	return request{key, append([]any{r.namespace, key}, r.words...), r.lease, false}
+	return request{key: key, words: append([]any{r.namespace, key}, r.words...), lease: r.lease}
 }
 
 // claimAll asks until the node has answered. What is granted after it has returned is released.

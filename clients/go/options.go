@@ -111,7 +111,8 @@ type settings struct {
 	runMax    time.Duration
 	patience  time.Duration
 	detached  bool
-	permits   int // of a semaphore; 0: not of one
+	permits   int    // of a semaphore; 0: not of one
+	access    string // to a read/write lock; empty: not to one
 	observer  func(Observed)
 	err       error
 }

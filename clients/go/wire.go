@@ -189,7 +189,7 @@ func (c *Claims) insist(ctx context.Context, patience time.Duration, args []any,
 // claim asks for a claim. What is granted after it has returned is released.
 func (c *Claims) claim(ctx context.Context, patience time.Duration, r request) (fields, error) {
 	late := func(value any) { c.unwanted(r, value, nil) }
-	reply, unread, err := c.insist(ctx, patience, append([]any{r.command()}, r.words...), late)
+	reply, unread, err := c.insist(ctx, patience, r.said(), late)
 	if err != nil {
 		if unread && !isReply(err) {
 			c.abandon(abandoned{request: r, again: true})
