@@ -5,13 +5,13 @@ import * as errors from './errors.js';
 import { exactly, giveBack, grantedKey, reclaim } from './giveback.js';
 import { Held, type KnownPolicy, type Work } from './held.js';
 import { refuseLazy, refuseLazyResult } from './lazy.js';
-import { Lock, Permit } from './lock.js';
+import { Access, Lock, Permit } from './lock.js';
 import { acquireAll, distinctKeys, Locks } from './locks.js';
 import { consume, unguarded, type Consumed } from './consume.js';
 import { keyWord, type Key } from './keys.js';
 import { checked, fingerprintWords, merged, ms, namespaceName, policyWords, unixTime, type CallOptions,
   type Milliseconds, type Policy } from './options.js';
-import { Fields, insist, isAnswer, unlessAborted } from './wire.js';
+import { Fields, insist, isAnswer, pause, unlessAborted } from './wire.js';
 import { debounce, runDebounced, type Debounced, type Trailing } from './debounce.js';
 import { waitFor } from './wait.js';
 import { eventOf, tell, type ObservedEvent } from './observer.js';
@@ -41,6 +41,12 @@ export interface ClaimsOptions extends Omit<CallOptions, 'signal' | 'fingerprint
 const defaultLease = 60_000;
 const policyAge = 60_000; // after which the policy is read again
 const permitsMax = 1024;
+const accessPause = 2; // between two attempts at a read/write lock: the first pause, and the longest
+const accessPauseMax = 50;
+const nextTime = 1000; // a caller that waits for a read/write lock, and dies, stops the others
+
+/** The permits of a semaphore, or what is wanted of a read/write lock. */
+type Shared = number | 'READ' | 'WRITE';
 
 /** A claim as it is asked for. */
 interface Request {
@@ -52,8 +58,9 @@ interface Request {
   id: string;
   /** Of the claim, behind its key and its id. */
   words: string[];
-  /** Of a semaphore. */
-  permits?: number | undefined;
+  shared?: Shared | undefined;
+  /** Waits for a read/write lock, and is not to be overtaken. */
+  isNext?: boolean;
 }
 
 /**
@@ -191,12 +198,40 @@ export class Claims {
     return new Permit(await this.#held(key, options, permits));
   }
 
+  /**
+   * Waits to be one of the readers of a key, 128 at most, by default without limit; after `wait` it
+   * rejects with an InFlightError. Who waits in front is not overtaken. There is no upgrade: who has
+   * to write asks for writeLock(), and may read. Declare the namespace as `lock`.
+   */
+  readLock(key: Key, options: CallOptions = {}): Promise<Access> {
+    return this.#access(key, 'READ', merged({ wait: this.options.wait ?? Infinity }, options));
+  }
+
+  /** Does not wait: an InFlightError says that a writer is in, or somebody waits in front. */
+  tryReadLock(key: Key, options: CallOptions = {}): Promise<Access> {
+    return this.#access(key, 'READ', { ...options, wait: 0 });
+  }
+
+  /** Waits to be the only writer of a key, while there is no reader; all else is as of readLock(). */
+  writeLock(key: Key, options: CallOptions = {}): Promise<Access> {
+    return this.#access(key, 'WRITE', merged({ wait: this.options.wait ?? Infinity }, options));
+  }
+
+  /** Does not wait: an InFlightError says that others are in, or somebody waits in front. */
+  tryWriteLock(key: Key, options: CallOptions = {}): Promise<Access> {
+    return this.#access(key, 'WRITE', { ...options, wait: 0 });
+  }
+
+  async #access(key: Key, access: 'READ' | 'WRITE', options: CallOptions): Promise<Access> {
+    return new Access(await this.#held(key, options, access));
+  }
+
   async #lock(key: Key, options: CallOptions): Promise<Lock> {
     return new Lock(await this.#held(key, options));
   }
 
-  async #held(key: Key, options: CallOptions, permits?: number): Promise<Held> {
-    const found = await this.acquire(key, options, true, permits);
+  async #held(key: Key, options: CallOptions, shared?: Shared): Promise<Held> {
+    const found = await this.acquire(key, options, true, shared);
     if (found instanceof Fields) {
       throw new errors.SemelError('NO_LOCK', 'the key is that of finished work, not of a lock');
     }
@@ -252,10 +287,10 @@ export class Claims {
 
   /** A claim that is held, or the fields of a replay. @internal */
   async acquire(key: Key, given: CallOptions, detached = false,
-    permits?: number): Promise<Held | Fields> {
+    shared?: Shared): Promise<Held | Fields> {
     const options = merged(this.options, checked(given));
     return this.#observed(() => key, options,
-      () => this.#acquire(key, options, detached, permits));
+      () => this.#acquire(key, options, detached, shared));
   }
 
   /** What `ask` gives; the observer is told if it is not the right to do something. */
@@ -279,18 +314,21 @@ export class Claims {
   }
 
   async #acquire(key: Key, options: CallOptions, detached: boolean,
-    permits: number | undefined): Promise<Held | Fields> {
+    shared: Shared | undefined): Promise<Held | Fields> {
     const { signal } = options;
     signal?.throwIfAborted();
-    const request = { ...await this.request(key, options), permits };
+    const isNext = typeof shared === 'string' && (options.wait ?? 0) > 0;
+    const request = { ...await this.request(key, options), shared, isNext };
     const { patience } = request;
     signal?.throwIfAborted();
     let asked = performance.now();
     let found = await this.#claim(request);
     const waits = found.outcome === 'in_flight' && (options.wait ?? 0) > 0;
-    if (waits) {
+    if (waits && typeof shared === 'string') {
+      ({ found, asked } = await this.#nextAccess(request, options.wait ?? 0));
+    } else if (waits) {
       found = await waitFor({ driver: this.driver, namespace: this.name, key: request.key,
-        permit: permits !== undefined, words: this.#words(request), lease: request.lease,
+        permit: typeof shared === 'number', words: this.#words(request), lease: request.lease,
         wait: options.wait ?? 0, patience, signal }).catch((error) => {
         if (error instanceof errors.UnavailableError) this.#read = -Infinity;
         throw error;
@@ -299,7 +337,7 @@ export class Claims {
     }
     const { lease, policy } = request;
     const claimKey = grantedKey({ ...request, driver: this.driver, namespace: this.name,
-      permit: permits !== undefined }, found);
+      permit: shared !== undefined }, found);
     const terms = { driver: this.driver, namespace: this.name, key: claimKey, lease, patience,
       policy, runMax: options.runMax ?? 3_600_000, onFailure: options.onFailure };
     switch (found.outcome) {
@@ -324,6 +362,20 @@ export class Claims {
     return held;
   }
 
+  /** Asks again until it is granted. Waiters have no order, and do not ask all at once. */
+  async #nextAccess(request: Request,
+    wait: number): Promise<{ found: Fields; asked: number }> {
+    const end = performance.now() + wait;
+    for (let delay = accessPause; ; delay = Math.min(2 * delay, accessPauseMax)) {
+      const next = Math.min(delay * (0.5 + Math.random() / 2), end - performance.now());
+      await pause(Math.max(0, next), request.options.signal);
+      const asked = performance.now();
+      const isLast = asked >= end;
+      const found = await this.#claim(isLast ? { ...request, isNext: false } : request);
+      if (found.outcome !== 'in_flight' || isLast) return { found, asked };
+    }
+  }
+
   /** @internal */
   async request(key: Key, options: CallOptions): Promise<Request> {
     const word = keyWord(key);
@@ -338,9 +390,11 @@ export class Claims {
       id: randomBytes(16).toString('hex') };
   }
 
-  #words({ key, id, words, permits }: Request): Word[] {
-    const named: Word[] = permits === undefined ? ['SEMEL.CLAIM', this.name, key]
-      : ['SEMEL.PERMIT', this.name, key, String(permits)];
+  #words({ key, id, words, shared, isNext }: Request): Word[] {
+    const command = shared === undefined ? 'SEMEL.CLAIM'
+      : typeof shared === 'number' ? 'SEMEL.PERMIT' : 'SEMEL.RWLOCK';
+    const named: Word[] = [command, this.name, key, ...shared === undefined ? [] : [String(shared)]];
+    if (isNext) named.push('NEXT', String(nextTime));
     return [...named, 'CLAIM-ID', id, ...words];
   }
 
@@ -351,8 +405,8 @@ export class Claims {
     const { key, patience, lease, options } = request;
     const all = this.#words(request);
     const claim = { driver: this.driver, namespace: this.name, key,
-      permit: request.permits !== undefined };
-    const again = (): void => void reclaim(claim, all, lease);
+      permit: request.shared !== undefined };
+    const again = (): void => void reclaim(claim, this.#words({ ...request, isNext: false }), lease);
     let isPending = false;
     const unawaited = (call: Promise<unknown>): void => {
       isPending = true;

@@ -12,7 +12,7 @@ export interface Named {
   driver: Driver;
   namespace: string;
   key: Word;
-  /** The key is a semaphore's: that of the claim is in the reply. */
+  /** Of a semaphore or a read/write lock: the key of the claim is in the reply. */
   permit?: boolean;
 }
 
@@ -28,10 +28,12 @@ export function grantedKey({ key, permit }: Named, found: Fields): Word {
 export async function exactly(driver: Driver, words: readonly Word[],
   reply: unknown): Promise<Fields> {
   const found = new Fields(reply);
-  if (!found.isRounded('epoch')) return found;
+  if (!found.isRounded('epoch') && !found.isRounded('token')) return found;
   const own = await driver.open();
   try {
-    return found.with('epoch', new Fields(await own.send(words)).text('epoch'));
+    const again = new Fields(await own.send(words));
+    const whole = found.with('epoch', again.text('epoch'));
+    return found.isRounded('token') ? whole.with('token', again.text('token')) : whole;
   } finally {
     own.close();
   }

@@ -52,6 +52,8 @@ export class Held {
   readonly terms: Terms;
   /** Of a permit of a semaphore. */
   readonly slot: number;
+  /** Of a read/write lock. */
+  readonly token: bigint;
   lostBecause: LeaseLostError | undefined;
   readonly #controller = new AbortController();
   readonly #deadline: number;
@@ -64,6 +66,7 @@ export class Held {
   constructor(terms: Terms, found: Fields, until: number, caller: AbortSignal | undefined) {
     this.terms = terms;
     this.slot = found.number('slot');
+    this.token = found.integer('token');
     this.#until = until;
     this.#deadline = performance.now() + terms.runMax;
     this.#caller = caller;

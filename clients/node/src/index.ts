@@ -17,7 +17,7 @@ export type { Work } from './held.js';
 export { canonicalOf, ExactNumber, identityOf, identityOfText, type Identity,
   type Scope } from './identity.js';
 export { compositeKey, formatKey, type Key } from './keys.js';
-export { Lock, Permit } from './lock.js';
+export { Access, Lock, Permit } from './lock.js';
 export { Locks } from './locks.js';
 export type { Observed, ObservedEvent, Observer } from './observer.js';
 export type { CallOptions, Ending, Milliseconds, Policy } from './options.js';

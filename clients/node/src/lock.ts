@@ -104,3 +104,42 @@ export class Permit implements AsyncDisposable {
     await this.#lock[Symbol.asyncDispose]();
   }
 }
+
+/**
+ * A hold of a read/write lock, as one of its readers or its writer. As a Lock, but for its token.
+ * `await using hold = ..` releases it.
+ */
+export class Access implements AsyncDisposable {
+  readonly #lock: Lock;
+  /**
+   * The fencing token: that of a reader is at least that of every writer before it, and smaller than
+   * that of every writer after it.
+   */
+  readonly token: bigint;
+
+  /** @internal */
+  constructor(held: Held) {
+    this.#lock = new Lock(held);
+    this.token = held.token;
+  }
+
+  /** Aborted with a LeaseLostError when the hold is lost. */
+  get signal(): AbortSignal {
+    return this.#lock.signal;
+  }
+
+  /** Whether the hold is known to be lost, or its lease is over. */
+  get isLost(): boolean {
+    return this.#lock.isLost;
+  }
+
+  /** Gives the hold back, as Lock.unlock() gives back a lock. */
+  release(): Promise<void> {
+    return this.#lock.unlock();
+  }
+
+  /** As release(), but a hold whose signal is aborted is no error: its holder knows. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lock[Symbol.asyncDispose]();
+  }
+}

@@ -101,6 +101,18 @@ async function owners(): Promise<void> {
   await other.release();
   await (await locks.tryPermit('permits-fewer', 1)).release();
   tell('permits-fewer', `${held}; then granted`, false);
+  const reader = await locks.tryReadLock('readers-writer');
+  const beside = await locks.tryReadLock('readers-writer');
+  await reader.release();
+  const early = await rejects(() => locks.tryWriteLock('readers-writer'), semel.InFlightError,
+    'no writer');
+  await beside.release();
+  const writer = await locks.tryWriteLock('readers-writer');
+  const alone = await rejects(() => locks.tryReadLock('readers-writer'), semel.InFlightError,
+    'one writer');
+  await writer.release();
+  await (await locks.tryReadLock('readers-writer')).release();
+  tell('readers-writer', `two readers, ${early}; then ${alone}; then a reader`, false);
   const limiter = new semel.RateLimiter(redis, { limit: 3, period: 86_400_000 });
   const rate = async (cost: number): Promise<string> => {
     const taken = await limiter.take(`${namespace}:rate-limit`, cost);
