@@ -31,7 +31,7 @@ final class Abandoned {
   }
 
   /**
-   * `claim`: the words of SEMEL.CLAIM or SEMEL.PERMIT with their CLAIM-ID; `way`: how they were sent.
+   * `claim`: the words of SEMEL.CLAIM, SEMEL.PERMIT or SEMEL.RWLOCK with their CLAIM-ID; `way`: how they were sent.
    */
   void release(Call call, List<byte[]> claim, Wire.Way way) {
     if (thread.getQueue().size() >= WAITING_MAX) {
@@ -54,14 +54,14 @@ final class Abandoned {
     private final List<byte[]> claim;
     private final Wire.Way way;
     private final long endNanos;
-    private final boolean isPermit;
+    private final boolean isShared;
     private boolean looked;
 
     Look(Call call, List<byte[]> claim, Wire.Way way) {
       this.call = call;
       this.claim = claim;
       this.way = way;
-      isPermit = Reply.text(claim.get(0)).equals("SEMEL.PERMIT");
+      isShared = !Reply.text(claim.get(0)).equals("SEMEL.CLAIM");
       endNanos = System.nanoTime()
           + TimeUnit.MILLISECONDS.toNanos(call.leaseMs + options.callTimeoutMs + SECOND_LOOK_MS);
     }
@@ -89,10 +89,10 @@ final class Abandoned {
 
     /**
      * A claim on a free key would be granted, to be released at once: others would see it. Of a permit
-     * only its CLAIM-ID is known, so one that is free is taken for that moment.
+     * or a read/write lock only its CLAIM-ID is known, so what is free is taken for that moment.
      */
     private boolean isHeld() {
-      if (isPermit) return true;
+      if (isShared) return true;
       try {
         Object reply = link.call(Wire.words("SEMEL.GETCLAIM", call.namespace, call.key),
             options.callTimeoutMs);
@@ -110,7 +110,7 @@ final class Abandoned {
     private void giveBack() {
       Reply reply = new Reply(way.send(claim, options.callTimeoutMs));
       if (!reply.outcome().equals("granted") && !reply.outcome().equals("regranted")) return;
-      String key = isPermit ? reply.text("key") : call.key;
+      String key = isShared ? reply.text("key") : call.key;
       link.call(Wire.words("SEMEL.RELEASE", call.namespace, key,
           Long.toString(reply.number("epoch"))), options.callTimeoutMs);
     }

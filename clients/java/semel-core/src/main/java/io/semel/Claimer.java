@@ -6,13 +6,20 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
 
 /** Claims: asks, waits and turns outcomes into answers. */
 final class Claimer {
   private static final int OWNER_BYTES_MAX = 64;
   private static final int PERMITS_MAX = 1_024;
   private static final byte[] PERMIT = "SEMEL.PERMIT".getBytes(StandardCharsets.US_ASCII);
+  /** Between two attempts at a read/write lock: the first pause, and the longest. */
+  private static final long ACCESS_PAUSE_MS = 2;
+  private static final long ACCESS_PAUSE_MS_MAX = 50;
+  /** A caller that waits for a read/write lock, and dies, stops the others for so long. */
+  private static final long NEXT_MS = 1_000;
   private static final Terms OF_PERMITS = Terms.as("lock");
   private final Semel semel;
   private final Link link;
@@ -72,19 +79,33 @@ final class Claimer {
       throw new IllegalArgumentException(permits + " permits, 1 to " + PERMITS_MAX
           + " are possible");
     }
+    return shared(given, "SEMEL.PERMIT", Integer.toString(permits),
+        (work, reply) -> new Permit(work, (int) reply.number("slot")));
+  }
+
+  /** `access`: READ or WRITE. */
+  Access access(Call given, String access) {
+    return shared(given, "SEMEL.RWLOCK", access,
+        (work, reply) -> new Access(work, reply.number("token")));
+  }
+
+  /** What is held together with others: `made` makes it of a grant. */
+  private <T> T shared(Call given, String command, String word,
+      BiFunction<Work, Reply, T> made) {
     long started = System.nanoTime();
     checkKey(given.key);
     Call call = given.terms == Call.TERMS ? given.terms(OF_PERMITS) : given;
     if (call.fingerprint().length != 0 || call.firstSent != null) {
-      throw new IllegalArgumentException("a permit of " + call
+      throw new IllegalArgumentException(call + " is shared with others, and"
           + " has no payload, operation, identity or firstSent: its holders do different work");
     }
-    List<byte[]> words = words(call, Wire.words("SEMEL.PERMIT", call.namespace, call.key,
-        Integer.toString(permits)));
+    List<byte[]> words = words(call, Wire.words(command, call.namespace, call.key, word));
     Wire.Way way = way();
     try {
-      return permitOf(call, ask(call, words, way,
-          started + TimeUnit.MILLISECONDS.toNanos(call.waitMs)), started);
+      long endNanos = started + TimeUnit.MILLISECONDS.toNanos(call.waitMs);
+      Reply reply = Arrays.equals(words.get(0), PERMIT) ? ask(call, words, way, endNanos)
+          : askForAccess(call, words, way, endNanos);
+      return sharedOf(call, reply, started, made);
     } catch (Unreachable error) {
       semel.report(Observer.Event.UNREACHABLE, call, started);
       abandoned.release(call, words, way);
@@ -92,20 +113,39 @@ final class Claimer {
     }
   }
 
-  private Permit permitOf(Call call, Reply reply, long started) {
+  /** Who asks again is not to be overtaken. */
+  private static List<byte[]> inFront(List<byte[]> words) {
+    List<byte[]> next = new ArrayList<>(words);
+    next.addAll(4, Wire.words("NEXT", Long.toString(NEXT_MS)));
+    return next;
+  }
+
+  /** Waiters do not ask all at once. */
+  private Reply askForAccess(Call call, List<byte[]> words, Wire.Way way, long endNanos) {
+    for (long most = ACCESS_PAUSE_MS;; most = Math.min(2 * most, ACCESS_PAUSE_MS_MAX)) {
+      boolean isLast = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime()) <= 0;
+      Reply reply = asked(call, isLast ? words : inFront(words), way);
+      if (isLast || !reply.outcome().equals("in_flight")) return reply;
+      long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
+      long next = ThreadLocalRandom.current().nextLong(most / 2, most + 1);
+      if (!Wire.pause(Math.max(0, Math.min(leftMs, next)))) return reply;
+    }
+  }
+
+  private <T> T sharedOf(Call call, Reply reply, long started, BiFunction<Work, Reply, T> made) {
     switch (reply.outcome()) {
       case "granted":
       case "regranted":
         Work work = new Work(semel, call.at(reply.text("key")), reply, started);
         semel.watch(work);
-        return new Permit(work, (int) reply.number("slot"));
+        return made.apply(work, reply);
       case "unprotected":
         throw reported(Observer.Event.REJECTED, call, started, new Rejected(
-            Rejected.Reason.BUSY, "no room for a permit of " + call
-            + ", and to run unprotected is not to hold one", 1_000));
+            Rejected.Reason.BUSY, "no room for " + call
+            + ", and to run unprotected is not to hold it", 1_000));
       case "replay":
         throw reported(Observer.Event.REJECTED, call, started, new Rejected(
-            Rejected.Reason.DONE, call + " is of finished work, not of a semaphore", 0));
+            Rejected.Reason.DONE, call + " is of finished work, not shared with others", 0));
       default:
         throw refusal(call, reply, started);
     }

@@ -454,6 +454,31 @@ public final class Semel implements AutoCloseable {
     return permit(Call.of(namespace, key), permits);
   }
 
+  /**
+   * One of the readers of a key, 128 at most. While a writer is in, or another caller waits in front,
+   * it waits for the time of Call.wait(), by default not at all; who waits in front is not overtaken.
+   * There is no upgrade: who has to write asks for writeLock(), and may read. All else, with its
+   * exceptions, is as of permit().
+   */
+  public Access readLock(Call call) {
+    return claimer.access(call, "READ");
+  }
+
+  /** readLock() that does not wait. */
+  public Access readLock(String namespace, String key) {
+    return readLock(Call.of(namespace, key));
+  }
+
+  /** The only writer of a key, while there is no reader; all else is as of readLock(). */
+  public Access writeLock(Call call) {
+    return claimer.access(call, "WRITE");
+  }
+
+  /** writeLock() that does not wait. */
+  public Access writeLock(String namespace, String key) {
+    return writeLock(Call.of(namespace, key));
+  }
+
   /** At most `limit` per `period` for each key. Terms that no node would take are an error. */
   public RateLimiter rateLimiter(RateLimiter.Kind kind, long limit, Duration period) {
     return new RateLimiter(this, kind, limit, period, 0);

@@ -1,5 +1,6 @@
 package io.semel.tests;
 
+import io.semel.Access;
 import io.semel.Call;
 import io.semel.InvalidKey;
 import io.semel.LazyResult;
@@ -188,6 +189,22 @@ public final class DoorStories {
     }
   }
 
+  private void readers() {
+    Call key = Call.of("doors-java-seats", "readers-writer");
+    Access one = semel.readLock(key);
+    Access other = semel.readLock(key);
+    one.release();
+    String early = thrown(Rejected.class, "no writer", () -> semel.writeLock(key));
+    other.release();
+    Access writer = semel.writeLock(key);
+    String alone = thrown(Rejected.class, "one writer", () -> semel.readLock(key));
+    writer.release();
+    try (Access last = semel.readLock(key)) {
+      say("readers-writer", "two readers, " + early + "; then " + alone + "; then "
+          + (last.token() >= writer.token() ? "a reader" : "an older token"));
+    }
+  }
+
   /** Each call that did not run is observed with what became of it, and no other one is. */
   private void observed() {
     List<String> heard = new CopyOnWriteArrayList<>();
@@ -227,7 +244,8 @@ public final class DoorStories {
     for (Play play : List.<Play>of(
         () -> { door.results(); return null; }, () -> { door.arguments(); return null; },
         () -> { door.owners(); return null; },
-        () -> { door.permits(); return null; }, () -> { door.observed(); return null; }, () -> { door.wire(); return null; })) {
+        () -> { door.permits(); return null; }, () -> { door.readers(); return null; },
+        () -> { door.observed(); return null; }, () -> { door.wire(); return null; })) {
       String broken = thrown(Throwable.class, "", play);
       if (!broken.equals("returned null")) System.out.println("broken: " + broken);
     }
