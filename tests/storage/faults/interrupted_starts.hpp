@@ -5,8 +5,8 @@
 // that step. More such starts follow, each interrupted at some step, or closed before it has
 // recovered, with more time, boots and steps of the wall clock in between. The last one is left
 // alone: no hold may have ended, because no process ran that its owner could have renewed it with.
-// This is no fault of lives.cpp: a life draws one step of a start and goes on, so of the first start
-// of an earlier release's directory, which happens once, it would meet few steps.
+// This is no fault of lives.cpp: a life draws one step of a start and goes on. Of the first start
+// in a directory of an earlier release, which happens once, it would meet few steps.
 #pragma once
 
 #include <cstdint>
