@@ -121,22 +121,39 @@ struct FillUsual {
   }
 };
 
+[[gnu::noinline]] void note_usual(DecisionLog& log, std::uint64_t hash, DecisionCall call,
+                                  const FillUsual& fill) noexcept {
+  log.add_here(log.bucket_of(hash), hash, call, true, fill);
+}
+
 }  // namespace
+
+void note_grant(DecisionLog& log, const ThreadContext& own, std::uint64_t hash, Timestamp now,
+                Epoch epoch, Millis lease) noexcept {
+  note_usual(log, hash, DecisionCall::claim,
+             {.own = own,
+              .now = now,
+              .epoch = epoch,
+              .attempt = 1,
+              .answer = static_cast<std::uint8_t>(ClaimAnswer::granted),
+              .span = lease,
+              .met = {}});
+}
 
 void note_completion(DecisionLog& log, const ThreadContext& own, std::uint64_t hash, Timestamp now,
                      const HeldClaim& held) noexcept {
   // A record from a disk may have more than a label's bytes.
-  log.add_here(log.bucket_of(hash), hash, DecisionCall::complete, true,
-               FillUsual{.own = own,
-                         .now = now,
-                         .epoch = held.epoch,
-                         .attempt = 0,
-                         .answer = static_cast<std::uint8_t>(OwnerAnswer::ok),
-                         .span = Millis{0},
-                         .met = {.state = ClaimState::held,
-                                 .epoch = held.epoch,
-                                 .lease_until = held.lease_until,
-                                 .owner = held.owner().substr(0, limits::owner_label_max)}});
+  note_usual(log, hash, DecisionCall::complete,
+             {.own = own,
+              .now = now,
+              .epoch = held.epoch,
+              .attempt = 0,
+              .answer = static_cast<std::uint8_t>(OwnerAnswer::ok),
+              .span = Millis{0},
+              .met = {.state = ClaimState::held,
+                      .epoch = held.epoch,
+                      .lease_until = held.lease_until,
+                      .owner = held.owner().substr(0, limits::owner_label_max)}});
 }
 
 void ClaimNote::read_record(const RecordView& live, bool owner_dead) noexcept {

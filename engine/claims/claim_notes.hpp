@@ -96,6 +96,9 @@ class ClaimNote {
 // bucket's head is fetched before the look, and its place after it. `hash`: of the key in database
 // 0; `now`: of the decision.
 
+/// Of a first grant, to a caller that said no more than its key.
+void note_grant(DecisionLog& log, const ThreadContext& own, std::uint64_t hash, Timestamp now,
+                Epoch epoch, Millis lease) noexcept;
 /// Of a completion by the owner of `held`, whose lease is not over. Inside the operation, as its
 /// bytes are read.
 void note_completion(DecisionLog& log, const ThreadContext& own, std::uint64_t hash, Timestamp now,

@@ -47,9 +47,9 @@ OwnerOutcome Claims::complete(const OwnerCall& call) {
   const auto inside = [&](const engine::Begun& begun) __attribute__((always_inline))->OwnerOutcome {
     engine::Core& core = begun.core;
     engine::DecisionLog* const log = core.insight().decisions();
-    const std::uint64_t noted = engine::moved_by_db(begun.hash, begun.location.stored_db);
+    const auto noted = [&] { return engine::moved_by_db(begun.hash, begun.location.stored_db); };
     if (log != nullptr) [[unlikely]]
-      engine::DecisionLog::fetch_head(log->bucket_of(noted));
+      engine::DecisionLog::fetch_head(log->bucket_of(noted()));
     const engine::HomeRecord first = core.keys().look_home_record<64>(begun.location, begun.key);
     if (first.answers(core.keys().databases(), begun.now) && first.head.is(Kind::claim) &&
         engine::has_room_for_plain(begun.own)) [[likely]] {
@@ -59,7 +59,7 @@ OwnerOutcome Claims::complete(const OwnerCall& call) {
           impl.sessions().is_own_or_none(held.session) &&
           !engine::lease_over(held.lease_until, begun.now, false)) [[likely]] {
         if (log != nullptr) [[unlikely]]
-          engine::DecisionLog::fetch_place(log->bucket_of(noted));
+          engine::DecisionLog::fetch_place(log->bucket_of(noted()));
         Version version = 0;
         const engine::TableProbe probe = first.look.probe(begun.location.hash);
         const std::optional<ErrorCode> done = engine::store_plain(
@@ -79,7 +79,7 @@ OwnerOutcome Claims::complete(const OwnerCall& call) {
             version);
         if (done == ErrorCode::ok) [[likely]] {
           if (log != nullptr) [[unlikely]] {
-            engine::note_completion(*log, begun.own, noted, begun.now, engine::HeldClaim{held});
+            engine::note_completion(*log, begun.own, noted(), begun.now, engine::HeldClaim{held});
           }
           begun.operation.leave();
           if (begun.own.drain_due) [[unlikely]]

@@ -116,7 +116,7 @@ class MemoFold {
 
 }  // namespace
 
-Result<std::uint64_t> fold_memos(Engine& engine) {
+[[gnu::cold]] Result<std::uint64_t> fold_memos(Engine& engine) {
   std::uint64_t folded = 0;
   for (std::uint8_t db = 0; db < limits::db_count; ++db) {
     std::uint64_t cursor = 0;
