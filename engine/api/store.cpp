@@ -26,6 +26,7 @@ using namespace store_calls;
 
 struct SetCall {
   static constexpr bool may_repeat = true;
+  static constexpr bool may_store = true;
   using Answer = SetResult;
   std::uint8_t db;
   Bytes key;
@@ -122,6 +123,7 @@ struct GetCall {
 
 struct DelCall {
   static constexpr bool may_repeat = false;
+  static constexpr bool may_store = false;
   using Answer = bool;
   std::uint8_t db;
   Bytes key;

@@ -11,6 +11,7 @@
 #include "engine/api/engine_impl.hpp"
 #include "engine/api/store_calls.hpp"
 #include "engine/core/core_update.hpp"
+#include "engine/core/plain_change.hpp"
 #include "engine/rules/repeat.hpp"
 
 namespace semel::store_calls {
@@ -42,6 +43,7 @@ struct StringOutcome {
 //   repeat(head, answer)     and how
 //   repeated(head)           the same of a call that has nothing to wait for
 //   decide(live, now, out)   its row of the truth table
+//   may_store                whether that can be a store; if not, it can be an erase
 //   value_of(answer)         where the value of a string goes; null: nowhere
 //   finish(out, answer)      the rest of the answer
 
@@ -51,6 +53,52 @@ struct StringDone {
   bool applied = false;
   bool is_other = false;  ///< the record is of another kind: the whole table has to answer
 };
+
+/// The same where the first look has found a string that lives, or that there is nothing, and the
+/// change is complete once the table has it. ok: `out` and the answer have what the call says.
+/// None: to be decided again, from the beginning.
+template <class Call>
+[[gnu::always_inline]] inline std::optional<ErrorCode> decide_plainly(
+    Core& core, engine::ThreadContext& own, const engine::KeyLocation& location,
+    const engine::HomeLook& first, Timestamp now, const Call& call, StringOutcome& out) {
+  const bool may = core.is_alone() && own.section == nullptr && first.slot != nullptr &&
+                   engine::has_room_for_plain(own);
+  if (!may) [[unlikely]]
+    return std::nullopt;
+  engine::Entry::Head head;
+  engine::RecordView view;
+  out.found = first.seen != 0;
+  if (out.found) {
+    head = core.keys().entry(first.seen).head();
+    if (!core.databases().lives(head, now) || !head.is_string()) [[unlikely]]
+      return std::nullopt;
+    view.value = head.value();
+    view.due = head.due();
+    view.version = head.version();
+    view.raw = head.is_raw();
+  }
+  const engine::Decision decision = call.decide(out.found ? &view : nullptr, now, out);
+  const engine::TableProbe probe = first.probe(location.hash);
+  const engine::PlainPlace place{.location = location,
+                                 .key = call.key,
+                                 .probe = probe,
+                                 .old = out.found ? &head : nullptr,
+                                 .floor = out.found ? head.version() : probe.floor,
+                                 .now = now};
+  if (decision.action == engine::Action::store) {
+    if constexpr (!Call::may_store) {
+      return std::nullopt;
+    } else {
+      const Bytes value = decision.value;
+      return engine::store_plain(
+          core, own, place, {decision.kind, decision.due, value.size(), decision.raw},
+          [&](char* to, Version) { engine::copy_bytes(to, value.data(), value.size()); },
+          out.version);
+    }
+  }
+  if (decision.action != engine::Action::erase || Call::may_store) return std::nullopt;
+  return engine::erase_plain(core, own, place, out.version);
+}
 
 /// Decides and applies the call inside of its operation.
 template <class Call>
@@ -75,8 +123,12 @@ StringDone decide_string(Core& core, engine::Operation& operation,
   };
   ErrorCode error = ErrorCode::ok;
   try {
-    error = engine::decide_at(core, operation, location, {call.db, call.key}, now, row, out.version,
-                              nullptr, first.probe(location.hash));
+    const std::optional<ErrorCode> done =
+        decide_plainly(core, operation.context(), location, first, now, call, out);
+    if (done != ErrorCode::ok) [[unlikely]] {
+      error = engine::decide_any_at(core, operation, location, {call.db, call.key}, now, row,
+                                    out.version, nullptr, first.probe(location.hash));
+    }
   } catch (const std::bad_alloc&) {
     error = ErrorCode::memory_full;  // before anything was changed
   }

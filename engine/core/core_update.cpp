@@ -3,8 +3,9 @@
 namespace semel::engine {
 
 ErrorCode decide_any_at(Core& core, Operation& operation, const KeyLocation& location, KeyRef key,
-                        Timestamp& now, DecideRef decide, Version& version, MutationSink* sink) {
-  return decide_at(core, operation, location, key, now, decide, version, sink);
+                        Timestamp& now, DecideRef decide, Version& version, MutationSink* sink,
+                        const TableProbe& first) {
+  return decide_at(core, operation, location, key, now, decide, version, sink, first);
 }
 
 ErrorCode update(Core& core, KeyRef key, Timestamp& now, DecideRef decide, Version& version) {

@@ -45,7 +45,8 @@ class DecideRef {
 /// The same as decide_at(), out of line.
 [[nodiscard]] ErrorCode decide_any_at(Core& core, Operation& operation, const KeyLocation& location,
                                       KeyRef key, Timestamp& now, DecideRef decide,
-                                      Version& version, MutationSink* sink = nullptr);
+                                      Version& version, MutationSink* sink = nullptr,
+                                      const TableProbe& first = {});
 
 struct NoFastAnswer {
   bool operator()(const Entry&) const noexcept { return false; }
