@@ -241,7 +241,7 @@ void Engine::prepare_process() noexcept {
   static_cast<void>(engine::Barrier::of_kernel().prepare());
 }
 
-Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
+[[gnu::cold]] Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   SEMEL_CHECK(check_options(options));
   if (!ProcessMark::is_watching()) return Error{ErrorCode::out_of_address_space, "atfork"};
   try {

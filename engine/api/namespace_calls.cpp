@@ -211,7 +211,7 @@ Result<Claims> Engine::claims(Bytes name) {
   return Claims{*this, std::move(found)};
 }
 
-Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
+[[gnu::cold]] Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   if (const engine::LoggedCall log = impl_->log_for_call()) {
     return decide_logged(*log, What::change, name, policy);
@@ -242,7 +242,7 @@ Result<std::string> Engine::change_namespace(Bytes name, const Policy& policy) {
   return changed;
 }
 
-Result<DropReport> Engine::drop_namespace(Bytes name, DropRule rule) {
+[[gnu::cold]] Result<DropReport> Engine::drop_namespace(Bytes name, DropRule rule) {
   if (const ErrorCode no = impl_->core().begin_call(); no != ErrorCode::ok) return Error{no, {}};
   if (rule > DropRule::all) return Error{ErrorCode::bad_option, "rule of a drop"};
   if (impl_->core().context().section != nullptr) {

@@ -17,7 +17,7 @@ Core::Core(const Options& options, const Clock& clock)
 
 Core::~Core() = default;
 
-Status Core::start() {
+[[gnu::cold]] Status Core::start() {
   const std::string limit = std::to_string(options_.memory_bytes) + " bytes";
   if (!reserved_ || !arena_.is_ready()) return Error{ErrorCode::out_of_address_space, limit};
   SEMEL_CHECK(keys_.start(region_, threads_));

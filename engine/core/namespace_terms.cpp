@@ -106,7 +106,7 @@ Status check_policy(const Policy& policy) {
   return Error{ErrorCode::bad_option, std::move(detail)};
 }
 
-std::string differences(const Policy& before, const Policy& after) {
+[[gnu::cold]] std::string differences(const Policy& before, const Policy& after) {
   std::string text;
   for_each_term([&](const Term& term) {
     if (term.get(before) == term.get(after)) return;

@@ -67,7 +67,7 @@ KeySpace::~KeySpace() {
   munmap(directories_, directory_bytes * shard_count_max_);
 }
 
-Status KeySpace::start(Region& region, Threads& threads) {
+[[gnu::cold]] Status KeySpace::start(Region& region, Threads& threads) {
   SEMEL_ASSERT(directories_ == nullptr && &region == &region_);
   const unsigned count = shard_count_max_;
   void* memory = mmap(nullptr, directory_bytes * count, PROT_READ | PROT_WRITE,

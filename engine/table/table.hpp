@@ -88,7 +88,8 @@ class Table {
   }
 
   /// What the home line says of a key: its record, or the first empty slot (`seen` is 0), or
-  /// nothing conclusive (no slot).
+  /// nothing conclusive (no slot). Tombstones never become anything else, so the floor of a key
+  /// that is absent can be read from them later.
   struct HomeLook {
     Segment* segment = nullptr;
     Word* slot = nullptr;
@@ -99,7 +100,7 @@ class Table {
       if (slot == nullptr) return {};
       const SlotWord prefix = engine::slot::make(hash.tag(), 0, 0);
       if (seen != 0) return {Probe::State::found, slot, seen, prefix, 0, segment};
-      return {Probe::State::vacant, slot, 0, prefix, segment->floor, segment};
+      return {Probe::State::vacant, slot, 0, prefix, floor_of(*segment, slot), segment};
     }
   };
   /// Most records that exist are found so, in half of find()'s instructions, and most that do not
@@ -114,7 +115,7 @@ class Table {
     const unsigned candidates = line.candidates();
     if (candidates == 0) [[unlikely]] {
       const unsigned empties = line.empties();
-      if (empties == 0 || line.has_tombstones()) return {};
+      if (empties == 0) return {};
       return {segment, &slots[static_cast<unsigned>(__builtin_ctz(empties))], 0};
     }
     Word& word = slots[static_cast<unsigned>(__builtin_ctz(candidates))];
@@ -248,11 +249,8 @@ class Table {
   /// Whether no other record than that of `word`, last seen as `seen`, may have its hash bits.
   /// False also where that takes another line to know.
   [[nodiscard]] static bool is_only_candidate(const Word& word, SlotWord seen) noexcept {
-    constexpr std::uintptr_t line_mask = slots_per_line * sizeof(Word) - 1;
     if (slot::distance(seen) != 0) return false;
-    const auto* const slots =
-        reinterpret_cast<const Word*>(reinterpret_cast<std::uintptr_t>(&word) & ~line_mask);
-    const Line line{slots, seen & ~slot::handle_mask};
+    const Line line{line_of(&word), seen & ~slot::handle_mask};
     const unsigned candidates = line.candidates();
     return (candidates & (candidates - 1)) == 0 && line.empties() != 0;
   }
@@ -318,6 +316,19 @@ class Table {
     return slot::next_line(line, step, line_count_);
   }
 
+  [[nodiscard]] static const Word* line_of(const Word* slot) noexcept {
+    constexpr std::uintptr_t line_mask = slots_per_line * sizeof(Word) - 1;
+    return reinterpret_cast<const Word*>(reinterpret_cast<std::uintptr_t>(slot) & ~line_mask);
+  }
+  /// Of a key that is absent, by its home line, of which `slot` is one.
+  [[nodiscard, gnu::noinline]] static Version floor_of(const Segment& segment,
+                                                       const Word* slot) noexcept {
+    const Word* const slots = line_of(slot);
+    const Version floor = segment.floor;
+    if (!Line{slots, 0}.has_tombstones()) [[likely]]
+      return floor;
+    return tombstone_floor(slots, floor);
+  }
   [[nodiscard]] static Version tombstone_floor(const Word* slots, Version floor) noexcept {
     for (unsigned i = 0; i < slots_per_line; ++i) {
       // mo: acquire [table.publish]: the version of a record that ended here.
