@@ -58,6 +58,9 @@ TEST_CASE("dialogues: places on the map", "[net][redis][geo]") {
 TEST_CASE("dialogues: streams and their groups", "[net][redis][streams]") {
   play("streams");
 }
+TEST_CASE("dialogues: streams of hundreds of entries and their groups", "[net][redis][streams]") {
+  play("large streams");
+}
 TEST_CASE("dialogues: three clients receive the events of streams",
           "[net][redis][streams][events]") {
   play("stream events");

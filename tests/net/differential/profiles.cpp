@@ -272,6 +272,7 @@ const std::vector<Profile>& all_profiles() {
                                         zset_events_profile(),
                                         geo_profile(),
                                         streams_profile(),
+                                        large_streams_profile(),
                                         stream_events_profile(),
                                         lists_profile(),
                                         list_events_profile(),

@@ -62,6 +62,11 @@ std::string RandomRequests::drawn(std::string_view kind) {
   // Ids of a stream grow slowly, so that those that are asked for are often there.
   if (kind == "id") return id_of(added_ += below(3));
   if (kind == "near id") return id_of(added_ - std::min(added_, below(12)) + below(3));
+  if (kind == "any id") return id_of(below(added_ + 3));
+  if (kind == "later id") {  // and 121 ms are of the same stretch
+    constexpr std::uint64_t stretch = 3 * 123;
+    return id_of((added_ += stretch) - stretch + 3);
+  }
   if (kind == "open id") return "(" + drawn("near id");
   if (kind == "ttl") return std::to_string(1'000'000 + unlike());
   if (kind == "end") return std::to_string(far_ms + unlike());

@@ -47,6 +47,7 @@ struct Profile {
 
 // Of profile_streams.cpp.
 [[nodiscard]] const Profile& streams_profile();
+[[nodiscard]] const Profile& large_streams_profile();
 [[nodiscard]] const Profile& stream_events_profile();
 
 // Of profile_lists.cpp.

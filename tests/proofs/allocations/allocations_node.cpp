@@ -209,6 +209,15 @@ void add_node(Calls& calls) {
   add("SET and GET", {{"SET", "s", long_text, "PX", "60000"}, {"GET", "s"}, {"DEL", "s"}});
   add("many at once", {{"MSET", "a", long_text, "b", "2"}, {"MGET", "a", "b", "k"}});
   add("hash", {{"HSET", "h", "f", long_text}, {"HGETALL", "h"}});
+  add("a large stream",
+      {{"XADD", "st", "500-1", "f", long_text},
+       {"XDEL", "st", "5-0", "70-0"},
+       {"XREADGROUP", "GROUP", "g", "c", "COUNT", "3", "STREAMS", "st", ">"},
+       {"XACK", "st", "g", "1-0"},
+       {"XTRIM", "st", "MAXLEN", "300"},
+       {"XRANGE", "st", "-", "+", "COUNT", "70"}},
+      {{"EVAL", "for i = 1, 400 do redis.call('XADD', KEYS[1], i .. '-0', 'f', i) end", "1", "st"},
+       {"XGROUP", "CREATE", "st", "g", "0"}});
   add("half a request", {{"SET", "s", std::string(20'000, 'x')}});
   add("WATCH", {{"WATCH", "k", "l"}, {"UNWATCH"}});
   add("MULTI", {{"MULTI"}, {"SET", "s", long_text}, {"INCR", "i"}, {"DISCARD"}});
