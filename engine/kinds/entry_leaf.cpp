@@ -21,6 +21,12 @@ Bytes EntryLeaf::put_together(const char* at, std::size_t left, EntryRoom& room)
   const EntryLeafHead head = this->head();
   const char* name = node_ + head.names_at;
   base::ByteWriter to{room.value.data()};
+  if (head.names == 1) [[likely]] {
+    to.bytes({name, head.names_bytes});
+    to.varint(left);
+    to.bytes({at, left});
+    return {room.value.data(), static_cast<std::size_t>(to.end() - room.value.data())};
+  }
   const auto add = [&to](const char*& from) {
     const char* const begin = from;
     const std::uint64_t bytes = take_varint(from);
@@ -38,6 +44,20 @@ Bytes EntryLeaf::put_together(const char* at, std::size_t left, EntryRoom& room)
   const auto bytes = static_cast<std::size_t>(to.end() - room.value.data());
   SEMEL_ASSERT(bytes <= room.value.size());
   return {room.value.data(), bytes};
+}
+
+std::size_t EntryLeaf::value_bytes(unsigned index) const noexcept {
+  SEMEL_ASSERT_SLOW(!is_run(index));
+  const char* at = handle(index);
+  const char* const end = node_ + this->end(index);
+  const auto left = static_cast<std::size_t>(end - at);
+  if ((place_of(index) & shares_names) == 0) return left;
+  const EntryLeafHead head = this->head();
+  for (unsigned i = 1; i < head.names; ++i) {
+    const std::uint64_t bytes = take_varint(at);
+    at += bytes;
+  }
+  return head.names_bytes + left + base::varint_bytes(static_cast<std::uint64_t>(end - at));
 }
 
 unsigned EntryLeaf::lower_bound(const SoughtKey& key) const noexcept {

@@ -93,19 +93,23 @@ class EntryLeaf {
     return take_id(at);
   }
   [[nodiscard]] Bytes key(unsigned index, EntryRoom& room) const noexcept {
-    const StreamId own = id(index);
-    room.key[0] = static_cast<char>(StreamSection::entries);
-    put_big_endian(own.ms, room.key.data() + 1);
-    put_big_endian(own.seq, room.key.data() + 1 + sizeof own.ms);
-    return {room.key.data(), room.key.size()};
+    return put_key(id(index), room);
   }
-  [[nodiscard]] Value value(unsigned index, EntryRoom& room) const noexcept {
+  /// An entry's key, which is in the room then, and its value.
+  [[nodiscard]] Value element(unsigned index, EntryRoom& room) const noexcept {
+    const char* at = begin(index);
+    static_cast<void>(put_key(take_id(at), room));
+    const auto left = static_cast<std::size_t>(node_ + end(index) - at);
+    if ((place_of(index) & shares_names) != 0) return {put_together(at, left, room), false};
+    return {{at, left}, is_run(index)};
+  }
+  /// How long the value of an entry is that has none in a run.
+  [[nodiscard]] std::size_t value_bytes(unsigned index) const noexcept;
+  /// Of an entry that has.
+  [[nodiscard]] const char* handle(unsigned index) const noexcept {
     const char* at = begin(index);
     static_cast<void>(take_id(at));
-    const auto left = static_cast<std::size_t>(node_ + end(index) - at);
-    const unsigned place = place_of(index);
-    if ((place & shares_names) != 0) return {put_together(at, left, room), false};
-    return {{at, left}, is_run(index)};
+    return at;
   }
   [[nodiscard]] bool is_run(unsigned index) const noexcept {
     return (place_of(index) & is_in_run) != 0;
@@ -147,6 +151,12 @@ class EntryLeaf {
   static void put_big_endian(std::uint64_t number, char* to) noexcept {
     number = __builtin_bswap64(number);
     std::memcpy(to, &number, sizeof number);
+  }
+  static Bytes put_key(StreamId id, EntryRoom& room) noexcept {
+    room.key[0] = static_cast<char>(StreamSection::entries);
+    put_big_endian(id.ms, room.key.data() + 1);
+    put_big_endian(id.seq, room.key.data() + 1 + sizeof id.ms);
+    return {room.key.data(), room.key.size()};
   }
   [[nodiscard]] EntryLeafHead head() const noexcept {
     EntryLeafHead head;

@@ -20,8 +20,7 @@ TreeChange TreeEdit::erase(Bytes key, TreeElementBytes& bytes) {
   SEMEL_ASSERT(!committed_);
   TreeStep step{draft_};
   if (!step.find(key)) return TreeChange::nothing;
-  const TreeEntry gone = step.entry();
-  bytes = {gone.key.bytes.size(), gone.value.bytes.size()};
+  bytes = step.element_bytes();
   return step.erase();
 }
 
@@ -51,8 +50,7 @@ TreeChange TreeEdit::erase_at(std::uint64_t rank, TreeElementBytes& bytes) {
   ListStep step{draft_};
   const bool is_there = step.find_at(rank);
   SEMEL_ASSERT(is_there);
-  const TreeEntry gone = step.entry();
-  bytes = {gone.key.bytes.size(), gone.value.bytes.size()};
+  bytes = step.element_bytes();
   return step.is_list() ? step.erase_value() : step.erase();
 }
 

@@ -18,12 +18,6 @@
 
 namespace semel::engine {
 
-/// How long a key and its value are.
-struct TreeElementBytes {
-  std::size_t key = 0;
-  std::size_t value = 0;
-};
-
 /// Belongs to one thread. Each call is done or, with no_memory, has changed nothing.
 class TreeEdit {
  public:

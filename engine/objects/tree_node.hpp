@@ -159,9 +159,8 @@ class TreeNode {
     if (!is_entry_leaf()) [[likely]]
       return entry(index);
     SEMEL_ASSERT(index < entries());
-    const EntryLeaf leaf = entry_leaf();
-    const EntryLeaf::Value value = leaf.value(index, room);
-    const TreePart key{leaf.key(index, room), 0};
+    const EntryLeaf::Value value = entry_leaf().element(index, room);
+    const TreePart key{{room.key.data(), room.key.size()}, 0};
     return {key, value.is_run ? in_run(value.bytes.data()) : TreePart{value.bytes, 0}, {}};
   }
   [[nodiscard]] TreeEntry entry(unsigned index) const noexcept {

@@ -101,6 +101,16 @@ bool TreeStep::find_at(std::uint64_t rank) noexcept {
   }
 }
 
+TreeElementBytes TreeStep::element_bytes() noexcept {
+  const TreeNode leaf = node(depth_ - 1);
+  const unsigned index = path_[depth_ - 1].index;
+  if (leaf.is_entry_leaf() && !leaf.entry_leaf().is_run(index)) {
+    return {entry_key_bytes, leaf.entry_leaf().value_bytes(index)};
+  }
+  const TreeEntry found = entry();
+  return {found.key.bytes.size(), found.value.bytes.size()};
+}
+
 TreeChange TreeStep::insert(Bytes key, Bytes value) {
   const TreeSize size{1, key.size() + value.size()};
   NodeChange change{.added = 1, .delta = size};
@@ -134,10 +144,14 @@ TreeChange TreeStep::erase() {
   SEMEL_ASSERT(depth_ != 0);
   const unsigned index = path_[depth_ - 1].index;
   if (!draft_.reserve(dropped_max())) return TreeChange::no_memory;
-  const TreeEntry old = entry();
-  drop(old.key.run);
-  drop(old.value.run);
-  const TreeSize size{1, old.key.bytes.size() + old.value.bytes.size()};
+  const TreeElementBytes bytes = element_bytes();
+  const TreeNode leaf = node(depth_ - 1);
+  if (!leaf.is_entry_leaf() || leaf.entry_leaf().is_run(index)) {
+    const TreeEntry old = entry();
+    drop(old.key.run);
+    drop(old.value.run);
+  }
+  const TreeSize size{1, bytes.key + bytes.value};
   NodeChange change{.index = index, .removed = 1, .delta = minus({}, size)};
   return finish(TreeChange::erased, apply_above(depth_, change));
 }

@@ -8,6 +8,12 @@ namespace semel::engine {
 
 enum class TreeEnd : std::uint8_t { begin, end };
 
+/// How long a key and its value are.
+struct TreeElementBytes {
+  std::size_t key = 0;
+  std::size_t value = 0;
+};
+
 /// One change of one element. The change of a node leads to the change of its parent. All memory is
 /// taken before anything is changed. A list's are ListStep's (list_step.hpp).
 class TreeStep {
@@ -25,6 +31,8 @@ class TreeStep {
   [[nodiscard]] TreeEntry entry() noexcept {
     return node(depth_ - 1).entry(path_[depth_ - 1].index, room_);
   }
+  /// The same, without its bytes: how long it is.
+  [[nodiscard]] TreeElementBytes element_bytes() noexcept;
   /// Where find() has found none.
   TreeChange insert(Bytes key, Bytes value);
   /// Of the element that find() has found.
