@@ -339,13 +339,18 @@ bool TreeStep::rewrite(unsigned level, NodeChange& change) {
   // Where elements come in order, the node that they leave behind is full.
   const bool is_left_behind = split + 1 == pieces.count();
   const bool stays_settled = was_packed && change.added == 0;
-  const NodeMaker::Made first = make(height, pieces.part(0, split), with_room && !is_left_behind,
-                                     stays_settled || is_left_behind);
+  // `is_settled`: no entry comes to it any more.
+  const auto make = [&](std::span<const Piece> part, bool has_room, bool is_settled) {
+    return is_stream_leaf && is_settled ? maker_.entries(part)
+                                        : maker_.node(height, part, has_room);
+  };
+  const NodeMaker::Made first =
+      make(pieces.part(0, split), with_room && !is_left_behind, stays_settled || is_left_behind);
   if (is_root && split == pieces.count()) return set_root(first.node);
   above.pieces[above.added++] = maker_.child_piece(bound, first);
   if (split < pieces.count()) {
     const NodeMaker::Made second =
-        make(height, pieces.part(split, pieces.count()), with_room && split != 1, stays_settled);
+        make(pieces.part(split, pieces.count()), with_room && split != 1, stays_settled);
     above.pieces[above.added++] = maker_.child_piece(second_bound, second);
   }
   if (is_root) {
@@ -374,12 +379,6 @@ void TreeStep::collect(unsigned level, const NodeChange& change, Pieces& pieces,
   if (from.is_leaf() || pieces.count() == 0 || pieces[0].key.bytes.empty()) return;
   drop(pieces[0].key.run);
   pieces.replace(0, maker_.piece({}, pieces[0].value, pieces[0].size));
-}
-
-NodeMaker::Made TreeStep::make(unsigned height, std::span<const Piece> pieces, bool with_room,
-                               bool is_settled) {
-  if (draft_.is_stream && is_settled && height == 0) return maker_.entries(pieces);
-  return maker_.node(static_cast<std::uint8_t>(height), pieces, with_room);
 }
 
 /// Of a stream, entries join entries only, for they would be parted again; and no leaf joins one

@@ -68,9 +68,6 @@ class TreeStep {
   /// Whether it was a leaf of entries.
   bool join(unsigned level, unsigned with, Pieces& pieces, UnpackedEntries& unpacked,
             NodeChange& above) noexcept;
-  /// A node of `level`. `is_settled`: of a stream's leaf, no entry comes to it any more.
-  [[nodiscard]] NodeMaker::Made make(unsigned level, std::span<const Piece> pieces, bool with_room,
-                                     bool is_settled);
   void drop_root(const Piece& only) noexcept;
 
   [[nodiscard]] bool set_root(Handle root) noexcept;
