@@ -140,7 +140,7 @@ class Consumers:
 
     def fetch_content(self):
         where = self.work / 'fetch_content'
-        configure(HERE / 'fetch_content', where, f'-DSEMEL_SOURCE={ROOT}')
+        configure(HERE / 'fetch_content', where, f'-DSEMEL_SOURCE={ROOT}', *self.together)
         others = [path.name for path in where.rglob('libsemel_*.a')
                   if path.name not in ('libsemel_engine.a', 'libsemel_patterns.a')]
         if others:
@@ -325,7 +325,7 @@ class Consumers:
             (where / name).write_text(cpp, encoding='utf-8')
         # As deep as that of FetchContent: a ccache with a base_dir takes its objects, too.
         built = self.work / 'readme_build'
-        configure(where, built, f'-DCMAKE_PREFIX_PATH={self.prefix}')
+        configure(where, built, f'-DCMAKE_PREFIX_PATH={self.prefix}', *self.together)
         self.launch(built / target.group(1))
         print(f'readme: {cmake_lines} lines of cmake (at most {README_CMAKE_MAX}), '
               f'{cpp_lines} of C++ (at most {README_CPP_MAX}); the program works')
