@@ -101,7 +101,7 @@ PARTS_OF_FILES = {
     # What a step has left is decided by the engine, for a group's log.
     'patterns/steps.cpp': {'project': ('semel/', 'engine/claims/memos.hpp'), 'foreign': ()},
     # Who waits for a permit stands in the lines of all its slots.
-    'patterns/permit_wait.cpp': {
+    'patterns/holders/permit_wait.cpp': {
         'project': ('semel/', 'patterns/', 'engine/claims/claim_lines.hpp'), 'foreign': ()},
     'net/node/ticker.cpp': {'project': ('semel/', 'net/'), 'foreign': ('os',)},
     'net/node/batch.cpp': {'project': ('semel/', 'net/', 'engine/api/bounded_apply.hpp'),
@@ -167,7 +167,7 @@ ROOMS = (
     'engine/waits',
     'engine/api', 'engine/object_api',
     'engine/claims', 'engine/replica',
-    'patterns/json', 'patterns/tokens', 'patterns',
+    'patterns/json', 'patterns/tokens', 'patterns/holders', 'patterns',
     'storage/log', 'storage/journal', 'storage/archive', 'storage/cold', 'storage/joint',
     'storage/backup', 'storage/start', 'storage/files', 'storage/sync', 'storage/drain',
     'storage', 'storage/repair',
@@ -195,7 +195,7 @@ ROOM_PARTS = ('base', 'include', 'engine', 'patterns', 'storage', 'replication',
               'tools')
 # A unit is a header with its source. The public headers stand side by side for their users' sake.
 ROOM_UNITS_MAX = 20
-ROOM_UNITS_MORE = {'include/semel': 34, 'include/semel/patterns': 22}
+ROOM_UNITS_MORE = {'include/semel': 34, 'include/semel/patterns': 24}
 # What is not yet as it should be: it may become less, never more.
 INCLUDE_RATCHET = 'tools/include_ratchet.json'
 

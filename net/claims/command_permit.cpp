@@ -1,5 +1,5 @@
-// Permits of semaphores, and waits for one. What a permit is: patterns/permit_slots.cpp; how a
-// reply that is not read gives it back: command_claim_wait.cpp.
+// Permits of semaphores, and waits for one. What a permit is: patterns/holders/permit_slots.cpp;
+// how a reply that is not read gives it back: command_claim_wait.cpp.
 #include <memory>
 #include <string>
 #include <utility>

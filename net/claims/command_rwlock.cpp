@@ -1,4 +1,4 @@
-// Read/write locks. What one is: patterns/read_write_lock.cpp.
+// Read/write locks. What one is: patterns/holders/read_write_lock.cpp.
 #include "net/claims/claim_call.hpp"
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_spaces.hpp"

@@ -179,8 +179,8 @@ constexpr bool read_position(std::string_view text, KeySpec& spec) {
                                        "debounce", "space", "streams", "by", "store", "migrated"});
   constexpr auto positions = std::to_array<Position>(
       {Position::claims, Position::claim, Position::completes, Position::permit, Position::rwlock,
-       Position::debounce,
-       Position::space, Position::streams, Position::by, Position::store, Position::migrated});
+       Position::debounce, Position::space, Position::streams, Position::by, Position::store,
+       Position::migrated});
   if (text.empty()) return false;
   if (text.front() == '~') {
     text.remove_prefix(1);

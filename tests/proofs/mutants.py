@@ -131,27 +131,27 @@ MUTANTS = [
         "once"),
     Mutant(
         "permits_uncounted", "fewer permits: holders beyond them do not count",
-        [("patterns/permit_slots.cpp", "held.count <= permits_", "true", "expression")],
+        [("patterns/holders/permit_slots.cpp", "held.count <= permits_", "true", "expression")],
         "once"),
     Mutant(
         "width_unknown", "how many permits there were is not remembered",
-        [("patterns/permit_slots.cpp", "if (width > permits) return Done{};",
+        [("patterns/holders/permit_slots.cpp", "if (width > permits) return Done{};",
           "if (true) return Done{};", "statement")],
         "once"),
     Mutant(
         "reader_unseen", "a writer does not look at the last of the readers",
-        [("patterns/read_write_lock.cpp", "is_in(readers_.key_of(slot), found)",
+        [("patterns/holders/read_write_lock.cpp", "is_in(readers_.key_of(slot), found)",
           "(slot < 1 && is_in(readers_.key_of(slot), found))", "expression")],
         "once"),
     Mutant(
         "next_overtaken", "who is next keeps nobody out",
-        [("patterns/read_write_lock.cpp", "!place_.is_mine() && is_next(found)", "false",
+        [("patterns/holders/read_write_lock.cpp", "!place_.is_mine() && is_next(found)", "false",
           "expression")],
         "once"),
     Mutant(
         "token_unset", "a writer's token is that of the one before",
-        [("patterns/read_write_lock.cpp", "seen && access_ == Access::read", "seen.has_value()",
-          "expression")],
+        [("patterns/holders/read_write_lock.cpp", "seen && access_ == Access::read",
+          "seen.has_value()", "expression")],
         "once"),
     Mutant(
         "rate_part", "a bucket forgets by which part of a millisecond it is full before its end",

@@ -1,4 +1,4 @@
-#include "patterns/slots.hpp"
+#include "patterns/holders/slots.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -3,7 +3,7 @@
 #include <system_error>
 #include <utility>
 
-#include "patterns/slots.hpp"
+#include "patterns/holders/slots.hpp"
 #include "semel/engine.hpp"
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/once.hpp"

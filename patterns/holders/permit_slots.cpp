@@ -1,5 +1,5 @@
 // See permit_slots.hpp.
-#include "patterns/permit_slots.hpp"
+#include "patterns/holders/permit_slots.hpp"
 
 #include <algorithm>
 #include <charconv>

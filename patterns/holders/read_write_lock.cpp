@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "patterns/slots.hpp"
+#include "patterns/holders/slots.hpp"
 #include "semel/engine.hpp"
 #include "semel/patterns/once.hpp"
 #include "semel/store.hpp"

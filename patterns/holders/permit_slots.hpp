@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string>
 
-#include "patterns/slots.hpp"
+#include "patterns/holders/slots.hpp"
 #include "semel/claims.hpp"
 #include "semel/patterns/semaphore.hpp"
 #include "semel/store.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/claims/claim_lines.hpp"
-#include "patterns/permit_slots.hpp"
+#include "patterns/holders/permit_slots.hpp"
 #include "semel/claim_fields.hpp"
 #include "semel/engine.hpp"
 #include "semel/patterns/once.hpp"
