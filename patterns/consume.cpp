@@ -39,7 +39,7 @@ namespace {
   return Watchdog::check(options.watchdog, claims, options.lease);
 }
 
-[[nodiscard]] bool is_granted(const ClaimOutcome& claim) noexcept {
+[[nodiscard]] bool may_run(const ClaimOutcome& claim) noexcept {
   return claim.answer == ClaimAnswer::granted || claim.answer == ClaimAnswer::regranted;
 }
 
@@ -292,7 +292,7 @@ void BatchConsumption::claim(std::size_t begin, std::size_t end) {
     }
   } catch (...) {
     for (; taken < guarded.size(); ++taken) {
-      if (is_granted(answers[taken]))
+      if (may_run(answers[taken]))
         give_back(claims_, messages_[guarded[taken]].id, answers[taken]);
     }
     throw;

@@ -373,8 +373,10 @@ TEST_CASE("codec: each number of a claim comes back, and a completion keeps it",
       HeldClaim held;
       REQUIRE(read_held(bytes, held));
       CHECK(held.owner() == "worker");
-      Scratch finished;
-      REQUIRE(decode(encode_done(held, Timestamp{8ms}, Timestamp{9ms}, "paid", finished), back));
+      const DoneEnds ends{Timestamp{8ms}, Timestamp{9ms}};
+      std::string finished(done_bytes(held, ends, 4), '\0');
+      write_done(finished.data(), held, ends, "paid");
+      REQUIRE(decode(finished, back));
       CHECK(back.state == ClaimState::done);
       CHECK(back.*number.kept == count);
       CHECK(back.owner == "worker");
