@@ -65,10 +65,13 @@ TreeSize size_of_leaf(const TreeNode& leaf) noexcept {
 Piece NodeMaker::piece(const TreePart& key, const TreePart& value, const TreeSize& size) noexcept {
   SEMEL_ASSERT(raw_count_ < raws_.size());
   const Bytes raw = raws_[raw_count_++].write(key, value);
-  const std::size_t stored = value.stored_bytes();
-  // The value may be one of the caller's, which ends before this step.
-  const TreePart kept = value.run != 0 ? value : TreePart{raw.substr(raw.size() - stored), 0};
-  return {raw, key, kept, size};
+  const std::size_t end_of_key = raw.size() - value.stored_bytes();
+  // Key and value may lie in memory of the caller that ends before this step does.
+  const std::size_t key_bytes = key.bytes.size();
+  const TreePart kept_key =
+      key.run != 0 ? key : TreePart{raw.substr(end_of_key - key_bytes, key_bytes), 0};
+  const TreePart kept = value.run != 0 ? value : TreePart{raw.substr(end_of_key), 0};
+  return {raw, kept_key, kept, size};
 }
 
 Piece NodeMaker::child_piece(const TreePart& bound, const Made& made) noexcept {
