@@ -168,9 +168,12 @@ Status Restoring::restore_holds() {
     Mutation hold;
     if (!decode(rest, context_.durable_clock, now, hold)) continue;
     if (found.is_over) {
-      // It keeps older copies in the cold store away all the same.
-      hold.due = now;
-      if (engine_.host().cold_store() != nullptr) SEMEL_CHECK(engine_.host().restore(hold));
+      // It keeps older copies away all the same: in the cold store, and in the journal. As an
+      // erase, because a hold would be held again, by the terms of a namespace that are others by
+      // now.
+      hold.type = Mutation::Type::erase;
+      hold.claim.reset();
+      if (hold.keep_until > now) SEMEL_CHECK(engine_.host().restore(hold));
       continue;
     }
     SEMEL_CHECK(engine_.host().restore(hold));
