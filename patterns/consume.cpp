@@ -292,8 +292,7 @@ void BatchConsumption::claim(std::size_t begin, std::size_t end) {
     }
   } catch (...) {
     for (; taken < guarded.size(); ++taken) {
-      if (may_run(answers[taken]))
-        give_back(claims_, messages_[guarded[taken]].id, answers[taken]);
+      if (may_run(answers[taken])) give_back(claims_, messages_[guarded[taken]].id, answers[taken]);
     }
     throw;
   }

@@ -378,9 +378,9 @@ void test_rwlock(void) {
   CHECK(outcome.answer == SEMEL_GRANTED && writer > reader);
   CHECK(key.length == 9 && memcmp(key.data, "{k}#write", 9) == 0);
   request = request_for("k");
-  request.wait_ms = 1;
   CHECK_OK(semel_rwlock(space, &request, SEMEL_READ, 0, &outcome, NULL, &key));
   CHECK(outcome.answer == SEMEL_IN_FLIGHT);
+  request.wait_ms = 1;
   CHECK(semel_rwlock(space, &request, SEMEL_READ, 5, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
   CHECK(ask_access(space, 0, NULL, 0, &outcome, NULL, &key) == SEMEL_BAD_OPTION);
   CHECK(ask_access(space, 3, NULL, 0, &outcome, NULL, &key) == SEMEL_BAD_OPTION);

@@ -380,8 +380,9 @@ def build(tree):
     proofs = tree / "tests/proofs"
     proof_sources = {name: next(proofs.rglob(f"{name}.cpp"), None)
                      for name in PARTS + MODEL + LINEAR + ONCE}
-    pattern_sources = sorted((tree / "patterns").glob("*.cpp"))
-    pattern_sources += [tree / "patterns/tokens/token_service.cpp"]
+    pattern_sources = [*sorted((tree / "patterns").glob("*.cpp")),
+                       *sorted((tree / "patterns/holders").glob("*.cpp")),
+                       tree / "patterns/tokens/token_service.cpp"]
     sources = engine_sources + pattern_sources + [s for s in proof_sources.values() if s]
     objects = BUILD / "objects"
     objects.mkdir(parents=True, exist_ok=True)
