@@ -272,7 +272,7 @@ func TestOnceAgain10_WorkIsToldWhenItsRenewalEnds(t *testing.T) {
 		until(t, "it is renewed by default", func() bool { return n.calls("SEMEL.RENEW") >= 2 })
 		<-ctx.Done()
 		return context.Cause(ctx)
-	}, semel.WithLease(60*time.Millisecond), semel.WithRunMax(300*time.Millisecond))
+	}, semel.WithLease(300*time.Millisecond), semel.WithRunMax(1500*time.Millisecond))
 	same(t, consumed.Verdict, semel.Retry)
 	is(t, consumed.Err, semel.ErrLeaseLost)
 }
