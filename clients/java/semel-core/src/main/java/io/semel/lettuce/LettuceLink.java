@@ -38,7 +38,6 @@ import java.util.function.Supplier;
  */
 public final class LettuceLink implements Link {
   private static final int IDLE_MAX = 8;
-  private static final byte[] WAIT = {'S', 'E', 'M', 'E', 'L', '.', 'W', 'A', 'I', 'T'};
   private static final long REFRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private final Supplier<? extends StatefulConnection<byte[], byte[]>> opener;
   private final Runnable unlisten;
@@ -233,7 +232,7 @@ public final class LettuceLink implements Link {
       own.closeAsync();
       own = connect();
     }
-    setTimeout(own, timeoutMs);
+    setTimeout(own, words.get(0), timeoutMs);
     boolean answered = false;
     try {
       Object reply = send(own, words, timeoutMs);
@@ -248,7 +247,7 @@ public final class LettuceLink implements Link {
   }
 
   /** TimeoutOptions, which Spring sets, would end a wait after the time of a short command. */
-  private void setTimeout(StatefulConnection<byte[], byte[]> own, long timeoutMs) {
+  private void setTimeout(StatefulConnection<byte[], byte[]> own, byte[] name, long timeoutMs) {
     ClientOptions options = own.getOptions();
     TimeoutOptions timeouts = options == null ? null : options.getTimeoutOptions();
     if (timeouts == null || !timeouts.isTimeoutCommands()) return;
@@ -257,7 +256,7 @@ public final class LettuceLink implements Link {
       return;
     }
     TimeoutOptions.TimeoutSource source = timeouts.getSource();
-    long fixed = source.getTimeout(new Command<>(keyword(WAIT), new ReplyOutput()));
+    long fixed = source.getTimeout(new Command<>(keyword(name), new ReplyOutput()));
     if (fixed <= 0 || source.getTimeUnit().toMillis(fixed) >= timeoutMs) return;
     release(own, true);
     throw new UnsupportedOperationException("TimeoutOptions end each command too early for a wait");

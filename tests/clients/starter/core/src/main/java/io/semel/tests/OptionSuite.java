@@ -5,14 +5,17 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.protocol.ProtocolVersion;
+import io.lettuce.core.protocol.RedisCommand;
 import io.semel.Call;
 import io.semel.Link;
 import io.semel.Options;
+import io.semel.Rejected;
 import io.semel.Semel;
 import io.semel.Work;
 import io.semel.jedis.JedisLink;
 import io.semel.lettuce.LettuceLink;
 import io.semel.redisson.RedissonLink;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -123,7 +126,30 @@ final class OptionSuite {
         Redisson.create(redisson(port, 3)), own(port, 3)));
   }
 
+  /** Of a wait for a permit the time of SEMEL.PERMIT counts, not that of SEMEL.WAIT. */
+  private static void timeoutOfPermits() throws Exception {
+    TimeoutOptions.TimeoutSource source = new TimeoutOptions.TimeoutSource() {
+      @Override
+      public long getTimeout(RedisCommand<?, ?, ?> command) {
+        byte[] name = command.getType().getBytes();
+        return new String(name, StandardCharsets.US_ASCII).equals("SEMEL.PERMIT") ? 60_000 : 500;
+      }
+    };
+    ClientOptions options = ClientOptions.builder()
+        .timeoutOptions(TimeoutOptions.builder().timeoutSource(source).build()).build();
+    try (Node node = new Node(); Cutter counter = new Cutter(node.port(), "SEMEL.PERMIT", 0);
+        Semel holder = Drivers.semel(Drivers.lettuce(node.port()), new Options());
+        Semel semel = Drivers.semel(lettuce(counter.port(), options, 0), new Options())) {
+      holder.permit("seats", "k", 1);
+      Report.thrown(Rejected.class,
+          () -> semel.permit(Call.of("seats", "k").wait(Duration.ofMillis(300)), 1));
+      Report.same(counter.ids().size(), 2);  // a question, and a wait that blocks
+    }
+  }
+
   static void run() {
+    Report.check("options: the time of a wait for a permit is its own",
+        OptionSuite::timeoutOfPermits);
     Report.check("once-again-25: options that are refused", OptionSuite::refusedOptions);
     Report.check("once-again-25: options that are kept", OptionSuite::keptOptions);
   }
