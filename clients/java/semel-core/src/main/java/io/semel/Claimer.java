@@ -15,9 +15,9 @@ final class Claimer {
   private static final int OWNER_BYTES_MAX = 64;
   private static final int PERMITS_MAX = 1_024;
   private static final byte[] PERMIT = "SEMEL.PERMIT".getBytes(StandardCharsets.US_ASCII);
-  /** Between two attempts at a read/write lock: the first pause, and the longest. */
-  private static final long ACCESS_PAUSE_MS = 2;
-  private static final long ACCESS_PAUSE_MS_MAX = 50;
+  /** Between two attempts at what is shared with others: the first pause, and the longest. */
+  private static final long SHARED_PAUSE_MS = 2;
+  private static final long SHARED_PAUSE_MS_MAX = 50;
   /** A caller that waits for a read/write lock, and dies, stops the others for so long. */
   private static final long NEXT_MS = 1_000;
   private static final Terms OF_PERMITS = Terms.as("lock");
@@ -120,15 +120,19 @@ final class Claimer {
     return next;
   }
 
-  /** Waiters do not ask all at once. */
+  /** After so many attempts at what is shared with others. Waiters do not ask all at once. */
+  private static long sharedPauseMs(long seen) {
+    long most = Math.min(SHARED_PAUSE_MS << Math.min(seen, 5), SHARED_PAUSE_MS_MAX);
+    return ThreadLocalRandom.current().nextLong(most / 2, most + 1);
+  }
+
   private Reply askForAccess(Call call, List<byte[]> words, Wire.Way way, long endNanos) {
-    for (long most = ACCESS_PAUSE_MS;; most = Math.min(2 * most, ACCESS_PAUSE_MS_MAX)) {
+    for (long seen = 0;; ++seen) {
       boolean isLast = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime()) <= 0;
       Reply reply = asked(call, isLast ? words : inFront(words), way);
       if (isLast || !reply.outcome().equals("in_flight")) return reply;
       long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
-      long next = ThreadLocalRandom.current().nextLong(most / 2, most + 1);
-      if (!Wire.pause(Math.max(0, Math.min(leftMs, next)))) return reply;
+      if (!Wire.pause(Math.max(0, Math.min(leftMs, sharedPauseMs(seen))))) return reply;
     }
   }
 
@@ -176,6 +180,7 @@ final class Claimer {
 
   private Reply ask(Call call, List<byte[]> words, Wire.Way way, long endNanos) {
     boolean alone = !options.bind;
+    boolean isPermit = Arrays.equals(words.get(0), PERMIT);
     for (long seen = 0;; ++seen) {
       Reply reply = asked(call, words, way);
       long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
@@ -189,8 +194,9 @@ final class Claimer {
           waits.release();
         }
       } else {
-        long most = Math.min(10L << Math.min(seen, 5), Math.max(1, reply.number("retry_after_ms")));
-        if (!Wire.pause(Math.min(leftMs, most))) return reply;
+        long pauseMs = isPermit ? sharedPauseMs(seen)
+            : Math.min(10L << Math.min(seen, 5), Math.max(1, reply.number("retry_after_ms")));
+        if (!Wire.pause(Math.min(leftMs, pauseMs))) return reply;
       }
     }
   }

@@ -428,9 +428,11 @@ public final class Semel implements AutoCloseable {
 
   /**
    * One of so many permits of a key, 1 to 1024. While all are held it waits for the time of
-   * Call.wait(), by default not at all; the first that came gets what becomes free. Each caller
-   * states how many permits there are: with fewer than before, none is given while there are as many
-   * holders as permits.
+   * Call.wait(), by default not at all. Of the waits that block, the first that came gets what becomes
+   * free; those that poll have no order and come after them: with Options.bind(), beyond
+   * Options.waitsMax(), and of a link without connections for waits (a Jedis cluster, Redisson without
+   * a RedisClientConfig). Each caller states how many permits there are: with fewer than before, none
+   * is given while there are as many holders as permits.
    *
    * <p>The lease is renewed until the permit is released or lost, at most for the time of
    * Options.renewFor(). The namespace is declared as `lock`, unless the call has terms. A permit is

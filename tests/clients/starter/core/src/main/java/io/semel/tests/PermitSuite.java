@@ -200,6 +200,18 @@ final class PermitSuite {
     }
   }
 
+  /** A wait that cannot block asks again soon: a permit is not free for long while others wait. */
+  private static void polls() throws Exception {
+    try (Node node = new Node(); Cutter counter = new Cutter(node.port(), "SEMEL.PERMIT", 0);
+        Semel holder = Drivers.semel(Drivers.lettuce(node.port()), new Options());
+        Semel semel = Drivers.semel(Drivers.lettuce(counter.port()), new Options().bind(true))) {
+      holder.permit("seats", "k", 1);
+      full(semel, seats().wait(Duration.ofSeconds(2)), 1);
+      // Some 50; pauses that double up to 320 ms would make it 12.
+      Report.same(counter.ids().size() > 24, true);
+    }
+  }
+
   /** Two threads give one permit back: one does, and it is not the next holder's. */
   private static void shared() throws Exception {
     try (Node node = new Node();
@@ -309,6 +321,7 @@ final class PermitSuite {
       Report.check("permits: closed while it waits, " + driver, () -> closed(driver));
     }
     Report.check("permits: what is refused", PermitSuite::refused);
+    Report.check("permits: a wait that polls asks again soon", PermitSuite::polls);
     Report.check("permits: renewed while they are held", PermitSuite::renewals);
     Report.check("permits: a loss is told", PermitSuite::lost);
     Report.check("permits: a lease that is over is lost, also after close",
