@@ -132,7 +132,10 @@ final class Claimer {
       Reply reply = asked(call, isLast ? words : inFront(words), way);
       if (isLast || !reply.outcome().equals("in_flight")) return reply;
       long leftMs = TimeUnit.NANOSECONDS.toMillis(endNanos - System.nanoTime());
-      if (!Wire.pause(Math.max(0, Math.min(leftMs, sharedPauseMs(seen))))) return reply;
+      if (!Wire.pause(Math.max(0, Math.min(leftMs, sharedPauseMs(seen))))) {
+        abandoned.release(call, words, way);  // or its place in front stops the others
+        return reply;
+      }
     }
   }
 

@@ -11,6 +11,7 @@ public final class AgainSuite {
     FieldSuite.run();
     LateSuite.run();
     PermitSuite.run();
+    AccessSuite.run();
     RecordSuite.run();
     LeaseSuite.run();
     OptionSuite.run();
