@@ -1,13 +1,14 @@
 """What permits and the holds of read/write locks have in common: one claim at most, which the
 attempt names."""
 
+import contextlib
 import random
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import _library as c
-from ._errors import Code, Forked, Full, LeaseLost, NotHeld, NotTaken
+from ._errors import Code, Error, Forked, Full, LeaseLost, NotHeld, NotTaken
 from ._keeping import Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._library import Text, raw, take
@@ -60,6 +61,24 @@ class OneHold:
                 made.append(self._held_key)
             return is_taken
 
+    def _leave(self, turn: Optional[Waiting]) -> None:
+        """Ends a wait, whose place in front would stop others for as long as it lasts. What is
+        granted now is given back; what this object holds is another caller's, and stays."""
+        if turn is None or not self._claims.engine.is_here:
+            return
+        outcome, buffer = c.ClaimOutcome(answer=Answer.BUSY), c.Buffer()
+        with contextlib.suppress(Error):  # the place ends by itself, then
+            try:
+                self._ask_once(self._request_of(turn), turn._replace(more=False), outcome, buffer)
+            finally:
+                granted = take(buffer)
+                if granted is not None and outcome.epoch:
+                    self._claims.release(granted, outcome.epoch)
+
+    def _request_of(self, turn: Optional[Waiting]) -> c.Request:
+        return _request(self._key, owner=self._owner, lease_ms=self._lease_ms or None,
+                        claim_id=turn.claim_id if turn else None)
+
     def _attempt(self, turn: Optional[Waiting]) -> bool:
         """What is granted to a caller who gets an exception is given back."""
         if self._held_key is not None:
@@ -67,8 +86,7 @@ class OneHold:
                                               f'{self._name!r} already')
         if self._kept is not None:
             check_can_keep(self._claims, self._lease_ms)
-        request = _request(self._key, owner=self._owner, lease_ms=self._lease_ms or None,
-                           claim_id=turn.claim_id if turn else None)
+        request = self._request_of(turn)
         outcome, buffer = c.ClaimOutcome(answer=Answer.BUSY), c.Buffer()
         granted: Optional[bytes] = None
         try:
@@ -158,16 +176,25 @@ class Holder(OneHold):
     """`with` takes it, or take() and give()."""
 
     def take(self, wait_ms: Optional[int] = None) -> bool:
-        """False: others have it."""
+        """False: others have it. Who is interrupted holds none."""
         watch, longest = self._claims._watch(self._name), self._longest(wait_ms)
         turn = self._turn() if longest else None
-        taken = self._take_now(turn=turn)
-        for pause in () if taken else self._pauses(longest):
-            time.sleep(pause)
-            if self._take_now(turn=turn):
-                return True
-        if turn is not None and not taken:
-            taken = self._take_now(turn=turn._replace(more=False))
+        made: List[bytes] = []
+        try:
+            taken = self._take_now(made, turn)
+            for pause in () if taken else self._pauses(longest):
+                time.sleep(pause)
+                if self._take_now(made, turn):
+                    return True
+            if turn is not None and not taken:
+                taken = self._take_now(made, turn._replace(more=False))
+        except BaseException:  # KeyboardInterrupt, too
+            if made:  # it was granted just before
+                with contextlib.suppress(Error):
+                    self._give_now(made)
+            else:
+                self._leave(turn)
+            raise
         return taken or refused_of(watch)
 
     def give(self) -> bool:

@@ -494,13 +494,20 @@ class _OneHold(OneHold):
         """False: others have it. A task that is cancelled holds none."""
         watch, longest = self._claims._watch(self._name), self._longest(wait_ms)
         turn = self._turn() if longest else None
-        taken = await self._ask(turn)
-        for pause in () if taken else self._pauses(longest):
-            await asyncio.sleep(pause)
-            if await self._ask(turn):
-                return True
-        if turn is not None and not taken:
-            taken = await self._ask(turn._replace(more=False))
+        try:
+            taken = await self._ask(turn)
+            for pause in () if taken else self._pauses(longest):
+                await asyncio.sleep(pause)
+                if await self._ask(turn):
+                    return True
+            if turn is not None and not taken:
+                taken = await self._ask(turn._replace(more=False))
+        except GeneratorExit:  # nothing can be awaited any more
+            self._leave(turn)
+            raise
+        except BaseException:
+            await _off_loop(self._claims.engine, self._leave, turn)
+            raise
         return taken or refused_of(watch)
 
     async def _ask(self, turn: Optional[Waiting]) -> bool:

@@ -2,11 +2,14 @@
 
 import asyncio
 import copy
+import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import semel
 from semel import Code, Engine, aio
+from semel._accesses import AccessOf
 
 LIMIT_S = 60
 
@@ -160,6 +163,78 @@ class ReadWriteLocks(unittest.TestCase):
         asyncio.run(asyncio.wait_for(play(), LIMIT_S))
         with self.locks.write_lock('k'):
             pass
+
+    def test_who_is_interrupted_is_not_in_front_any_more(self):
+        engine = Engine(manual_clock=True)  # a place in front never ends by itself
+        self.addCleanup(engine.close)
+        locks = engine.claims('locks', 'lock')
+        ask_once, readers = AccessOf._ask_once, [locks.read_lock('k')]
+
+        def give_and_interrupt(_):
+            readers.pop().give()
+            raise KeyboardInterrupt
+
+        def asked_and_interrupt(*arguments):
+            asked.stop()
+            ask_once(*arguments)
+            raise KeyboardInterrupt
+
+        for interrupt in (KeyboardInterrupt, KeyError, give_and_interrupt, None):
+            if readers:
+                readers[0].take()
+            writer = locks.write_lock('k', wait=LIMIT_S)
+            if interrupt is None:  # in the call itself
+                readers = [locks.read_lock('k')]
+                self.assertTrue(readers[0].take())
+                asked = mock.patch.object(AccessOf, '_ask_once', asked_and_interrupt)
+                asked.start()
+            with mock.patch('semel._one_hold.time.sleep', side_effect=interrupt or AssertionError):
+                with self.assertRaises((KeyboardInterrupt, KeyError)):
+                    writer.take()
+            self.assertIsNone(writer.token)
+            with locks.read_lock('k'):
+                pass
+            for reader in readers:
+                reader.give()
+            with writer, self.assertRaises(semel.NotHeld):  # another thread's hold is left alone
+                writer.take()
+            with locks.write_lock('k'):
+                pass
+
+    def test_who_is_cancelled_is_not_in_front_any_more(self):
+        async def play(locks):
+            reader = aio.read_lock(locks, 'k')
+            async with aio.read_lock(locks, 'k'):
+                for _ in range(5):
+                    waits = asyncio.ensure_future(
+                        aio.write_lock(locks, 'k').take(LIMIT_S * 1000))
+                    while await reader.take():
+                        await reader.give()
+                        await asyncio.sleep(0)
+                    waits.cancel()
+                    with self.assertRaises(asyncio.CancelledError):
+                        await waits
+                    self.assertTrue(await reader.take())
+                    await reader.give()
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(aio.write_lock(locks, 'k').take(LIMIT_S * 1000), 0.02)
+                self.assertTrue(await reader.take())
+                await reader.give()
+                if not locks.engine.is_durable:
+                    left = aio.write_lock(locks, 'k').take(LIMIT_S * 1000)
+                    left.send(None)
+                    self.assertFalse(await reader.take())
+                    left.close()
+                    self.assertTrue(await reader.take())
+                    await reader.give()
+            async with aio.write_lock(locks, 'k'):
+                pass
+
+        with tempfile.TemporaryDirectory() as directory:
+            for storage in (None, directory + '/s'):
+                with self.subTest(storage=storage), Engine(storage, manual_clock=True) as engine:
+                    locks = engine.claims('locks', 'lock')
+                    asyncio.run(asyncio.wait_for(play(locks), LIMIT_S))
 
 
 if __name__ == '__main__':
