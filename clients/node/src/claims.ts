@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { json, notKept, restored, stored, type Codec } from './codec.js';
 import { driverOf, type AnyClient, type Driver, type Word } from './drivers.js';
 import * as errors from './errors.js';
-import { exactly, giveBack, grantedKey, reclaim } from './giveback.js';
+import { ask, grantedKey, withdraw, type Asking } from './giveback.js';
 import { Held, type KnownPolicy, type Work } from './held.js';
 import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { Access, Lock, Permit } from './lock.js';
@@ -184,9 +184,10 @@ export class Claims {
    * Calls `fn` with the latest payload of the key, if it is due and no other run has it. The lease of
    * the run is renewed; `work.signal` is aborted when it is lost. If `fn` throws, the payload comes
    * again after a quiet time, unless a call has replaced it; if this process ends, when the lease is
-   * over. A LeaseLostError: `fn` ran, and the lease was lost before its end was known.
+   * over. A LeaseLostError: `fn` ran, and the lease was lost before its end was known. An
+   * UnrecordedError: `fn` succeeded, the node could not be told, and the payload may come again.
    */
-  runDebounced<T>(key: Key, fn: (payload: Buffer, work: Work) => T | PromiseLike<T>,
+  async runDebounced<T>(key: Key, fn: (payload: Buffer, work: Work) => T | PromiseLike<T>,
     options: CallOptions = {}): Promise<Debounced<T>> {
     return runDebounced(this, key, fn, merged(this.options, checked(options)));
   }
@@ -322,7 +323,7 @@ export class Claims {
     const { patience } = request;
     signal?.throwIfAborted();
     let asked = performance.now();
-    let found = await this.#claim(request);
+    let found = await this.ask(this.#asking(request));
     const waits = found.outcome === 'in_flight' && (options.wait ?? 0) > 0;
     if (waits && typeof shared === 'string') {
       ({ found, asked } = await this.#nextAccess(request, options.wait ?? 0));
@@ -368,10 +369,14 @@ export class Claims {
     const end = performance.now() + wait;
     for (let delay = accessPause; ; delay = Math.min(2 * delay, accessPauseMax)) {
       const next = Math.min(delay * (0.5 + Math.random() / 2), end - performance.now());
-      await pause(Math.max(0, next), request.options.signal);
+      await pause(Math.max(0, next), request.options.signal).catch((error: unknown) => {
+        withdraw(this.#asking(request)); // or the place in front would stop the others
+        throw error;
+      });
       const asked = performance.now();
       const isLast = asked >= end;
-      const found = await this.#claim(isLast ? { ...request, isNext: false } : request);
+      const found = await this.ask(
+        this.#asking(isLast ? { ...request, isNext: false } : request));
       if (found.outcome !== 'in_flight' || isLast) return { found, asked };
     }
   }
@@ -398,30 +403,19 @@ export class Claims {
     return [...named, 'CLAIM-ID', id, ...words];
   }
 
-  /**
-   * Asks once, however often that takes. A grant that comes when nobody waits for it is given back.
-   */
-  async #claim(request: Request): Promise<Fields> {
-    const { key, patience, lease, options } = request;
-    const all = this.#words(request);
-    const claim = { driver: this.driver, namespace: this.name, key,
-      permit: request.shared !== undefined };
-    const again = (): void => void reclaim(claim, this.#words({ ...request, isNext: false }), lease);
-    let isPending = false;
-    const unawaited = (call: Promise<unknown>): void => {
-      isPending = true;
-      call.then((reply) => exactly(this.driver, all, reply).then((found) => giveBack(claim, found)))
-        .catch(again);
-    };
-    try {
-      const { reply } = await insist(this.driver, all, patience, options.signal, unawaited);
-      return await exactly(this.driver, all, reply);
-    } catch (error) {
-      if (!isAnswer(error)) this.#read = -Infinity; // the node may be another one
-      const isRefused = error instanceof errors.UnavailableError && !error.uncertain;
-      if (!isPending && !isRefused && (options.signal?.aborted || !isAnswer(error))) again();
+  #asking(request: Request): Asking {
+    const { key, patience, lease, options, shared, isNext } = request;
+    return { driver: this.driver, namespace: this.name, key, permit: shared !== undefined,
+      words: this.#words(request), lease, patience, signal: options.signal,
+      left: isNext ? this.#words({ ...request, isNext: false }) : undefined };
+  }
+
+  /** Asks for a claim until the node has answered. @internal */
+  ask(asking: Asking): Promise<Fields> {
+    return ask(asking).catch((error: unknown) => {
+      if (!isAnswer(error)) this.stale(); // the node may be another one
       throw error;
-    }
+    });
   }
 
   #codec(options: CallOptions): Codec {

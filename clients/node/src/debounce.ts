@@ -1,9 +1,9 @@
 // Debounce after the last call: one run, with the latest payload.
 import { refusal, type Claims } from './claims.js';
-import { LeaseLostError, OptionError } from './errors.js';
-import { giveBack } from './giveback.js';
+import { BusyError, LeaseLostError, OptionError, UnrecordedError } from './errors.js';
 import { Held, type Work } from './held.js';
 import { keyWord, type Key } from './keys.js';
+import { refuseLazy, refuseLazyResult } from './lazy.js';
 import { ms, type CallOptions, type Milliseconds } from './options.js';
 import { Fields, insist, lost } from './wire.js';
 
@@ -55,47 +55,77 @@ export async function debounce(claims: Claims, key: Key, payload: string | Uint8
   return new Fields(reply).number('due_ms');
 }
 
-/** Ends the run; `more`: AGAIN. */
+/** Ends the run; `more`: AGAIN. Rejects with a LeaseLostError if it was not ours any more. */
 async function ended(claims: Claims, key: Key, held: Held, more: string[]): Promise<void> {
+  const { driver } = claims;
   held.end();
+  const losses = driver.losses?.();
   const words = ['SEMEL.DEBOUNCEEND', claims.name, keyWord(key), String(held.work.epoch), ...more];
-  const { reply, repeated } = await insist(claims.driver, words, held.terms.patience);
+  const { reply, repeated } = await insist(driver, words, held.terms.patience);
   const found = new Fields(reply);
-  const known = found.outcome === 'ok' || (repeated && found.outcome === 'unknown');
-  if (!known || found.flag('late')) throw lost(found.outcome);
+  if (found.outcome === 'ok' && !found.flag('late')) return;
+  if (held.lostBecause) throw held.lostBecause;
+  // An earlier try, also one that the driver has repeated by itself, may have ended it, as in Lock.
+  const again = repeated || losses === undefined || driver.losses?.() !== losses;
+  if (found.outcome === 'ok' || !again || held.isOver) throw lost(found.outcome);
+}
+
+/** What `fn` gives. Where it throws, the payload comes again. */
+async function run<T>(claims: Claims, key: Key, held: Held,
+  fn: (work: Work) => T | PromiseLike<T>): Promise<T> {
+  let value: T;
+  try {
+    value = await fn(held.work);
+    refuseLazyResult(value);
+  } catch (error) { // which is the news, unless another may have run it as well
+    let why = held.lostBecause;
+    await ended(claims, key, held, ['AGAIN']).catch((silent: unknown) => {
+      if (silent instanceof LeaseLostError) why = silent;
+    });
+    throw why !== undefined && !(error instanceof LeaseLostError)
+      ? new LeaseLostError(why.message, { cause: error }) : error;
+  }
+  await ended(claims, key, held, []).catch((error: unknown) => {
+    throw error instanceof LeaseLostError ? error : new UnrecordedError(value, error);
+  });
+  return value;
 }
 
 /** @internal */
 export async function runDebounced<T>(claims: Claims, key: Key,
   fn: (payload: Buffer, work: Work) => T | PromiseLike<T>,
   options: CallOptions): Promise<Debounced<T>> {
-  const { id, lease, patience, policy, words: more } = await claims.request(key, options);
+  refuseLazy(fn);
+  const { signal } = options;
+  const { id, lease, patience, policy, words } = await claims.request(key, options);
   const { driver, name: namespace } = claims;
   const asked = performance.now();
-  const words = ['SEMEL.DEBOUNCERUN', namespace, keyWord(key), 'CLAIM-ID', id, ...more];
-  const late = (call: Promise<unknown>): void => {
-    const claim = { driver, namespace, key: keyWord(key), permit: true };
-    call.then((reply) => giveBack(claim, new Fields(reply))).catch(() => {});
-  };
-  const { reply } = await insist(driver, words, patience, options.signal, late);
-  const found = new Fields(reply);
+  const found = await claims.ask({ driver, namespace, key: keyWord(key), permit: true, lease,
+    patience, signal,
+    words: ['SEMEL.DEBOUNCERUN', namespace, keyWord(key), 'CLAIM-ID', id, ...words] });
   const none = { ran: false, running: false, due: 0 };
-  if (found.outcome === 'idle') return none;
-  if (found.outcome === 'quiet') return { ...none, due: found.number('due_ms') };
-  if (found.outcome === 'in_flight') {
-    return { ...none, running: true, due: found.number('retry_after_ms') };
+  switch (found.outcome) {
+    case 'idle':
+      return none;
+    case 'quiet':
+      return { ...none, due: found.number('due_ms') };
+    case 'in_flight':
+      return { ...none, running: true, due: found.number('retry_after_ms') };
+    case 'granted':
+    case 'regranted':
+      break;
+    case 'unprotected':
+      throw new BusyError('the namespace fails open, which is no lock');
+    default:
+      throw refusal(found);
   }
-  if (found.outcome !== 'granted' && found.outcome !== 'regranted') throw refusal(found);
   const held = new Held({ driver, namespace, key: found.bytes('key') ?? '', lease, patience, policy,
-    runMax: options.runMax ?? 3_600_000 }, found, asked + lease, options.signal);
-  let value: T;
-  try {
-    value = await fn(found.bytes('payload') ?? Buffer.alloc(0), held.work);
-  } catch (error) {
-    await ended(claims, key, held, ['AGAIN']).catch(() => {}); // the error is the news
-    throw held.lostBecause !== undefined && !(error instanceof LeaseLostError)
-      ? new LeaseLostError(held.lostBecause.message, { cause: error }) : error;
+    runMax: options.runMax ?? 3_600_000 }, found, asked + lease, signal);
+  if (signal?.aborted) {
+    void held.release();
+    throw signal.reason;
   }
-  await ended(claims, key, held, []);
+  const payload = found.bytes('payload') ?? Buffer.alloc(0);
+  const value = await run(claims, key, held, (work) => fn(payload, work));
   return { ran: true, running: false, due: 0, value };
 }

@@ -1,5 +1,6 @@
 // What is granted when nobody waits for it any more is given back.
 import type { Driver, Word } from './drivers.js';
+import { UnavailableError } from './errors.js';
 import { Fields, insist, isAnswer } from './wire.js';
 
 const tidyUpTime = 1000;
@@ -14,6 +15,16 @@ export interface Named {
   key: Word;
   /** Of a semaphore or a read/write lock: the key of the claim is in the reply. */
   permit?: boolean;
+}
+
+/** A claim that is asked for, with an id. */
+export interface Asking extends Named {
+  words: readonly Word[];
+  /** Of a caller who is to be next, if he waits: how he asks when he does not wait any more. */
+  left?: readonly Word[] | undefined;
+  lease: number;
+  patience: number;
+  signal?: AbortSignal | undefined;
 }
 
 /** The key of the claim that was granted. */
@@ -84,4 +95,37 @@ export async function reclaim(claim: Named, words: readonly Word[], lease: numbe
     await idle(delay);
   }
   --running;
+}
+
+/**
+ * Asks once, however often that takes. What is granted when nobody waits for it any more is given back,
+ * and so is the place in front of others.
+ */
+export async function ask(asking: Asking): Promise<Fields> {
+  const { driver, words, left, patience, signal } = asking;
+  const losses = driver.losses?.();
+  const again = (): void => withdraw(asking);
+  let isPending = false;
+  const unawaited = (call: Promise<unknown>): void => {
+    isPending = true;
+    call.then((reply) => exactly(driver, words, reply)).then((found) => {
+      if (left !== undefined && found.outcome === 'in_flight') return again();
+      return giveBack(asking, found);
+    }).catch(again);
+  };
+  try {
+    const { reply } = await insist(driver, words, patience, signal, unawaited);
+    return await exactly(driver, words, reply);
+  } catch (error) {
+    // An earlier call may have made him next, and the driver may have repeated one by itself.
+    const isOnce = left === undefined && losses !== undefined && driver.losses?.() === losses;
+    const isRefused = error instanceof UnavailableError && !error.uncertain && isOnce;
+    if (!isPending && !isRefused && (signal?.aborted || !isAnswer(error))) again();
+    throw error;
+  }
+}
+
+/** Gives back, in the background, what a caller who has gone may have. */
+export function withdraw(asking: Asking): void {
+  void reclaim(asking, asking.left ?? asking.words, asking.lease);
 }

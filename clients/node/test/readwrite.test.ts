@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Claims, InFlightError, KeyError, LeaseLostError } from '../src/index.js';
+import { Claims, InFlightError, KeyError, LeaseLostError, UnavailableError } from '../src/index.js';
 import { Node, kinds, skip, until } from './node.js';
 
 const policy = { as: 'lock' } as const;
@@ -56,3 +56,50 @@ test('read/write locks: who waits is not overtaken, what is wrong, lost or left'
       return Array.isArray(found) && found.length === 0;
     });
   });
+
+for (const kind of kinds) {
+  test(`${kind}: who leaves while he waits for a read/write lock stops nobody`, { skip }, async (t) => {
+    const node = await Node.start(t);
+    const proxy = await node.proxy();
+    const direct = new Claims(await node.client(kind), 'locks', { policy });
+    const locks = new Claims(await node.client(kind, proxy.port), 'locks', { policy });
+    const reader = await direct.readLock('k');
+    const held = async (): Promise<number> =>
+      (await node.call('SEMEL.RWLOCKS', 'locks', 'k') as unknown[]).length;
+    const leaves = async (): Promise<void> => {
+      const leaving = new AbortController();
+      const waits = locks.writeLock('k', { signal: leaving.signal });
+      waits.catch(() => {});
+      await until('the writer is next', async () => await held() === 2);
+      leaving.abort(new Error('left'));
+      await assert.rejects(waits, /left/);
+    };
+    const ways = {
+      'between two attempts': leaves,
+      'in the first attempt': () => {
+        proxy.rule('SEMEL.RWLOCK', 'hold');
+        return leaves();
+      },
+      'without an answer': async () => {
+        proxy.rule('SEMEL.RWLOCK', '+-BUSY a script runs'); // the first call makes him next
+        proxy.rule('SEMEL.RWLOCK', '-BUSY a script runs', 1_000_000);
+        await assert.rejects(locks.writeLock('k', { patience: 100 }), UnavailableError);
+        assert.equal(await held(), 2);
+      },
+    };
+    await locks.ready();
+    for (const [way, leave] of Object.entries(ways)) {
+      const begun = performance.now();
+      const times = 4;
+      for (let i = 0; i < times; ++i) {
+        await leave();
+        proxy.clear();
+        await until('nobody is next', async () => await held() === 1);
+        await (await direct.tryReadLock('k')).release();
+      }
+      // The place in front ends by itself after a second.
+      assert.ok(performance.now() - begun < times * 500, way);
+    }
+    await reader.release();
+  });
+}
