@@ -2,6 +2,7 @@ package semel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -63,10 +64,15 @@ func (t Trailing) check() error {
 // lease of the run is renewed; the context of fn ends when it is lost. If fn returns an error, which
 // RunDebounced returns, the payload comes again after a quiet time, unless a call has replaced it. A
 // process that ends runs nothing more, and the payload comes again when the lease is over.
-// ErrLeaseLost: fn ran, and the lease was lost before its end was known.
+// ErrLeaseLost, joined with that error if there is one: fn ran, and the lease was lost before its end
+// was known. ErrUnrecorded: fn succeeded, and the node could not be told; the payload may come again
+// when the lease is over. ErrBusy: the node has no room for the run, also where the namespace fails open.
 func (c *Claims) RunDebounced(ctx context.Context, key string,
 	fn func(ctx context.Context, payload []byte) error, options ...Option) (Debounced, error) {
 	s := c.settings(options)
+	if s.err == nil && fn == nil {
+		s.err = errNoFunction
+	}
 	if s.err != nil {
 		return Debounced{}, s.err
 	}
@@ -82,19 +88,10 @@ func (c *Claims) RunDebounced(ctx context.Context, key string,
 	if err != nil {
 		return Debounced{}, err
 	}
+	r := request{key: key, name: "SEMEL.DEBOUNCERUN", words: append([]any{c.name, key}, words...),
+		lease: lease}
 	asked := time.Now()
-	late := func(value any) {
-		if found, err := fieldsOf(value); err == nil && isGrant(found) {
-			run := request{key: found.text("key"), lease: lease}
-			c.abandon(abandoned{request: run, epoch: found.number("epoch")})
-		}
-	}
-	args := append([]any{"SEMEL.DEBOUNCERUN", c.name, key}, words...)
-	reply, _, err := c.insist(ctx, s.patience, args, late)
-	if err != nil {
-		return Debounced{}, err
-	}
-	found, err := fieldsOf(reply)
+	found, err := c.claim(ctx, s.patience, r)
 	if err != nil {
 		return Debounced{}, err
 	}
@@ -104,8 +101,15 @@ func (c *Claims) RunDebounced(ctx context.Context, key string,
 	case "in_flight":
 		return Debounced{Running: true, Due: found.duration("retry_after_ms")}, nil
 	case "granted", "regranted":
+	case "unprotected":
+		return Debounced{}, &BusyError{"the namespace fails open, which is no lock"}
 	default:
 		return Debounced{}, refusal(found)
+	}
+	if ctx.Err() != nil {
+		r.key = r.granted(found)
+		c.abandon(abandoned{request: r, epoch: found.number("epoch")})
+		return Debounced{}, context.Cause(ctx)
 	}
 	h := c.heldOf(found.text("key"), s, known, lease, asked, found)
 	h.start(ctx)
@@ -114,32 +118,50 @@ func (c *Claims) RunDebounced(ctx context.Context, key string,
 
 func (c *Claims) runDebounced(h *held, key string, payload []byte,
 	fn func(ctx context.Context, payload []byte) error) (ran Debounced, err error) {
-	end := func(again ...any) error {
-		h.end()
-		args := append([]any{"SEMEL.DEBOUNCEEND", c.name, key, h.work.Epoch}, again...)
-		reply, unread, err := c.insist(context.WithoutCancel(h.ctx), h.s.patience, args, nil)
-		if err != nil {
-			return err
-		}
-		found, err := fieldsOf(reply)
-		outcome := found.text("outcome")
-		known := outcome == "ok" || unread && outcome == "unknown" // a lost reply was the end
-		if err == nil && (!known || found.flag("late")) {
-			err = lost(outcome)
-		}
-		return err
-	}
 	ended := false
 	defer func() {
 		if !ended { // it panics
-			_ = end("AGAIN")
+			_ = c.endDebounced(h, key, "AGAIN")
 		}
 	}()
 	err = fn(h.ctx, payload)
 	ended = true
 	if err != nil {
-		_ = end("AGAIN")
+		because := context.Cause(h.ctx)
+		if ends := c.endDebounced(h, key, "AGAIN"); errors.Is(ends, ErrLeaseLost) {
+			because = ends
+		}
+		if errors.Is(because, ErrLeaseLost) && !errors.Is(err, ErrLeaseLost) {
+			err = errors.Join(err, because)
+		}
 		return Debounced{}, err
 	}
-	return Debounced{Ran: true}, end()
+	err = c.endDebounced(h, key)
+	if err != nil && !errors.Is(err, ErrLeaseLost) {
+		err = fmt.Errorf("%w: %w", ErrUnrecorded, err)
+	}
+	return Debounced{Ran: true}, err
+}
+
+// endDebounced ends the run. ErrLeaseLost: it was not ours any more.
+func (c *Claims) endDebounced(h *held, key string, again ...any) error {
+	h.end()
+	args := append([]any{"SEMEL.DEBOUNCEEND", c.name, key, h.work.Epoch}, again...)
+	reply, unread, err := c.insist(context.WithoutCancel(h.ctx), h.s.patience, args, nil)
+	if err != nil {
+		return err
+	}
+	found, err := fieldsOf(reply)
+	if err != nil {
+		return err
+	}
+	outcome := found.text("outcome")
+	if outcome == "ok" && !found.flag("late") {
+		return nil
+	}
+	// A try whose reply was lost may have ended it, as in Unlock.
+	if ours := unread && !h.until.isPast() && !h.isLost.Load(); outcome != "ok" && ours {
+		return nil
+	}
+	return lost(outcome)
 }

@@ -92,6 +92,7 @@ func (c *Claims) waitForAccess(ctx context.Context, s settings, r request) (foun
 			next = min(next, time.Until(end))
 		}
 		if err := pause(ctx, next); err != nil {
+			c.abandon(abandoned{request: r}) // or the place in front would stop the others
 			return nil, asked, err
 		}
 		asked = time.Now()

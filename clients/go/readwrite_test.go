@@ -104,3 +104,66 @@ func TestAWaitForAReadWriteLockThatIsCancelledHoldsNothing(t *testing.T) {
 		t.Error("what owns nothing was released")
 	}
 }
+
+func TestWhoLeavesWhileHeWaitsForAReadWriteLockStopsNobody(t *testing.T) {
+	n := start(t)
+	r := n.relay()
+	policy := semel.WithPolicy(semel.Policy{As: "lock"})
+	direct := semel.New(n.client(), "locks", policy)
+	locks := semel.New(n.client(r.through, quick), "locks", policy)
+	reader, err := direct.ReadLock(ctx, "k")
+	same(t, err, nil)
+	held := func() int { return len(n.call("SEMEL.RWLOCKS", "locks", "k").([]any)) }
+	leaves := func(before func()) {
+		leaving, leave := context.WithCancel(ctx)
+		left := make(chan error)
+		go func() {
+			_, err := locks.WriteLock(leaving, "k")
+			left <- err
+		}()
+		until(t, "the writer is next", func() bool { return held() == 2 })
+		before()
+		leave()
+		is(t, <-left, context.Canceled)
+	}
+	ways := map[string]func(){
+		"between two attempts": func() { leaves(func() {}) },
+		"in an attempt": func() {
+			rule := r.hold(t, "SEMEL.RWLOCK", "", 1)
+			leaves(func() { <-rule.met })
+			close(rule.open)
+		},
+		"without an answer": func() {
+			silent := r.add(&rule{word: "SEMEL.RWLOCK", left: 0, answer: scriptRuns})
+			waiting, stop := context.WithCancel(ctx)
+			defer stop()
+			left := make(chan error)
+			go func() {
+				_, err := locks.WriteLock(waiting, "k", semel.WithPatience(100*time.Millisecond))
+				left <- err
+			}()
+			until(t, "the writer is next", func() bool { return held() == 2 })
+			r.mu.Lock()
+			silent.left = 1 << 30
+			r.mu.Unlock()
+			is(t, <-left, semel.ErrUnavailable)
+			r.end(silent)
+		},
+	}
+	for way, leave := range ways {
+		const times = 4
+		begun := time.Now()
+		for range times {
+			leave()
+			until(t, "nobody is next", func() bool { return held() == 1 })
+			other, err := direct.TryReadLock(ctx, "k")
+			same(t, err, nil)
+			same(t, other.Release(), nil)
+		}
+		// The place in front ends by itself after a second.
+		if took := time.Since(begun); took > times*500*time.Millisecond {
+			t.Errorf("%s: %v", way, took)
+		}
+	}
+	same(t, reader.Release(), nil)
+}

@@ -72,6 +72,13 @@ func (r *relay) answer(word string, times int, answer string) *rule {
 	return r.add(&rule{word: word, left: times, answer: answer})
 }
 
+// end has a rule count no more.
+func (r *relay) end(each *rule) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	each.left = 0
+}
+
 // hold keeps replies back until the test closes open.
 func (r *relay) hold(t *testing.T, word, key string, times int) *rule {
 	held := r.add(&rule{word: word, key: key, left: times, open: make(chan struct{})})

@@ -191,7 +191,7 @@ func (c *Claims) claim(ctx context.Context, patience time.Duration, r request) (
 	late := func(value any) { c.unwanted(r, value, nil) }
 	reply, unread, err := c.insist(ctx, patience, r.said(), late)
 	if err != nil {
-		if unread && !isReply(err) {
+		if (unread || r.isNext) && !isReply(err) { // an earlier call may have made it next
 			c.abandon(abandoned{request: r, again: true})
 		}
 		return nil, err
