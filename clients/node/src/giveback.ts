@@ -98,6 +98,15 @@ export async function reclaim(claim: Named, words: readonly Word[], lease: numbe
 }
 
 /**
+ * Whether the node has had none of the calls that ended so. `losses`: of the driver, before them; it may
+ * have repeated one by itself.
+ */
+export function isRefused(error: unknown, driver: Driver, losses: number | undefined): boolean {
+  return error instanceof UnavailableError && !error.uncertain
+    && losses !== undefined && driver.losses?.() === losses;
+}
+
+/**
  * Asks once, however often that takes. What is granted when nobody waits for it any more is given back,
  * and so is the place in front of others.
  */
@@ -117,10 +126,9 @@ export async function ask(asking: Asking): Promise<Fields> {
     const { reply } = await insist(driver, words, patience, signal, unawaited);
     return await exactly(driver, words, reply);
   } catch (error) {
-    // An earlier call may have made him next, and the driver may have repeated one by itself.
-    const isOnce = left === undefined && losses !== undefined && driver.losses?.() === losses;
-    const isRefused = error instanceof UnavailableError && !error.uncertain && isOnce;
-    if (!isPending && !isRefused && (signal?.aborted || !isAnswer(error))) again();
+    // An earlier call may have made him next.
+    const isNothing = left === undefined && isRefused(error, driver, losses);
+    if (!isPending && !isNothing && (signal?.aborted || !isAnswer(error))) again();
     throw error;
   }
 }

@@ -2,7 +2,7 @@
 import { refusal, type Claims } from './claims.js';
 import type { Word } from './drivers.js';
 import * as errors from './errors.js';
-import { giveBack, reclaim } from './giveback.js';
+import { giveBack, isRefused, reclaim } from './giveback.js';
 import { Held } from './held.js';
 import { keyWord, type Key } from './keys.js';
 import { Lock } from './lock.js';
@@ -187,6 +187,7 @@ async function claimAll({ claims, keys, words, lease, patience, signal }: Reques
   const again = (): void => {
     for (const key of keys) void reclaim({ driver, namespace, key }, single(key), lease);
   };
+  const losses = driver.losses?.();
   let isPending = false;
   const unawaited = (call: Promise<unknown>): void => {
     isPending = true;
@@ -200,8 +201,7 @@ async function claimAll({ claims, keys, words, lease, patience, signal }: Reques
     return await read((await insist(driver, all, patience, signal, unawaited)).reply);
   } catch (error) {
     if (!isAnswer(error)) claims.stale();
-    const isRefused = error instanceof errors.UnavailableError && !error.uncertain;
-    if (!isPending && !isRefused && (signal?.aborted || !isAnswer(error))) again();
+    if (!isPending && !isRefused(error, driver, losses) && (signal?.aborted || !isAnswer(error))) again();
     throw error;
   }
 }

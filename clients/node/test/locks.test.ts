@@ -89,3 +89,20 @@ test('locks: a grant after the patience is given back', { skip }, async (t) => {
   node.goOn();
   await (await locks.lockAll(['a', 'b'], { wait: 20_000 })).unlock();
 });
+
+for (const kind of kinds) {
+  test(`${kind}: a grant whose reply was lost before the node was busy is given back`, { skip },
+    async (t) => {
+      const node = await Node.start(t);
+      const proxy = await node.proxy();
+      const locks = new Claims(await node.client(kind, proxy.port), 'locks', { policy });
+      await locks.ready();
+      proxy.cut('SEMEL.CLAIMALL', 1); // ioredis repeats it by itself
+      proxy.rule('SEMEL.CLAIMALL', '-BUSY a script runs', 1_000_000);
+      await assert.rejects(locks.tryLockAll(['a', 'b'], { patience: 300 }), UnavailableError);
+      assert.equal(await node.state('locks', 'a'), 'held');
+      proxy.clear();
+      await until('they are given back', async () =>
+        [await node.state('locks', 'a'), await node.state('locks', 'b')].every((each) => each === 'absent'));
+    });
+}
