@@ -71,7 +71,14 @@ Status PermitTry::begin() {
 
 bool PermitTry::find_own(PermitOutcome& found) {
   SlotFound slot;
-  if (!slots_.find_own(slot)) return false;
+  if (!slots_.find_own(slot, slots())) return false;
+  found = {.claim = std::move(slot.claim), .slot = slot.slot, .key = std::move(slot.key)};
+  return true;
+}
+
+bool PermitTry::is_own(PermitOutcome& found, std::uint32_t number) {
+  SlotFound slot;
+  if (!slots_.is_own(slot, number)) return false;
   found = {.claim = std::move(slot.claim), .slot = slot.slot, .key = std::move(slot.key)};
   return true;
 }
@@ -105,10 +112,16 @@ PermitTry::Held PermitTry::count_held(std::uint32_t slots, std::uint32_t but,
 }
 
 void PermitTry::confirm(PermitOutcome& found) {
-  const Result<std::uint32_t> width = width_.get();
-  const std::uint32_t most = width.ok() ? std::max(*width, permits_) : limits::permits_max;
-  if (width.ok() && most == permits_) return;
-  Held held = count_held(most, found.slot);
+  if (found.claim.answer == ClaimAnswer::regranted) return;
+  Held held;
+  try {
+    const std::uint32_t most = slots();
+    if (most == permits_) return;  // as many as there can be
+    held = count_held(most, found.slot);
+  } catch (...) {
+    give_back(claims_, found.key, found.claim);
+    throw;
+  }
   if (held.count <= permits_) return;
   give_back(claims_, found.key, found.claim);
   held.first.over = true;

@@ -41,12 +41,14 @@ class PermitTry {
   PermitTry(Claims& claims, const ClaimRequest& request, std::uint32_t permits);
 
   [[nodiscard]] Status begin();
-  /// The permit that the request's claim id has. Only held slots are asked for, so a free
-  /// one is not granted here, unless its lease has just ended.
+  /// The permit that the request's claim id has, also one beyond the number of permits.
   [[nodiscard]] bool find_own(PermitOutcome& found);
+  /// Whether it has this one.
+  [[nodiscard]] bool is_own(PermitOutcome& found, std::uint32_t slot);
   /// The lowest free slot; else the one that will be free first.
   void claim_lowest(PermitOutcome& found);
-  /// Gives the granted permit back if too many are held with it.
+  /// Gives the granted permit back if too many are held with it. One that the claim id had before
+  /// stays, as that of any holder does.
   void confirm(PermitOutcome& found);
 
   /// The slots that are held now.

@@ -62,12 +62,7 @@ class PermitAttempt final : public engine::Attempt {
     const Verdict verdict = engine::claim_in_line(claims_, of_slot, found_.claim, seen);
     if (verdict == Verdict::waits || !detail::decides(found_.claim)) return Verdict::waits;
     if (!is_granted(found_.claim)) return Verdict::answered;
-    try {
-      attempt.confirm(found_);
-    } catch (const std::bad_alloc&) {
-      detail::give_back(claims_, found_.key, found_.claim);
-      throw;
-    }
+    attempt.confirm(found_);
     return is_granted(found_.claim) ? Verdict::answered : look_later(line, slots, seen);
   }
   void give_up(ErrorCode why, Timestamp, const engine::Seen&) noexcept override {

@@ -128,7 +128,9 @@ class AccessAttempt {
       if (!(request_.claim_id && find_own(found))) enter(found);
       if (is_granted(found.claim)) confirm(found);
     } catch (...) {
-      if (is_granted(found.claim)) detail::give_back(claims_, found.key, found.claim);
+      if (found.claim.answer == ClaimAnswer::granted) {
+        detail::give_back(claims_, found.key, found.claim);
+      }
       place_.give();
       throw;
     }
@@ -165,7 +167,7 @@ class AccessAttempt {
   [[nodiscard]] bool find_own(AccessOutcome& found) {
     if (access_ == Access::read) {
       detail::SlotFound slot;
-      if (!readers_.find_own(slot)) return false;
+      if (!readers_.find_own(slot, limits::readers_max)) return false;
       found = {.claim = std::move(slot.claim), .key = std::move(slot.key)};
       return true;
     }
@@ -208,7 +210,10 @@ class AccessAttempt {
       other.claim.epoch = 0;
     }
     if (!stays) {
-      detail::give_back(claims_, found.key, found.claim);
+      // What the claim id had before is not taken away: the other may be about to give way to it,
+      // and has to see it until then.
+      const bool is_new = found.claim.answer == ClaimAnswer::granted;
+      if (is_new) detail::give_back(claims_, found.key, found.claim);
       found = std::move(other);
       return;
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "semel/patterns/once.hpp"
 
 namespace semel::detail {
 
@@ -59,15 +60,23 @@ ClaimOutcome Slots::ask(std::uint32_t slot) {
   return claims_.claim(request_);
 }
 
-bool Slots::find_own(SlotFound& found) {
-  for (std::uint32_t slot = 0; slot < count_; ++slot) {
-    const Result<ClaimView> view = claims_.get(key_of(slot));
-    if (!view.ok() || view->state != ClaimState::held) continue;
-    ClaimOutcome outcome = ask(slot);
-    if (!is_granted(outcome)) continue;
+bool Slots::find_own(SlotFound& found, std::uint32_t slots) {
+  for (std::uint32_t slot = 0; slot < slots; ++slot) {
+    if (is_own(found, slot)) return true;
+  }
+  return false;
+}
+
+bool Slots::is_own(SlotFound& found, std::uint32_t slot) {
+  const Result<ClaimView> view = claims_.get(key_of(slot));
+  if (!view.ok() || view->state != ClaimState::held || !is_taken(*view)) return false;
+  ClaimOutcome outcome = ask(slot);
+  if (outcome.answer == ClaimAnswer::regranted) {
     found = {.claim = std::move(outcome), .slot = slot, .key = key_};
     return true;
   }
+  // Its lease has just ended. The id may have another slot, and this one may be out of its reach.
+  if (outcome.answer == ClaimAnswer::granted) give_back(claims_, key_, outcome);
   return false;
 }
 

@@ -35,7 +35,7 @@ struct SlotFound {
   std::string key;
 };
 
-/// The first `count` of them, for one request. Not for several threads.
+/// For one request, which may claim the first `count` of them. Not for several threads.
 class Slots {
  public:
   Slots(Claims& claims, const ClaimRequest& request, std::string stem, std::uint32_t count)
@@ -45,9 +45,10 @@ class Slots {
         stem_bytes_(key_.size()),
         count_(count) {}
 
-  /// The slot that the request's claim id has. Only held slots are asked for, so a free one is not
-  /// granted here, unless its lease has just ended.
-  [[nodiscard]] bool find_own(SlotFound& found);
+  /// The slot that the request's claim id has, of the first `slots`. Takes no other.
+  [[nodiscard]] bool find_own(SlotFound& found, std::uint32_t slots);
+  /// Whether it has this one.
+  [[nodiscard]] bool is_own(SlotFound& found, std::uint32_t slot);
   /// The lowest free slot; else the one that will be free first, or what stands in the way.
   void claim_lowest(SlotFound& found);
   /// Valid until the next call.

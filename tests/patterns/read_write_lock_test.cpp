@@ -228,6 +228,29 @@ TEST_CASE("read/write lock: a claim id that is in is let in again, as what it wa
   CHECK_FALSE(is_in(callers.ask(Access::read, 2)));  // the same id is no reader
 }
 
+TEST_CASE("read/write lock: a caller about to give way takes nothing from who asks again",
+          "[patterns][rwlock]") {
+  Process process;
+  Callers callers{process};
+  // A claim of the other kind, before it has looked at the others.
+  const auto meet = [&](Access access, const std::string& passing) {
+    const AccessOutcome mine = callers.ask(access, 1);
+    REQUIRE(is_in(mine));
+    const ClaimOutcome other = callers.claims().claim({.key = passing});
+    REQUIRE(other.answer == ClaimAnswer::granted);
+    CHECK_FALSE(is_in(callers.ask(access, 1)));
+    CHECK(callers.claims().get(mine.key).value().state == ClaimState::held);
+    REQUIRE(callers.claims().release({.key = passing, .epoch = other.epoch}).answer ==
+            OwnerAnswer::ok);
+    const AccessOutcome again = callers.ask(access, 1);
+    CHECK(again.claim.answer == ClaimAnswer::regranted);
+    CHECK(again.claim.epoch == mine.claim.epoch);
+    callers.give(again);
+  };
+  meet(Access::read, "{k}#write");
+  meet(Access::write, "{k}#read0");
+}
+
 TEST_CASE("read/write lock: 128 readers, and room for one more when one is out",
           "[patterns][rwlock]") {
   Process process;

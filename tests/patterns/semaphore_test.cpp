@@ -175,6 +175,48 @@ TEST_CASE("semaphore: a claim id that holds a permit is regranted that one",
   CHECK(permits_held(claims, "k").value().size() == 1);
 }
 
+TEST_CASE("semaphore: a claim id that asks again loses nothing and gets no second permit",
+          "[patterns][semaphore]") {
+  Process process;
+  Claims claims = process.claims("pools", policies::lock);
+  const ClaimRequest mine{.key = "k", .claim_id = ClaimId{1, 2, 3}};
+  const auto regrants = [&](const PermitOutcome& had, std::uint32_t permits) {
+    const PermitOutcome again = claim_permit(claims, mine, permits);
+    CHECK(again.claim.answer == ClaimAnswer::regranted);
+    CHECK(again.claim.epoch == had.claim.epoch);
+    CHECK(again.key == had.key);
+  };
+  SECTION("others are beyond its number") {
+    const PermitOutcome had = claim_permit(claims, mine, 2);
+    REQUIRE(had.slot == 0);
+    for (const std::uint32_t slot : {1U, 2U}) {
+      REQUIRE(claim_permit(claims, {.key = "k"}, 3).slot == slot);
+    }
+    regrants(had, 2);
+    CHECK(permits_held(claims, "k").value().size() == 3);
+  }
+  SECTION("it is beyond its new number itself") {
+    std::vector<PermitOutcome> others;
+    for (unsigned i = 0; i < 4; ++i) others.push_back(claim_permit(claims, {.key = "k"}, 5));
+    const PermitOutcome had = claim_permit(claims, mine, 5);
+    REQUIRE(had.slot == 4);
+    regrants(had, 2);
+    for (const PermitOutcome& each : others) {
+      REQUIRE(claims.release({.key = each.key, .epoch = each.claim.epoch}).answer ==
+              OwnerAnswer::ok);
+    }
+    regrants(had, 2);
+    CHECK(permits_held(claims, "k").value().size() == 1);
+  }
+  SECTION("the lease of a lower slot has ended") {
+    REQUIRE(claim_permit(claims, {.key = "k", .lease = Millis{1'000}}, 3).slot == 0);
+    const PermitOutcome had = claim_permit(claims, mine, 3);
+    process.clock().advance(Millis{1'000});
+    regrants(had, 3);
+    CHECK(permits_held(claims, "k").value().size() == 1);
+  }
+}
+
 TEST_CASE("semaphore: all that can be wrong with an attempt", "[patterns][semaphore]") {
   Process process;
   Claims claims = process.claims("pools", policies::lock);
