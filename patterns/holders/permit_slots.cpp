@@ -83,6 +83,11 @@ bool PermitTry::is_own(PermitOutcome& found, std::uint32_t number) {
   return true;
 }
 
+bool PermitTry::is_held(std::uint32_t slot) {
+  const Result<ClaimView> view = claims_.get(slots_.key_of(slot));
+  return !view.ok() || is_taken(*view);
+}
+
 void PermitTry::claim_lowest(PermitOutcome& found) {
   SlotFound slot;
   slots_.claim_lowest(slot);

@@ -45,6 +45,8 @@ class PermitTry {
   [[nodiscard]] bool find_own(PermitOutcome& found);
   /// Whether it has this one.
   [[nodiscard]] bool is_own(PermitOutcome& found, std::uint32_t slot);
+  /// One that cannot be read counts as held.
+  [[nodiscard]] bool is_held(std::uint32_t slot);
   /// The lowest free slot; else the one that will be free first.
   void claim_lowest(PermitOutcome& found);
   /// Gives the granted permit back if too many are held with it. One that the claim id had before

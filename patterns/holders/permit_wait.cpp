@@ -48,6 +48,7 @@ class PermitAttempt final : public engine::Attempt {
     PermitTry attempt{claims_, request_, permits_};
     seen.now = claims_.engine().now();
     auto slot = static_cast<std::uint32_t>(line);
+    if (request_.claim_id && has_own(attempt, slot)) return Verdict::answered;
     const std::uint32_t slots = attempt.slots();
     if (slots > permits_ || slot >= permits_) {
       const PermitTry::Held held = attempt.count_held(slots, limits::permits_max, permits_);
@@ -82,6 +83,7 @@ class PermitAttempt final : public engine::Attempt {
   [[nodiscard]] PermitOutcome answer() {
     if (found_.claim.error != ErrorCode::timed_out) return std::move(found_);
     PermitTry look{claims_, request_, permits_};
+    if (request_.claim_id && look.find_own(found_)) return std::move(found_);
     const std::uint32_t slots = look.slots();
     PermitTry::Held held = look.count_held(slots);
     const bool is_held = is_in_flight(held.first.claim);
@@ -101,6 +103,11 @@ class PermitAttempt final : public engine::Attempt {
   }
 
  private:
+  /// The claim id got a permit while it waited, by another connection. Where the slot of this line
+  /// is held, the others are not looked at: none is about to be granted.
+  [[nodiscard]] bool has_own(PermitTry& attempt, std::uint32_t slot) {
+    return attempt.is_held(slot) ? attempt.is_own(found_, slot) : attempt.find_own(found_);
+  }
   /// A change tells when to look again, and the end of the lease of the slot of this line. Of what
   /// tells neither, a closed session and slots that were not there when the wait began, the first
   /// line alone looks: a look at all slots by all waiters of all lines would be too much.

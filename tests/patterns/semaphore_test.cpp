@@ -397,6 +397,58 @@ TEST_CASE("semaphore: waiters get permits in the order in which they came, which
   CHECK(process.engine().stats().waiters == 0);
 }
 
+TEST_CASE("semaphore: two waits with one claim id get one permit", "[patterns][semaphore][wait]") {
+  Process process;
+  Holders holders{process};
+  Claims& claims = holders.claims();
+  std::vector<Semaphore*> held;
+  std::vector<std::string> told;
+  const auto wait = [&](const std::string& who, Timestamp deadline) {
+    const ClaimRequest request{.key = "k", .claim_id = ClaimId{7}};
+    return claim_permit_or_wait(claims, request, 2, deadline, [&, who](PermitOutcome&& found) {
+      const ClaimAnswer answer = found.claim.answer;
+      told.push_back(who +
+                     (answer == ClaimAnswer::granted     ? " gets "
+                      : answer == ClaimAnswer::regranted ? " has "
+                                                         : " not ") +
+                     std::to_string(found.slot));
+    });
+  };
+  SECTION("as many held as permits") {
+    for (unsigned i = 0; i < 2; ++i) held.push_back(holders.take(2));
+    CHECK(wait("one", no_end) != 0);
+    CHECK(wait("two", no_end) != 0);
+    CHECK(held[1]->release());
+    CHECK(held[0]->release());
+    CHECK(told == std::vector<std::string>{"one gets 1", "two has 1"});
+    CHECK(permits_held(claims, "k").value().size() == 1);
+  }
+  SECTION("more held than permits") {
+    for (unsigned i = 0; i < 3; ++i) held.push_back(holders.take(3));
+    CHECK(wait("one", no_end) != 0);
+    CHECK(wait("two", no_end) != 0);
+    CHECK(held[2]->release());
+    CHECK(told.empty());
+    CHECK(held[1]->release());
+    CHECK(held[0]->release());
+    CHECK(told == std::vector<std::string>{"one gets 1", "two has 1"});
+    CHECK(permits_held(claims, "k").value().size() == 1);
+  }
+  SECTION("it came by a larger number") {
+    for (unsigned i = 0; i < 2; ++i) held.push_back(holders.take(2));
+    CHECK(wait("freed", no_end) != 0);
+    CHECK(wait("late", process.engine().now() + Millis{100}) != 0);
+    CHECK(claim_permit(claims, {.key = "k", .claim_id = ClaimId{7}}, 3).slot == 2);
+    process.clock().advance(Millis{100});
+    process.engine().advance();
+    CHECK(told == std::vector<std::string>{"late has 2"});
+    CHECK(held[1]->release());
+    CHECK(told.back() == "freed has 2");
+    CHECK(permits_held(claims, "k").value().size() == 2);
+  }
+  CHECK(process.engine().stats().waiters == 0);
+}
+
 TEST_CASE("semaphore: two that are too many together do not both stay",
           "[patterns][semaphore][race]") {
   std::unique_ptr<Engine> engine = Engine::open().value();
