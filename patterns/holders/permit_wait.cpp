@@ -40,6 +40,7 @@ class PermitAttempt final : public engine::Attempt {
     std::vector<std::string> keys;
     const std::uint32_t slots = PermitTry{claims_, request_, permits_}.slots();
     keys.reserve(slots);
+    lines_ = slots;
     for (std::uint32_t slot = 0; slot < slots; ++slot) keys.push_back(permit_key(key_, slot));
     return keys;
   }
@@ -108,16 +109,18 @@ class PermitAttempt final : public engine::Attempt {
   [[nodiscard]] bool has_own(PermitTry& attempt, std::uint32_t slot) {
     return attempt.is_held(slot) ? attempt.is_own(found_, slot) : attempt.find_own(found_);
   }
-  /// A change tells when to look again, and the end of the lease of the slot of this line. Of what
-  /// tells neither, a closed session and slots that were not there when the wait began, the first
-  /// line alone looks: a look at all slots by all waiters of all lines would be too much.
+  /// A change tells when to look again, and the end of the lease of the slot of this line. What
+  /// tells neither is a closed session, and slots that were not there when the wait began. For the
+  /// first, line 0 alone looks: a look at all slots by all waiters of all lines would be too much.
+  /// For the second, so does a line whose slot is free: line 0 may not look, as its slot is held.
   [[nodiscard]] Verdict look_later(std::size_t line, std::uint32_t slots, engine::Seen& seen) {
     const Result<ClaimView> view = claims_.get(permit_key(key_, static_cast<std::uint32_t>(line)));
     seen.held_until = no_end;
     if (view.ok() && view->state == ClaimState::held && view->lease_remaining > Millis{0}) {
       seen.held_until = seen.now + view->lease_remaining;
     }
-    if (line == 0) {
+    const bool is_free = view.ok() && !detail::is_taken(*view);
+    if (line == 0 || (is_free && slots > lines_)) {
       seen.held_until = std::min(seen.held_until, seen.now + look_again + Millis{slots});
     }
     return Verdict::passes;  // one that knows of more permits may have one
@@ -128,6 +131,7 @@ class PermitAttempt final : public engine::Attempt {
   const std::string labels_;
   ClaimRequest request_;
   const std::uint32_t permits_;
+  std::uint32_t lines_ = 0;  // that it stands in
   PermitOutcome found_;
 };
 

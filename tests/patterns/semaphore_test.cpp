@@ -449,6 +449,27 @@ TEST_CASE("semaphore: two waits with one claim id get one permit", "[patterns][s
   CHECK(process.engine().stats().waiters == 0);
 }
 
+TEST_CASE("semaphore: a waiter sees the end of a holder whose slot came after it",
+          "[patterns][semaphore][wait]") {
+  Process process;
+  Holders holders{process};
+  Claims& claims = holders.claims();
+  Semaphore* const first = holders.take(2);
+  Semaphore* const second = holders.take(2);
+  std::uint32_t slot = limits::permits_max;
+  const auto note = [&](PermitOutcome&& found) { slot = found.slot; };
+  CHECK(claim_permit_or_wait(claims, {.key = "k"}, 2, no_end, note) != 0);
+  Semaphore* const more = holders.take(3);
+  REQUIRE(more != nullptr);
+  CHECK(second->release());
+  CHECK(slot == limits::permits_max);  // two are held
+  CHECK(more->release());
+  process.clock().advance(Millis{100});
+  process.engine().advance();
+  CHECK(slot == 1);
+  CHECK(first->release());
+}
+
 TEST_CASE("semaphore: two that are too many together do not both stay",
           "[patterns][semaphore][race]") {
   std::unique_ptr<Engine> engine = Engine::open().value();
