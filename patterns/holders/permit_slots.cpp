@@ -13,8 +13,10 @@ namespace semel {
 namespace detail {
 namespace {
 
-/// How long a number of permits is known after it was last asked for.
+/// How long a number of permits is known after it was last asked for, and a lease, at least.
 constexpr Millis width_ttl{86'400'000};
+/// So often at most is it written for that.
+constexpr Millis width_pause = width_ttl / 2;
 
 PermitOutcome refused_permit(ErrorCode why) {
   PermitOutcome found;
@@ -43,14 +45,15 @@ Result<std::uint32_t> PermitWidth::get() {
 }
 
 Status PermitWidth::widen(std::uint32_t permits, Millis lease) {
-  const Millis ttl = std::min(limits::ttl_max, width_ttl + std::min(lease, limits::ttl_max / 2));
+  const Millis least = width_ttl + std::min(lease, limits::ttl_max / 2);
+  const Millis ttl = least + width_pause;
   for (;;) {
     SEMEL_TRY(seen, store_.get_versioned(key_));
     const std::uint32_t width = seen ? number_of(seen->value) : 0;
     if (width > permits) return Done{};
     if (width == permits) {
       SEMEL_TRY(left, store_.ttl(key_));
-      if (left.found && left.remaining >= ttl / 2) return Done{};
+      if (left.found && left.remaining >= least) return Done{};
     }
     SEMEL_TRY(set, store_.compare_and_set(key_, seen ? seen->version : 0, std::to_string(permits),
                                           Expiry::in(ttl)));

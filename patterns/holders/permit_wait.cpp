@@ -61,6 +61,11 @@ class PermitAttempt final : public engine::Attempt {
     found_.over = false;
     ClaimRequest of_slot = request_;
     of_slot.key = found_.key;
+    // Its attempts before may be longer ago than the width is remembered.
+    if (const Status wide = attempt.begin(); !wide) {
+      found_ = refused(wide.error().code);
+      return Verdict::answered;
+    }
     const Verdict verdict = engine::claim_in_line(claims_, of_slot, found_.claim, seen);
     if (verdict == Verdict::waits || !detail::decides(found_.claim)) return Verdict::waits;
     if (!is_granted(found_.claim)) return Verdict::answered;
