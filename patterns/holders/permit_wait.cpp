@@ -146,7 +146,15 @@ class PermitReceiver final : public engine::Receiver {
 
   PermitCallback done;
 
-  void answered() override { done(attempt_.answer()); }
+  void answered() override {
+    PermitOutcome found;
+    try {
+      found = attempt_.answer();
+    } catch (const std::bad_alloc&) {  // who holds the permits is not said, but that they are held
+      found.claim.answer = ClaimAnswer::in_flight;
+    }
+    done(std::move(found));
+  }
 
  private:
   PermitAttempt& attempt_;
