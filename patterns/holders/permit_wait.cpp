@@ -49,9 +49,12 @@ class PermitAttempt final : public engine::Attempt {
     PermitTry attempt{claims_, request_, permits_};
     seen.now = claims_.engine().now();
     auto slot = static_cast<std::uint32_t>(line);
-    if (request_.claim_id && has_own(attempt, slot)) return Verdict::answered;
+    const bool is_held = attempt.is_held(slot);
+    if (request_.claim_id && has_own(attempt, slot, is_held)) return Verdict::answered;
     const std::uint32_t slots = attempt.slots();
     if (slots > permits_ || slot >= permits_) {
+      // The count of all slots, by each waiter in each of its lines, would hold up the thread.
+      if (is_held && line != 0) return look_later(line, slots, seen);
       const PermitTry::Held held = attempt.count_held(slots, limits::permits_max, permits_);
       if (held.count >= permits_) return look_later(line, slots, seen);
       slot = held.lowest_free;
@@ -62,9 +65,11 @@ class PermitAttempt final : public engine::Attempt {
     ClaimRequest of_slot = request_;
     of_slot.key = found_.key;
     // Its attempts before may be longer ago than the width is remembered.
-    if (const Status wide = attempt.begin(); !wide) {
-      found_ = refused(wide.error().code);
-      return Verdict::answered;
+    if (!is_held || slot != line) {
+      if (const Status wide = attempt.begin(); !wide) {
+        found_ = refused(wide.error().code);
+        return Verdict::answered;
+      }
     }
     const Verdict verdict = engine::claim_in_line(claims_, of_slot, found_.claim, seen);
     if (verdict == Verdict::waits || !detail::decides(found_.claim)) return Verdict::waits;
@@ -111,8 +116,8 @@ class PermitAttempt final : public engine::Attempt {
  private:
   /// The claim id got a permit while it waited, by another connection. Where the slot of this line
   /// is held, the others are not looked at: none is about to be granted.
-  [[nodiscard]] bool has_own(PermitTry& attempt, std::uint32_t slot) {
-    return attempt.is_held(slot) ? attempt.is_own(found_, slot) : attempt.find_own(found_);
+  [[nodiscard]] bool has_own(PermitTry& attempt, std::uint32_t slot, bool is_held) {
+    return is_held ? attempt.is_own(found_, slot) : attempt.find_own(found_);
   }
   /// A change tells when to look again, and the end of the lease of the slot of this line. What
   /// tells neither is a closed session, and slots that were not there when the wait began. For the
