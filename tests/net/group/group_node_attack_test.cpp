@@ -243,6 +243,13 @@ TEST_CASE("group node: a full group refuses by both faces, and takes back what i
   GroupNodes nodes{1};
   nodes.open_all();
   Claims claims = nodes.claims(1, "full");
+  const Reply stored = nodes.redis(1).call({"SEMEL.DEBOUNCE", "full", "doc", "text", "QUIET", "1"});
+  REQUIRE(field(stored, "outcome") == "stored");
+  Reply run;
+  REQUIRE(Group::wait_for([&] {
+    run = nodes.redis(1).call({"SEMEL.DEBOUNCERUN", "full", "doc", "LEASE", "600000"});
+    return field(run, "outcome") == "granted";
+  }));
   const std::string value(500'000, 'v');
   Reply refused;
   int count = 0;
@@ -253,6 +260,10 @@ TEST_CASE("group node: a full group refuses by both faces, and takes back what i
   CHECK(refused.text.starts_with("OOM"));
   CHECK(nodes.engine(1).store().set("more", value).error().code == ErrorCode::memory_full);
   CHECK(claims.claim({.key = "a"}).error == ErrorCode::memory_full);
+  const Reply ended =
+      nodes.redis(1).call({"SEMEL.DEBOUNCEEND", "full", "doc", field(run, "epoch")});
+  INFO(to_text(ended));
+  CHECK(field(ended, "outcome") == "ok");
   for (int i = 0; i < count; ++i) {
     CHECK_FALSE(nodes.redis(1).call({"DEL", "k" + std::to_string(i)}).is_error());
   }
