@@ -319,6 +319,7 @@ AccessOutcome claim_access_or_wait(Claims& claims, const ClaimRequest& request, 
   constexpr unsigned late_max = 16;  // leases that are over each time are too short
   AccessAttempt asking{claims, request, access};
   const PlaceUntilHere given{asking.place()};
+  if (request.claim_id) asking.place().find(place_lease);  // of an attempt with `next` before
   for (unsigned late = 0;;) {
     AccessOutcome found = asking.ask();
     const bool is_late = found.claim.error == ErrorCode::timed_out && ++late < late_max;

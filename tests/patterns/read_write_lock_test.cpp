@@ -251,6 +251,20 @@ TEST_CASE("read/write lock: a caller about to give way takes nothing from who as
   meet(Access::write, "{k}#read0");
 }
 
+TEST_CASE("read/write lock: who is next by its claim id does not wait for itself",
+          "[patterns][rwlock]") {
+  Process process;
+  Callers callers{process};
+  const AccessOutcome reader = callers.ask(Access::read);
+  CHECK_FALSE(is_in(callers.ask(Access::write, 1, Millis{500})));  // it is next
+  callers.give(reader);
+  const ClaimRequest mine{.key = "k", .claim_id = ClaimId{1}};
+  const AccessOutcome found =
+      claim_access_or_wait(callers.claims(), mine, Access::write, process.engine().now());
+  CHECK(found.claim.answer == ClaimAnswer::granted);
+  CHECK(callers.held() == 1);  // and no place
+}
+
 TEST_CASE("read/write lock: 128 readers, and room for one more when one is out",
           "[patterns][rwlock]") {
   Process process;
