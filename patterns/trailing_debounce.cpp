@@ -229,8 +229,14 @@ Result<TrailingTurn> take_trailing(Claims& claims, const ClaimRequest& request) 
   turn.claim = claims.claim(of_run);
   if (!owns_run(turn.claim)) return turn;
   const Millis lease = request.lease.value_or(claims.policy().lease);
-  Status again = last.read();  // another may have run it before the claim
-  Result<bool> marked = again.ok() ? mark_run(last, lease, turn) : Result<bool>{again.error()};
+  Result<bool> marked = false;
+  try {
+    Status again = last.read();  // another may have run it before the claim
+    marked = again.ok() ? mark_run(last, lease, turn) : Result<bool>{again.error()};
+  } catch (...) {  // no caller learns of the run
+    detail::give_back(claims, turn.key, turn.claim);
+    throw;
+  }
   if (marked.ok() && *marked) return turn;
   detail::give_back(claims, turn.key, turn.claim);
   if (!marked.ok()) return marked.error();
@@ -331,8 +337,12 @@ TrailingDebounce::Turn::Turn(TrailingDebounce& debounce, Bytes key)
     refuse(turn_.claim.error);
   } else {
     epoch_ = turn_.claim.epoch;
-    if (options.watchdog != nullptr) {
+    if (options.watchdog == nullptr) return;
+    try {
       kept_ = options.watchdog->keep(claims, turn_.key, epoch_, options.lease);
+    } catch (...) {  // no destructor will end the run
+      detail::give_back(claims, turn_.key, turn_.claim);
+      throw;
     }
   }
 }

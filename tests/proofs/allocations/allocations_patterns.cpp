@@ -12,8 +12,10 @@
 #include "semel/patterns/guards.hpp"
 #include "semel/patterns/lock.hpp"
 #include "semel/patterns/replay_guard.hpp"
+#include "semel/patterns/semaphore.hpp"
 #include "semel/patterns/signed_request.hpp"
 #include "semel/patterns/token_service.hpp"
+#include "semel/patterns/trailing_debounce.hpp"
 #include "tests/proofs/allocations/allocations.hpp"
 #include "tests/proofs/allocations/failing_new.hpp"
 
@@ -129,6 +131,48 @@ Answer debounce_that_throws(Setting& s) {
   return ran ? Answer::passed : Answer::refused;
 }
 
+[[noreturn]] void complain(const char* what) {
+  std::printf("%s\n", what);
+  std::fflush(stdout);
+  std::abort();
+}
+
+/// A run that its caller did not learn of is held by none.
+Answer run_trailing(Setting& s) {
+  bool ran = false;
+  try {
+    Watchdog watchdog{*s.engine};
+    TrailingDebounce edits{*s.ns, {.terms = {.quiet = Millis{1}}, .watchdog = &watchdog}};
+    static_cast<void>(edits.call(long_key, long_text));
+    s.clock.advance(Millis{1});
+    static_cast<void>(edits.run(long_key, [&](Bytes) { ran = true; }));
+  } catch (const std::bad_alloc&) {
+  }
+  FailingNew::hold();
+  const auto run = s.ns->get(trailing_run_key(long_key));
+  if (!ran && run.ok() && run->state == ClaimState::held) complain("held by a run that is none");
+  return ran ? Answer::passed : Answer::untold;
+}
+
+/// A wait that began is answered once.
+Answer wait_for_permit(Setting& s) {
+  unsigned answers = 0;
+  WaitTicket ticket = 0;
+  try {
+    static_cast<void>(claim_permit(*s.ns, {.key = "p", .owner = long_key.substr(0, 100)}, 1));
+    ticket = claim_permit_or_wait(*s.ns, {.key = "p"}, 1, s.engine->now() + Millis{1},
+                                  [&](PermitOutcome&&) { ++answers; });
+    s.clock.advance(Millis{1});
+    s.engine->advance();
+  } catch (const std::bad_alloc&) {
+  }
+  FailingNew::hold();
+  s.clock.advance(Millis{100});
+  s.engine->advance();
+  if (ticket != 0 && answers != 1) complain("a wait without an answer");
+  return answers == 1 ? Answer::passed : Answer::untold;
+}
+
 Answer redeem(Setting& s) {
   bool ran = false;
   try {
@@ -211,6 +255,8 @@ void add_patterns(Calls& calls) {
   });
   add("debounce", debounce);
   add("debounce that throws", debounce_that_throws);
+  add("trailing debounce", run_trailing);
+  add("wait for a permit", wait_for_permit);
   add_tokens(calls);
   add("seen before", [](Setting& s) {
     SeenBefore rows{s.engine->store(), "rows", Millis{1'000}};
