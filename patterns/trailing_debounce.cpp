@@ -276,7 +276,8 @@ Result<std::vector<TrailingView>> debounces(Claims& claims, std::size_t count) {
   if (count == 0 || count > limits::debounces_max) return Error{ErrorCode::bad_option, {}};
   const std::string prefix = std::string{claims.name()} + ":{";
   constexpr std::string_view behind = "}#last";
-  std::set<std::pair<Timestamp, std::string>> first;  // a scan may meet a record twice
+  std::set<std::pair<Timestamp, std::string>> first;  // by when it is due, or its run's
+                                                      // lease ends; a scan may meet it twice
   const ScanOptions options{
       .db = claims.policy().db, .kind = Kind::string, .prefix = prefix, .count = 1'000};
   std::uint64_t cursor = 0;
@@ -286,7 +287,9 @@ Result<std::vector<TrailingView>> debounces(Claims& claims, std::size_t count) {
       if (!key.ends_with(behind)) return;
       key.remove_prefix(prefix.size());
       key.remove_suffix(behind.size());
-      first.emplace(item.due, key);
+      const std::optional<Trail> trail = read_trail(item.value);
+      if (!trail) return;  // another record
+      first.emplace(item.due - trail->keep, key);
       if (first.size() > count) first.erase(std::prev(first.end()));
     });
     if (!next.ok()) return next.error();
@@ -294,7 +297,7 @@ Result<std::vector<TrailingView>> debounces(Claims& claims, std::size_t count) {
   } while (cursor != 0);
   std::vector<TrailingView> found;
   std::set<std::string_view> seen;
-  for (const auto& [end, key] : first) {
+  for (const auto& [due, key] : first) {
     if (!seen.insert(key).second) continue;
     Last last{claims, key};
     if (!last.read() || !last.trail()) continue;  // another record, or one that has gone

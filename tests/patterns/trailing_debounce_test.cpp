@@ -166,6 +166,20 @@ TEST_CASE("trailing debounce: what no run takes is forgotten when it was kept fo
   CHECK(f.take() == "idle");
 }
 
+TEST_CASE("trailing debounce: a list has what is due longest, however long it is kept",
+          "[patterns][debounce][trailing]") {
+  Edits f;
+  TrailingTerms kept = terms;
+  kept.keep = Millis{1'000'000};
+  REQUIRE(call_trailing(f.claims, "first", "a", kept).ok());
+  f.pass(1);
+  REQUIRE(call_trailing(f.claims, "second", "b", terms).ok());
+  const auto one = debounces(f.claims, 1);
+  REQUIRE(one.ok());
+  REQUIRE(one->size() == 1);
+  CHECK(one->front().key == "first");
+}
+
 TEST_CASE("trailing debounce: a claim id gets its run again", "[patterns][debounce][trailing]") {
   Edits f;
   ClaimId id{};

@@ -89,7 +89,8 @@ struct TrailingView {
 /// the release: not_owner, unknown or late if the run was lost. Errors: those of both.
 [[nodiscard]] OwnerOutcome end_trailing(Claims& claims, Bytes key, Epoch epoch, TrailingEnd how);
 /// The keys of this namespace with a payload, at most `count` (1..limits::debounces_max): the keys
-/// that are due longest; not at one moment. Looks at all records of the engine. Errors: bad_option.
+/// that are due longest, a run as if it were due at the end of its lease; not at one moment. Looks
+/// at all records of the engine. Errors: bad_option.
 [[nodiscard]] Result<std::vector<TrailingView>> debounces(Claims& claims, std::size_t count);
 /// The key of the run's claim: "{key}#run".
 [[nodiscard]] std::string trailing_run_key(Bytes key);
