@@ -28,6 +28,9 @@ using detail::DatedString;
 
 constexpr std::string_view trail_mark = "trail/1 ";
 
+/// How long the payload of a run is kept behind the lease that it began with, at least.
+constexpr Millis run_keep{86'400'000};
+
 struct Trail {
   bool runs = false;
   Millis keep{0};
@@ -70,6 +73,11 @@ std::optional<Trail> read_trail(std::string_view text) noexcept {
   }
   trail.payload = text;
   return trail;
+}
+
+/// How long before the record ends it was due, or the lease of its run was over.
+Millis kept_behind(const Trail& trail) noexcept {
+  return trail.runs ? std::max(trail.keep, run_keep) : trail.keep;
 }
 
 std::string write_trail(const Trail& trail) {
@@ -175,7 +183,9 @@ Result<bool> mark_run(Last& last, Millis lease, TrailingTurn& turn) {
     trail.runs = true;
     trail.epoch = turn.claim.epoch;
     trail.age = Millis{0};
-    SEMEL_TRY(stored, last.replace(trail, std::min(lease, limits::debounce_max) + trail.keep));
+    // A lease that is renewed may be a longer one, and the end of the run needs the payload.
+    const Millis runs = std::min(lease, limits::debounce_max);
+    SEMEL_TRY(stored, last.replace(trail, runs + kept_behind(trail)));
     if (stored) return true;
     SEMEL_CHECK(last.read());
   }
@@ -289,7 +299,7 @@ Result<std::vector<TrailingView>> debounces(Claims& claims, std::size_t count) {
       key.remove_suffix(behind.size());
       const std::optional<Trail> trail = read_trail(item.value);
       if (!trail) return;  // another record
-      first.emplace(item.due - trail->keep, key);
+      first.emplace(item.due - kept_behind(*trail), key);
       if (first.size() > count) first.erase(std::prev(first.end()));
     });
     if (!next.ok()) return next.error();

@@ -180,6 +180,24 @@ TEST_CASE("trailing debounce: a list has what is due longest, however long it is
   CHECK(one->front().key == "first");
 }
 
+TEST_CASE("trailing debounce: a run that outlives its lease and KEEP can come again",
+          "[patterns][debounce][trailing]") {
+  Edits f;
+  f.call("a");
+  f.pass(100);
+  REQUIRE(f.take() == "a");
+  for (unsigned i = 0; i < 10; ++i) {  // its lease is 30 s, and a payload is kept for 1 s
+    f.pass(20'000);
+    REQUIRE(f.claims.renew({.key = trailing_run_key("doc"), .epoch = f.epoch}).answer ==
+            OwnerAnswer::ok);
+  }
+  CHECK(f.end(TrailingEnd::again) == OwnerAnswer::ok);
+  f.pass(100);
+  CHECK(f.take() == "a");
+  CHECK(f.end() == OwnerAnswer::ok);
+  CHECK(f.take() == "idle");
+}
+
 TEST_CASE("trailing debounce: a claim id gets its run again", "[patterns][debounce][trailing]") {
   Edits f;
   ClaimId id{};

@@ -38,7 +38,8 @@ inline constexpr std::size_t debounces_max = 10'000;                         ///
 struct TrailingTerms {
   Millis quiet{1'000};      ///< 1 ms..limits::debounce_max
   Millis max_wait{60'000};  ///< quiet..limits::debounce_max
-  /// How long a payload that is due is kept for a run; then it is forgotten. 1 ms..debounce_max
+  /// How long a payload that is due is kept for a run; then it is forgotten. 1 ms..debounce_max.
+  /// That of a run is kept for a day at least behind its lease, as the lease may be renewed.
   Millis keep{86'400'000};
 };
 
