@@ -52,10 +52,25 @@ bool OneHold::attempt(const Ask& ask) {
   }
 }
 
+/// A grant whose lease is over by now is none. It is not asked for again here: that is for the
+/// attempt, which knows what else has to be looked at.
+/// Until asking_ is cleared, no other thread holds or asks. The engine is called without the mutex:
+/// a release runs callbacks of others, and they may come back here.
 bool OneHold::finish(Attempted& found) {
+  Watchdog::Guard kept;
+  bool is_late = false;
+  if (is_granted(found.claim)) {
+    is_late = !is_live(claims_, found.key, found.claim.epoch);
+    if (is_late) {
+      detail::give_back(claims_, found.key, found.claim);
+    } else if (options_.watchdog != nullptr) {
+      kept = options_.watchdog->keep(claims_, found.key, found.claim.epoch, options_.lease);
+    }
+  }
   const std::lock_guard guard{mutex_};
   asking_ = false;
-  return take(found);
+  if (is_late) return refuse(ErrorCode::timed_out, name_);
+  return take(found, std::move(kept));
 }
 
 void OneHold::abandon(const Attempted& found) noexcept {
@@ -64,9 +79,7 @@ void OneHold::abandon(const Attempted& found) noexcept {
   asking_ = false;
 }
 
-/// A grant whose lease is over by now is none. It is not asked for again here: that is for the
-/// attempt, which knows what else has to be looked at.
-bool OneHold::take(Attempted& found) {
+bool OneHold::take(Attempted& found, Watchdog::Guard&& kept) {
   if (!is_granted(found.claim)) {
     if (found.claim.error != ErrorCode::ok) return refuse(found.claim.error, name_);
     const bool theirs = found.claim.answer == ClaimAnswer::in_flight;
@@ -76,14 +89,8 @@ bool OneHold::take(Attempted& found) {
                          : ErrorCode::not_owner,
                   name_);
   }
-  if (!is_live(claims_, found.key, found.claim.epoch)) {
-    detail::give_back(claims_, found.key, found.claim);
-    return refuse(ErrorCode::timed_out, name_);
-  }
-  if (options_.watchdog != nullptr) {
-    kept_ = options_.watchdog->keep(claims_, found.key, found.claim.epoch, options_.lease);
-  }
   error_ = {};
+  kept_ = std::move(kept);
   held_key_ = std::move(found.key);
   epoch_ = found.claim.epoch;
   kind_ = found.kind;
@@ -94,11 +101,19 @@ bool OneHold::take(Attempted& found) {
 /// Destructors give back while another exception is on its way. Of a heap without room for the call
 /// the lease has to end.
 bool OneHold::give_back() noexcept {
-  if (epoch_ == 0) return false;
+  Watchdog::Guard kept;
+  std::string key;
+  Epoch epoch = 0;
+  {
+    const std::lock_guard guard{mutex_};
+    if (epoch_ == 0) return false;
+    epoch = std::exchange(epoch_, 0);
+    key = std::move(held_key_);
+    kept = std::move(kept_);
+  }
   try {
-    kept_ = {};  // no renewal after this
-    const Epoch epoch = std::exchange(epoch_, 0);
-    const OwnerOutcome outcome = claims_.release({.key = held_key_, .epoch = epoch});
+    kept = {};  // no renewal after this
+    const OwnerOutcome outcome = claims_.release({.key = key, .epoch = epoch});
     return outcome.answer == OwnerAnswer::ok && !outcome.late;
   } catch (...) {
     return false;
@@ -111,7 +126,6 @@ void OneHold::throw_why() const {
 }
 
 bool OneHold::release() noexcept {
-  const std::lock_guard guard{mutex_};
   return give_back();
 }
 

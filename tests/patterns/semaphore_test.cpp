@@ -499,6 +499,20 @@ TEST_CASE("semaphore: a permit that was waited for is counted, however long the 
   CHECK(permits_held(claims, "k").value().size() == 2);
 }
 
+TEST_CASE("semaphore: a callback that a release runs may ask the object that releases",
+          "[patterns][semaphore][wait]") {
+  Process process;
+  Claims claims = process.claims("pools", policies::lock);
+  Semaphore one{claims, "k", {.permits = 1}};
+  REQUIRE(one.try_acquire());
+  bool is_held = true;
+  const auto ask = [&](PermitOutcome&&) { is_held = one.is_held(); };
+  CHECK(claim_permit_or_wait(claims, {.key = "k"}, 1, no_end, ask) != 0);
+  CHECK(one.release());
+  CHECK_FALSE(is_held);
+  CHECK_FALSE(one.release());
+}
+
 TEST_CASE("semaphore: two that are too many together do not both stay",
           "[patterns][semaphore][race]") {
   std::unique_ptr<Engine> engine = Engine::open().value();

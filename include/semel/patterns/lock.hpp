@@ -185,7 +185,7 @@ class OneHold {
   [[nodiscard]] bool begin();
   [[nodiscard]] bool finish(Attempted& found);
   void abandon(const Attempted& found) noexcept;
-  [[nodiscard]] bool take(Attempted& found);
+  [[nodiscard]] bool take(Attempted& found, Watchdog::Guard&& kept);
   bool give_back() noexcept;
   [[nodiscard]] bool refuse(ErrorCode code, std::string why);
   [[nodiscard]] ClaimRequest request() const noexcept;
@@ -195,7 +195,8 @@ class OneHold {
   const std::string owner_;
   const std::string name_;
   const LockOptions options_;
-  mutable std::mutex mutex_;  // guards the members below; not held while the engine is asked
+  mutable std::mutex mutex_;  // guards the members below; not held while an attempt or a release
+                              // is under way, which may run callbacks of others
   Watchdog::Guard kept_;
   std::string held_key_;
   Epoch epoch_ = 0;  // 0: holds nothing
