@@ -53,8 +53,13 @@ class PermitAttempt final : public engine::Attempt {
     if (request_.claim_id && has_own(attempt, slot, is_held)) return Verdict::answered;
     const std::uint32_t slots = attempt.slots();
     if (slots > permits_ || slot >= permits_) {
-      // The count of all slots, by each waiter in each of its lines, would hold up the thread.
-      if (is_held && line != 0) return look_later(line, slots, seen);
+      // A count of all slots, by each waiter in each of its lines, would hold up the thread. None
+      // behind it gets the slot of this line either; those of line 0 have to look, each at its
+      // time.
+      if (is_held && (line != 0 || seen.now < look_at_)) {
+        const Verdict passes = look_later(line, slots, seen);
+        return line == 0 ? passes : Verdict::waits;
+      }
       const PermitTry::Held held = attempt.count_held(slots, limits::permits_max, permits_);
       if (held.count >= permits_) return look_later(line, slots, seen);
       slot = held.lowest_free;
@@ -130,8 +135,12 @@ class PermitAttempt final : public engine::Attempt {
       seen.held_until = seen.now + view->lease_remaining;
     }
     const bool is_free = view.ok() && !detail::is_taken(*view);
-    if (line == 0 || (is_free && slots > lines_)) {
-      seen.held_until = std::min(seen.held_until, seen.now + look_again + Millis{slots});
+    const Timestamp look_at = seen.now + look_again + Millis{slots};
+    if (line == 0) {
+      if (look_at_ <= seen.now) look_at_ = look_at;
+      seen.held_until = std::min(seen.held_until, look_at_);
+    } else if (is_free && slots > lines_) {
+      seen.held_until = std::min(seen.held_until, look_at);
     }
     return Verdict::passes;  // one that knows of more permits may have one
   }
@@ -141,7 +150,8 @@ class PermitAttempt final : public engine::Attempt {
   const std::string labels_;
   ClaimRequest request_;
   const std::uint32_t permits_;
-  std::uint32_t lines_ = 0;  // that it stands in
+  std::uint32_t lines_ = 0;               // that it stands in
+  Timestamp look_at_ = Timestamp::min();  // line 0 looks at all slots again
   PermitOutcome found_;
 };
 
