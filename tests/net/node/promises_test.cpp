@@ -161,7 +161,7 @@ TEST_CASE("commands: what frees is a write that Redis does not deny when memory 
     CHECK(row.is(net::flag_write));
     CHECK_FALSE(row.is(net::flag_denyoom));
   }
-  CHECK(count == 38);
+  CHECK(count == 39);
 }
 
 TEST_CASE("TIME: in microseconds on the system's clock, whole milliseconds on others",
