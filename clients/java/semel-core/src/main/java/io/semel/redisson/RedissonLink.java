@@ -116,7 +116,8 @@ public final class RedissonLink implements Link {
     }
   }
 
-  private synchronized RedisConnection open() {
+  /** Not by connect(), which forgets that its thread was interrupted. */
+  private synchronized RedisConnection open(long timeoutMs) {
     if (own == null) throw new UnsupportedOperationException("no configuration of its own");
     try {
       if (client == null) {
@@ -126,7 +127,15 @@ public final class RedissonLink implements Link {
         }
         client = RedisClient.create(own);
       }
-      return client.connect();
+      CompletionStage<RedisConnection> made = client.connectAsync();
+      try {
+        return (RedisConnection) await(made.thenApply(Object.class::cast), timeoutMs);
+      } catch (Unreachable leaves) {
+        made.whenComplete((late, error) -> {
+          if (late != null) late.closeAsync();
+        });
+        throw leaves;
+      }
     } catch (RedisException error) {
       throw gone("no connection: " + error, error);
     }
@@ -139,7 +148,7 @@ public final class RedissonLink implements Link {
 
   @Override
   public Object callAlone(List<byte[]> words, long timeoutMs) {
-    RedisConnection connection = open();
+    RedisConnection connection = open(timeoutMs);
     try {
       return send(connection, words, timeoutMs);
     } finally {
@@ -151,7 +160,7 @@ public final class RedissonLink implements Link {
   public Object callBound(List<byte[]> words, long timeoutMs) {
     RedisConnection connection;
     synchronized (this) {
-      if (bound == null) bound = open();
+      if (bound == null) bound = open(timeoutMs);
       connection = bound;
     }
     try {

@@ -234,14 +234,18 @@ final class PermitSuite {
       Thread caller = new Thread(() -> {
         try {
           semel.permit(seats().wait(Duration.ofSeconds(60)), 1);
-          thrown.complete(null);
+          thrown.complete(new AssertionError("it has a permit"));
         } catch (SemelException error) {
-          thrown.complete(Thread.currentThread().isInterrupted() ? error : null);
+          thrown.complete(Thread.currentThread().isInterrupted() ? error
+              : new AssertionError("it is not interrupted any more", error));
+        } catch (RuntimeException | Error error) {
+          thrown.complete(new AssertionError("another error", error));
         }
       });
       caller.start();
       caller.interrupt();
       Throwable told = thrown.get(20, TimeUnit.SECONDS);
+      if (told instanceof AssertionError) throw (AssertionError) told;
       Report.same(told instanceof Rejected || told instanceof Unreachable, true);
       held.release();
       Report.until(() -> nobody(semel));
