@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "base/assert.hpp"
@@ -25,11 +26,18 @@ namespace semel::engine {
 template <class Segment>
 class FrozenSegment {
  public:
-  /// Stops all change in `old` and collects what it holds.
-  FrozenSegment(Segment& old, std::uint32_t line_count)
-      : line_count_(line_count), floor_(old.floor) {
+  explicit FrozenSegment(std::uint32_t line_count) noexcept : line_count_(line_count) {}
+
+  /// Stops all change in `old` and collects what it holds. False: no memory for that, and no change
+  /// was stopped.
+  [[nodiscard]] bool freeze(Segment& old) noexcept {
     const std::uint32_t count = line_count_ * slots_per_line;
-    records_.reserve(count);
+    try {
+      records_.reserve(count);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    floor_ = old.floor;
     for (std::uint32_t i = 0; i < count; ++i) {
       // mo: acq_rel [table.freeze]: no writer changes the word after this; and the record behind
       //     it was published before.
@@ -42,6 +50,7 @@ class FrozenSegment {
         records_.push_back({word, home_line(i / slots_per_line, word)});
       }
     }
+    return true;
   }
 
   [[nodiscard]] std::size_t records() const noexcept { return records_.size(); }
@@ -110,7 +119,7 @@ class FrozenSegment {
   const std::uint32_t line_count_;
   std::vector<Moving> records_;
   std::size_t tombstones_ = 0;
-  Version floor_;
+  Version floor_ = 0;
 };
 
 }  // namespace semel::engine

@@ -24,8 +24,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <new>
-#include <optional>
 
 #include "base/assert.hpp"
 #include "engine/table/directory.hpp"
@@ -200,15 +198,12 @@ class Table {
       if (low != nullptr) source_.release_segment(low);
       return false;
     }
-    std::optional<Frozen> copy;
-    try {
-      copy.emplace(*old, line_count_);
-    } catch (const std::bad_alloc&) {  // before it froze a word
+    Frozen frozen{line_count_};
+    if (!frozen.freeze(*old)) {
       source_.release_segment(low);
       source_.release_segment(high);
       return false;
     }
-    const Frozen& frozen = *copy;
     low->floor = high->floor = frozen.floor();
 
     // Without tombstones to drop, a rebuild would make no room and the next insert would be back.
