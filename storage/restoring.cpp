@@ -168,12 +168,13 @@ Status Restoring::restore_holds() {
     Mutation hold;
     if (!decode(rest, context_.durable_clock, now, hold)) continue;
     if (found.is_over) {
-      // It keeps older copies away all the same: in the cold store, and in the journal. As an
-      // erase, because a hold would be held again, by the terms of a namespace that are others by
-      // now.
+      // It keeps older copies away all the same: in the journal until keep_until, in a cold store
+      // perhaps longer. As an erase, because the terms of the namespace may be others by now, by
+      // which a hold would be held again.
       hold.type = Mutation::Type::erase;
       hold.claim.reset();
-      if (hold.keep_until > now) SEMEL_CHECK(engine_.host().restore(hold));
+      const bool keeps_copies = hold.keep_until > now || engine_.host().cold_store() != nullptr;
+      if (keeps_copies) SEMEL_CHECK(engine_.host().restore(hold));
       continue;
     }
     SEMEL_CHECK(engine_.host().restore(hold));
