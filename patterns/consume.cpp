@@ -39,10 +39,6 @@ namespace {
   return Watchdog::check(options.watchdog, claims, options.lease);
 }
 
-[[nodiscard]] bool may_run(const ClaimOutcome& claim) noexcept {
-  return claim.answer == ClaimAnswer::granted || claim.answer == ClaimAnswer::regranted;
-}
-
 /// Whether every consumer would refuse this message.
 [[nodiscard]] bool is_of_message(ErrorCode error) noexcept {
   switch (error) {
@@ -292,7 +288,8 @@ void BatchConsumption::claim(std::size_t begin, std::size_t end) {
     }
   } catch (...) {
     for (; taken < guarded.size(); ++taken) {
-      if (may_run(answers[taken])) give_back(claims_, messages_[guarded[taken]].id, answers[taken]);
+      if (is_granted(answers[taken]))
+        give_back(claims_, messages_[guarded[taken]].id, answers[taken]);
     }
     throw;
   }

@@ -35,8 +35,8 @@ Lock::Lock(const Claims& claims, Bytes key, const LockOptions& options)
 
 Lock::~Lock() {
   if (holds_ == 0) return;
-  holds_ = 1;
-  static_cast<void>(give_back());  // if it was lost, it is not ours to give back
+  kept_ = {};                          // no renewal after this
+  static_cast<void>(release(epoch_));  // if it was lost, it is not ours to give back
 }
 
 ClaimRequest Lock::request() const noexcept {
@@ -105,51 +105,61 @@ bool Lock::take_locked(ClaimOutcome&& outcome) {
   }
   error_ = {};
   SEMEL_ASSERT(outcome_.epoch != 0);
+  if (options_.watchdog != nullptr) {
+    kept_ = options_.watchdog->keep(claims_, key_, outcome_.epoch, options_.lease);
+  }
   epoch_ = outcome_.epoch;
   holds_ = 1;
   holder_ = std::this_thread::get_id();
-  if (options_.watchdog == nullptr) return true;
-  try {
-    kept_ = options_.watchdog->keep(claims_, key_, epoch_, options_.lease);
-  } catch (...) {  // a caller that gets an exception does not hold the lock
-    static_cast<void>(give_back());
-    throw;
-  }
   return true;
 }
 
-bool Lock::take(ClaimOutcome&& outcome) {
-  const std::lock_guard guard{mutex_};
-  if (holds_ == 0 && !asking_) {
-    // A grant that arrived unnoticed and whose lease is over is not a lock.
-    if (outcome.answer == ClaimAnswer::granted && !is_live(outcome.epoch)) {
-      detail::give_back(claims_, key_, outcome);
-      outcome = claims_.claim(request());
-    }
+/// Until asking_ is cleared, no other thread holds or asks. The engine claims and releases without
+/// the mutex: a release runs callbacks of others, and they may come back here.
+template <class Ask>
+bool Lock::finish(Ask&& ask) {
+  Epoch granted = 0;
+  try {
+    ClaimOutcome outcome = ask();
+    if (outcome.answer == ClaimAnswer::granted) granted = outcome.epoch;
+    const std::lock_guard guard{mutex_};
+    asking_ = false;
     return take_locked(std::move(outcome));
+  } catch (...) {  // a caller that gets an exception does not hold the lock
+    if (granted != 0) static_cast<void>(release(granted));
+    const std::lock_guard guard{mutex_};
+    asking_ = false;
+    throw;
   }
-  // Another thread uses this object now: give the granted claim back.
-  if (outcome.answer == ClaimAnswer::granted) {
-    static_cast<void>(claims_.release({.key = key_, .epoch = outcome.epoch}));
+}
+
+bool Lock::take(ClaimOutcome&& outcome) {
+  bool is_free = false;
+  {
+    const std::lock_guard guard{mutex_};
+    is_free = holds_ == 0 && !asking_;
+    if (is_free) {
+      asking_ = true;
+      holder_ = std::this_thread::get_id();
+    }
   }
-  return refuse(ErrorCode::object_in_use, "lock '" + key_ + "'");
+  if (!is_free) {  // another thread uses this object now
+    if (outcome.answer == ClaimAnswer::granted) static_cast<void>(release(outcome.epoch));
+    const std::lock_guard guard{mutex_};
+    return refuse(ErrorCode::object_in_use, "lock '" + key_ + "'");
+  }
+  return finish([&] {
+    // A grant that arrived unnoticed and whose lease is over is not a lock.
+    if (outcome.answer != ClaimAnswer::granted || is_live(outcome.epoch)) return std::move(outcome);
+    detail::give_back(claims_, key_, outcome);
+    return claims_.claim(request());
+  });
 }
 
 template <class Ask>
 bool Lock::attempt(Ask&& ask) {
   const Begun begun = begin();
-  if (begun != Begun::asks) return begun == Begun::held;
-  ClaimOutcome outcome;
-  try {
-    outcome = ask();
-  } catch (...) {
-    const std::lock_guard guard{mutex_};
-    asking_ = false;
-    throw;
-  }
-  const std::lock_guard guard{mutex_};
-  asking_ = false;
-  return take_locked(std::move(outcome));
+  return begun == Begun::asks ? finish(ask) : begun == Begun::held;
 }
 
 bool Lock::try_lock() {
@@ -167,14 +177,12 @@ void Lock::lock() {
   if (!attempt(ask)) throw_error(why_not());
 }
 
-bool Lock::give_back() noexcept {
-  // Destructors unlock while another exception is on its way. The engine catches what a journal
-  // throws; of anything else, and of a heap without room for the call, the lease has to end.
+/// Destructors unlock while another exception is on its way. The engine catches what a journal
+/// throws; of anything else, and of a heap without room for the call, the lease has to end.
+bool Lock::release(Epoch epoch) noexcept {
+  SEMEL_ASSERT(epoch != 0);
   try {
-    SEMEL_ASSERT(epoch_ != 0);
-    if (--holds_ > 0) return is_live(epoch_);
-    kept_ = {};  // no renewal after this
-    const OwnerOutcome outcome = claims_.release({.key = key_, .epoch = epoch_});
+    const OwnerOutcome outcome = claims_.release({.key = key_, .epoch = epoch});
     return outcome.answer == OwnerAnswer::ok && !outcome.late;
   } catch (...) {
     return false;
@@ -182,8 +190,25 @@ bool Lock::give_back() noexcept {
 }
 
 bool Lock::unlock() noexcept {
-  const std::lock_guard guard{mutex_};
-  return is_mine() && give_back();
+  Watchdog::Guard kept;
+  Epoch epoch = 0;
+  bool is_last = false;
+  {
+    const std::lock_guard guard{mutex_};
+    if (!is_mine()) return false;
+    epoch = epoch_;
+    is_last = --holds_ == 0;
+    if (is_last) kept = std::move(kept_);
+  }
+  if (is_last) {
+    kept = {};  // no renewal after this
+    return release(epoch);
+  }
+  try {
+    return is_live(epoch);
+  } catch (...) {  // no memory to ask
+    return false;
+  }
 }
 
 Epoch Lock::fencing_token() const noexcept {

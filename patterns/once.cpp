@@ -54,9 +54,7 @@ ClaimOutcome ask_until(Claims& claims, const ClaimRequest& request, Timestamp de
   constexpr unsigned tries = 16;
   for (unsigned i = 0; i < tries; ++i) {
     ClaimOutcome outcome = claims.claim_or_wait(request, deadline);
-    const bool is_grant =
-        outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
-    if (!is_grant || is_live(claims, request.key, outcome.epoch)) return outcome;
+    if (!is_granted(outcome) || is_live(claims, request.key, outcome.epoch)) return outcome;
     give_back(claims, request.key, outcome);
     if (claims.engine().now() >= deadline) break;
   }

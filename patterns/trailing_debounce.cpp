@@ -165,10 +165,6 @@ Status check_terms(const TrailingTerms& terms) {
   return Done{};
 }
 
-bool owns_run(const ClaimOutcome& outcome) noexcept {
-  return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
-}
-
 /// Marks the payload that is due as run by the claim of the turn. True: the turn has its payload.
 /// False: it is not due any more.
 Result<bool> mark_run(Last& last, Millis lease, TrailingTurn& turn) {
@@ -237,7 +233,7 @@ Result<TrailingTurn> take_trailing(Claims& claims, const ClaimRequest& request) 
   ClaimRequest of_run = request;
   of_run.key = turn.key;
   turn.claim = claims.claim(of_run);
-  if (!owns_run(turn.claim)) return turn;
+  if (!detail::is_granted(turn.claim)) return turn;
   const Millis lease = request.lease.value_or(claims.policy().lease);
   Result<bool> marked = false;
   try {
@@ -346,7 +342,7 @@ TrailingDebounce::Turn::Turn(TrailingDebounce& debounce, Bytes key)
     answer_.answer = TrailingAnswer::quiet;
   } else if (turn_.claim.answer == ClaimAnswer::in_flight) {
     answer_.answer = TrailingAnswer::running;
-  } else if (!owns_run(turn_.claim)) {
+  } else if (!detail::is_granted(turn_.claim)) {
     refuse(turn_.claim.error);
   } else {
     epoch_ = turn_.claim.epoch;

@@ -73,7 +73,7 @@ semel_wait::semel_wait(semel_claims& space, const semel_request& asked, int fd)
 
 semel_wait::~semel_wait() {
   leave();
-  if (taken || !answered || !c::is_granted(outcome)) return;
+  if (taken || !answered || !semel::detail::is_granted(outcome)) return;
   if (holds) {
     static_cast<void>(lock->lock.unlock());
   } else {

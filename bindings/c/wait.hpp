@@ -52,11 +52,3 @@ struct semel_wait {
   bool answered SEMEL_GUARDED_BY(mutex) = false;
   semel::ClaimOutcome outcome SEMEL_GUARDED_BY(mutex);
 };
-
-namespace semel::c {
-
-[[nodiscard]] inline bool is_granted(const ClaimOutcome& outcome) noexcept {
-  return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
-}
-
-}  // namespace semel::c

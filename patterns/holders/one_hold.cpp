@@ -145,9 +145,15 @@ std::uint32_t OneHold::kind() const noexcept {
 }
 
 bool OneHold::renew() {
-  const std::lock_guard guard{mutex_};
-  if (epoch_ == 0) return false;
-  return claims_.renew({.key = held_key_, .epoch = epoch_, .lease = options_.lease}).answer ==
+  std::string key;
+  Epoch epoch = 0;
+  {
+    const std::lock_guard guard{mutex_};
+    if (epoch_ == 0) return false;
+    key = held_key_;
+    epoch = epoch_;
+  }
+  return claims_.renew({.key = key, .epoch = epoch, .lease = options_.lease}).answer ==
          OwnerAnswer::ok;
 }
 

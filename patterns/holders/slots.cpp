@@ -18,10 +18,6 @@ bool is_in_flight(const ClaimOutcome& outcome) noexcept {
   return outcome.answer == ClaimAnswer::in_flight && outcome.error == ErrorCode::ok;
 }
 
-bool is_granted(const ClaimOutcome& outcome) noexcept {
-  return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
-}
-
 bool decides(const ClaimOutcome& outcome) noexcept {
   return is_granted(outcome) || outcome.error != ErrorCode::ok ||
          outcome.answer == ClaimAnswer::unprotected;

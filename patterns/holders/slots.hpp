@@ -14,7 +14,6 @@ namespace semel::detail {
 [[nodiscard]] bool is_taken(const ClaimView& view) noexcept;
 /// Held by another.
 [[nodiscard]] bool is_in_flight(const ClaimOutcome& outcome) noexcept;
-[[nodiscard]] bool is_granted(const ClaimOutcome& outcome) noexcept;
 /// The answer is not that of one slot: no other slot is asked for.
 [[nodiscard]] bool decides(const ClaimOutcome& outcome) noexcept;
 /// in_flight, as a claim is answered that finds `view`.

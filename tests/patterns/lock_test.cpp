@@ -53,6 +53,31 @@ TEST_CASE("lock: its holder may lock it again, and unlocks as often", "[patterns
   CHECK(other.try_lock());
 }
 
+TEST_CASE("lock: a callback that an unlock runs may ask the lock, also that of a late grant",
+          "[patterns][lock][wait]") {
+  Process process;
+  Claims locks = process.claims("locks", policies::lock);
+  Lock lock{locks, "l"};
+  REQUIRE(lock.try_lock());
+  bool is_held = true;
+  const auto ask = [&](ClaimOutcome&&) { is_held = lock.is_held(); };
+  REQUIRE(locks.claim_or_wait({.key = "l"}, no_end, ask) != 0);
+  CHECK(lock.unlock());
+  CHECK_FALSE(is_held);
+  CHECK_FALSE(lock.unlock());
+
+  Lock other{locks, "m"};
+  REQUIRE(other.try_lock());
+  Lock mine{locks, "m"};
+  REQUIRE(locks.claim_or_wait(mine.request(), no_end, [&](ClaimOutcome&& granted) {
+    CHECK(mine.take(std::move(granted)));
+  }) != 0);
+  CHECK(other.unlock());
+  CHECK(mine.is_held());
+  CHECK_FALSE(mine.take({}));  // it is used already
+  CHECK(mine.is_held());
+}
+
 TEST_CASE("lock: unlock and renew notice that a lease is over, on both sides of its end",
           "[patterns][lock]") {
   Process process;

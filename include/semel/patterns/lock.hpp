@@ -97,18 +97,20 @@ class Lock {
   [[nodiscard]] Begun begin();
   template <class Ask>
   [[nodiscard]] bool attempt(Ask&& ask);
+  /// Ends what begin() began: `ask` returns the claim's answer.
+  template <class Ask>
+  [[nodiscard]] bool finish(Ask&& ask);
   [[nodiscard]] bool is_mine() const noexcept;
   [[nodiscard]] bool is_live(Epoch epoch) const;
   [[nodiscard]] bool take_locked(ClaimOutcome&& outcome);
   [[nodiscard]] bool refuse(ErrorCode code, std::string why);
-  bool give_back() noexcept;
+  bool release(Epoch epoch) noexcept;
 
   mutable Claims claims_;
   const std::string key_;
   const std::string owner_;
   const LockOptions options_;
-  mutable std::mutex
-      mutex_;  // guards the members below; not held while the engine is asked for the lock
+  mutable std::mutex mutex_;  // guards the members below; not held while others' callbacks may run
   ClaimOutcome outcome_;
   Error error_;
   Watchdog::Guard kept_;

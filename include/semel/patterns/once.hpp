@@ -130,6 +130,11 @@ namespace detail {
           .session = call.session};
 }
 
+/// Whether the caller holds the claim, by this answer or by an earlier one.
+[[nodiscard]] inline bool is_granted(const ClaimOutcome& outcome) noexcept {
+  return outcome.answer == ClaimAnswer::granted || outcome.answer == ClaimAnswer::regranted;
+}
+
 /// Whether this grant still holds the key, with a running lease.
 [[nodiscard]] bool is_live(Claims& claims, Bytes key, Epoch epoch);
 
