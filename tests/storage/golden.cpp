@@ -177,12 +177,14 @@ std::vector<std::string> compare(Engine& engine) {
     holds(binary.ok() && *binary == std::string{"\0\xff\n", 3}, "binary-" + part);
     if (hashes_there) {
       Hashes hashes = engine.hashes();
-      holds(hashes.hvals("hash-" + part).value() == std::vector<std::string>{part, "7"},
-            "hash-" + part);
-      holds(hashes.hlen("fields-" + part).value() == 40 &&
-                hashes.hget("fields-" + part, "f39").value() == "39",
-            "fields-" + part);
-      holds(!engine.store().exists("unhashed-" + part).value(), "unhashed-" + part);
+      const auto values = hashes.hvals("hash-" + part);
+      const bool has_values = values.ok() && *values == std::vector<std::string>{part, "7"};
+      holds(has_values, "hash-" + part + (values.ok() ? "" : ": " + values.error().message()));
+      const auto length = hashes.hlen("fields-" + part);
+      const auto field = hashes.hget("fields-" + part, "f39");
+      holds(length.ok() && *length == 40 && field.ok() && *field == "39", "fields-" + part);
+      const auto unhashed = engine.store().exists("unhashed-" + part);
+      holds(unhashed.ok() && !*unhashed, "unhashed-" + part);
     }
     for (const Kind kind : object_kinds) {
       if (!objects_there) break;

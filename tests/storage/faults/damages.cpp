@@ -119,14 +119,15 @@ Damages::Verdict Damages::judge(Place& copy, const Damage& damage, MachineTime& 
                                     : world.error();
   if (found) return found->right() ? Verdict::same : Verdict::changed;
   said = found.error().message();
-  // Where a file is gone, or its log, RocksDB knows only what is missing in it. Of its log in a
-  // cold store the directory is told; where that or the storage's has lost its end, that they do
-  // not fit.
+  // RocksDB's own texts name a file, or one that is missing, or the directory alone. Where the log
+  // of a cold store, or the storage's, has lost its end, it is told that they do not fit.
   std::vector<std::string> names = files_in(copy_);
-  names.insert(names.end(), {damage.file, "MANIFEST", "CURRENT"});
+  names.insert(names.end(),
+               {damage.file, "MANIFEST", "CURRENT", copy.storage() + "/rocksdb: Corruption",
+                copy.cold() + "/cold: Corruption"});
   if (damage.file.starts_with("cold/")) names.emplace_back("cold part ");  // by a lookup
   if (copy.is_tiered && damage.file.ends_with(".log")) {
-    names.insert(names.end(), {copy.cold() + "/cold: Corruption", "not used together last"});
+    names.insert(names.end(), {"not used together last", "were spilled to a cold store, and this"});
   }
   const bool names_file = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return said.find(name[0] == '/' ? name : name.substr(name.rfind('/') + 1)) != std::string::npos;

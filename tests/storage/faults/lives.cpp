@@ -275,9 +275,10 @@ void Lives::judge(Process& process) {
                                      .largest_epoch = place_.promise.largest_epoch(),
                                      .slack = time_.slack()});
   if (seen && schedule_.is_upgraded) {
-    for (const std::string& what : lost_of_earlier(*process.world->engine, schedule_.steps_clock)) {
-      findings_.lost("of an earlier release: " + what);
-    }
+    const auto lost = lost_of_earlier(*process.world->engine, schedule_.steps_clock);
+    // After a failed sync reads are refused, and the next process is asked.
+    if (process.disk->is_broken()) return place_.promise.note(*seen);
+    for (const std::string& what : lost) findings_.lost("of an earlier release: " + what);
   }
   if (seen) return place_.promise.note(*seen);
   if (!process.disk->is_broken()) findings_.not_opened("not read: " + seen.error().message());

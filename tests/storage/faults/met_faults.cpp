@@ -38,7 +38,7 @@ std::uint64_t MetFaults::findings() const noexcept {
 
 bool MetFaults::came_about(std::uint64_t lives) const noexcept {
   return (!failed_syncs || failed_syncs->total().processes * 8 >= lives) &&
-         (!slow || slow->total().spells * 20 >= lives);
+         (!slow || slow->total().spells * 40 >= lives);
 }
 
 void MetFaults::report(const std::string& name) const {

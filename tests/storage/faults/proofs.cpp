@@ -56,6 +56,11 @@ int prove(const Wanted& wanted, const std::string& names) {
     if (found->fault == nullptr) return unknown(names);
     schedule.*(found->fault) = true;
   }
+  // The end of a journal that power or a failed sync tore looks like a damaged one.
+  if (schedule.is_damaged && (schedule.loses_power || schedule.fails_syncs)) {
+    std::fputs("proof_faults: damage does not combine with powerloss and syncerror\n", stderr);
+    return 2;
+  }
   return names.empty() ? unknown("no fault") : prove_lives(wanted, schedule);
 }
 
