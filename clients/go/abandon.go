@@ -44,7 +44,7 @@ func (r request) command() string {
 	return "SEMEL.CLAIM"
 }
 
-// said is the command as it is sent. A caller who has left is sent by his words alone.
+// said is the command as it is sent. For a caller who has left, the words go out without NEXT.
 func (r request) said() []any {
 	said := append([]any{r.command()}, r.words...)
 	if r.isNext {
@@ -185,8 +185,8 @@ func (c *Claims) find(r request) (found fields, answered bool) {
 	if r.name == "" {
 		reply, err = attempt(ctx, late, func() (any, error) { return c.look(ctx, r) })
 	}
-	// NOPERM to WATCH, MULTI or SEMEL.GETCLAIM. What is free of a semaphore or a read/write lock is
-	// taken for the moment until it is released.
+	// NOPERM to WATCH, MULTI or SEMEL.GETCLAIM. Of a semaphore or a read/write lock, this may take a
+	// free slot for the moment until it is released.
 	if r.name != "" || errorWord(err) == "NOPERM" {
 		reply, err = c.send(ctx, append([]any{r.command()}, r.words...), late)
 	}

@@ -14,14 +14,14 @@ const nextTime = time.Second
 type Access struct{ lock Lock }
 
 // ReadLock waits to be one of the readers of a key, 128 at most, until ctx ends, or for the time of
-// WithWait; then the error is ErrInFlight. Who waits in front is not overtaken. ctx is for getting in:
-// one that ends later does not end the hold. There is no upgrade: who has to write asks for WriteLock,
-// and may read. Declare the namespace as "lock".
+// WithWait; then the error is ErrInFlight. The waiter in front is not overtaken. ctx is for getting in:
+// one that ends later does not end the hold. There is no upgrade: a caller that has to write asks for
+// WriteLock, and may read. Declare the namespace as "lock".
 func (c *Claims) ReadLock(ctx context.Context, key string, options ...Option) (*Access, error) {
 	return c.access(ctx, key, "READ", true, options)
 }
 
-// TryReadLock does not wait: ErrInFlight says that a writer is in, or somebody waits in front.
+// TryReadLock does not wait: ErrInFlight says that a writer is in, or another caller waits in front.
 func (c *Claims) TryReadLock(ctx context.Context, key string, options ...Option) (*Access, error) {
 	return c.access(ctx, key, "READ", false, options)
 }
@@ -31,7 +31,7 @@ func (c *Claims) WriteLock(ctx context.Context, key string, options ...Option) (
 	return c.access(ctx, key, "WRITE", true, options)
 }
 
-// TryWriteLock does not wait: ErrInFlight says that others are in, or somebody waits in front.
+// TryWriteLock does not wait: ErrInFlight says that others are in, or another caller waits in front.
 func (c *Claims) TryWriteLock(ctx context.Context, key string, options ...Option) (*Access, error) {
 	return c.access(ctx, key, "WRITE", false, options)
 }

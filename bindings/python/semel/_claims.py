@@ -408,7 +408,7 @@ class Claims:
                   lease: Optional[Duration] = None, wait_ms: Ms = None, lease_ms: Ms = None,
                   keep_lease: bool = True, work_max: Duration = WORK_MAX) -> Access:
         """One of the readers of a read/write lock, 128 at most: `with` takes it, waits up to
-        `wait`, else raises NotTaken. Who waits in front is not overtaken. A thread of the engine
+        `wait`, else raises NotTaken. The waiter in front is not overtaken. A thread of the engine
         renews its lease, for `work_max` in total, unless `keep_lease` is False."""
         return Access(self, key, READ, span('wait', wait_ms, wait, least=0), owner,
                       span('lease', lease_ms, lease), keep_lease, work_max)

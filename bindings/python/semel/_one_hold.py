@@ -24,7 +24,7 @@ LOOK_FIRST, LOOK_LATER = 0.001, 0.02  # seconds between two attempts
 
 
 class Waiting(NamedTuple):
-    """A wait, of which each attempt says who asks, and whether it will ask again."""
+    """What each attempt of a wait tells: the id of the caller, and whether it will ask again."""
 
     claim_id: bytes
     more: bool
@@ -62,8 +62,9 @@ class OneHold:
             return is_taken
 
     def _leave(self, turn: Optional[Waiting]) -> None:
-        """Ends a wait, whose place in front would stop others for as long as it lasts. What is
-        granted now is given back; what this object holds is another caller's, and stays."""
+        """Ends a wait. Its place in front, left alone, would stop other callers until it ended.
+        A grant that comes now is given back. The hold of this object, if it has one, is another
+        caller's, and stays."""
         if turn is None or not self._claims.engine.is_here:
             return
         outcome, buffer = c.ClaimOutcome(answer=Answer.BUSY), c.Buffer()
@@ -152,7 +153,7 @@ class OneHold:
 
     @property
     def lost(self) -> bool:
-        """Whether the lease of what was taken is known to be over."""
+        """Whether the lease of the hold is known to be over."""
         return self._held_key is not None and not self._is_live
 
     def _renew_now(self) -> bool:
@@ -164,7 +165,7 @@ class OneHold:
         raise NotImplementedError
 
     def _turn(self) -> Optional[Waiting]:
-        """Who waits; None: waiters have no order."""
+        """The turn of this caller; None: waiters have no order."""
         return None
 
     def __reduce__(self) -> Any:
@@ -176,7 +177,7 @@ class Holder(OneHold):
     """`with` takes it, or take() and give()."""
 
     def take(self, wait_ms: Optional[int] = None) -> bool:
-        """False: others have it. Who is interrupted holds none."""
+        """False: other callers have it. An interrupted caller holds none."""
         watch, longest = self._claims._watch(self._name), self._longest(wait_ms)
         turn = self._turn() if longest else None
         made: List[bytes] = []

@@ -1,4 +1,4 @@
-"""Read/write locks: many readers or one writer, who are lost, in turn or cancelled."""
+"""Read/write locks: many readers or one writer; holds that are lost, turns, cancelled waits."""
 
 import asyncio
 import copy

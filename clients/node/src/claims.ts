@@ -201,14 +201,14 @@ export class Claims {
 
   /**
    * Waits to be one of the readers of a key, 128 at most, by default without limit; after `wait` it
-   * rejects with an InFlightError. Who waits in front is not overtaken. There is no upgrade: who has
-   * to write asks for writeLock(), and may read. Declare the namespace as `lock`.
+   * rejects with an InFlightError. The waiter in front is not overtaken. There is no upgrade: a caller
+   * that has to write asks for writeLock(), and may read. Declare the namespace as `lock`.
    */
   readLock(key: Key, options: CallOptions = {}): Promise<Access> {
     return this.#access(key, 'READ', merged({ wait: this.options.wait ?? Infinity }, options));
   }
 
-  /** Does not wait: an InFlightError says that a writer is in, or somebody waits in front. */
+  /** Does not wait: an InFlightError says that a writer is in, or another caller waits in front. */
   tryReadLock(key: Key, options: CallOptions = {}): Promise<Access> {
     return this.#access(key, 'READ', { ...options, wait: 0 });
   }
@@ -218,7 +218,7 @@ export class Claims {
     return this.#access(key, 'WRITE', merged({ wait: this.options.wait ?? Infinity }, options));
   }
 
-  /** Does not wait: an InFlightError says that others are in, or somebody waits in front. */
+  /** Does not wait: an InFlightError says that others are in, or another caller waits in front. */
   tryWriteLock(key: Key, options: CallOptions = {}): Promise<Access> {
     return this.#access(key, 'WRITE', { ...options, wait: 0 });
   }
