@@ -14,6 +14,7 @@
 //                    before each change.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -60,10 +61,13 @@ class LogExtent {
   [[nodiscard]] LogOffset tail() const noexcept {
     return tail_.load(std::memory_order_acquire);  // mo: acquire [log.tail]: see reserve()
   }
-  /// The same, or the end of the segment before if only a header lies between.
+  /// The end of what segments must exist for: the same, or the end of the segment before if only a
+  /// header lies between. On a full disk writers may have reserved, and wait, where no segment is.
   [[nodiscard]] LogOffset used() const noexcept {
     const LogOffset at = tail();
-    return offset_in_segment(at) <= segment_header_bytes ? at - offset_in_segment(at) : at;
+    const LogOffset end =
+        offset_in_segment(at) <= segment_header_bytes ? at - offset_in_segment(at) : at;
+    return has_begun() ? std::min(end, room()) : end;
   }
   /// The tail, for a thread that has emptied the slot of a segment before.
   [[nodiscard]] LogOffset tail_after_slot() const noexcept {

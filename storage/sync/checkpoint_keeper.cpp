@@ -1,5 +1,6 @@
 #include "storage/sync/checkpoint_keeper.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -8,7 +9,7 @@
 
 namespace semel::storage {
 
-bool CheckpointKeeper::may_write() const noexcept {
+bool CheckpointKeeper::describes_this() const noexcept {
   if (files_.has_old_segments()) return false;
   // An earlier process that wrote none has left nothing.
   return files_.earlier().checkpoint.sequence == 0 || files_.is_recovered();
@@ -37,6 +38,14 @@ CheckpointContent CheckpointKeeper::content_now() const noexcept {
   return content;
 }
 
+/// That of the earlier process, whose journal is not drained yet. The journal of this process
+/// follows: a segment of it that is gone is missed as well.
+CheckpointContent CheckpointKeeper::content_of_earlier() const noexcept {
+  CheckpointContent content = written_;
+  content.tail = std::max(content.tail, log_.extent().used());
+  return content;
+}
+
 bool CheckpointKeeper::is_news(const CheckpointContent& content) const noexcept {
   // If only the time has changed, write rarely: the disk of an idle storage may sleep.
   constexpr std::int64_t time_at_least_every_ms = 60'000;
@@ -50,10 +59,16 @@ bool CheckpointKeeper::is_news(const CheckpointContent& content) const noexcept 
          content.line_ms - written_.line_ms >= time_at_least_every_ms || is_stepped;
 }
 
+CheckpointContent CheckpointKeeper::next() const noexcept {
+  return describes_this() ? content_now() : content_of_earlier();
+}
+
 bool CheckpointKeeper::write() noexcept {
-  if (!may_write()) return true;
-  CheckpointContent content = content_now();
-  if (!is_news(content)) return true;
+  const CheckpointContent content = next();
+  return !is_news(content) || replace(content);
+}
+
+bool CheckpointKeeper::replace(CheckpointContent content) noexcept {
   if (!checkpoint_->write(content)) return false;
   written_ = content;
   is_unsynced_ = true;
@@ -71,8 +86,7 @@ Status CheckpointKeeper::begin() {
 }
 
 void CheckpointKeeper::end() noexcept {
-  written_.line_ms = 0;  // forces a new checkpoint
-  static_cast<void>(write());
+  static_cast<void>(replace(next()));
   try {
     static_cast<void>(checkpoint_->sync());
   } catch (...) {

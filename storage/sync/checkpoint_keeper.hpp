@@ -2,7 +2,8 @@
 //
 // While segments of an earlier process are left, or not everything is recovered, the checkpoint of
 // that process stays: it gives the extent of the journal that must exist, and the time up to which
-// ended records are gone.
+// ended records are gone. Only its tail moves on: it is that of the running process, whose segments
+// follow (docs/decisions/0108-the-end-of-the-running-journal.md).
 #pragma once
 
 #include <memory>
@@ -35,15 +36,19 @@ class CheckpointKeeper {
   [[nodiscard]] bool write() noexcept;
   /// Syncs a checkpoint that was written and not synced yet. Errors: storage_failed.
   [[nodiscard]] Status sync();
-  /// The first of a storage; the checkpoint of an earlier process is synced as it is. Errors:
+  /// The first of a storage, or that of an earlier process with the tail of this one. Errors:
   /// storage_failed.
   [[nodiscard]] Status begin();
   /// The last of this process: if it fails, the one before counts.
   void end() noexcept;
 
  private:
-  [[nodiscard]] bool may_write() const noexcept;
+  /// False: the checkpoint of an earlier process counts.
+  [[nodiscard]] bool describes_this() const noexcept;
   [[nodiscard]] CheckpointContent content_now() const noexcept;
+  [[nodiscard]] CheckpointContent content_of_earlier() const noexcept;
+  [[nodiscard]] CheckpointContent next() const noexcept;
+  [[nodiscard]] bool replace(CheckpointContent content) noexcept;
   [[nodiscard]] bool is_news(const CheckpointContent& content) const noexcept;
 
   const Context& context_;

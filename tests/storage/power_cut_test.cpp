@@ -63,6 +63,18 @@ std::vector<std::string> segments_of(const std::string& directory) {
   return *names;
 }
 
+/// The first segment of each process. One that is being made has no header yet.
+std::vector<std::string> firsts_of(const std::string& directory) {
+  std::vector<std::string> firsts;
+  for (const std::string& path : segments_of(directory)) {
+    std::ifstream file{path, std::ios::binary};
+    storage::SegmentHeader header;
+    file.read(reinterpret_cast<char*>(&header), sizeof header);
+    if (header.is_valid() && header.first == header.number) firsts.push_back(path);
+  }
+  return firsts;
+}
+
 /// Takes the second record out of a segment, as if its writer had not come to begin it.
 void erase_second_record(const std::string& path) {
   std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
@@ -131,7 +143,6 @@ TEST_CASE("power cut: what a process wrote after it, and was killed, counts as a
     REQUIRE(process.engine->store().set("old", "v").ok());
     copy(directory.path() + "/storage", cut);
   }
-  std::string written;
   {
     // No space, so what the cut left is not drained, and the mark is that of the first boot.
     FullDisk full{"two"};
@@ -141,14 +152,7 @@ TEST_CASE("power cut: what a process wrote after it, and was killed, counts as a
     }
     copy(cut, killed);
   }
-  for (const std::string& path : segments_of(killed)) {
-    std::ifstream file{path, std::ios::binary};
-    storage::SegmentHeader header;
-    file.read(reinterpret_cast<char*>(&header), sizeof header);
-    // The newest process' first; one that is being made has no header yet.
-    if (header.is_valid() && header.first == header.number) written = path;
-  }
-  erase_second_record(written);
+  erase_second_record(firsts_of(killed).back());
   const std::string later = directory.path() + "/later";
   copy(killed, later);
 
@@ -163,6 +167,40 @@ TEST_CASE("power cut: what a process wrote after it, and was killed, counts as a
   CHECK(next_boot.has("old"));
   CHECK(next_boot.has("a"));
   CHECK_FALSE(next_boot.has("c"));
+}
+
+TEST_CASE("kill: a segment of a process that had not drained those before it is missed",
+          "[storage][boot]") {
+  const Directory directory;
+  const std::string killed = directory.path() + "/killed";
+  const std::string again = directory.path() + "/again";
+  const std::string later = directory.path() + "/later";
+  ManualClock clock;
+  FullDisk full{"one"};  // nothing is drained
+  const auto live = [&](const std::string& at, const std::string& key, const std::string& left) {
+    Process process{at, clock, full};
+    REQUIRE(process.engine->store().set(key, "v").ok());
+    REQUIRE(process.engine->confirm(Durability::synced).ok());
+    copy(at, left);
+  };
+  live(directory.path() + "/storage", "a", killed);
+  live(killed, "b", again);
+  live(again, "c", later);
+  const std::vector<std::string> written = firsts_of(later);
+  REQUIRE(written.size() == 3);
+  for (const std::string& gone : written) {
+    INFO(gone);
+    const Directory other;
+    const std::string damaged = other.path() + "/storage";
+    copy(later, damaged);
+    const std::string file = damaged + gone.substr(later.size());
+    REQUIRE(std::filesystem::remove(file));
+    const auto opened = Storage::open(options_of(damaged, full), clock);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().message().find(file) != std::string::npos);
+  }
+  Process process{later, clock, full};
+  for (const char* const key : {"a", "b", "c"}) CHECK(process.has(key));
 }
 
 TEST_CASE("power cut: a mark that was being made is no damage", "[storage][boot]") {

@@ -352,6 +352,19 @@ TEST_CASE("log: no new work is taken when the reserve is all that is left", "[st
   CHECK(appended > 0);
 }
 
+TEST_CASE("log: what must exist ends with the segments that were made", "[storage][log]") {
+  LogExtent extent{segment_bytes, 3};
+  CHECK(extent.used() == 3 * segment_bytes);
+  extent.note_made(3);
+  CHECK(extent.used() == 3 * segment_bytes);
+  static_cast<void>(extent.reserve(1'000));
+  CHECK(extent.used() == extent.begin_of(3) + 1'000);
+  static_cast<void>(extent.reserve(segment_bytes));  // its writer waits for the next one
+  CHECK(extent.used() == extent.end_of(3));
+  extent.note_made(4);
+  CHECK(extent.used() == extent.begin_of(3) + 1'000 + segment_bytes);
+}
+
 TEST_CASE("log: a segment that is used again holds nothing of what it held", "[storage][log]") {
   LogFixture fixture;
   fixture.prepare();
