@@ -78,10 +78,8 @@ SlotFile::Found SlotFile::without_content(std::string_view bytes) noexcept {
 }
 
 bool SlotFile::write_slot(std::uint64_t sequence, std::string_view content) noexcept {
-  const auto at = static_cast<off_t>((sequence % 2) * slot_bytes);
   // A killed process may leave the slot without its checksum; then the other one counts.
-  if (pwrite(descriptor_, content.data(), content.size(), at) !=
-      static_cast<ssize_t>(content.size())) {
+  if (!disk_->write_at(descriptor_, content, (sequence % 2) * slot_bytes)) {
     is_newest_whole_ = is_synced_;  // a part of it may be written: of the newest slot, or beside it
     return false;
   }

@@ -133,16 +133,28 @@ Result<int> Disk::create(const std::string& path, std::size_t bytes) {
   return descriptor.release();
 }
 
+bool write_all(int descriptor, std::string_view bytes, std::uint64_t at) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t count = pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    at += static_cast<std::uint64_t>(count);
+  }
+  return true;
+}
+
+bool Disk::write_at(int descriptor, std::string_view bytes, std::uint64_t at) noexcept {
+  return write_all(descriptor, bytes, at);
+}
+
 Status Disk::write_zeros(int descriptor, const std::string& path, std::size_t bytes) {
   // By pages: larger writes make larger units in the page cache, and a later sync writes a whole
   // unit even if a few bytes changed.
   constexpr std::size_t page = 4096;
   const std::string zeros(page, '\0');
   for (std::size_t at = 0; at < bytes; at += page) {
-    if (pwrite(descriptor, zeros.data(), page, static_cast<off_t>(at)) !=
-        static_cast<ssize_t>(page)) {
-      return system_error("writing zeros to " + path);
-    }
+    if (!write_at(descriptor, zeros, at)) return system_error("writing zeros to " + path);
   }
   return fsync(descriptor) == 0 ? Status{Done{}} : system_error("fsync " + path);
 }

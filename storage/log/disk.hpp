@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "semel/result.hpp"
@@ -27,6 +28,9 @@ class Disk {
   /// a few bytes then need not update the allocation of blocks and takes half the time.
   [[nodiscard]] virtual Status write_zeros(int descriptor, const std::string& path,
                                            std::size_t bytes);
+  /// write_all() of a segment's header and zeros, and of a checkpoint.
+  [[nodiscard]] virtual bool write_at(int descriptor, std::string_view bytes,
+                                      std::uint64_t at) noexcept;
   /// fdatasync. After an error the contents of the disk are unknown.
   [[nodiscard]] virtual Status sync(int descriptor, const std::string& path);
   /// fdatasync of a file that is not open, with all that earlier processes wrote to it.
@@ -65,6 +69,8 @@ class Disk {
 [[nodiscard]] Status make_new_directory(const std::string& path);
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const std::string& path);
 [[nodiscard]] Error system_error(const std::string& what);  ///< with the text of errno
+/// Writes all of it. False: errno says why, and a part of it may be written.
+[[nodiscard]] bool write_all(int descriptor, std::string_view bytes, std::uint64_t at) noexcept;
 /// Whether so many more files can be opened. Errors: storage_failed, with the limit that is needed
 /// and `where`.
 [[nodiscard]] Status check_descriptors(std::uint64_t needed, const std::string& where);

@@ -21,25 +21,14 @@ SegmentHeader with_salt(SegmentHeader header) {
   return header;
 }
 
-/// False: errno says why.
-bool write_all(int descriptor, std::string_view bytes, off_t at) noexcept {
-  while (!bytes.empty()) {
-    const ssize_t count = pwrite(descriptor, bytes.data(), bytes.size(), at);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-    at += count;
-  }
-  return true;
-}
-
 /// Zeros and the header. By pages: see Disk::write_zeros().
-Status write_fresh(int descriptor, const std::string& path, const SegmentHeader& header) {
+Status write_fresh(Disk& disk, int descriptor, const std::string& path,
+                   const SegmentHeader& header) {
   std::array<char, 4096> page{};
   static_assert(sizeof header <= page.size());
   for (std::uint64_t at = 0; at < header.bytes; at += page.size()) {
     if (at == 0) std::memcpy(page.data(), &header, sizeof header);
-    if (!write_all(descriptor, {page.data(), page.size()}, static_cast<off_t>(at))) {
+    if (!disk.write_at(descriptor, {page.data(), page.size()}, at)) {
       return system_error("writing zeros to " + path);
     }
     if (at == 0) page.fill('\0');
@@ -73,7 +62,8 @@ Result<std::unique_ptr<Segment>> Segment::make(Disk& disk, const std::string& di
 /// Header and memory of a file that is new.
 Status Segment::fill(Disk& disk, bool zeroed) {
   if (zeroed) SEMEL_CHECK(disk.write_zeros(descriptor_, path_, header_.bytes));
-  if (!write_all(descriptor_, {reinterpret_cast<const char*>(&header_), sizeof header_}, 0)) {
+  const std::string_view header{reinterpret_cast<const char*>(&header_), sizeof header_};
+  if (!disk.write_at(descriptor_, header, 0)) {
     return system_error("writing " + path_);
   }
   constexpr int both = PROT_READ | PROT_WRITE;
@@ -104,7 +94,7 @@ Result<std::unique_ptr<Segment>> Segment::reuse(Disk& disk, std::unique_ptr<Segm
     // Before the file gets its new name it must hold only zeros and the new header: a process may
     // be killed right after. Whole pages, by system calls: through the mapping the old page would
     // be read first, and a sector that cannot be read would end the process.
-    status = write_fresh(old->descriptor_, old->path(), header);
+    status = write_fresh(disk, old->descriptor_, old->path(), header);
     if (status) status = disk.rename(old->path(), made->path());
   } catch (...) {
     remove_both();
@@ -155,9 +145,9 @@ bool Segment::write_record(LogOffset offset, std::size_t bytes, std::size_t seal
                            std::string_view seal) noexcept {
   if (is_mapped()) return true;
   SEMEL_ASSERT(seal_at + seal.size() <= bytes && offset + bytes <= end());
-  const auto file_offset = static_cast<off_t>(offset - begin());
-  return write_all(descriptor_, {at(offset), bytes}, file_offset) &&
-         write_all(descriptor_, seal, file_offset + static_cast<off_t>(seal_at));
+  const std::uint64_t in_file = offset - begin();
+  return write_all(descriptor_, {at(offset), bytes}, in_file) &&
+         write_all(descriptor_, seal, in_file + seal_at);
 }
 
 Result<std::string_view> Segment::read(char* buffer) const {

@@ -143,6 +143,13 @@ Result<int> PowerDisk::create(const std::string& path, std::size_t bytes) {
   return descriptor;
 }
 
+/// What RocksDB took for done after the cut (Options::ends_quietly) must have no effect either.
+bool PowerDisk::write_at(int descriptor, std::string_view bytes, std::uint64_t at) noexcept {
+  if (!is_cut()) return storage::Disk::write_at(descriptor, bytes, at);
+  errno = EIO;
+  return false;
+}
+
 // A tmpfs has nothing to sync; what matters is the model.
 Status PowerDisk::sync(int /*descriptor*/, const std::string& path) {
   return sync_now("fdatasync", path, 0, SIZE_MAX);

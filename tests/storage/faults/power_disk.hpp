@@ -87,6 +87,8 @@ class PowerDisk final : public storage::Disk, private FileHooks {
 
   // storage::Disk
   [[nodiscard]] Result<int> create(const std::string& path, std::size_t bytes) override;
+  [[nodiscard]] bool write_at(int descriptor, std::string_view bytes,
+                              std::uint64_t at) noexcept override;
   [[nodiscard]] Status sync(int descriptor, const std::string& path) override;
   [[nodiscard]] Status rewrite_file(const std::string& path, std::uint64_t from) override;
   [[nodiscard]] Status sync_part(char* memory, const std::string& path, std::size_t from,

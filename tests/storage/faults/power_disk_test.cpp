@@ -15,6 +15,9 @@
 #include <set>
 #include "tests/support/catch.hpp"
 
+#include "storage/log/checkpoint.hpp"
+#include "storage/log/log_scan.hpp"
+#include "storage/log/segment.hpp"
 #include "tests/storage/faults/scratch.hpp"
 
 namespace semel::faults {
@@ -213,6 +216,34 @@ TEST_CASE("power disk: a disk that lies about its syncs is found out", "[power_d
   int lost = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) lost += lost_of_rocksdb(scratch, seed * 5, lie);
   CHECK(lost > 0);
+}
+
+TEST_CASE("power disk: a killed process reuses no segment, and writes no checkpoint, after its end",
+          "[power_disk]") {
+  const Scratch scratch;
+  PowerDisk::Options options = options_of(scratch, 1);
+  options.image.clear();  // killed
+  options.ends_quietly = true;
+  PowerDisk disk{options};
+  storage::SegmentHeader header;
+  header.number = 5;
+  header.bytes = std::size_t{32} << 10;
+  auto segment =
+      storage::Segment::make(disk, options.root, header, false, storage::Segment::Access::mapped);
+  REQUIRE(segment.ok());
+  (*segment)->complete(header.bytes - storage::segment_header_bytes);
+  const std::string path = (*segment)->path();
+  const auto mark = storage::Checkpoint::open(disk, options.root + "/mark");
+  REQUIRE(mark.ok());
+  disk.cut();
+  header.number = 27;
+  CHECK_FALSE(storage::Segment::reuse(disk, *std::move(segment), options.root, header));
+  const auto left = storage::SegmentFile::open(path);
+  REQUIRE(left.ok());
+  CHECK(left->header().number == 5);
+  storage::CheckpointContent content;
+  CHECK_FALSE((*mark)->write(content));
+  CHECK(read_file((*mark)->path()) == std::string(storage::Checkpoint::file_bytes, '\0'));
 }
 
 }  // namespace semel::faults
