@@ -44,18 +44,19 @@ Result<std::uint32_t> PermitWidth::get() {
   return text ? number_of(*text) : 0;
 }
 
-Status PermitWidth::widen(std::uint32_t permits, Millis lease) {
+Status PermitWidth::widen(std::uint32_t permits, Millis lease, const IsAnyHeld& is_any_held) {
   const Millis least = width_ttl + std::min(lease, limits::ttl_max / 2);
   const Millis ttl = least + width_pause;
   for (;;) {
     SEMEL_TRY(seen, store_.get_versioned(key_));
     const std::uint32_t width = seen ? number_of(seen->value) : 0;
-    if (width > permits) return Done{};
-    if (width == permits) {
+    if (width >= permits) {
       SEMEL_TRY(left, store_.ttl(key_));
       if (left.found && left.remaining >= least) return Done{};
+      if (width > permits && !is_any_held(permits, width)) return Done{};
     }
-    SEMEL_TRY(set, store_.compare_and_set(key_, seen ? seen->version : 0, std::to_string(permits),
+    SEMEL_TRY(set, store_.compare_and_set(key_, seen ? seen->version : 0,
+                                          width > permits ? seen->value : std::to_string(permits),
                                           Expiry::in(ttl)));
     if (set.stored) return Done{};  // else another has raised or renewed it
   }
@@ -69,7 +70,10 @@ PermitTry::PermitTry(Claims& claims, const ClaimRequest& request, std::uint32_t 
       slots_(claims, request, stem_of(request.key), permits) {}
 
 Status PermitTry::begin() {
-  return width_.widen(permits_, lease_);
+  return width_.widen(permits_, lease_, [this](std::uint32_t slot, std::uint32_t end) {
+    while (slot < end && !is_held(slot)) ++slot;
+    return slot < end;
+  });
 }
 
 bool PermitTry::find_own(PermitOutcome& found) {

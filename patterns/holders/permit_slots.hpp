@@ -3,7 +3,8 @@
 //   "{key}#0", "{key}#1", ..   claims, one a slot; the braces are Redis' hash tag, so that all of
 //                              them are in one slot of a cluster
 //   "ns:{key}#"                a string: the largest number of permits that was asked for within a
-//                              day. It is raised before the first slot beyond it is claimed
+//                              day. It is raised before the first slot beyond it is claimed, and
+//                              renewed by attempts with fewer permits while such a slot is held
 //
 // An attempt claims a slot first and counts afterwards, where there may be holders beyond its own
 // number: of two that exceed it together, the later claim sees the earlier one. Both may give way,
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "patterns/holders/slots.hpp"
@@ -27,8 +29,11 @@ class PermitWidth {
 
   /// 0: unknown.
   [[nodiscard]] Result<std::uint32_t> get();
-  /// Makes it `permits` at least, for as long as a lease of this length and a day.
-  [[nodiscard]] Status widen(std::uint32_t permits, Millis lease);
+  /// Whether one of the slots from the first number to before the second is held.
+  using IsAnyHeld = std::function<bool(std::uint32_t slot, std::uint32_t end)>;
+  /// Makes it `permits` at least, for as long as a lease of this length and a day. A larger number
+  /// is kept for as long while a slot beyond `permits` is held.
+  [[nodiscard]] Status widen(std::uint32_t permits, Millis lease, const IsAnyHeld& is_any_held);
 
  private:
   Store store_;

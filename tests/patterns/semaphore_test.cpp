@@ -160,6 +160,40 @@ TEST_CASE("semaphore: what was held under more permits counts for a day after th
   }
 }
 
+TEST_CASE("semaphore: a holder under more permits counts for as long as it renews its lease",
+          "[patterns][semaphore]") {
+  Process process;
+  Claims claims = process.claims("pools", policies::lock);
+  constexpr Millis hour{3'600'000};
+  const ClaimRequest request{.key = "k", .lease = 2 * hour};
+  std::vector<PermitOutcome> wide;
+  for (unsigned i = 0; i < 2; ++i) wide.push_back(claim_permit(claims, request, 2));
+  REQUIRE(wide[1].slot == 1);
+  REQUIRE(claims.release({.key = wide[0].key, .epoch = wide[0].claim.epoch}).answer ==
+          OwnerAnswer::ok);
+  for (int hours = 0; hours < 24 * 7; ++hours) {
+    process.clock().advance(hour);
+    REQUIRE(claims.renew({.key = wide[1].key, .epoch = wide[1].claim.epoch, .lease = 2 * hour})
+                .answer == OwnerAnswer::ok);
+    if (hours % 6 != 0) continue;
+    INFO(hours);
+    REQUIRE(claim_permit(claims, request, 1).claim.answer == ClaimAnswer::in_flight);
+  }
+  REQUIRE(claims.release({.key = wide[1].key, .epoch = wide[1].claim.epoch}).answer ==
+          OwnerAnswer::ok);
+  const PermitOutcome alone = claim_permit(claims, request, 1);
+  REQUIRE(alone.claim.answer == ClaimAnswer::granted);
+  REQUIRE(claims.release({.key = alone.key, .epoch = alone.claim.epoch}).answer == OwnerAnswer::ok);
+  // No slot beyond is held any more: it is not renewed.
+  for (int hours = 0; hours < 48; hours += 6) {
+    process.clock().advance(6 * hour);
+    REQUIRE(claim_permit(claims, {.key = "k", .lease = hour}, 1).slot == 0);
+  }
+  const auto width = process.engine().store().get("pools:{k}#");
+  REQUIRE(width.ok());
+  CHECK(*width == "1");
+}
+
 TEST_CASE("semaphore: a claim id that holds a permit is regranted that one",
           "[patterns][semaphore]") {
   Process process;

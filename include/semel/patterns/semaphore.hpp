@@ -15,7 +15,7 @@
 // Each caller states the number of permits. A larger number takes effect at once. After a smaller
 // one the holders keep their permits, and none is granted while there are as many holders as
 // permits. Holders under a larger number are counted for a day at least after the last attempt with
-// it.
+// it, and for as long after each later attempt that finds one of them.
 // Source: docs/patterns.md#semaphore, docs/decisions/0092-permits-are-slots.md
 #pragma once
 
