@@ -46,10 +46,10 @@ struct AccessOutcome {
   Epoch token = 0;  ///< granted, regranted: for a Fence. Owner calls take the epoch instead
 };
 
-/// One attempt. A claim id that holds the access already gets it again, as regranted. With `next`
-/// (1 ms..limits::next_max) a blocked caller takes the place in front for that time, if the place
-/// is free: no other caller comes in until an attempt with its claim id is granted or has no
-/// `next`. Errors, in the outcome of the claim, with the answer busy: those of Claims::claim() and
+/// One attempt. A claim id that has the access is regranted it, unless a writer's attempt is under
+/// way: then in_flight, and the access stays. With `next` (1 ms..limits::next_max) a blocked caller
+/// takes the place in front for that time, if it is free: no other caller comes in until an attempt
+/// with its claim id is granted or has no `next`. Errors, as busy: those of Claims::claim() and
 /// Store::set(); bad_option (`next`, or no claim id with it); wrong_kind, wrong_type (a key of the
 /// lock holds another kind). Progress: as Claims::claim(), limits::readers_max times.
 [[nodiscard]] AccessOutcome claim_access(Claims& claims, const ClaimRequest& request, Access access,
