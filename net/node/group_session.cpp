@@ -131,7 +131,8 @@ struct GroupSession::Write {
   SharedScript script{};    ///< kept: another thread may forget it
   bool is_unknown = false;  ///< a digest without a script
   bool needs_session = false;
-  bool joins = false;  ///< it is proposed with the gathered writes
+  bool joins = false;                          ///< it is proposed with the gathered writes
+  std::unique_ptr<BlockingCommand> command{};  ///< of a wait
 };
 
 GroupSession::Write GroupSession::judge(const PresentRequest& request, bool may_join) const {
@@ -144,7 +145,9 @@ GroupSession::Write GroupSession::judge(const PresentRequest& request, bool may_
   if (row.has(fact_executes) && client_.transaction != nullptr) {
     write.form = Write::Form::transaction;
   } else if (row.is(flag_blocking) && client_.replies == Replies::on) {
-    write.form = Write::Form::wait;  // nothing waits for a reply that is not wanted
+    // Nothing waits for a reply that is not wanted, nor by words without a wait, as SEMEL.PERMIT's.
+    write.command = read_blocking(row, request.words);
+    if (write.command != nullptr) write.form = Write::Form::wait;
   }
   write.needs_session = client_.session == 0 && binds(row, request.words, client_);
   write.joins = may_join && !write.is_unknown && !write.needs_session &&
@@ -170,7 +173,7 @@ bool GroupSession::answers_now(const PresentRequest& request, std::string& out) 
 }
 
 Taken GroupSession::write(const PresentRequest& request, bool may_join, std::string& out) {
-  const Write write = judge(request, may_join);
+  Write write = judge(request, may_join);
   if (!is_empty() && !write.joins) {
     submit();
     return Taken::again;
@@ -190,7 +193,10 @@ Taken GroupSession::write(const PresentRequest& request, bool may_join, std::str
     return Taken::done;
   }
   gather(request, write.script);
-  if (write.form == Write::Form::wait && submit_wait(request)) return Taken::done;
+  if (write.form == Write::Form::wait) {
+    submit_wait(request, std::move(write.command));
+    return Taken::done;
+  }
   // The words of an inline command are gone when the next is read.
   if (!request.in_place || round_.gathered.requests.size() == GroupRound::requests_max ||
       round_.bytes >= GroupRound::bytes_max) {
@@ -252,10 +258,8 @@ GroupSession::Opening GroupSession::take_session(const PresentRequest& request, 
   return Opening::asked;
 }
 
-/// False: the command does not wait.
-bool GroupSession::submit_wait(const PresentRequest& request) {
-  auto command = read_blocking(*request.row, request.words);
-  if (command == nullptr) return false;
+void GroupSession::submit_wait(const PresentRequest& request,
+                               std::unique_ptr<BlockingCommand> command) {
   command->set_db(client_.db);
   std::string nothing = command->timeout_reply(client_.dialect);
   if (nothing.empty()) nothing = "$-1\r\n";
@@ -268,7 +272,6 @@ bool GroupSession::submit_wait(const PresentRequest& request) {
                     .command = std::move(command),
                     .use = request.row->has(fact_frees) ? MemoryUse::frees : MemoryUse::grows});
   round_.clear();
-  return true;
 }
 
 void GroupSession::gather_transaction() {

@@ -19,6 +19,8 @@
 
 namespace semel::net {
 
+class BlockingCommand;
+
 /// Belongs to one connection, on its thread only. The constructor's arguments must outlive it.
 class GroupSession {
  public:
@@ -54,7 +56,7 @@ class GroupSession {
   enum class Opening : std::uint8_t { open, asked, refused };
   [[nodiscard]] Opening take_session(const PresentRequest& request, std::string& out);
   void gather(const PresentRequest& request, const SharedScript& script);
-  [[nodiscard]] bool submit_wait(const PresentRequest& request);
+  void submit_wait(const PresentRequest& request, std::unique_ptr<BlockingCommand> command);
   void gather_transaction();
   void gather_read_keys(const CommandRow& row, std::span<const std::string_view> words);
   [[nodiscard]] Tracking::Message message_of_reads() const;

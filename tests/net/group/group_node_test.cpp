@@ -56,6 +56,28 @@ TEST_CASE("group node: what commands write, engines read, and the other way roun
   }
 }
 
+TEST_CASE("group node: permits that do not wait share the entries of their pipeline",
+          "[net][group_node]") {
+  GroupNodes nodes{1};
+  nodes.open_all();
+  static_cast<void>(nodes.claims(1, "pools"));
+  LocalRedis::Client client = nodes.redis(1).connect();
+  const auto applied = [&] {
+    const std::string info = client.call({"INFO", "replication"}).text;
+    const std::string name = "master_repl_offset:";
+    const std::size_t at = info.find(name);
+    REQUIRE(at != std::string::npos);
+    return std::stoull(info.substr(at + name.size()));
+  };
+  constexpr std::size_t count = 60;
+  const std::vector<std::vector<std::string>> asked(count, {"SEMEL.PERMIT", "pools", "k", "64"});
+  const auto before = applied();
+  const std::vector<Reply> replies = client.pipeline(asked);
+  REQUIRE(replies.size() == count);
+  for (const Reply& reply : replies) CHECK(field(reply, "outcome") == "granted");
+  CHECK(applied() - before < count / 2);
+}
+
 TEST_CASE("group node: entries are carried out by their own time, on each member alike",
           "[net][group_node]") {
   GroupNodes nodes{3};
