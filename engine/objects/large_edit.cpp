@@ -21,12 +21,12 @@ std::uint64_t packed_element(const TreeElementBytes& bytes, ElementParts parts) 
 }  // namespace
 
 LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists)
-    : pool_(pool), kind_(kind), lists_(lists), trees_(&places_[0].emplace(pool, lists)) {
+    : pool_(pool), kind_(kind), lists_(lists), trees_(&first_place_.emplace(pool, lists)) {
   trees_->open(1, 0, 0, lists_, kind_);
 }
 
 LargeEdit::LargeEdit(NodePool& pool, Kind kind, std::pmr::memory_resource& lists, LargeObject& from)
-    : pool_(pool), kind_(kind), lists_(lists), trees_(&places_[0].emplace(pool, lists)) {
+    : pool_(pool), kind_(kind), lists_(lists), trees_(&first_place_.emplace(pool, lists)) {
   seed_ = from.seed;
   if (!is_newest(from)) {  // of a copied key, most likely
     build([&](const auto& add) {

@@ -1,11 +1,9 @@
 // A change of a large object, from its newest version to the one that follows.
 #pragma once
 
-#include <array>
 #include <memory_resource>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/objects/draft_nodes.hpp"
@@ -117,10 +115,11 @@ class LargeEdit final : public Publication {
   bool has_grown_ = false;           // an element of a list was put or set
   bool has_failed_ = false;
   std::uint32_t changes_ = 0;
-  // The second is for build(), which reads those that it replaces.
-  std::array<std::optional<Trees>, 2> places_;
-  unsigned place_ = 0;
-  Trees* trees_ = nullptr;       // in place_; never null
+  // One of them has the trees; the other is for build(), which reads those that it replaces. They
+  // are no array: the compiler would fill its 1,344 bytes with zeros for each change.
+  std::optional<Trees> first_place_;
+  std::optional<Trees> second_place_;
+  Trees* trees_ = nullptr;       // in one of them; never null
   LargeObject* made_ = nullptr;  // of finish(), until it is published
   std::optional<LargeChainLock> lock_;
 };
@@ -132,8 +131,9 @@ void LargeEdit::build(Walk&& walk) {
   field_bytes_ = {};
   std::vector<Bytes> keys;        // of a sorted set
   std::vector<std::string> ends;  // of a hash, as the index tree has them
-  const unsigned place = 1 - place_;
-  Trees* const trees = &places_[place].emplace(pool_, lists_);
+  std::optional<Trees>& old_place = first_place_ ? first_place_ : second_place_;
+  std::optional<Trees>& new_place = first_place_ ? second_place_ : first_place_;
+  Trees* const trees = &new_place.emplace(pool_, lists_);
   Handle root = 0;
   Handle index_root = 0;
   bool done = true;
@@ -157,7 +157,7 @@ void LargeEdit::build(Walk&& walk) {
   has_failed_ = has_failed_ || !done;
   trees->open(1, done ? root : 0, done ? index_root : 0, lists_, kind_);
   trees_ = trees;
-  places_[std::exchange(place_, place)].reset();
+  old_place.reset();
   list_.clear();
   element_bytes_ = bytes;
   from_ = nullptr;
