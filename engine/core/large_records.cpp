@@ -12,10 +12,8 @@ void LargeRecords::release_large(ThreadContext& context, Handle record) noexcept
 
 /// Nodes that a new version does without have been noted by the change that made it.
 void LargeRecords::note_retired(ThreadContext& context, LargeObject& object) noexcept {
-  {
-    const LargeChainLock lock{*object.chain};
-    if (object.after == nullptr) context.large_bytes += object.element_bytes;
-  }
+  // Without the lock of the chain: what is counted says when to collect, and nothing else.
+  if (is_newest(object)) context.large_bytes += object.element_bytes;
   if (context.large_bytes >= step_bytes) context.drain_due = true;
 }
 
