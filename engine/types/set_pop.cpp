@@ -9,6 +9,11 @@ namespace semel::engine {
 
 void pop_members(ObjectEdit& set, std::size_t count, std::uint64_t random, ByteList& popped) {
   const std::size_t taken = std::min(count, set.size());
+  if (taken == 1) {  // as most are: the same pick, without lists
+    const std::size_t rank = Picks{random}.below(set.size());
+    popped.append(set.at(rank).key);
+    return set.erase_at(rank);
+  }
   std::vector<std::size_t> ranks = Picks{random}.some(set.size(), taken);
   std::sort(ranks.begin(), ranks.end());
   for (const std::size_t rank : ranks) popped.append(set.at(rank).key);
