@@ -138,9 +138,9 @@ Decision HashGround::write(std::span<const HashChange> changes, const HashFacts&
   if (is_large) [[unlikely]] {
     decision = make_large(ground, changes, facts, scratch);
   } else {
-    writer.write(scratch.bytes);
-    decision.due = ground.has_ends() ? end_of_written(facts.seed, scratch.bytes) : key_end();
-    decision.value = scratch.bytes;
+    writer.write(*scratch.bytes);
+    decision.due = ground.has_ends() ? end_of_written(facts.seed, *scratch.bytes) : key_end();
+    decision.value = *scratch.bytes;
   }
   decision.gives_up = gives_up;
   return with_trail(decision, scratch);
@@ -156,7 +156,7 @@ Decision HashGround::make_large(const HashView& ground, std::span<const HashChan
       edit->erase(change.field);
     }
   }
-  const Decision decision = edit->write(key_end(), facts.value_bytes_max, scratch.bytes);
+  const Decision decision = edit->write(key_end(), facts.value_bytes_max, *scratch.bytes);
   scratch.held = std::move(edit);
   return decision;
 }
@@ -196,7 +196,7 @@ Decision HashGround::write_large(std::span<const HashChange> changes, const Hash
   }
   note(changes, trail);
   if (edit.is_changed()) {
-    decision = edit.write(key_end(), facts.value_bytes_max, scratch.bytes);
+    decision = edit.write(key_end(), facts.value_bytes_max, *scratch.bytes);
   } else {
     decision.value = live_->value;  // fields were set to what they are
   }

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <memory_resource>
 #include <unordered_set>
+#include <vector>
 
 #include "base/checked.hpp"
 #include "base/random.hpp"
@@ -184,21 +187,35 @@ Decision decide_scan(const HashGround& hash, const HashOp& op, HashOutcome& outc
 
 // --- writes ---------------------------------------------------------------------------------
 
+/// The changes of one call: few of them take no memory of the heap.
+class ChangeList {
+ public:
+  explicit ChangeList(std::size_t count) { all_.reserve(count); }
+  ChangeList(const ChangeList&) = delete;
+  ChangeList& operator=(const ChangeList&) = delete;
+
+  void add(const HashChange& change) { all_.push_back(change); }
+  [[nodiscard]] std::span<const HashChange> all() const noexcept { return all_; }
+
+ private:
+  alignas(HashChange) std::array<std::byte, 4 * sizeof(HashChange)> own_;
+  std::pmr::monotonic_buffer_resource memory_{own_.data(), own_.size()};
+  std::pmr::vector<HashChange> all_{&memory_};
+};
+
 Decision decide_set(const HashGround& hash, const HashOp& op, const HashFacts& facts,
                     HashOutcome& outcome, HashScratch& scratch) {
-  std::vector<HashChange> changes;
-  changes.reserve(op.pairs.size());
-  for (const FieldValue& pair : op.pairs) changes.push_back({pair.field, pair.value});
-  return hash.write(changes, facts, outcome, scratch);
+  ChangeList changes{op.pairs.size()};
+  for (const FieldValue& pair : op.pairs) changes.add({pair.field, pair.value});
+  return hash.write(changes.all(), facts, outcome, scratch);
 }
 
 Decision decide_del(const HashGround& hash, const HashOp& op, const HashFacts& facts,
                     HashOutcome& outcome, HashScratch& scratch) {
   if (hash.is_empty()) return keep;
-  std::vector<HashChange> changes;
-  changes.reserve(op.fields.size());
-  for (const Bytes field : op.fields) changes.push_back({field, std::nullopt});
-  return hash.write(changes, facts, outcome, scratch);
+  ChangeList changes{op.fields.size()};
+  for (const Bytes field : op.fields) changes.add({field, std::nullopt});
+  return hash.write(changes.all(), facts, outcome, scratch);
 }
 
 Decision decide_incr_by(const HashGround& hash, const HashOp& op, const HashFacts& facts,

@@ -13,8 +13,11 @@
 namespace semel::engine {
 
 struct HashScratch {
-  std::string bytes{};        ///< of a packed hash, or of the record of a large one
-  NodePool* nodes = nullptr;  ///< null: every hash stays packed, however large
+  // Not the implicit one: the compiler would fill all of it with zeros, 4 KiB for each call.
+  HashScratch() noexcept {}
+
+  std::string* bytes = nullptr;  ///< a change makes the record in it; null: there is no change
+  NodePool* nodes = nullptr;     ///< null: every hash stays packed, however large
   std::unique_ptr<HeldChange> held{};
   std::optional<EditTrail> trail{};
   bool wants_trail = true;             ///< false: no journal asks for it

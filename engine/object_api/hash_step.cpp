@@ -87,6 +87,7 @@ Status run_hash(Engine& engine, KeyRef key, const HashOp& op, HashOutcome& out) 
     SEMEL_CHECK(log->read());
   }
   std::optional<ThreadNodes> nodes;
+  RecordInMaking record;
   HashScratch scratch;  // ends before the nodes
   RecordCall call;
   const auto decide = [&](Core&, const RecordView* live, Timestamp now) {
@@ -98,6 +99,7 @@ Status run_hash(Engine& engine, KeyRef key, const HashOp& op, HashOutcome& out) 
     if (op.verb >= HashVerb::set) {
       scratch.held.reset();
       scratch.edit.reset();
+      scratch.bytes = &record.of(core);
       scratch.wants_trail = core.journal() != nullptr;
       ThreadContext& own = core.context();
       // What a section changes may use the reserve, as its records may.

@@ -31,28 +31,6 @@ Error explain(const Core& core, KeyRef key, ErrorCode code) {
   }
 }
 
-/// The bytes of the record that a call makes: the thread's own, so that a call that makes a short
-/// one asks the heap for nothing.
-class RecordInMaking {
- public:
-  RecordInMaking() = default;
-  ~RecordInMaking() {
-    constexpr std::size_t kept_bytes = std::size_t{64} << 10;
-    if (bytes_ != nullptr && bytes_->capacity() > kept_bytes) std::string{}.swap(*bytes_);
-  }
-  RecordInMaking(const RecordInMaking&) = delete;
-  RecordInMaking& operator=(const RecordInMaking&) = delete;
-
-  /// Inside the call's operation, in which the thread makes no other record.
-  [[nodiscard]] std::string& of(Core& core) noexcept {
-    bytes_ = &core.context().record;
-    return *bytes_;
-  }
-
- private:
-  std::string* bytes_ = nullptr;
-};
-
 /// One call: what it decides about a record, and what it has seen.
 class ObjectStep {
  public:

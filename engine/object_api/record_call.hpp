@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <type_traits>
 
 #include "engine/api/engine_impl.hpp"
@@ -18,6 +19,28 @@ namespace semel::engine {
   return leaves ? options.value_bytes_max
                 : std::max(options.value_bytes_max, limits::object_bytes_max);
 }
+
+/// The bytes of the record that a call makes: the thread's own, so that a call that makes a short
+/// one asks the heap for nothing.
+class RecordInMaking {
+ public:
+  RecordInMaking() = default;
+  ~RecordInMaking() {
+    constexpr std::size_t kept_bytes = std::size_t{64} << 10;
+    if (bytes_ != nullptr && bytes_->capacity() > kept_bytes) std::string{}.swap(*bytes_);
+  }
+  RecordInMaking(const RecordInMaking&) = delete;
+  RecordInMaking& operator=(const RecordInMaking&) = delete;
+
+  /// Inside the call's operation, in which the thread makes no other record.
+  [[nodiscard]] std::string& of(Core& core) noexcept {
+    bytes_ = &core.context().record;
+    return *bytes_;
+  }
+
+ private:
+  std::string* bytes_ = nullptr;
+};
 
 /// What `decide` of call_on_record() has found; it sets all of it each time it runs.
 struct RecordCall {

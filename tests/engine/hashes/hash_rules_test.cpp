@@ -31,7 +31,9 @@ class Record {
 
   HashOutcome apply(const HashOp& op) {
     HashOutcome out;
+    std::string record;
     engine::HashScratch scratch;
+    scratch.bytes = &record;
     const RecordView live{kind_, value_, due_, 7};
     decision_ = decide_hash(there_ ? &live : nullptr, op, facts, out, scratch);
     if (decision_.action == Action::erase) there_ = false;
