@@ -12,7 +12,7 @@ void LargeRecords::release_large(ThreadContext& context, Handle record) noexcept
 
 /// Nodes that a new version does without have been noted by the change that made it.
 void LargeRecords::note_retired(ThreadContext& context, LargeObject& object) noexcept {
-  // Without the lock of the chain: what is counted says when to collect, and nothing else.
+  // Without the lock of the chain: the count decides only when memory is collected.
   if (is_newest(object)) context.large_bytes += object.element_bytes;
   if (context.large_bytes >= step_bytes) context.drain_due = true;
 }
