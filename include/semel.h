@@ -470,11 +470,11 @@ SEMEL_API int semel_claim(semel_claims* claims, const semel_request* request,
 
 /* Claims one of `permits` permits (1..1024) of the semaphore request->key: at most so many hold one
  * at a time. Waits up to request->wait_ms while all are held, in order of arrival. With
- * SEMEL_GRANTED *slot is 0 to permits - 1, and *key (an empty buffer, or one to reuse; the caller's)
- * is the key of its claim, for the owner's calls: semel_renew(), semel_release(), semel_keep_begin().
- * Otherwise *key has no bytes. Fewer permits than before: none is granted while as many are held.
- * `slot` may be NULL. Progress: blocks up to wait_ms. Errors: those of semel_claim but
- * SEMEL_TIMED_OUT; SEMEL_BAD_OPTION (permits), SEMEL_WRONG_TYPE. */
+ * SEMEL_GRANTED *slot is 0 to permits - 1, and *key (an empty buffer, or one to reuse; the
+ * caller's) is the key of its claim, for the owner's calls: semel_renew(), semel_release(),
+ * semel_keep_begin(). Otherwise *key has no bytes. Fewer permits than before: none is granted while
+ * as many are held. `slot` may be NULL. Progress: blocks up to wait_ms. Errors: those of
+ * semel_claim but SEMEL_TIMED_OUT; SEMEL_BAD_OPTION (permits), SEMEL_WRONG_TYPE. */
 SEMEL_API int semel_permit(semel_claims* claims, const semel_request* request, unsigned permits,
                            semel_claim_outcome* outcome, unsigned* slot, semel_buffer* key);
 
@@ -482,15 +482,15 @@ SEMEL_API int semel_permit(semel_claims* claims, const semel_request* request, u
 enum { SEMEL_READ = 1, SEMEL_WRITE = 2 };
 
 /* Lets the caller in as one of the readers (128 at most) or as the only writer of request->key, and
- * waits up to request->wait_ms, in the order of arrival. With SEMEL_GRANTED *key (an empty buffer, or
- * one to reuse; the caller's) is the key of its claim, for the owner's calls with outcome->epoch:
- * semel_renew(), semel_release(), semel_keep_begin(). *token is for a fence: that of a reader is at
- * least that of every writer before it and smaller than that of every writer after it. Otherwise
- * *key has no bytes and *token is 0; `token` may be NULL.
- * next_ms: 0, or 1 to 60000 for a caller that asks again with the same claim id and does not wait
- * here: if it is blocked and no other waits in front, it is the next to come in for that long, and no
- * other overtakes it. Progress: blocks up to wait_ms. Errors: those of semel_claim but
- * SEMEL_TIMED_OUT; SEMEL_BAD_OPTION (access, next_ms), SEMEL_WRONG_TYPE. */
+ * waits up to request->wait_ms, in the order of arrival. With SEMEL_GRANTED *key (an empty buffer,
+ * or one to reuse; the caller's) is the key of its claim, for the owner's calls with
+ * outcome->epoch: semel_renew(), semel_release(), semel_keep_begin(). *token is for a fence: that
+ * of a reader is at least that of every writer before it and smaller than that of every writer
+ * after it. Otherwise *key has no bytes and *token is 0; `token` may be NULL. next_ms: 0, or 1 to
+ * 60000 for a caller that asks again with the same claim id and does not wait here: if it is
+ * blocked and no other waits in front, it is the next to come in for that long, and no other
+ * overtakes it. Progress: blocks up to wait_ms. Errors: those of semel_claim but SEMEL_TIMED_OUT;
+ * SEMEL_BAD_OPTION (access, next_ms), SEMEL_WRONG_TYPE. */
 SEMEL_API int semel_rwlock(semel_claims* claims, const semel_request* request, int access,
                            semel_int64 next_ms, semel_claim_outcome* outcome, semel_uint64* token,
                            semel_buffer* key);
@@ -547,8 +547,8 @@ SEMEL_API int semel_claim_batch(semel_claims* claims, const semel_request* reque
                                 semel_claim_outcome* outcomes, size_t count);
 /* All or none, in one step. *granted 0: nothing was changed, and the outcomes show the obstacle. A
  * key that could have been granted alone has the answer SEMEL_GRANTED with epoch 0, which owns
- * nothing. Errors as of semel_claim_batch; SEMEL_BAD_OPTION also: granted is NULL. With a count of 0
- * *granted is 1. */
+ * nothing. Errors as of semel_claim_batch; SEMEL_BAD_OPTION also: granted is NULL. With a count of
+ * 0 *granted is 1. */
 SEMEL_API int semel_claim_all(semel_claims* claims, const semel_request* requests,
                               semel_claim_outcome* outcomes, size_t count, int* granted);
 SEMEL_API int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,
@@ -635,6 +635,89 @@ enum {
  * there was nothing to be resolved or forgotten. */
 SEMEL_API int semel_resolve(semel_claims* claims, const void* key, size_t key_length, int how,
                             const void* result, size_t result_length, int* changed);
+
+/* --- debounce after the last call ------------------------------------------------------------- */
+/* A call stores a payload in place of the one before and moves the time of the run: quiet_ms after
+ * the last call, at the latest max_wait_ms after the first (semel/patterns/trailing_debounce.hpp).
+ * A loop of any process takes the run when it is due:
+ *
+ *   semel_debounce(edits, key, length, text, text_length, &terms, NULL);
+ *   ..
+ *   semel_debounce_run(edits, &request, &turn, NULL);
+ *   if (turn.epoch != 0) {
+ *     .. turn.payload .., then SEMEL_DEBOUNCE_DONE, or SEMEL_DEBOUNCE_AGAIN if it failed
+ *     semel_debounce_end(edits, key, length, turn.epoch, SEMEL_DEBOUNCE_DONE, &owned);
+ *   }
+ */
+
+typedef struct semel_debounce_terms {
+  size_t size;
+  semel_int64 quiet_ms;    /* 1 ms..366 days */
+  semel_int64 max_wait_ms; /* quiet_ms..366 days; 0: a minute, or quiet_ms if longer */
+  semel_int64 keep_ms;     /* a payload that is due is kept so long for its run, 1 ms..366 days;
+                              0: a day */
+} semel_debounce_terms;
+
+typedef struct semel_debounce_call {
+  size_t size;
+  semel_int64 due_in_ms; /* until the run, if no other call comes */
+  int replaced;          /* a payload that no run has taken */
+} semel_debounce_call;
+
+/* States of a key. After an error the state is SEMEL_UNANSWERED. */
+enum {
+  SEMEL_DEBOUNCE_IDLE = 1,   /* no payload is stored */
+  SEMEL_DEBOUNCE_QUIET = 2,  /* the time of the run has not come */
+  SEMEL_DEBOUNCE_DUE = 3,    /* it has */
+  SEMEL_DEBOUNCE_RUNNING = 4 /* a run has taken the payload, or stands in its way */
+};
+
+typedef struct semel_debounce_turn {
+  size_t size;
+  semel_buffer payload;  /* of the caller's run */
+  semel_buffer key;      /* of its claim, for semel_renew(), semel_keep_begin() */
+  semel_uint64 epoch;    /* the fencing token of the caller's run; 0: there is none */
+  semel_int64 due_in_ms; /* SEMEL_DEBOUNCE_QUIET: until the run */
+  int state;
+} semel_debounce_turn;
+
+/* What becomes of the payload of a run. */
+enum {
+  SEMEL_DEBOUNCE_DONE = 1, /* it is forgotten */
+  SEMEL_DEBOUNCE_AGAIN = 2 /* it comes again after a quiet time, unless a call has replaced it */
+};
+
+typedef struct semel_debounce_view {
+  size_t size;
+  semel_buffer key;
+  semel_int64 due_in_ms; /* SEMEL_DEBOUNCE_QUIET */
+  int state;
+} semel_debounce_view;
+
+/* Stores the payload. The terms of the last call hold. Repeating a call is safe. `call` may be
+ * NULL. Errors: those of the key, SEMEL_BAD_OPTION (terms), SEMEL_VALUE_TOO_LONG, SEMEL_WRONG_TYPE,
+ * SEMEL_MEMORY_FULL, SEMEL_REFUSED, SEMEL_OUTCOME_UNKNOWN. */
+SEMEL_API int semel_debounce(semel_claims* claims, const void* key, size_t key_length,
+                             const void* payload, size_t payload_length,
+                             const semel_debounce_terms* terms, semel_debounce_call* call);
+/* Takes the payload of request->key if it is due and no other run has it; never waits. turn->epoch
+ * not 0: the caller runs, until semel_debounce_end() or the end of the lease. A request with the
+ * claim id of the run gets it again. `outcome`, which may be NULL, is that of the claim; of a key
+ * that is idle or quiet it is SEMEL_UNANSWERED. Errors: those of semel_claim; SEMEL_BAD_OPTION
+ * (wait_ms is set), SEMEL_WRONG_TYPE. Nothing is held after an error. */
+SEMEL_API int semel_debounce_run(semel_claims* claims, const semel_request* request,
+                                 semel_debounce_turn* turn, semel_claim_outcome* outcome);
+/* Ends the run of this epoch. The payload of a call during the run stays. `outcome` is that of the
+ * release: if it is not SEMEL_OWNER_OK, or is late, another may have run it as well. Errors: those
+ * of the owner's calls; SEMEL_BAD_OPTION (how), SEMEL_WRONG_TYPE. */
+SEMEL_API int semel_debounce_end(semel_claims* claims, const void* key, size_t key_length,
+                                 semel_uint64 epoch, int how, semel_owner_outcome* outcome);
+/* The keys of the namespace with a payload, at most `count` (1..10000), those that are due longest
+ * first; not at one moment. `views` has `count` items of one size; *found says how many are filled.
+ * Looks at all records of the engine. Errors: SEMEL_BAD_OPTION, SEMEL_OUTCOME_UNKNOWN (no memory
+ * for the answer). */
+SEMEL_API int semel_debounces(semel_claims* claims, semel_debounce_view* views, size_t count,
+                              size_t* found);
 
 /* --- patterns -------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 
 #include "bindings/c/requests.hpp"
 #include "semel/engine_host.hpp"
+#include "semel/patterns/once.hpp"
 #include "semel/policies.hpp"
 
 using namespace semel;
@@ -97,6 +98,13 @@ void fill_claim(Answer<semel_claim_outcome>& to, const ClaimOutcome& from) noexc
   const bool replays = from.answer == ClaimAnswer::replay && !from.result_expired;
   if (replays || from.answer == ClaimAnswer::kept_failure) to.set(to->result, from.result);
   if (!from.owner.empty()) to.set(to->owner, from.owner);
+}
+
+void take_back(Claims& space, Bytes key, ClaimOutcome& claim) noexcept {
+  detail::give_back(space, key, claim);
+  claim = {};
+  claim.answer = ClaimAnswer::busy;
+  claim.error = ErrorCode::memory_full;
 }
 
 }  // namespace semel::c

@@ -17,7 +17,7 @@ static_assert(SEMEL_DECIDED_ENDED == static_cast<int>(DecisionCall::ended));
 
 namespace {
 
-void fill(c::Answer<semel_decision>& to, const ClaimDecision& from) noexcept {
+void fill_decision(c::Answer<semel_decision>& to, const ClaimDecision& from) noexcept {
   to.set(to->outcome, from.outcome);
   if (!from.owner.empty()) to.set(to->owner, from.owner);
   if (!from.seen_owner.empty()) to.set(to->seen_owner, from.seen_owner);
@@ -43,26 +43,13 @@ int semel_explain(semel_claims* claims, const void* key, size_t key_length,
   if (const int error = c::check_process(*claims->engine)) return error;
   if (const int error = c::check_key(*claims->engine, key, key_length)) return error;
   return c::guarded([&] {
-    const std::size_t size = decisions->size;
-    if (const int error = c::check_size(size, c::Answer<semel_decision>::least)) return error;
-    if (count > limits::decisions_per_key_max) {  // no item beyond is looked at
-      return c::say(ErrorCode::bad_option, "count = " + std::to_string(count) + ", allowed 1.." +
-                                               std::to_string(limits::decisions_per_key_max));
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t other = c::item(decisions, size, i)->size;
-      if (other != size) return c::say_size(other, size);
+    if (const int error = c::check_items(decisions, count, limits::decisions_per_key_max)) {
+      return error;
     }
     const auto known = claims->claims.explain(c::bytes_of(key, key_length), count);
     if (!known.ok()) return c::say(known.error());
     SEMEL_ASSERT(known->size() <= count);
-    int error = SEMEL_OK;
-    for (std::size_t i = 0; i < known->size(); ++i) {
-      c::Answer answer{c::item(decisions, size, i)};
-      fill(answer, (*known)[i]);
-      if (const int undelivered = answer.deliver(SEMEL_OK)) error = undelivered;
-    }
     *found = known->size();
-    return error;
+    return c::fill_items(decisions, *known, fill_decision);
   });
 }

@@ -14,6 +14,18 @@ static_assert(SEMEL_OWNER_NOT_OWNER == static_cast<int>(OwnerAnswer::not_owner))
 static_assert(SEMEL_OWNER_UNKNOWN == static_cast<int>(OwnerAnswer::unknown));
 static_assert(SEMEL_OWNER_REFUSED == static_cast<int>(OwnerAnswer::refused));
 
+namespace semel::c {
+
+void fill_owner(Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept {
+  to->answer = static_cast<int>(from.answer);
+  to->error = number_of(from.error);
+  to->late = from.late ? 1 : 0;
+  to->version = from.version;
+  if (from.has_result) to.set(to->result, from.result);
+}
+
+}  // namespace semel::c
+
 namespace {
 
 using OwnerVerb = OwnerOutcome (*)(Claims&, const OwnerCall&);
@@ -41,14 +53,6 @@ using OwnerVerb = OwnerOutcome (*)(Claims&, const OwnerCall&);
   return SEMEL_OK;
 }
 
-void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept {
-  to->answer = static_cast<int>(from.answer);
-  to->error = c::number_of(from.error);
-  to->late = from.late ? 1 : 0;
-  to->version = from.version;
-  if (from.has_result) to.set(to->result, from.result);
-}
-
 [[nodiscard]] int call_owner(semel_claims* claims, const semel_owner_call* call,
                              semel_owner_outcome* outcome, OwnerVerb verb) {
   if (claims == nullptr || call == nullptr) return c::say_null("claims or call");
@@ -59,7 +63,7 @@ void fill(c::Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept
   if (answer.error() != SEMEL_OK) return answer.error();
   return c::guarded([&] {
     const OwnerOutcome result = verb(claims->claims, made);
-    fill(answer, result);
+    c::fill_owner(answer, result);
     return answer.deliver(
         c::say_outcome(result.error, *claims->engine, given.key_length, given.payload_length));
   });
@@ -124,7 +128,7 @@ int semel_complete_batch(semel_claims* claims, const semel_owner_call* calls,
     int error = SEMEL_OK;
     for (std::size_t i = 0; i < count; ++i) {
       c::Answer answer{c::item(outcomes, size, i)};
-      fill(answer, result[i]);
+      c::fill_owner(answer, result[i]);
       if (const int undelivered = answer.deliver(SEMEL_OK); undelivered != SEMEL_OK)
         error = undelivered;
     }

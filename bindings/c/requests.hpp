@@ -54,5 +54,9 @@ template <class Struct>
 [[nodiscard]] int check_claim(const semel_request& given, bool may_wait) noexcept;
 [[nodiscard]] ClaimRequest request_of(const semel_request& given) noexcept;
 void fill_claim(Answer<semel_claim_outcome>& to, const ClaimOutcome& from) noexcept;
+void fill_owner(Answer<semel_owner_outcome>& to, const OwnerOutcome& from) noexcept;
+
+/// Gives back a grant of which the caller cannot be told for want of memory; `claim` becomes busy.
+void take_back(Claims& space, Bytes key, ClaimOutcome& claim) noexcept;
 
 }  // namespace semel::c

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bindings/c/requests.hpp"
+#include "semel/patterns/once.hpp"
 #include "semel/patterns/read_write_lock.hpp"
 #include "semel/patterns/semaphore.hpp"
 
@@ -23,12 +24,9 @@ namespace {
 /// back later, so where there is no memory for that it is given back now.
 [[nodiscard]] bool put_key(Claims& space, ClaimOutcome& claim, const std::string& from,
                            semel_buffer& key) {
-  if (claim.answer != ClaimAnswer::granted && claim.answer != ClaimAnswer::regranted) return false;
+  if (!detail::is_granted(claim)) return false;
   if (c::put(key, from)) return true;
-  static_cast<void>(space.release({.key = from, .epoch = claim.epoch}));
-  claim = {};
-  claim.answer = ClaimAnswer::busy;
-  claim.error = ErrorCode::memory_full;
+  c::take_back(space, from, claim);
   return false;
 }
 

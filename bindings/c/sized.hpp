@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "bindings/c/lengths.hpp"
@@ -65,6 +66,14 @@ struct BuffersOf<semel_claim_view> {
 template <>
 struct BuffersOf<semel_decision> {
   static constexpr std::size_t count = 4;
+};
+template <>
+struct BuffersOf<semel_debounce_turn> {
+  static constexpr std::size_t count = 2;
+};
+template <>
+struct BuffersOf<semel_debounce_view> {
+  static constexpr std::size_t count = 1;
 };
 template <>
 struct BuffersOf<semel_once_outcome> {
@@ -148,6 +157,35 @@ T* item(T* items, std::size_t size, std::size_t i) noexcept {
   SEMEL_ASSERT(size >= sizeof(std::size_t));  // check_batch()
   using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
   return reinterpret_cast<T*>(reinterpret_cast<Byte*>(items) + i * size);
+}
+
+/// The caller's array has `count` outcomes of one size. No item beyond `most` is looked at.
+template <class T>
+int check_items(T* items, std::size_t count, std::size_t most) {
+  const std::size_t size = items->size;
+  if (const int error = check_size(size, Answer<T>::least)) return error;
+  if (count > most) {
+    return say(ErrorCode::bad_option,
+               "count = " + std::to_string(count) + ", allowed 1.." + std::to_string(most));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t other = item(items, size, i)->size;
+    if (other != size) return say_size(other, size);
+  }
+  return SEMEL_OK;
+}
+
+/// Fills the first of the caller's items. Errors: outcome_unknown (no memory for one).
+template <class T, class From, class Fill>
+int fill_items(T* items, const std::vector<From>& from, Fill&& fill) {
+  const std::size_t size = items->size;
+  int error = SEMEL_OK;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    Answer answer{item(items, size, i)};
+    fill(answer, from[i]);
+    if (const int undelivered = answer.deliver(SEMEL_OK)) error = undelivered;
+  }
+  return error;
 }
 
 }  // namespace semel::c

@@ -608,6 +608,7 @@ int main(int count, char** arguments) {
   test_locks();
   test_permits();
   test_rwlock();
+  test_debounces();
   test_rates();
   test_waits(arguments[1]);
   test_steps();

@@ -37,6 +37,7 @@ void test_patterns(void);
 void test_locks(void);
 void test_permits(void);
 void test_rwlock(void);
+void test_debounces(void);
 void test_rates(void);
 void test_waits(const char* directory);
 void test_steps(void);

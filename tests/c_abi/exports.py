@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What semel.h declares is what the library exports: exports.py LIBRARY HEADER ERROR_CODES
 
-At most 72 functions, all of them semel_*, none missing and none beside; and the numbers of the
+At most 80 functions, all of them semel_*, none missing and none beside; and the numbers of the
 errors are those of error_codes.def.
 """
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FUNCTIONS_MAX = 72
+FUNCTIONS_MAX = 80
 
 
 def exported(library):

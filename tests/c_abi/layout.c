@@ -30,6 +30,10 @@ int main(void) {
   LAYOUT(semel_work, takeover);
   LAYOUT(semel_once_outcome, retry_after_ms);
   LAYOUT(semel_consumed, retry_after_ms);
+  LAYOUT(semel_debounce_terms, keep_ms);
+  LAYOUT(semel_debounce_call, replaced);
+  LAYOUT(semel_debounce_turn, state);
+  LAYOUT(semel_debounce_view, state);
   LAYOUT(semel_lock_options, given);
   LAYOUT(semel_call_identity, arguments_length);
   return 0;

@@ -146,6 +146,24 @@ class Decision(Sized):
                 ('seen_epoch', c_uint64), ('attempt', c_uint), ('call', c_int), ('seen', c_int)]
 
 
+class DebounceTerms(Sized):
+    _fields_ = [('size', c_size_t), ('quiet_ms', c_int64), ('max_wait_ms', c_int64),
+                ('keep_ms', c_int64)]
+
+
+class DebounceCall(Sized):
+    _fields_ = [('size', c_size_t), ('due_in_ms', c_int64), ('replaced', c_int)]
+
+
+class DebounceTurn(Sized):
+    _fields_ = [('size', c_size_t), ('payload', Buffer), ('key', Buffer), ('epoch', c_uint64),
+                ('due_in_ms', c_int64), ('state', c_int)]
+
+
+class DebounceView(Sized):
+    _fields_ = [('size', c_size_t), ('key', Buffer), ('due_in_ms', c_int64), ('state', c_int)]
+
+
 class Work(Sized):
     _fields_ = [('size', c_size_t), ('key', c_void_p), ('key_length', c_size_t),
                 ('epoch', c_uint64), ('attempt', c_uint), ('takeover', c_int)]
@@ -221,6 +239,12 @@ _SIGNATURES = {
     'issue': (c_int, [*_KEY, c_int64, _FLAG]),
     'claim_get': (c_int, [*_KEY, POINTER(ClaimView)]),
     'resolve': (c_int, [*_KEY, c_int, c_char_p, c_size_t, _FLAG]),
+    'debounce': (c_int, [*_KEY, c_char_p, c_size_t, POINTER(DebounceTerms),
+                         POINTER(DebounceCall)]),
+    'debounce_run': (c_int, [c_void_p, POINTER(Request), POINTER(DebounceTurn),
+                             POINTER(ClaimOutcome)]),
+    'debounce_end': (c_int, [*_KEY, c_uint64, c_int, POINTER(OwnerOutcome)]),
+    'debounces': (c_int, [c_void_p, POINTER(DebounceView), c_size_t, POINTER(c_size_t)]),
     'wait_begin': (c_int, [c_void_p, POINTER(Request), c_int, POINTER(c_void_p)]),
     'lock_begin': (c_int, [c_void_p, c_int64, c_int, POINTER(c_void_p)]),
     'wait_for': (c_int, [c_void_p, c_int64, _FLAG]),
