@@ -42,6 +42,8 @@ from ._replay import Replayed, ReplayGuard, signature_of
 from ._requests import Fingerprint, fingerprint
 from ._steps import ClaimSteps, Steps
 from ._tokens import Tokens
+from ._trailing import (TrailingAnswer, TrailingCall, TrailingDebounce, TrailingRun, TrailingState,
+                        TrailingView)
 from ._types import (Answer, Call, Claim, CompareResult, Consumed, Decision, DecrementResult, Once,
                      OnceAnswer, Owned, OwnerAnswer, SetResult, State, TokenState,
                      TransitionResult, Verdict, Versioned, View, Work)
@@ -59,7 +61,8 @@ __all__ = [
     'OutcomeUnknown', 'Owned', 'OwnerAnswer', 'PerProcess', 'Permit', 'Policy', 'Rate',
     'RateLimiter', 'Rejected', 'ReplayGuard', 'Replayed', 'ResultNotKept', 'RunFailed',
     'SemelError', 'SetResult', 'StaleOwner', 'State', 'Steps', 'StorageError', 'Superseded',
-    'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TransitionResult', 'Unfinished',
-    'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work', 'WrongKind', 'codec_for',
+    'TimedOut', 'TokenState', 'Tokens', 'TooNew', 'TooOld', 'TrailingAnswer', 'TrailingCall',
+    'TrailingDebounce', 'TrailingRun', 'TrailingState', 'TrailingView', 'TransitionResult',
+    'Unfinished', 'UnknownKey', 'Verdict', 'Versioned', 'View', 'Work', 'WrongKind', 'codec_for',
     'composite_key', 'fingerprint', 'guarded', 'idempotent', 'identity', 'signature_of',
 ]

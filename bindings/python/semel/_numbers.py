@@ -27,7 +27,7 @@ RANGES: Dict[str, Tuple[int, int]] = {
     'value_bytes_max': _UINT64, 'decision_log_bytes': (0, 1 << 30), 'count': (1, 8),
     'permits': (1, 1024), 'limit': (1, 10 ** 8), 'refill': (1, 10 ** 8), 'cost': (0, 10 ** 8),
     'background_ms': (-1, 1000), 'attempts_max': (0, (1 << 32) - 1),
-    'first_seen.window_ms': (1, TTL_MAX_MS),
+    'first_seen.window_ms': (1, TTL_MAX_MS), 'debounces.count': (1, 10_000),
     **{name: _MS for name in (
         'ms', 'wait_ms', 'lease_ms', 'period_ms', 'sync_every_ms', 'result_ttl_ms', 'unique_ttl_ms',
         'failure_ttl_ms', 'attempts_ttl_ms', 'window_ms', 'ahead_ms', 'retry_after_max_ms')},

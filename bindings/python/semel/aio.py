@@ -18,12 +18,9 @@ import contextlib
 import contextvars
 import functools
 import inspect
-import os
 import time
-import weakref
 from datetime import datetime
-from typing import (Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union,
-                    cast)
+from typing import Any, Callable, List, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 from . import _library as c
 from ._accesses import READ, WRITE, AccessOf
@@ -32,7 +29,8 @@ from ._codecs import BYTES, JSON, Codec, codec_of_result
 from ._debounce import Debounce, Debounced, Turn, said
 from ._engine import Engine
 from ._errors import Code, LeaseLost, NoResult, SemelError
-from ._functions import check_takes_nothing, wants_work
+from ._event_loop import Notifier, caught, ended, off_loop
+from ._functions import check_takes_nothing, check_takes_one, wants_work
 from ._guarded import ARGUMENTS, Payload, Plan
 from ._holding import Holding
 from ._keeping import WORK_MAX, work_max_ms
@@ -50,129 +48,23 @@ from ._requests import Fingerprint, _request, in_flight
 from ._runs import (NOTHING, ON_UNKEPT, Ending, Kept, Run, codec_with, consumed_of, invoke, once_of,
                     unless_unkept, verdict_of)
 from ._steps import Steps
+from ._trailing import TrailingCall, TrailingOf, TrailingRun, TrailingTurn, TrailingView
 from ._types import Claim, Consumed, Once, Work
-from ._waits import Held, Wait
+from ._waits import Wait
 
 F = TypeVar('F', bound=Callable[..., Any])
 
 __all__ = ['check', 'claim', 'consume_once', 'debounce', 'guarded', 'hold', 'idempotent', 'lock',
-           'lock_all', 'once', 'permit', 'read_lock', 'step', 'write_lock']
+           'lock_all', 'once', 'permit', 'read_lock', 'step', 'trailing_debounce', 'write_lock']
 
 
-class _Notifier:
-    """Notifies one loop that waits have ended: a pipe that exists while there are waits. Only they
-    hold it, so it is freed with a loop that is dropped with its tasks."""
-
-    _of: 'weakref.WeakKeyDictionary[Any, weakref.ref[_Notifier]]' = weakref.WeakKeyDictionary()
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = weakref.ref(loop)
-        self._waits: Dict[Wait, 'asyncio.Future[None]'] = {}
-        self._guests = 0
-        self._ends: Tuple[int, int] = (-1, -1)
-
-    @classmethod
-    def here(cls) -> '_Notifier':
-        loop = asyncio.get_running_loop()
-        known = cls._of.get(loop)
-        bell = None if known is None else known()
-        if bell is None:
-            bell = cls(loop)
-            cls._of[loop] = weakref.ref(bell)
-        return bell
-
-    def __enter__(self) -> int:
-        if self._guests == 0:
-            self._ends = os.pipe()
-            for end in self._ends:
-                os.set_blocking(end, False)
-            asyncio.get_running_loop().add_reader(self._ends[0], self._ring)
-        self._guests += 1
-        return self._ends[1]
-
-    def __exit__(self, *_: Any) -> None:
-        self._guests -= 1
-        if self._guests:
-            return
-        loop = self._loop()
-        if loop is not None and not loop.is_closed():
-            loop.remove_reader(self._ends[0])
-        for end in self._ends:
-            os.close(end)
-
-    async def answered(self, engine: Engine, wait: Wait, wait_ms: int) -> None:
-        """Returns when there is an pending. The caller that began the wait ends it."""
-        loop = asyncio.get_running_loop()
-        pending = self._waits[wait] = loop.create_future()
-        mark = object()
-        engine._on_close[mark] = functools.partial(_ring_soon, weakref.ref(self))
-        due = loop.call_later(wait_ms / 1000 + 0.001, self._ring)
-        try:
-            if not wait.look():
-                await pending
-        finally:
-            due.cancel()
-            engine._on_close.pop(mark, None)
-            self._waits.pop(wait, None)
-
-    def _ring(self) -> None:
-        if self._guests:
-            try:
-                os.read(self._ends[0], 65_536)
-            except BlockingIOError:
-                pass
-        for wait, pending in list(self._waits.items()):
-            if pending.done():
-                continue
-            try:
-                if wait.look():
-                    pending.set_result(None)
-            except SemelError as error:  # the engine is closed
-                pending.set_exception(error)
-
-
-def _ring_soon(of: 'weakref.ref[_Notifier]') -> None:
-    bell = of()
-    loop = None if bell is None else bell._loop()
-    if bell is None or loop is None:
-        return
-    try:
-        loop.call_soon_threadsafe(bell._ring)
-    except RuntimeError:
-        pass  # the loop has ended, and its tasks with it
-
-
-async def _off_loop(engine: Engine, function: Callable[..., Any], *arguments: Any) -> Any:
-    """A call that may wait for the disk. It is not left before it has ended."""
-    if not engine.is_durable:
-        return function(*arguments)
-    call = asyncio.get_running_loop().run_in_executor(None, _caught, function, *arguments)
-    cancelled = await _ended(call)
-    made, raised = call.result()
-    if cancelled is not None:
-        if isinstance(made, (Held, Turn)):  # what was granted meanwhile
-            await _off_loop(engine, made.give_up)
-        raise cancelled
-    if raised is not None:
-        raise raised
-    return made
-
-
-def _caught(function: Callable[..., Any], *arguments: Any) -> Tuple[Any, Optional[BaseException]]:
-    """What it returns, and what it raises: a future cannot hold a StopIteration."""
-    try:
-        return function(*arguments), None
-    except BaseException as raised:
-        return None, raised
-
-
-async def _wait(claims: Claims, request: c.Request, bell: _Notifier, fd: int) -> Wait:
+async def _wait(claims: Claims, request: c.Request, bell: Notifier, fd: int) -> Wait:
     """A wait that is answered."""
-    wait: Wait = await _off_loop(claims.engine, claims._begin, request, fd)
+    wait: Wait = await off_loop(claims.engine, claims._begin, request, fd)
     try:
         await bell.answered(claims.engine, wait, request.wait_ms)
     except asyncio.CancelledError:
-        await _off_loop(claims.engine, wait.abandon)
+        await off_loop(claims.engine, wait.abandon)
         raise
     except BaseException:  # GeneratorExit, too: nothing can be awaited any more
         wait.abandon()
@@ -197,7 +89,7 @@ async def claim(claims: Claims, key: Text, *, owner: Text = b'', claim_id: Optio
 
 
 async def _claim(claims: Claims, key: Text, request: c.Request) -> Claim:
-    deadline, bell = Deadline(request.wait_ms), _Notifier.here()
+    deadline, bell = Deadline(request.wait_ms), Notifier.here()
     with bell as fd:
         while True:
             place = await _wait(claims, request, bell, fd)
@@ -251,7 +143,7 @@ async def once(claims: Claims, key: Text, function: Callable[..., Any], *,
 
 async def _begin(claims: Claims, request: c.Request, kept: Kept) -> Run:
     """A run, after a wait."""
-    bell = _Notifier.here()
+    bell = Notifier.here()
     with bell as fd:
         wait = await _wait(claims, request, bell, fd)
         try:
@@ -279,7 +171,7 @@ async def consume_once(claims: Claims, message_id: Text, handler: Callable[..., 
     refuse_lazy(handler, 'consume_once', may_await=not flag('thread', thread))
     with_work = wants_work(handler, 'consume_once')
     kept, watch = claims._keeping(request, keep_lease, work_max), claims._watch(message_id)
-    run = await _off_loop(claims.engine, Run.message, claims, request, kept)
+    run = await off_loop(claims.engine, Run.message, claims, request, kept)
     try:
         ending, consumed = Ending(NOTHING, verdict_of), c.Consumed()
         await _work(run, ending, handler, with_work, thread)
@@ -342,7 +234,7 @@ class hold:
         if isinstance(raised, GeneratorExit):  # nothing can be awaited any more
             holding.__exit__(kind, raised, trace)
             return
-        await _off_loop(self._claims.engine, holding.__exit__, kind, raised, trace)
+        await off_loop(self._claims.engine, holding.__exit__, kind, raised, trace)
 
     def __reduce__(self) -> Any:
         raise TypeError('a hold cannot be copied or pickled: the work is done once')
@@ -354,13 +246,13 @@ async def step(steps: Steps, name: Text, function: Callable[[], Any], *,
     engine = steps._engine
     refuse_lazy(function, 'step', may_await=True)
     check_takes_nothing(function, 'step')
-    memo = await _off_loop(engine, steps.recall, name)
+    memo = await off_loop(engine, steps.recall, name)
     if memo is None:
         made = function()
         if inspect.isawaitable(made):
             made = await made
         memo = raw(codec.encode(finished(made)))
-        await _off_loop(engine, steps.remember, name, memo)
+        await off_loop(engine, steps.remember, name, memo)
     return steps._read(name, memo, codec)
 
 
@@ -370,7 +262,7 @@ async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> D
     engine = guard.claims.engine
     refuse_lazy(function, 'debounce', may_await=True)
     check_takes_nothing(function, 'debounce')
-    turn: Turn = await _off_loop(engine, Turn, guard, key)
+    turn: Turn = await off_loop(engine, Turn, guard, key)
     try:
         while turn.starts():
             try:
@@ -384,7 +276,7 @@ async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> D
             except BaseException as raised:
                 end = functools.partial(turn.threw, raised)
             try:
-                await _off_loop(engine, end)
+                await off_loop(engine, end)
             except asyncio.CancelledError as cancelled:
                 turn.note(cancelled)  # it has ended all the same, and may have to run again
     finally:
@@ -392,10 +284,44 @@ async def debounce(guard: Debounce, key: Text, function: Callable[[], Any]) -> D
     return turn.result()
 
 
+class trailing_debounce(TrailingOf):
+    """As semel.TrailingDebounce, of functions whose result may be awaited. One that is cancelled
+    has failed: its payload comes again."""
+
+    async def call(self, key: Text, payload: Text) -> TrailingCall:
+        made: TrailingCall = await off_loop(self.claims.engine, self._call, key, payload)
+        return made
+
+    async def run(self, key: Text, function: Callable[[bytes], Any]) -> TrailingRun:
+        engine = self.claims.engine
+        refuse_lazy(function, 'trailing_debounce.run', may_await=True)
+        check_takes_one(function, 'trailing_debounce.run', 'the payload')
+        turn: TrailingTurn = await off_loop(engine, TrailingTurn, self, key)
+        if turn.payload is None:
+            return turn.result
+        try:
+            ok = function(turn.payload)
+            if inspect.isawaitable(ok):
+                ok = await ok
+            end = functools.partial(turn.ended, said(ok))
+        except GeneratorExit:  # nothing can be awaited any more
+            turn.leave()
+            raise
+        except BaseException:
+            await off_loop(engine, turn.leave)
+            raise
+        ran: TrailingRun = await off_loop(engine, end)
+        return ran
+
+    async def debounces(self, count: int = 100) -> List[TrailingView]:
+        found: List[TrailingView] = await off_loop(self.claims.engine, self._debounces, count)
+        return found
+
+
 async def check(guard: ReplayGuard, *, caller: Text, timestamp_unix_ms: int, nonce: Text,
                 signature: str, parameters: Parameters = ()) -> Replayed:
     """As ReplayGuard.check()."""
-    verdict: Replayed = await _off_loop(
+    verdict: Replayed = await off_loop(
         guard._claims.engine, functools.partial(
             guard.check, caller=caller, timestamp_unix_ms=timestamp_unix_ms, nonce=nonce,
             signature=signature, parameters=parameters))
@@ -422,8 +348,8 @@ async def _work_in_thread(work: Work, ending: Ending, function: Callable[..., An
                           with_work: bool) -> None:
     context = contextvars.copy_context()
     call = asyncio.get_running_loop().run_in_executor(
-        None, _caught, context.run, invoke, function, with_work, work)
-    cancelled = await _ended(call)
+        None, caught, context.run, invoke, function, with_work, work)
+    cancelled = await ended(call)
     result, raised = call.result()
     if raised is not None:
         ending.threw(raised)
@@ -433,21 +359,10 @@ async def _work_in_thread(work: Work, ending: Ending, function: Callable[..., An
         ending.raised = cancelled  # after the work is written down
 
 
-async def _ended(call: 'asyncio.Future[Any]') -> Optional[BaseException]:
-    """Waits for what cannot be stopped. Returns the cancellation that came meanwhile."""
-    cancelled = None
-    while not call.done():
-        try:
-            await asyncio.wait([call])
-        except asyncio.CancelledError as why:
-            cancelled = why
-    return cancelled
-
-
 async def _finish(engine: Engine, run: Run, ending: Ending, outcome: Any) -> Any:
     if isinstance(ending.raised, GeneratorExit):  # nothing can be awaited any more
         return run.finish(ending, outcome)
-    return await _off_loop(engine, run.finish, ending, outcome)
+    return await off_loop(engine, run.finish, ending, outcome)
 
 
 def idempotent(claims: Claims, key: Union[str, KeyOf, None] = None, *,
@@ -506,25 +421,25 @@ class _OneHold(OneHold):
             self._leave(turn)
             raise
         except BaseException:
-            await _off_loop(self._claims.engine, self._leave, turn)
+            await off_loop(self._claims.engine, self._leave, turn)
             raise
         return taken or refused_of(watch)
 
     async def _ask(self, turn: Optional[Waiting]) -> bool:
         made: List[bytes] = []
         try:
-            return bool(await _off_loop(self._claims.engine, self._take_now, made, turn))
+            return bool(await off_loop(self._claims.engine, self._take_now, made, turn))
         except asyncio.CancelledError:
             if made:  # it was granted meanwhile; what another task took by this is its own
                 with contextlib.suppress(LeaseLost):
-                    await _off_loop(self._claims.engine, self._give_now, made)
+                    await off_loop(self._claims.engine, self._give_now, made)
             raise
 
     async def give(self) -> bool:
-        return bool(await _off_loop(self._claims.engine, self._give_now))
+        return bool(await off_loop(self._claims.engine, self._give_now))
 
     async def renew(self) -> bool:
-        return bool(await _off_loop(self._claims.engine, self._renew_now))
+        return bool(await off_loop(self._claims.engine, self._renew_now))
 
     async def __aenter__(self) -> Any:
         if not await self.take():
@@ -602,15 +517,15 @@ class lock_all(LocksOf):
     async def _ask(self) -> bool:
         made: List[Taken] = []
         try:
-            return bool(await _off_loop(self._engine, self._take_now, made))
+            return bool(await off_loop(self._engine, self._take_now, made))
         except asyncio.CancelledError:
             if made:  # they were granted meanwhile; what another task took by this is its own
                 with contextlib.suppress(LeaseLost):
-                    await _off_loop(self._engine, self._give_now, made)
+                    await off_loop(self._engine, self._give_now, made)
             raise
 
     async def give(self) -> bool:
-        return bool(await _off_loop(self._engine, self._give_now))
+        return bool(await off_loop(self._engine, self._give_now))
 
     async def __aenter__(self) -> 'lock_all':
         if not await self.take():
@@ -659,15 +574,15 @@ class lock(LockOf):
 
     async def _ask(self, mine: Acquisition, wait_ms: int, deadline: Deadline) -> Optional[bool]:
         if mine.depth:
-            return bool(await _off_loop(self._engine, mine.take_once_more))
-        bell = _Notifier.here()
+            return bool(await off_loop(self._engine, mine.take_once_more))
+        bell = Notifier.here()
         with bell as fd:
-            wait = await _off_loop(self._engine, mine.begin, wait_ms, fd)
+            wait = await off_loop(self._engine, mine.begin, wait_ms, fd)
             try:
                 await bell.answered(self._engine, wait, wait_ms)
                 return mine.end(wait, deadline)
             except asyncio.CancelledError:
-                await _off_loop(self._engine, wait.abandon)
+                await off_loop(self._engine, wait.abandon)
                 raise
             finally:
                 wait.abandon()
@@ -675,10 +590,10 @@ class lock(LockOf):
     async def give(self) -> bool:
         """As Lock.give(), of a task."""
         mine = self._given()
-        return mine is not None and self._was_held(await _off_loop(self._engine, mine.give))
+        return mine is not None and self._was_held(await off_loop(self._engine, mine.give))
 
     async def renew(self) -> bool:
-        return bool(await _off_loop(self._engine, self._renew_of, self.token))
+        return bool(await off_loop(self._engine, self._renew_of, self.token))
 
     async def __aenter__(self) -> 'lock':
         if not await self.take():
