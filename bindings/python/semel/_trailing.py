@@ -1,6 +1,7 @@
 """After the last call, once: an index that is rebuilt when the edits have ended, a mail about all
 changes, a form that is saved when its user has stopped typing."""
 
+import ctypes
 import enum
 from contextlib import suppress
 from ctypes import byref, c_size_t
@@ -15,7 +16,7 @@ from ._functions import check_takes_one
 from ._keeping import WORK_MAX, Keeper, check_can_keep, work_max_ms
 from ._keys import key_bytes
 from ._lazy import refuse_lazy
-from ._library import Text, library, raw, take
+from ._library import Text, library, raw
 from ._numbers import Duration, flag, number, span
 from ._requests import _request
 from ._types import Answer, Claim, OwnerAnswer
@@ -88,11 +89,16 @@ class TrailingOf:
         try:
             self.claims.engine._do(library.debounces, self.claims._handle, views, wanted,
                                    byref(found))
-            return [TrailingView(take(one.key) or b'', TrailingState(one.state), one.due_in_ms)
+            return [TrailingView(_copy(one.key), TrailingState(one.state), one.due_in_ms)
                     for one in views[:found.value]]
         finally:
             for one in views:
                 library.buffer_free(byref(one.key))
+
+
+def _copy(buffer: c.Buffer) -> bytes:
+    """What it holds, which stays for whom a signal interrupts."""
+    return ctypes.string_at(buffer.data, buffer.length) if buffer.data else b''
 
 
 class TrailingTurn:
@@ -118,7 +124,7 @@ class TrailingTurn:
         except BaseException:  # KeyboardInterrupt, too: others may run it at once
             self._epoch = turn.epoch
             with suppress(SemelError):
-                self._run_key = self._run_key or take(turn.key) or b''
+                self._run_key = _copy(turn.key)
                 self.give_up()
             raise
         finally:
@@ -137,26 +143,24 @@ class TrailingTurn:
             if claim.answer is not Answer.IN_FLIGHT:
                 claim.require()
             return
-        self._run_key = take(turn.key) or b''
-        payload = take(turn.payload)
+        self._run_key, payload = _copy(turn.key), _copy(turn.payload)
         if self._of._kept is not None:
             self._keeper = Keeper(self._claims, self._run_key, turn.epoch, *self._of._kept)
         self._epoch, self.payload = turn.epoch, payload
 
-    def _stop(self) -> int:
-        """No end comes twice."""
-        epoch, self._epoch = self._epoch, 0
+    def _stop_keeping(self) -> None:
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.close()
-        return epoch
 
     def ended(self, ok: bool) -> TrailingRun:
         """Raises LeaseLost if another may have run it as well."""
-        epoch, outcome = self._stop(), c.OwnerOutcome()
+        self._stop_keeping()
+        outcome = c.OwnerOutcome()
         code = self._claims.engine._end(
-            library.debounce_end, self._claims._handle, self._key, len(self._key), epoch,
+            library.debounce_end, self._claims._handle, self._key, len(self._key), self._epoch,
             _DONE if ok else _AGAIN, byref(outcome))
+        self._epoch = 0  # a signal before it ends the run once more, which changes nothing
         if code != Code.OK:
             raise last_error(code)
         library.buffer_free(byref(outcome.result))
@@ -172,7 +176,8 @@ class TrailingTurn:
 
     def give_up(self) -> None:
         """Before the function was called: another may run it at once."""
-        epoch = self._stop()
+        self._stop_keeping()
+        epoch, self._epoch = self._epoch, 0
         if epoch:
             self._claims.release(self._run_key, epoch)
 

@@ -193,6 +193,45 @@ class InterruptTest(unittest.TestCase):
             assert len(globals().get('lost', [])) <= hits // 20, (hits, lost)
         ''')
 
+    def test_signals_while_the_last_call_is_run_leave_no_run_behind(self):
+        self.seen('''
+            stop = threading.Event()
+            def storm():
+                while not stop.is_set():
+                    os.kill(os.getpid(), signal.SIGUSR1)
+                    time.sleep(0.0003)
+            class Now(Exception): pass
+            armed = False
+            def now(*_):
+                global armed
+                if armed:
+                    armed = False
+                    raise Now
+            signal.signal(signal.SIGUSR1, now)
+            edits = semel.TrailingDebounce(engine.claims('edits', 'lock'), quiet=0.001)
+            before = set(engine._owned)
+            threading.Thread(target=storm, daemon=True).start()
+            hits = i = 0
+            left = []
+            while hits <= 40 or i < 1500:
+                i += 1
+                edits.call('k', 'x')
+                time.sleep(0.0011)
+                try:
+                    armed = True
+                    edits.run('k', lambda text: None)
+                    armed = False
+                except Now:
+                    hits += 1
+                armed = False
+                if edits.claims.get('{k}#run').state is semel.State.HELD:
+                    left.append(i)
+                    edits.claims.forget('{k}#run')
+            stop.set()
+            assert not engine._calls and not engine._owned.keys() - before
+            assert len(left) <= hits // 20, (hits, left)
+        ''', ignored=True)
+
     def test_signals_while_work_runs_leave_no_key_behind(self):
         self.seen('''
             import gc, random
