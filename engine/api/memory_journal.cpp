@@ -3,40 +3,15 @@
 #include <deque>
 
 #include "base/mutex.hpp"
+#include "engine/api/owned_mutation.hpp"
 
 namespace semel {
 
 namespace {
 
-/// A mutation that owns its bytes.
 struct Kept {
   Ticket ticket;
-  Mutation mutation;
-  std::string key;
-  std::string value;
-  std::string owner;
-  std::string result;
-  std::string memos;
-
-  Kept(Ticket number, const Mutation& from)
-      : ticket(number), mutation(from), key(from.key), value(from.value) {
-    if (from.claim) {
-      owner = from.claim->owner;
-      result = from.claim->result;
-      memos = from.claim->memos;
-    }
-  }
-  [[nodiscard]] Mutation view() const {
-    Mutation seen = mutation;
-    seen.key = key;
-    seen.value = value;
-    if (seen.claim) {
-      seen.claim->owner = owner;
-      seen.claim->result = result;
-      seen.claim->memos = memos;
-    }
-    return seen;
-  }
+  engine::OwnedMutation mutation;
 };
 
 }  // namespace
@@ -56,7 +31,8 @@ MemoryJournal::~MemoryJournal() = default;
 Ticket MemoryJournal::append(std::span<const Mutation> group) {
   const base::MutexLock lock{impl_->mutex};
   ++impl_->newest;
-  for (const Mutation& mutation : group) impl_->kept.emplace_back(impl_->newest, mutation);
+  for (const Mutation& mutation : group)
+    impl_->kept.push_back({impl_->newest, engine::OwnedMutation{mutation}});
   return impl_->newest;
 }
 
@@ -96,7 +72,7 @@ std::size_t MemoryJournal::size() const {
 
 void MemoryJournal::replay(const std::function<void(Ticket, const Mutation&)>& visit) const {
   const base::MutexLock lock{impl_->mutex};
-  for (const Kept& kept : impl_->kept) visit(kept.ticket, kept.view());
+  for (const Kept& kept : impl_->kept) visit(kept.ticket, kept.mutation.view());
 }
 
 }  // namespace semel

@@ -5,49 +5,26 @@
 #include <set>
 #include <thread>
 
+#include "engine/api/owned_mutation.hpp"
 #include "semel/engine_host.hpp"
 #include "semel/hashes.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace semel::tests {
 
+using engine::OwnedMutation;
 using namespace std::chrono_literals;
 
 namespace {
 
-/// A mutation that owns its bytes.
-struct Kept {
-  explicit Kept(const Mutation& from)
-      : mutation(from),
-        key(from.key),
-        value(from.value),
-        owner(from.claim ? from.claim->owner : Bytes{}),
-        result(from.claim ? from.claim->result : Bytes{}) {}
-  [[nodiscard]] Mutation view() const {
-    Mutation seen = mutation;
-    seen.key = key;
-    seen.value = value;
-    if (seen.claim) {
-      seen.claim->owner = owner;
-      seen.claim->result = result;
-    }
-    return seen;
-  }
-  Mutation mutation;
-  std::string key;
-  std::string value;
-  std::string owner;
-  std::string result;
-};
-
-std::vector<Kept> log_of(const MemoryJournal& journal) {
-  std::vector<Kept> log;
+std::vector<OwnedMutation> log_of(const MemoryJournal& journal) {
+  std::vector<OwnedMutation> log;
   journal.replay([&](Ticket, const Mutation& mutation) { log.emplace_back(mutation); });
   return log;
 }
 
-void replay(const std::vector<Kept>& log, Engine& twin) {
-  for (const Kept& kept : log) {
+void replay(const std::vector<OwnedMutation>& log, Engine& twin) {
+  for (const OwnedMutation& kept : log) {
     const Status status = twin.host().restore(kept.view());
     if (!status) FAIL_CHECK(status.error().message());
   }
@@ -133,20 +110,20 @@ TEST_CASE("journal: a change is one mutation with its version, a call that chang
   EngineFixture f;
   const auto expect = [&](std::size_t size, Version version, Mutation::Type type) {
     REQUIRE(f.journal.size() == size);
-    const std::vector<Kept> log = log_of(f.journal);
-    CHECK(log.back().mutation.version == version);
-    CHECK(log.back().mutation.type == type);
-    CHECK(log.back().key == "k");
+    const std::vector<OwnedMutation> log = log_of(f.journal);
+    CHECK(log.back().view().version == version);
+    CHECK(log.back().view().type == type);
+    CHECK(log.back().view().key == "k");
   };
   StoreOutcome outcome;
   f.engine->host().apply({.verb = Verb::set, .expiry = Expiry::in(50ms), .key = "k", .value = "v"},
                          outcome);
   expect(1, outcome.version, Mutation::Type::put);
-  CHECK(log_of(f.journal).back().mutation.due == f.clock.now() + 50ms);
-  CHECK(log_of(f.journal).back().value == "v");
+  CHECK(log_of(f.journal).back().view().due == f.clock.now() + 50ms);
+  CHECK(log_of(f.journal).back().view().value == "v");
   f.engine->host().apply({.verb = Verb::persist, .key = "k"}, outcome);
   expect(2, outcome.version, Mutation::Type::put);
-  CHECK(log_of(f.journal).back().mutation.due == no_end);
+  CHECK(log_of(f.journal).back().view().due == no_end);
   for (const Verb verb :
        {Verb::get, Verb::exists, Verb::strlen, Verb::expire_time, Verb::persist}) {
     f.engine->host().apply({.verb = verb, .key = "k"}, outcome);
@@ -192,7 +169,7 @@ TEST_CASE("journal: replayed in order, in any order, or twice, a log makes the s
   for (int round = 0; round < 8; ++round) {
     EngineFixture f;
     live(f, f.claims("ns", short_policy()), random, 2000);
-    std::vector<Kept> log = log_of(f.journal);
+    std::vector<OwnedMutation> log = log_of(f.journal);
     if (round != 0) std::shuffle(log.begin(), log.end(), random);
     EngineFixture twin;
     twin.clock.advance(f.clock.now() - twin.clock.now());
@@ -206,7 +183,7 @@ TEST_CASE("journal: replayed in order, in any order, or twice, a log makes the s
 
     // Epochs go on above everything that was handed out before.
     Epoch largest = 0;
-    for (const Kept& kept : log) largest = std::max(largest, kept.mutation.version);
+    for (const OwnedMutation& kept : log) largest = std::max(largest, kept.view().version);
     Claims ns = twin.claims("other");
     for (int i = 0; i < 100; ++i) {
       const Epoch epoch = ns.claim({.key = std::to_string(i)}).epoch;
@@ -231,10 +208,11 @@ TEST_CASE("journal: two threads leave a log that makes the same engine",
   }
   for (std::thread& thread : threads) thread.join();
   std::set<std::tuple<std::uint8_t, std::string, Version>> seen;
-  std::vector<Kept> log = log_of(f.journal);
-  for (const Kept& kept : log) {
-    if (kept.mutation.type == Mutation::Type::flush) continue;
-    REQUIRE(seen.insert({kept.mutation.db, kept.key, kept.mutation.version}).second);
+  std::vector<OwnedMutation> log = log_of(f.journal);
+  for (const OwnedMutation& kept : log) {
+    const Mutation mutation = kept.view();
+    if (mutation.type == Mutation::Type::flush) continue;
+    REQUIRE(seen.insert({mutation.db, std::string{mutation.key}, mutation.version}).second);
   }
   std::mt19937_64 random{seed};
   std::shuffle(log.begin(), log.end(), random);

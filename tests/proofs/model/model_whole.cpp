@@ -1,40 +1,12 @@
 // The model proof's looks at everything, and the operations on everything.
 #include <algorithm>
 
+#include "engine/api/owned_mutation.hpp"
 #include "semel/engine_host.hpp"
 #include "tests/proofs/model/model_run.hpp"
 
 namespace semel::proofs {
 namespace {
-
-/// A mutation that owns its bytes.
-struct Kept {
-  explicit Kept(const Mutation& given) : mutation(given), key(given.key), value(given.value) {
-    if (given.claim) {
-      owner = given.claim->owner;
-      result = given.claim->result;
-      memos = given.claim->memos;
-    }
-  }
-  [[nodiscard]] Mutation view() const {
-    Mutation here = mutation;
-    here.key = key;
-    here.value = value;
-    if (here.claim) {
-      here.claim->owner = owner;
-      here.claim->result = result;
-      here.claim->memos = memos;
-    }
-    return here;
-  }
-
-  Mutation mutation;
-  std::string key;
-  std::string value;
-  std::string owner;
-  std::string result;
-  std::string memos;
-};
 
 bool is_vacant(const KeyState& state) {
   return state.kind == Kind::claim && state.claim.state == ClaimState::vacant;
@@ -140,7 +112,7 @@ void ModelRun::compare_new_version(Engine& engine) {
 
 void ModelRun::compare_replay() {
   note("replay of the journal in random order");
-  std::vector<Kept> kept;
+  std::vector<engine::OwnedMutation> kept;
   journal_.replay([&](Ticket, const Mutation& mutation) { kept.emplace_back(mutation); });
   for (std::size_t i = kept.size(); i > 1; --i) std::swap(kept[i - 1], kept[random_.below(i)]);
   Options options;
@@ -150,7 +122,7 @@ void ModelRun::compare_replay() {
   options.shard_count = 1U << random_.below(4);
   auto second = Engine::open(options);
   if (!second) return fail("a second engine does not open");
-  for (const Kept& one : kept) {
+  for (const engine::OwnedMutation& one : kept) {
     if (!(*second)->host().restore(one.view()))
       return fail("restore of a journal record is refused");
   }
