@@ -30,23 +30,6 @@ AskingAction::AskingAction(CLI::App& cluster, const char* name, const char* what
   add_login_options(*app_, client_);
 }
 
-void add_login_options(CLI::App& app, ClientOptions& client) {
-  app.add_option("--user", client.user, "User of the node")->type_name("NAME");
-  app.add_option("--password-file", client.password_file, "File whose first line is the password")
-      ->type_name("FILE");
-  app.add_flag("--tls", client.uses_tls, "The node's port speaks TLS");
-  app.add_option("--cacert", client.authorities,
-                 "Authorities of the nodes' certificates, PEM. Default: the system's")
-      ->type_name("FILE");
-  app.add_option("--cert", client.certificate, "Certificate of this client, PEM")
-      ->type_name("FILE");
-  app.add_option("--key", client.key, "Its key, PEM. Default: the file of --cert")
-      ->type_name("FILE");
-  app.add_option("--tls-name", client.tls_name,
-                 "Name that the nodes' certificates have. Default: the host of the address")
-      ->type_name("NAME");
-}
-
 Result<Deadline> AskingAction::deadline() const {
   auto wait = parse_window(wait_);
   if (!wait.ok()) return usage_error("--wait: " + wait.error().detail);

@@ -329,4 +329,21 @@ Result<std::vector<Reply>> GroupClient::ask_all(const std::string& address,
   return replies;
 }
 
+void add_login_options(CLI::App& app, ClientOptions& client) {
+  app.add_option("--user", client.user, "User of the server")->type_name("NAME");
+  app.add_option("--password-file", client.password_file, "File whose first line is the password")
+      ->type_name("FILE");
+  app.add_flag("--tls", client.uses_tls, "The server's port speaks TLS");
+  app.add_option("--cacert", client.authorities,
+                 "Authorities of the server's certificate, PEM. Default: the system's")
+      ->type_name("FILE");
+  app.add_option("--cert", client.certificate, "Certificate of this client, PEM")
+      ->type_name("FILE");
+  app.add_option("--key", client.key, "Its key, PEM. Default: the file of --cert")
+      ->type_name("FILE");
+  app.add_option("--tls-name", client.tls_name,
+                 "Name that the server's certificate has. Default: the host of the address")
+      ->type_name("NAME");
+}
+
 }  // namespace semel::tool

@@ -68,21 +68,7 @@ void EndpointFlags::add(CLI::App& app, const char* address, const char* director
       ->type_name("SIZE");
   app.add_option("--wait", patience_, "Bound of the wait for one answer. Default: 60s")
       ->type_name("DURATION");
-  ClientOptions& client = options_.client;
-  app.add_option("--user", client.user, "User of the other side")->type_name("NAME");
-  app.add_option("--password-file", client.password_file, "File whose first line is the password")
-      ->type_name("FILE");
-  app.add_flag("--tls", client.uses_tls, "The port speaks TLS");
-  app.add_option("--cacert", client.authorities,
-                 "Authorities of its certificate, PEM. Default: the system's")
-      ->type_name("FILE");
-  app.add_option("--cert", client.certificate, "Certificate of this client, PEM")
-      ->type_name("FILE");
-  app.add_option("--key", client.key, "Its key, PEM. Default: the file of --cert")
-      ->type_name("FILE");
-  app.add_option("--tls-name", client.tls_name,
-                 "Name that the certificate has. Default: the host of the address")
-      ->type_name("NAME");
+  add_login_options(app, options_.client);
 }
 
 Result<EndpointOptions> EndpointFlags::options() const {
