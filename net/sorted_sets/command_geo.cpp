@@ -16,18 +16,7 @@ using engine::ObjectReader;
 void geoadd(Call& call) {
   AddCommand command;
   std::size_t at = 2;
-  for (; at < call.args.size(); ++at) {
-    const std::string_view word = call.args[at];
-    if (is_word(word, "nx")) {
-      command.rule.only_new = true;
-    } else if (is_word(word, "xx")) {
-      command.rule.only_present = true;
-    } else if (is_word(word, "ch")) {
-      command.counts_moved = true;
-    } else {
-      break;
-    }
-  }
+  while (at < call.args.size() && read_add_flag(call.args[at], command)) ++at;
   const std::span<const std::string_view> places = call.args.subspan(at);
   const bool excludes_all = command.rule.only_new && command.rule.only_present;
   if (places.empty() || places.size() % 3 != 0 || excludes_all) return call.fail_syntax();

@@ -18,16 +18,11 @@ std::size_t read_options(Call& call, AddCommand& command) {
   std::size_t at = 2;
   for (; at < call.args.size(); ++at) {
     const std::string_view word = call.args[at];
-    if (is_word(word, "nx")) {
-      command.rule.only_new = true;
-    } else if (is_word(word, "xx")) {
-      command.rule.only_present = true;
-    } else if (is_word(word, "gt")) {
+    if (read_add_flag(word, command)) continue;
+    if (is_word(word, "gt")) {
       command.rule.only_greater = true;
     } else if (is_word(word, "lt")) {
       command.rule.only_less = true;
-    } else if (is_word(word, "ch")) {
-      command.counts_moved = true;
     } else if (is_word(word, "incr")) {
       command.rule.adds = true;
     } else {

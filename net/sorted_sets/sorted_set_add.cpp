@@ -2,10 +2,24 @@
 
 #include "net/objects/object_command.hpp"
 #include "net/objects/score_text.hpp"
+#include "net/resp/text.hpp"
 
 namespace semel::net {
 
 using engine::Added;
+
+bool read_add_flag(std::string_view word, AddCommand& command) noexcept {
+  if (is_word(word, "nx")) {
+    command.rule.only_new = true;
+  } else if (is_word(word, "xx")) {
+    command.rule.only_present = true;
+  } else if (is_word(word, "ch")) {
+    command.counts_moved = true;
+  } else {
+    return false;
+  }
+  return true;
+}
 
 void add_members(Call& call, const AddCommand& command) {
   std::int64_t inserted = 0;
