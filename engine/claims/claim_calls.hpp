@@ -40,11 +40,14 @@ template <class Update, class Decide>
   }
 }
 
-/// Runs a claim through `update(decide, version)`. `commit` false: finds the answer only. `note` is
-/// for the caller to write.
+/// What a claim may change: nothing; the end of done work, in a sliding window; all.
+enum class Commit : std::uint8_t { nothing, ends, all };
+
+/// Runs a claim through `update(decide, version)`. `note` is for the caller to write.
 template <class Update>
 static void run_claim(const ClaimContext& context, const ClaimRequest& request, ClaimFacts& facts,
-                      ClaimNote& note, ClaimOutcome& outcome, Update&& update, bool commit = true) {
+                      ClaimNote& note, ClaimOutcome& outcome, Update&& update,
+                      Commit commit = Commit::all) {
   if (const ErrorCode bad = check(request); bad != ErrorCode::ok) return refuse(outcome, bad);
   if (context.dropped()) [[unlikely]]
     return refuse(outcome, ErrorCode::namespace_dropped);
@@ -56,7 +59,7 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
       request.first_sent_unix_ms && (policy.window != Millis{0} || policy.ahead != Millis{0});
   Scratch scratch;
   Version version = 0;
-  bool closing = false, is_session_over = false;
+  bool closing = false, is_session_over = false, is_sliding = false;
   ErrorCode error = or_memory_full(
       update,
       [&](const RecordView* live, const auto& next) -> Decision {
@@ -66,13 +69,22 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
         facts.owner_dead = context.owner_dead(live);
         note.read(live, facts.owner_dead);
         Decision decision = decide_claim(live, request, policy, facts, outcome, scratch);
-        closing = context.refuses(decision);
+        is_sliding = outcome.answer == ClaimAnswer::replay && decision.action == Action::store;
+        const bool is_refused = context.refuses(decision);
+        closing = is_refused && !is_sliding;
         // It may have been closed since this call began: a thread may stand still in between.
         is_session_over = context.is_closed_session(request);
-        if (!commit || closing || is_session_over) decision.action = Action::keep;
+        const bool commits = commit == Commit::all || (commit == Commit::ends && is_sliding);
+        if (!commits || is_refused || is_session_over) decision.action = Action::keep;
+        if (is_sliding) version = live->version;
         return decision;
       },
       version);
+  // Where there is no room for a later end, the record answers as long as it is there. Replicas
+  // must not part over it.
+  const bool no_room = error == ErrorCode::memory_full || error == ErrorCode::refused;
+  if (is_sliding && no_room && !context.impl.core().options().replicated) [[unlikely]]
+    error = ErrorCode::ok;
   if (closing && error == ErrorCode::ok) [[unlikely]]
     error = ErrorCode::namespace_dropped;
   if (is_session_over && error == ErrorCode::ok) [[unlikely]]

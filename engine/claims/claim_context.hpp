@@ -110,7 +110,8 @@ struct ClaimContext {
                            version, located);
     };
   }
-  /// The same for a claim: a finished record answers from where it lies, as no claim changes it.
+  /// The same for a claim: a finished record answers from where it lies, as no claim changes it but
+  /// its end, in a sliding window.
   /// Most claims are replays, so one must cost little more than a lookup.
   [[nodiscard]] auto single_claim(Bytes table_key, const ClaimRequest& request,
                                   ClaimOutcome& outcome) const {
@@ -129,13 +130,13 @@ struct ClaimContext {
     const Bytes value = live.value();
     // With a decision log, decide() below answers, and notes the record that it met.
     if (decisions == nullptr &&
-        (answer_repeat(request, value, now, outcome) || answer_held(request, value, outcome))) {
+        ((policy.sliding_max == Millis{0} && answer_repeat(request, value, now, outcome)) ||
+         answer_held(request, value, outcome))) {
       return true;
     }
     if (!is_finished(value)) return false;
     const RecordView view{Kind::claim, value, live.due(), live.version()};
-    static_cast<void>(decide(&view, [] { return Version{0}; }));
-    return true;
+    return decide(&view, [] { return Version{0}; }).action == Action::keep;
   }
   [[nodiscard]] bool answer_held(const ClaimRequest& request, Bytes record,
                                  ClaimOutcome& outcome) const {

@@ -67,7 +67,7 @@ class ClaimAll {
     std::size_t bytes = 0;
     const bool compares = context_.guards_claims();
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      claim(i, false);
+      claim(i, engine::Commit::ends);
       outcomes_[i].folded_onto = folds.first_of(i);
       if (compares && differs_from_earlier(i)) {
         engine::refuse(outcomes_[i], ErrorCode::ok);
@@ -88,7 +88,7 @@ class ClaimAll {
         outcomes_[i].folded_onto = first;
         continue;
       }
-      claim(i, true);
+      claim(i, engine::Commit::all);
       if (!is_granted(outcomes_[i])) {
         undo(i);
         return fail(outcomes_[i].error);
@@ -98,7 +98,7 @@ class ClaimAll {
   }
 
  private:
-  void claim(std::size_t i, bool commit) {
+  void claim(std::size_t i, engine::Commit commit) {
     ClaimFacts facts;
     facts.others_first = context_.others_first(keys_[i]);
     engine::ClaimNote note{context_, keys_[i]};
@@ -109,7 +109,8 @@ class ClaimAll {
         },
         commit);
     // The first pass answers requests that are not granted, the second grants.
-    if (commit || !is_granted(outcomes_[i])) note.write(requests_[i], outcomes_[i]);
+    const bool is_answer = commit == engine::Commit::all || !is_granted(outcomes_[i]);
+    if (is_answer) note.write(requests_[i], outcomes_[i]);
   }
   /// Whether an earlier request of this key gave another fingerprint: one grant would be for both
   /// payloads. A repetition of the same attempt is asked about first, as a record is.
@@ -185,14 +186,16 @@ void Claims::claim(std::span<const ClaimRequest> requests, std::span<ClaimOutcom
           return KeyRef{context.policy.db, keys[i].bytes()};
         },
         [&](std::size_t i, engine::Operation& operation, const engine::KeyLocation& location) {
-          // A repeated key meets the record its first request has just left, and changes nothing.
+          // A repeated key meets the record its first request has just left, and changes no more
+          // than its end.
           const std::optional<std::size_t> first = folds.first_of(start + i);
           ClaimFacts facts;
           facts.others_first = context.others_first(keys[i].bytes());
           ClaimOutcome& outcome = outcomes[start + i];
           engine::ClaimNote note{context, keys[i].bytes()};
           engine::run_claim(context, requests[start + i], facts, note, outcome,
-                            context.in_group(operation, location, keys[i].bytes()), !first);
+                            context.in_group(operation, location, keys[i].bytes()),
+                            first ? engine::Commit::ends : engine::Commit::all);
           if (first) fold(outcome, outcomes[*first], context.policy);
           outcome.folded_onto = first;
           engine::count_answer(context.impl, *names_, outcome);

@@ -71,7 +71,7 @@ OwnerOutcome Claims::complete(const OwnerCall& call) {
              .floor = first.head.version(),
              .now = begun.now},
             {.kind = Kind::claim,
-             .due = ends.unique_until,
+             .due = ends.due,
              .value_bytes = engine::done_bytes(held, ends, call.payload.size())},
             [&](char* to, Version) __attribute__((always_inline)) {
               engine::write_done(to, held, ends, call.payload);

@@ -24,6 +24,11 @@ OwnerOutcome refused(ErrorCode why) {
   return outcome;
 }
 
+/// Whether the group may move the ends of done work: its time may be ahead of ours.
+bool may_slide(const ClaimRecord& record, Timestamp due, const Policy& policy, Timestamp now) {
+  return slides(record, due, policy, now) || slides(record, due, policy, now + skew_margin);
+}
+
 }  // namespace
 
 bool repeat_claim(Engine& engine, const Claims::Namespace& names, const GroupTime& time,
@@ -41,19 +46,21 @@ bool repeat_claim(Engine& engine, const Claims::Namespace& names, const GroupTim
         return update_unless(
             context.impl.core(), {context.policy.db, key.bytes()}, context.now,
             [&](const Entry& live) {
-              return context.decisions == nullptr && live.kind() == Kind::claim &&
-                     lives_on(live.due()) && answer_repeat(request, live.value(), *now, outcome);
+              return context.decisions == nullptr && context.policy.sliding_max == Millis{0} &&
+                     live.kind() == Kind::claim && lives_on(live.due()) &&
+                     answer_repeat(request, live.value(), *now, outcome);
             },
             [&](const RecordView* live, const auto&) {
               ClaimRecord record;
               const bool is_done = live != nullptr && live->kind == Kind::claim &&
                                    lives_on(live->due) && decode(live->value, record) &&
-                                   record.state == ClaimState::done;
+                                   record.state == ClaimState::done &&
+                                   !may_slide(record, live->due, context.policy, *now);
               return is_done ? decide(live, [] { return Version{0}; }) : Decision{};
             },
             version);
       },
-      false);
+      Commit::nothing);
   if (outcome.answer != ClaimAnswer::replay) return false;
   count_answer(context.impl, context.names, outcome);
   note.write(request, outcome);

@@ -44,6 +44,7 @@ constexpr Term times[] = {
     {"retry_after_max", time_of<&Policy::retry_after_max>, 1, time_most},
 };
 constexpr Term others[] = {
+    {"sliding_max", time_of<&Policy::sliding_max>, 0, time_most},
     {"attempts_max", number_of<&Policy::attempts_max>, 0, no_limit},
     {"on_lease_end", number_of<&Policy::on_lease_end>, 0, 1, {"retry", "in_doubt"}},
     {"on_failure", number_of<&Policy::on_failure>, 0, 1, {"release", "keep"}},
@@ -74,6 +75,7 @@ enum PolicyFlag : std::uint8_t {
   flag_fail_open = 2,
   flag_issued = 4,
   flag_fair = 8,
+  flag_sliding = 16,  ///< sliding_max follows the other times
 };
 
 }  // namespace
@@ -102,6 +104,12 @@ Status check_policy(const Policy& policy) {
     detail.append(", allowed ").append(std::to_string(term.least));
     detail.append("..").append(std::to_string(term.most));
   });
+  const Millis window = std::max(policy.unique_ttl, policy.result_ttl);
+  if (detail.empty() && policy.sliding_max != Millis{0} && policy.sliding_max < window) {
+    detail = "Policy::sliding_max = " + std::to_string(policy.sliding_max.count()) +
+             ", allowed 0, or at least the longer of result_ttl and unique_ttl, " +
+             std::to_string(window.count());
+  }
   if (detail.empty()) return Done{};
   return Error{ErrorCode::bad_option, std::move(detail)};
 }
@@ -141,6 +149,7 @@ std::string encode_policy(const Policy& policy) {
   if (policy.fail_open) flags |= flag_fail_open;
   if (policy.issued) flags |= flag_issued;
   if (policy.fair) flags |= flag_fair;
+  if (policy.sliding_max != Millis{0}) flags |= flag_sliding;
   bytes.push_back(static_cast<char>(flags));
   bytes.push_back(static_cast<char>(policy.on_lease_end));
   bytes.push_back(static_cast<char>(policy.on_failure));
@@ -148,6 +157,8 @@ std::string encode_policy(const Policy& policy) {
   base::put_varint(bytes, policy.attempts_max);
   for (const Term& time : times)
     base::put_varint(bytes, static_cast<std::uint64_t>(time.get(policy)));
+  if (policy.sliding_max != Millis{0})
+    base::put_varint(bytes, static_cast<std::uint64_t>(policy.sliding_max.count()));
   return bytes;
 }
 
@@ -157,7 +168,8 @@ std::optional<Policy> decode_policy(Bytes bytes) {
   Policy policy;
   policy.db = reader.fixed<std::uint8_t>();
   const std::uint8_t flags = reader.fixed<std::uint8_t>();
-  if (flags > (flag_strict | flag_fail_open | flag_issued | flag_fair)) return std::nullopt;
+  constexpr unsigned known = flag_strict | flag_fail_open | flag_issued | flag_fair | flag_sliding;
+  if (flags > known) return std::nullopt;
   policy.strict = (flags & flag_strict) != 0;
   policy.fail_open = (flags & flag_fail_open) != 0;
   policy.issued = (flags & flag_issued) != 0;
@@ -170,6 +182,10 @@ std::optional<Policy> decode_policy(Bytes bytes) {
        {&Policy::lease, &Policy::result_ttl, &Policy::unique_ttl, &Policy::failure_ttl,
         &Policy::attempts_ttl, &Policy::window, &Policy::ahead, &Policy::retry_after_max}) {
     policy.*time = Millis{static_cast<std::int64_t>(reader.varint())};
+  }
+  if ((flags & flag_sliding) != 0) {
+    policy.sliding_max = Millis{static_cast<std::int64_t>(reader.varint())};
+    if (policy.sliding_max == Millis{0}) return std::nullopt;
   }
   if (!reader.is_at_end() || !check_policy(policy)) return std::nullopt;
   return policy;

@@ -126,7 +126,8 @@ inline constexpr std::uint64_t stored_no_end = (std::uint64_t{1} << 48) - 1;
   return !bytes.empty() && bytes.front() == static_cast<char>(ClaimState::vacant);
 }
 
-/// True for the bytes of a record in state done or failed, which no claim changes.
+/// True for the bytes of a record in state done or failed, of which no claim changes more than the
+/// end.
 [[nodiscard]] inline bool is_finished(Bytes bytes) noexcept {
   constexpr char state_bits = 7;
   const char state = static_cast<char>(bytes.empty() ? 0 : bytes.front() & state_bits);
@@ -278,10 +279,11 @@ struct HeldClaim {
   return true;
 }
 
-/// The ends of what a completion leaves: 0 < result_until <= unique_until.
+/// The ends of what a completion leaves: 0 < result_until <= due <= unique_until.
 struct DoneEnds {
   Timestamp result_until;
-  Timestamp unique_until;
+  Timestamp unique_until;  ///< in a sliding window: the latest that `due` can become
+  Timestamp due;           ///< of the record
 };
 /// Whether a held claim becomes a record with one end and no more than its result.
 [[nodiscard, gnu::always_inline]] inline bool leaves_plain_done(const HeldClaim& held,

@@ -193,12 +193,16 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
   if (record.state == ClaimState::failed) {
     outcome.answer = ClaimAnswer::kept_failure;
     outcome.poison = record.poison;
-  } else {
-    outcome.answer = ClaimAnswer::replay;
-    outcome.result_expired = result_over(record, facts.now);
+    outcome.result = record.result;
+    return {};
   }
+  outcome.answer = ClaimAnswer::replay;
+  outcome.result_expired = result_over(record, facts.now);
   if (!outcome.result_expired) outcome.result = record.result;
-  return {};
+  if (!slides(record, live->due, policy, facts.now)) [[likely]]
+    return {};
+  const Timestamp due = slide(record, live->due, policy, facts.now);
+  return store_claim(record, due, scratch);
 }
 
 namespace {
@@ -281,7 +285,7 @@ Decision decide_owner(OwnerVerb verb, const RecordView* live, const OwnerCall& c
     write_done(to, held, ends, call.payload);
     return {.action = Action::store,
             .kind = Kind::claim,
-            .due = ends.unique_until,
+            .due = ends.due,
             .value = {to, bytes},
             .gives_up = true};
   }

@@ -111,9 +111,60 @@ inline constexpr Decision erase_claim{
 [[nodiscard]] inline Timestamp done_end_of(const Policy& policy, Timestamp now) noexcept {
   return now + std::max(policy.unique_ttl, policy.result_ttl);
 }
+
+// A sliding window. The record keeps the latest end as its unique_until, and ends at `due`, which
+// each duplicate moves towards it. Every end is set a share of the window later than the window
+// asks for, and moved only once less than the window is left: so duplicates without a pause write
+// one record in each 1/16 of the window, and none comes within the window of the one before it and
+// finds the record gone.
+inline constexpr int sliding_shares = 16;
+/// The end that is written for a time to live, counted from now.
+[[nodiscard]] inline Timestamp sliding_end_of(Millis ttl, Timestamp now,
+                                              Timestamp latest) noexcept {
+  return std::min(now + ttl + ttl / sliding_shares, latest);
+}
+/// Whether `until` leaves less than that.
+[[nodiscard]] inline bool falls_short(Timestamp until, Millis ttl, Timestamp now,
+                                      Timestamp latest) noexcept {
+  return until < std::min(now + ttl, latest);
+}
+[[nodiscard]] inline Millis window_of(const Policy& policy) noexcept {
+  return std::max(policy.unique_ttl, policy.result_ttl);
+}
+/// Of a completion in a sliding window.
+[[nodiscard]] inline DoneEnds sliding_ends_of(const Policy& policy, Timestamp now) noexcept {
+  const Timestamp latest = now + policy.sliding_max;
+  return {sliding_end_of(policy.result_ttl, now, latest), latest,
+          sliding_end_of(window_of(policy), now, latest)};
+}
+
+/// Whether a duplicate of done work moves the ends of its record, which is at `due`. A record that
+/// was completed while the window was fixed has no later end than its own.
+[[nodiscard]] inline bool slides(const ClaimRecord& record, Timestamp due, const Policy& policy,
+                                 Timestamp now) noexcept {
+  if (policy.sliding_max == Millis{0}) return false;
+  const Timestamp latest = record.unique_until;
+  return falls_short(due, window_of(policy), now, latest) ||
+         (!result_over(record, now) &&
+          falls_short(record.result_until, policy.result_ttl, now, latest));
+}
+/// Of a record that slides: moves its ends. Returns the record's own.
+[[nodiscard]] inline Timestamp slide(ClaimRecord& record, Timestamp due, const Policy& policy,
+                                     Timestamp now) noexcept {
+  const Timestamp latest = record.unique_until;
+  if (!result_over(record, now)) {
+    record.result_until =
+        std::max(record.result_until, sliding_end_of(policy.result_ttl, now, latest));
+  }
+  return std::max(due, sliding_end_of(window_of(policy), now, latest));
+}
+
 [[nodiscard, gnu::always_inline]] inline DoneEnds done_ends_of(const Policy& policy,
                                                                Timestamp now) noexcept {
-  return {result_end_of(policy, now), done_end_of(policy, now)};
+  if (policy.sliding_max != Millis{0}) [[unlikely]]
+    return sliding_ends_of(policy, now);
+  const Timestamp until = done_end_of(policy, now);
+  return {result_end_of(policy, now), until, until};
 }
 
 /// Whether `record`, a claim's bytes, is held by the caller, and its completion leaves a result
@@ -147,14 +198,15 @@ inline constexpr Decision erase_claim{
   record.claim_id.reset();
   record.memos = {};  // the work is over
   record.result = result;
-  record.result_until = result_end_of(policy, now);
-  record.unique_until = done_end_of(policy, now);
+  const DoneEnds ends = done_ends_of(policy, now);
+  record.result_until = ends.result_until;
+  record.unique_until = ends.unique_until;
   if (drop) {  // as after its expiry: a digest, for an owner that repeats it
     record.result_digest = result_digest_of(result);
     record.result = {};
     record.result_expired = true;
   }
-  return store_claim(record, record.unique_until, scratch);
+  return store_claim(record, ends.due, scratch);
 }
 
 [[nodiscard]] inline Decision store_failed(ClaimRecord& record, Bytes failure, bool poison,

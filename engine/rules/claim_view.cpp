@@ -1,5 +1,7 @@
 #include "engine/rules/claim_view.hpp"
 
+#include <algorithm>
+
 #include "engine/rules/claim_states.hpp"
 #include "semel/claim_fields.hpp"
 
@@ -43,7 +45,7 @@ ErrorCode view_claim(const RecordView* live, const Policy& policy, const ClaimFa
     return ErrorCode::ok;
   }
   view.result_expired = result_over(record, facts.now);
-  view.unique_remaining = left(record.unique_until);
+  view.unique_remaining = left(std::min(record.unique_until, live->due));
   if (!view.result_expired) {
     view.result_remaining = left(record.result_until);
     view.result = record.result;

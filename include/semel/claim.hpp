@@ -52,7 +52,7 @@ struct ClaimRecord {
   SessionId session = 0;
   Timestamp lease_until{};
   Timestamp result_until{};
-  Timestamp unique_until{};
+  Timestamp unique_until{};  ///< of done work in a sliding window: the latest end it can get
   Fingerprint fingerprint{};
   std::optional<ClaimId> claim_id;
   std::array<std::uint8_t, 16> result_digest{};
@@ -76,6 +76,10 @@ struct Policy {
   Millis lease{60'000};           ///< default lease of a claim
   Millis result_ttl{86'400'000};  ///< how long the answer is kept after completion
   Millis unique_ttl{0};  ///< how long the key stays taken; 0 or less than result_ttl: as long
+  /// A sliding window: how long after its completion duplicates may keep a record at most; 0: they
+  /// do not, the window is fixed. Each replay lets result_ttl and unique_ttl begin again, to the
+  /// nearest 1/16 of them above. At least as long as these.
+  Millis sliding_max{0};
   Millis failure_ttl{86'400'000};   ///< how long a kept failure is kept
   Millis attempts_ttl{86'400'000};  ///< how long attempts are remembered after a lease ended
   Millis window{0};                 ///< first_sent older than this is too_old; 0 = no check

@@ -381,6 +381,10 @@ FeatureLevel level_of(const Command& command) noexcept {
   if (const auto* const owner = std::get_if<OwnerCommand>(&command.what)) {
     return owner->has_memos ? feature_level_memos : feature_level_first;
   }
+  if (const auto* const space = std::get_if<NamespaceCommand>(&command.what)) {
+    const bool is_sliding = space->policy.sliding_max != Millis{0};
+    return is_sliding ? feature_level_sliding : feature_level_first;
+  }
   FeatureLevel most = feature_level_first;
   if (const auto* const section = std::get_if<SectionCommand>(&command.what)) {
     for (const Command& each : section->commands) most = std::max(most, level_of(each));

@@ -11,7 +11,8 @@
 //       4  0.2.0   between nodes: the leader's time in its appends, terms of times in votes
 //                  (docs/decisions/0071), identities of logs among the members (0072)
 //       5  0.2.0   lists, sets, sorted sets, streams and whatever else a command brings that no
-//                  earlier release has in its table (docs/decisions/0080)
+//                  earlier release has in its table (docs/decisions/0080); namespaces with a
+//                  sliding window (0106)
 //
 // What changes an entry's bytes, or what applying it does, gets a level of its own: the new way is
 // taken from FeatureLevelCommand on, which the group decides when all of its nodes know it.
@@ -39,6 +40,8 @@ inline constexpr FeatureLevel feature_level_group_time = 4;
 inline constexpr FeatureLevel feature_level_identities = 4;
 /// The first with lists, sets, sorted sets and streams.
 inline constexpr FeatureLevel feature_level_objects = 5;
+/// The first with sliding windows of claims.
+inline constexpr FeatureLevel feature_level_sliding = 5;
 /// That this release knows.
 inline constexpr FeatureLevel feature_level_newest = 5;
 

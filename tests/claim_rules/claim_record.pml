@@ -29,6 +29,7 @@ hidden byte was, was_epoch, was_value; /* the record before the call */
 #define d_record record
 #define d_lapse LAPSE
 #define d_strict STRICT
+#define d_slides SLIDES
 #define d_attempts (LIMIT == 0 -> attempts_none : (rec_tries >= LIMIT -> attempts_at : attempts_below))
 
 #define d_memos (rec_memo != 0 -> memos_kept : memos_none)
@@ -79,7 +80,7 @@ inline ask(i, id, its_print, sent) {
   d_print = (rec_print == 0 -> print_unknown : (rec_print == its_print -> print_same : print_differs));
   d_sent = sent;
   rows_claim();
-  become(0);
+  become(rec_value); /* of done work it stays */
   if
   :: next == record_held ->
      if

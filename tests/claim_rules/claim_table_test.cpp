@@ -124,6 +124,7 @@ class Trial {
     b_.policy.unique_ttl = 9000ms;
     b_.policy.window = 60'000ms;
     b_.policy.attempts_max = 9;
+    if (is("slides", "yes")) b_.policy.sliding_max = 60'000ms;
     ClaimRequest request{.owner = "owner"};
     if (!is("print", "unknown") || call_.name != "claim") request.fingerprint = print(1, 1);
     if (!variant_.bare || is("id", "same")) request.claim_id = id_of(1);
@@ -168,8 +169,9 @@ class Trial {
   [[nodiscard]] bool build_done(const std::string& record) {
     stored_ = "result";
     if (b_.complete(same_, stored_).answer != OwnerAnswer::ok) return false;
+    if (is("slides", "yes")) b_.now += 1000ms;
     if (record == "done") return true;
-    b_.now += b_.policy.result_ttl;
+    b_.now = b_.record().result_until;
     if (record == "spent") return true;
     b_.trim_now();
     return record == "digest";
@@ -186,7 +188,9 @@ class Trial {
     // A row with a value that is never set up would not be tested.
     const bool known_lapse = is("lapse", "retry") || is("lapse", "in_doubt");
     const bool known_attempts = is("attempts", "none") || b_.policy.attempts_max != 0;
-    return known_lapse && known_attempts && (is("strict", "yes") || is("strict", "no"));
+    const bool known_slides = is("slides", "yes") || is("slides", "no");
+    return known_lapse && known_attempts && known_slides &&
+           (is("strict", "yes") || is("strict", "no"));
   }
 
   void claim(Seen& seen) {
@@ -285,6 +289,7 @@ class Trial {
       case ClaimState::held:
         return right_held(now) ? "held" : "held(wrong)";
       case ClaimState::done:
+        if (call_.name == "claim") return slid(now);
         if (now.result_expired) return right_digest(now) ? "digest" : "digest(wrong)";
         return right_done(now) ? "done" : "done(wrong)";
       case ClaimState::failed:
@@ -329,12 +334,27 @@ class Trial {
   }
   [[nodiscard]] bool right_done(const ClaimRecord& now) const {
     return is_kept(now) && now.memos.empty() && now.result == payload_ &&
-           now.result_until == b_.now + 5000ms && now.unique_until == b_.now + 9000ms &&
-           b_.due == now.unique_until;
+           now.result_until == b_.now + result_ttl() &&
+           now.unique_until == b_.now + (is("slides", "yes") ? 60'000ms : 9000ms) &&
+           b_.due == b_.now + unique_ttl();
+  }
+  // In a sliding window the ends are a share of 1/16 later.
+  [[nodiscard]] Millis result_ttl() const { return is("slides", "yes") ? 5312ms : 5000ms; }
+  [[nodiscard]] Millis unique_ttl() const { return is("slides", "yes") ? 9562ms : 9000ms; }
+  /// What a duplicate leaves of done work.
+  [[nodiscard]] std::string slid(const ClaimRecord& now) const {
+    const bool is_over = before_.result_expired || before_.result_until <= b_.now;
+    const bool is_right =
+        is_kept(now) && now.memos.empty() && now.result == before_.result &&
+        now.result_digest == before_.result_digest && now.unique_until == before_.unique_until &&
+        now.result_until == (is_over ? before_.result_until : b_.now + result_ttl()) &&
+        b_.due == b_.now + unique_ttl();
+    const std::string word = now.result_expired ? "digest" : is_over ? "spent" : "done";
+    return is_right ? word : word + "(wrong)";
   }
   [[nodiscard]] bool right_digest(const ClaimRecord& now) const {
     return is_kept(now) && now.result.empty() && now.unique_until == before_.unique_until &&
-           b_.due == now.unique_until;
+           b_.due == due_before_;
   }
   [[nodiscard]] bool right_failed(const ClaimRecord& now, const std::string& failure) const {
     return is_kept(now) && now.memos.empty() && now.result == failure && b_.due == b_.now + 3000ms;
@@ -456,6 +476,7 @@ TEST_CASE("claim table: a row that says something else than the code is noticed"
   CHECK(changed("ok late - done", "ok late - =") > 0);
   CHECK(changed("ok late - vacant", "ok late - absent") > 0);
   CHECK(changed("stale_owner - result =", "stale_owner - - =") > 0);
+  CHECK(changed("replay - attempt,result done", "replay - attempt,result =") > 0);
   CHECK(changed("ok - memo =", "ok - - =") > 0);
   CHECK(changed("none  -> ok - - =", "none  -> not_owner - - =") > 0);
   CHECK(changed("kept  -> found - - vacant", "kept  -> found - - absent") > 0);

@@ -26,7 +26,8 @@ BUILD = HERE.parent.parent / "build"
 JOBS = int(os.environ.get("SEMEL_JOBS") or min(2, os.cpu_count() or 1))
 DEPTH_MAX = 200_000
 TIME_LIMIT_S = 1500
-PLAIN = {"OWN": 1, "LAPSE": "lapse_retry", "STRICT": "strict_no", "LIMIT": 0}
+PLAIN = {"OWN": 1, "LAPSE": "lapse_retry", "STRICT": "strict_no",
+         "SLIDES": "slides_no", "LIMIT": 0}
 SAFETY = {"model": "claim_world", "N": 2, "GRANTS": 3, **PLAIN}
 LIVE = {"model": "claim_live", "N": 2, "CRASHES": 1, "LOST": 1, "FAILURES": 1, "LAPSES": 1,
         **PLAIN}
@@ -51,6 +52,7 @@ def configurations(is_long):
         "another payload": {**SAFETY, **world, "MIX": 1},
         "another payload, two attempts": {**SAFETY, **world, "MIX": 1, "LIMIT": 2},
         "duplicates after the window": {**SAFETY, **world, "WINDOW": 1, "MIX": 1},
+        "sliding": {**SAFETY, **world, "SLIDES": "slides_yes", "MIX": 1},
         "steps": {**SAFETY, **world, "MEMOS": 1},
         "steps, in doubt": {**SAFETY, **world, "MEMOS": 1, **DOUBT},
         "becomes done": {**LIVE, **live},
@@ -88,15 +90,15 @@ class Mutant:
 
 
 FINISHED = "done|spent|digest"
-TAKEOVER = "over|closed * !differs retry none|below *"
+TAKEOVER = "over|closed * !differs retry none|below * *"
 OTHERS = "!absent|vacant|held|over|closed|doubt same *"
 MUTANTS = [
-    Mutant("who claims a held key is granted it", "claim", "held !same !differs * * *",
+    Mutant("who claims a held key is granted it", "claim", "held !same !differs * * * *",
            "granted - new_epoch,attempt held"),
     Mutant("a takeover keeps the epoch", "claim", TAKEOVER,
            "granted takeover its_epoch,attempt held"),
     Mutant("epochs begin at 1 again after a deletion", "claim",
-           "absent|vacant * * * none|below none|inside", "granted - first_epoch,attempt held"),
+           "absent|vacant * * * none|below none|inside *", "granted - first_epoch,attempt held"),
     Mutant("epochs begin again after a restart", "restart", "absent *", "- - - ="),
     Mutant("the same, as the guarded thing sees it", "restart", "absent *", "- - - =",
            ONLY_SINK=1),
@@ -104,17 +106,22 @@ MUTANTS = [
            "granted takeover its_epoch,attempt held", ONLY_SINK=1),
     Mutant("a lost lease is granted again", "claim", TAKEOVER,
            "regranted - its_epoch,attempt,remaining ="),
-    Mutant("a finished claim is granted anew", "claim", "spent|digest * !differs * * *",
+    Mutant("a finished claim is granted anew", "claim", "spent|digest * !differs * * * no",
            "granted - new_epoch,attempt held"),
-    Mutant("a result is replayed to another payload", "claim", f"{FINISHED} * differs * * *",
+    Mutant("a duplicate in a sliding window ends the record", "claim", "done * !differs * * * yes",
+           "replay - attempt,result absent", SLIDES="slides_yes"),
+    Mutant("a duplicate in a sliding window revives a result", "claim",
+           "digest * !differs * * * yes", "granted - new_epoch,attempt held",
+           SLIDES="slides_yes"),
+    Mutant("a result is replayed to another payload", "claim", f"{FINISHED} * differs * * * *",
            "replay - attempt,result =", MIX=1),
-    Mutant("a doubtful claim is granted", "claim", "over|closed * !differs in_doubt * *",
+    Mutant("a doubtful claim is granted", "claim", "over|closed * !differs in_doubt * * *",
            "granted takeover new_epoch,attempt held", **DOUBT),
     Mutant("a doubtful claim ends by itself", "end", "held|over|closed in_doubt",
            "- - - absent", **DOUBT),
-    Mutant("what is older than the window is granted", "claim", "absent|vacant * * * * old",
+    Mutant("what is older than the window is granted", "claim", "absent|vacant * * * * old *",
            "granted - new_epoch,attempt held", WINDOW=1),
-    Mutant("the limit of attempts is not looked at", "claim", "over|closed * !differs retry at *",
+    Mutant("the limit of attempts is not looked at", "claim", "over|closed * !differs retry at * *",
            "granted takeover new_epoch,attempt held", LIMIT=2),
     Mutant("a failure forgets the attempts", "fail_release", "held same * below|at *",
            "ok - - absent", LIMIT=2),
@@ -154,12 +161,12 @@ MUTANTS = [
            "- - above absent", **DOUBT),
     Mutant("no takeover", "claim", TAKEOVER, "in_flight - attempt,remaining,label =", LIVE),
     Mutant("a closed session is waited for", "claim", TAKEOVER,
-           [("over * !differs retry none|below *", "granted takeover new_epoch,attempt held"),
-            ("closed * !differs retry none|below *", "in_flight - attempt,remaining,label =")],
+           [("over * !differs retry none|below * *", "granted takeover new_epoch,attempt held"),
+            ("closed * !differs retry none|below * *", "in_flight - attempt,remaining,label =")],
            LIVE),
-    Mutant("who lost the reply is not granted again", "claim", "held same * * * *",
+    Mutant("who lost the reply is not granted again", "claim", "held same * * * * *",
            "in_flight - attempt,remaining,label =", LIVE),
-    Mutant("what an owner doubts is taken over", "claim", "doubt * !differs * * *",
+    Mutant("what an owner doubts is taken over", "claim", "doubt * !differs * * * *",
            "granted takeover new_epoch,attempt held"),
     Mutant("work in doubt, which must not be done again", None, "", "", LIVE, **DOUBT),
 ]

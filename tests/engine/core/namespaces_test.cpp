@@ -225,6 +225,7 @@ TEST_CASE("namespaces: one that is declared again with other terms stays as it i
   refusal([](Policy& p) { p.lease = 5ms; }, "lease 60000 -> 5");
   refusal([](Policy& p) { p.result_ttl = 5ms; }, "result_ttl 86400000 -> 5");
   refusal([](Policy& p) { p.unique_ttl = 5ms; }, "unique_ttl 0 -> 5");
+  refusal([](Policy& p) { p.sliding_max = p.result_ttl; }, "sliding_max 0 -> 86400000");
   refusal([](Policy& p) { p.failure_ttl = 5ms; }, "failure_ttl 86400000 -> 5");
   refusal([](Policy& p) { p.attempts_ttl = 5ms; }, "attempts_ttl 86400000 -> 5");
   refusal([](Policy& p) { p.window = 5ms; }, "window 0 -> 5");

@@ -373,7 +373,7 @@ TEST_CASE("codec: each number of a claim comes back, and a completion keeps it",
       HeldClaim held;
       REQUIRE(read_held(bytes, held));
       CHECK(held.owner() == "worker");
-      const DoneEnds ends{Timestamp{8ms}, Timestamp{9ms}};
+      const DoneEnds ends{Timestamp{8ms}, Timestamp{9ms}, Timestamp{9ms}};
       std::string finished(done_bytes(held, ends, 4), '\0');
       write_done(finished.data(), held, ends, "paid");
       REQUIRE(decode(finished, back));

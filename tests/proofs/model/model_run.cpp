@@ -16,6 +16,13 @@ Policy policy_of(std::size_t index) {
   switch (index) {
     case 0:  // the plain one
       break;
+    case 5:
+      policy.sliding_max = Millis{200};
+      break;
+    case 6:
+      policy.unique_ttl = Millis{2'000};
+      policy.sliding_max = Millis{5'000};
+      break;
     case 1:
       policy.on_lease_end = Policy::OnLeaseEnd::in_doubt;
       policy.unique_ttl = Millis{100};

@@ -45,7 +45,7 @@ class ModelRun {
 
  private:
   static constexpr std::uint8_t db_count = 4;
-  static constexpr std::size_t namespace_count = 5;
+  static constexpr std::size_t namespace_count = 7;
   static constexpr std::size_t remembered_operations = 20;
   static constexpr std::size_t waiters_at_once_max = 40;
 

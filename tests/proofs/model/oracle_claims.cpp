@@ -43,6 +43,11 @@ Complaint take_erase(KeyState& state, Version seen) {
   return nullptr;
 }
 
+/// In a sliding window each end is a sixteenth later.
+Ms with_share(const Policy& policy, Ms ttl) {
+  return policy.sliding_max.count() == 0 ? ttl : ttl + ttl / 16;
+}
+
 void become_done(KeyState& state, const Policy& policy, Bytes result, Ms now) {
   ClaimFacts& claim = state.claim;
   claim.state = ClaimState::done;
@@ -50,9 +55,29 @@ void become_done(KeyState& state, const Policy& policy, Bytes result, Ms now) {
   claim.lease_until = 0;
   claim.claim_id.reset();
   claim.result = std::string{result};
-  claim.result_until = now + policy.result_ttl.count();
-  claim.unique_until = now + std::max(policy.unique_ttl, policy.result_ttl).count();
-  state.due = claim.unique_until;
+  const Ms key_ttl = std::max(policy.unique_ttl, policy.result_ttl).count();
+  const Ms latest = now + std::max(policy.sliding_max.count(), key_ttl);
+  claim.result_until = std::min(latest, now + with_share(policy, policy.result_ttl.count()));
+  state.due = std::min(latest, now + with_share(policy, key_ttl));
+  claim.unique_until = latest;
+}
+
+/// A replay in a sliding window. False: nothing has to move.
+bool move_ends(KeyState& state, const Policy& policy, Ms now) {
+  ClaimFacts& claim = state.claim;
+  if (policy.sliding_max.count() == 0) return false;
+  const Ms key_ttl = std::max(policy.unique_ttl, policy.result_ttl).count();
+  const Ms result_ttl = policy.result_ttl.count();
+  const bool key_is_short = state.due - now < key_ttl && state.due < claim.unique_until;
+  const bool result_is_short = !claim.result_expired && claim.result_until - now < result_ttl &&
+                               claim.result_until < claim.unique_until;
+  if (!key_is_short && !result_is_short) return false;
+  const auto later = [&](Ms end, Ms ttl) {
+    return std::max(end, std::min(claim.unique_until, now + with_share(policy, ttl)));
+  };
+  if (!claim.result_expired) claim.result_until = later(claim.result_until, result_ttl);
+  state.due = later(state.due, key_ttl);
+  return true;
 }
 
 void become_failed(KeyState& state, const Policy& policy, Bytes failure, Ms now) {
@@ -188,7 +213,8 @@ bool is_regrant(const KeyState& state, const ClaimRequest& request, const Moment
          request.claim_id == state.claim.claim_id && !lease_is_over(state, moment);
 }
 
-Complaint expect_finished(KeyState& state, const ClaimOutcome& seen) {
+Complaint expect_finished(KeyState& state, const Policy& policy, const ClaimOutcome& seen,
+                          const Moment& moment) {
   const ClaimFacts& claim = state.claim;
   if (claim.state == ClaimState::failed) {
     if (seen.answer != ClaimAnswer::kept_failure) return "kept_failure expected";
@@ -198,6 +224,7 @@ Complaint expect_finished(KeyState& state, const ClaimOutcome& seen) {
     if (seen.answer != ClaimAnswer::replay) return "replay expected";
     if (seen.result_expired != claim.result_expired) return "result_expired flag";
     if (seen.result != (claim.result_expired ? std::string{} : claim.result)) return "result";
+    if (move_ends(state, policy, moment.now)) return take_new_version(state, seen.version);
   }
   return take_own_version(state, seen.version);
 }
@@ -349,7 +376,7 @@ Complaint step(KeyState& state, const Policy& policy, const ClaimRequest& reques
   if (state.claim.state == ClaimState::held) {
     return expect_on_held(state, policy, request, session, seen, moment);
   }
-  return expect_finished(state, seen);
+  return expect_finished(state, policy, seen, moment);
 }
 
 Complaint step(KeyState& state, const Policy& policy, OwnerVerb verb, const OwnerCall& call,
@@ -414,7 +441,8 @@ Complaint step_view(const KeyState& before, const Policy& policy, const ClaimVie
   }
   if (claim.state == ClaimState::failed && moment.now >= claim.result_until) return nullptr;
   if (seen.result_expired != claim.result_expired) return "result_expired in a view";
-  const Ms unique = std::max<Ms>(claim.unique_until - moment.now, 0);
+  const Ms ends = std::min(claim.unique_until, state.due);
+  const Ms unique = std::max<Ms>(ends - moment.now, 0);
   if (seen.unique_remaining.count() != unique) return "unique in a view";
   const std::string& result = claim.result_expired ? std::string{} : claim.result;
   return seen.result == result ? nullptr : "result in a view";

@@ -15,7 +15,7 @@ constexpr std::size_t owned_max = 256;
 constexpr std::size_t sessions_max = 24;
 constexpr std::array<const char*, 4> names{"orders", "payments", "tokens", "short"};
 
-Policy policy_of(Bytes name, proofs::Random& random) {
+Policy policy_of(Bytes name, FeatureLevel level, proofs::Random& random) {
   Policy policy;
   policy.lease = Millis{static_cast<std::int64_t>(random.between(200, 4'000))};
   policy.result_ttl = Millis{static_cast<std::int64_t>(random.between(100, 3'000))};
@@ -27,6 +27,7 @@ Policy policy_of(Bytes name, proofs::Random& random) {
     policy.window = Millis{20'000};
     policy.ahead = Millis{1'000};
   }
+  if (name == "orders" && level >= feature_level_sliding) policy.sliding_max = Millis{12'000};
   if (name == "tokens") policy.issued = true;
   if (name == "short") policy.strict = policy.fair = true;
   return policy;
@@ -224,7 +225,7 @@ NamespaceCommand Commands::name_space() {
   command.name = random_.chance(1, 4) ? keep("n" + std::to_string(random_.below(5)))
                                       : Bytes{random_.pick(names)};
   command.what = static_cast<NamespaceCommand::What>(random_.below(3));
-  command.policy = policy_of(command.name, random_);
+  command.policy = policy_of(command.name, level_, random_);
   return command;
 }
 

@@ -587,6 +587,57 @@ TEST_CASE("replica: a result that has ended shows the same whether it was swept 
   }
 }
 
+TEST_CASE("replica: a duplicate in a sliding window moves the end on each replica alike",
+          "[replica][sliding]") {
+  const auto swept = replica();
+  const auto not_swept = replica();
+  const Policy policy{
+      .result_ttl = Millis{1'600}, .unique_ttl = Millis{3'200}, .sliding_max = Millis{60'000}};
+  const std::string result(100, 'r');
+  const OwnerCall done{.key = "a", .epoch = (2U << 16) | 2, .payload = result};
+  LogIndex index = 0;
+  std::vector<Answer> last;
+  const auto apply = [&](const std::vector<Command>& commands, std::int64_t after_ms) {
+    ++index;
+    for (StateMachine* each : {swept.get(), not_swept.get()}) {
+      last = each->apply(index, entry_of(commands, begin_ms + after_ms)).value();
+    }
+    swept->engine().advance();
+    CHECK(canonical(*swept).bytes() == canonical(*not_swept).bytes());
+  };
+  const auto found = [&] { return outcome_of(last.at(0)); };
+  apply({{FeatureLevelCommand{feature_level_sliding}}}, 0);
+  apply({declare("work", policy), claim("work", "a")}, 0);
+  apply({{OwnerCommand{.name = "work", .call = done}}}, 0);
+  apply({claim("work", "a")}, 1'600);
+  CHECK(found().result == result);
+  const Version version = found().version;
+  apply({claim("work", "a")}, 1'700);  // a share of the shorter window later: nothing moves
+  CHECK(found().version == version);
+  apply({claim("work", "a")}, 1'701);
+  CHECK(found().version > version);
+  apply({claim("work", "a")}, 1'701 + 1'700);
+  CHECK(found().result_expired);
+  apply({claim("work", "a")}, 1'701 + 1'700 + 3'399);
+  CHECK(found().answer == ClaimAnswer::replay);
+  apply({claim("work", "a")}, 1'701 + 1'700 + 3'399 + 3'400);
+  CHECK(found().answer == ClaimAnswer::granted);
+}
+
+TEST_CASE("replica: a sliding window is refused below the level that has it",
+          "[replica][sliding]") {
+  const Policy policy{.result_ttl = Millis{1'600}, .sliding_max = Millis{60'000}};
+  const auto made = replica();
+  REQUIRE(made->apply(1, entry_of({{FeatureLevelCommand{feature_level_sliding - 1}}})));
+  CHECK(level_of(declare("work", policy)) == feature_level_sliding);
+  CHECK(level_of(declare("work", {})) == feature_level_first);
+  REQUIRE(made->apply(2, entry_of({declare("work", policy), declare("fixed", {})})));
+  CHECK(made->engine().namespaces() == std::vector<std::string>{"fixed"});
+  REQUIRE(made->apply(3, entry_of({{FeatureLevelCommand{feature_level_sliding}}})));
+  REQUIRE(made->apply(4, entry_of({declare("work", policy)})));
+  CHECK(made->engine().claims("work")->policy().sliding_max == Millis{60'000});
+}
+
 TEST_CASE("replica: one that has no memory for an entry stops, and says so", "[replica]") {
   Options options = small();
   options.memory_bytes = limits::memory_bytes_min;
