@@ -455,7 +455,7 @@ void write_flag(RespWriter& reply, bool value) {
 }
 
 void write_policy(RespWriter& reply, std::string_view name, const Policy& policy) {
-  constexpr std::size_t pairs = 18;
+  constexpr std::size_t pairs = 19;
   reply.map(pairs);
   const auto ms = [&](std::string_view field, Millis time) {
     reply.bulk(field);
@@ -484,6 +484,7 @@ void write_policy(RespWriter& reply, std::string_view name, const Policy& policy
   reply.bulk(policy.on_exception == Policy::OnFailure::in_doubt ? "in-doubt"
              : policy.on_exception == Policy::OnFailure::keep   ? "keep"
                                                                 : "release");
+  ms("sliding_max_ms", policy.sliding_max);
 }
 
 }  // namespace semel::net

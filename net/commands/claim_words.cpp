@@ -17,8 +17,9 @@ namespace {
 constexpr std::size_t shown_bytes_max = 64;
 constexpr std::string_view claim_word_names = "LEASE, FINGERPRINT, ALGORITHM, CLAIM-ID, FIRST-SENT";
 constexpr std::string_view policy_word_names =
-    "AS, LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, "
-    "ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, ON-EXCEPTION, STRICT, FAIL-OPEN, ISSUED, FAIR";
+    "AS, LEASE, RESULT-TTL, UNIQUE-TTL, SLIDING-MAX, FAILURE-TTL, ATTEMPTS-TTL, WINDOW, AHEAD, "
+    "RETRY-AFTER-MAX, ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, ON-EXCEPTION, STRICT, FAIL-OPEN, "
+    "ISSUED, FAIR";
 
 constexpr int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
@@ -148,6 +149,7 @@ constexpr PolicyTime policy_times[] = {
     {"lease", "LEASE", &Policy::lease, 1},
     {"result-ttl", "RESULT-TTL", &Policy::result_ttl, 1},
     {"unique-ttl", "UNIQUE-TTL", &Policy::unique_ttl, 0},
+    {"sliding-max", "SLIDING-MAX", &Policy::sliding_max, 0},
     {"failure-ttl", "FAILURE-TTL", &Policy::failure_ttl, 1},
     {"attempts-ttl", "ATTEMPTS-TTL", &Policy::attempts_ttl, 1},
     {"window", "WINDOW", &Policy::window, 0},

@@ -144,6 +144,22 @@ std::string log_error(const Call& call) {
   return name + call.services.group_level->lacks_objects();
 }
 
+namespace {
+
+/// Whether a group's log may not have its words yet, though it may have the command: terms of a
+/// namespace that came with the level of objects.
+bool has_barred_words(const Call& call) {
+  const GroupLevel* const level = call.services.group_level;
+  if (level == nullptr || !call.row->has(fact_declares)) [[likely]]
+    return false;
+  const bool slides = std::any_of(call.args.begin(), call.args.end(), [](std::string_view word) {
+    return is_word(word, "sliding-max");
+  });
+  return slides && !level->lacks_objects().empty();
+}
+
+}  // namespace
+
 void Call::fail(ErrorCode code) {
   if (context().applies_log()) client.failures.push_back(code);
   // Nothing else in a node holds a section for long.
@@ -180,7 +196,7 @@ const CommandRow* admit(Call& call) {
     refuse(call, allowed.error().detail);
     return nullptr;
   }
-  if (!may_be_logged(call.services, *call.row)) [[unlikely]] {
+  if (!may_be_logged(call.services, *call.row) || has_barred_words(call)) [[unlikely]] {
     refuse(call, log_error(call));
     return nullptr;
   }

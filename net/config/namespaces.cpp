@@ -13,9 +13,9 @@
 namespace semel::net {
 namespace {
 
-constexpr std::array<std::string_view, 8> times{"lease",       "result-ttl",     "unique-ttl",
-                                                "failure-ttl", "attempts-ttl",   "window",
-                                                "ahead",       "retry-after-max"};
+constexpr std::array<std::string_view, 9> times{"lease",       "result-ttl",  "unique-ttl",
+                                                "sliding-max", "failure-ttl", "attempts-ttl",
+                                                "window",      "ahead",       "retry-after-max"};
 constexpr std::array<std::string_view, 4> choices{"attempts-max", "on-lease-end", "on-failure",
                                                   "on-exception"};
 constexpr std::array<std::string_view, 4> flags{"strict", "fail-open", "issued", "fair"};

@@ -356,20 +356,20 @@ TEST_CASE("SEMEL.NAMESPACE: declares as a whole, shows, lists", "[net][claims]")
     CHECK(a.say("SEMEL.NAMESPACES") == "[]");
     CHECK(a.say("SEMEL.NAMESPACE jobs LEASE 1 RESULT-TTL 2 UNIQUE-TTL 3 FAILURE-TTL 4 "
                 "ATTEMPTS-TTL 5 WINDOW 6 RETRY-AFTER-MAX 7 ATTEMPTS-MAX 8 ON-LEASE-END in-doubt "
-                "on-failure KEEP strict FAIL-OPEN ahead 9 ISSUED on-exception in-doubt fair") ==
-          "+OK");
+                "sliding-max 10 on-failure KEEP strict FAIL-OPEN ahead 9 ISSUED on-exception "
+                "in-doubt fair") == "+OK");
     CHECK(a.say("SEMEL.NAMESPACE jobs") ==
           "name jobs, db 0, lease_ms 1, result_ttl_ms 2, unique_ttl_ms 3, failure_ttl_ms 4, "
           "attempts_ttl_ms 5, window_ms 6, retry_after_max_ms 7, attempts_max 8, on_lease_end "
           "in-doubt, on_failure keep, strict yes, fail_open yes, ahead_ms 9, issued yes, fair yes, "
-          "on_exception in-doubt");
+          "on_exception in-doubt, sliding_max_ms 10");
     // All else as if never value.
     CHECK(a.say("SEMEL.NAMESPACE plain LEASE 9") == "+OK");
     CHECK(a.say("SEMEL.NAMESPACE plain") ==
           "name plain, db 0, lease_ms 9, result_ttl_ms 86400000, unique_ttl_ms 0, failure_ttl_ms "
           "86400000, attempts_ttl_ms 86400000, window_ms 0, retry_after_max_ms 1000, attempts_max "
           "0, on_lease_end retry, on_failure release, strict no, fail_open no, ahead_ms 0, "
-          "issued no, fair no, on_exception release");
+          "issued no, fair no, on_exception release, sliding_max_ms 0");
     a.say("SEMEL.CLAIM by-use k");
     REQUIRE(f.engine->claims("in-process", {}).has_value());
     CHECK(a.say("SEMEL.NAMESPACES") == "[by-use | in-process | jobs | plain]");
@@ -548,9 +548,9 @@ TEST_CASE("SEMEL errors name the number, the words and what is allowed", "[net][
       {"SEMEL.COMPLETES jobs 1 a x r", "-ERR epoch must be 1..9223372036854775807, not 'x'"},
       {"SEMEL.WAIT -1 jobs k", "-ERR timeout-ms must be 0.." + ttl_max + ", not '-1'"},
       {"SEMEL.NAMESPACE jobs SIZE 5",
-       "-ERR unknown word 'SIZE', allowed are AS, LEASE, RESULT-TTL, UNIQUE-TTL, FAILURE-TTL, "
-       "ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, ATTEMPTS-MAX, ON-LEASE-END, ON-FAILURE, "
-       "ON-EXCEPTION, STRICT, FAIL-OPEN, ISSUED, FAIR"},
+       "-ERR unknown word 'SIZE', allowed are AS, LEASE, RESULT-TTL, UNIQUE-TTL, SLIDING-MAX, "
+       "FAILURE-TTL, ATTEMPTS-TTL, WINDOW, AHEAD, RETRY-AFTER-MAX, ATTEMPTS-MAX, ON-LEASE-END, "
+       "ON-FAILURE, ON-EXCEPTION, STRICT, FAIL-OPEN, ISSUED, FAIR"},
       {"SEMEL.NAMESPACE jobs WINDOW", "-ERR WINDOW needs a value behind it"},
       {"SEMEL.NAMESPACE jobs ON-LEASE-END", "-ERR ON-LEASE-END needs a value behind it"},
       {"SEMEL.NAMESPACE jobs ON-LEASE-END forget",

@@ -49,6 +49,32 @@ TEST_CASE("SEMEL.NAMESPACE: other terms are refused, and CHANGE says what it cha
   }
 }
 
+TEST_CASE("SEMEL.NAMESPACE: SLIDING-MAX lets duplicates keep what is done, up to it",
+          "[net][claims][sliding]") {
+  for (const Resp dialect : dialects) {
+    NodeFixture f;
+    Client a{*f.node, dialect};
+    CHECK(a.say("SEMEL.NAMESPACE jobs AS call RESULT-TTL 1600 SLIDING-MAX 5000") == "+OK");
+    CHECK(a.say("SEMEL.CLAIM jobs k").starts_with("outcome granted"));
+    CHECK(a.say("SEMEL.COMPLETE jobs k % paid").starts_with("outcome ok"));
+    for (int i = 0; i < 3; ++i) {
+      f.pass(1600ms);
+      CHECK(a.say("SEMEL.CLAIM jobs k").starts_with("outcome replay"));
+      CHECK(a.say("SEMEL.GETCLAIM jobs k").starts_with("state done"));
+    }
+    f.pass(199ms);
+    CHECK(a.say("SEMEL.CLAIM jobs k").starts_with("outcome replay"));
+    f.pass(1ms);
+    CHECK(a.say("SEMEL.CLAIM jobs k").starts_with("outcome granted"));
+    CHECK_THAT(a.say("SEMEL.NAMESPACE other RESULT-TTL 1600 SLIDING-MAX 1599"),
+               Catch::Contains("sliding_max = 1599, allowed 0, or at least"));
+    CHECK(a.say("SEMEL.NAMESPACE other") == "nil");
+    CHECK(a.say("SEMEL.NAMESPACE other RESULT-TTL 1600 SLIDING-MAX -1")
+              .starts_with("-ERR SLIDING-MAX"));
+    CHECK(a.say("SEMEL.NAMESPACE CHANGE jobs AS call RESULT-TTL 1600") == "sliding_max 5000 -> 0");
+  }
+}
+
 TEST_CASE("SEMEL.NAMESPACE: a word of its own comes before a name", "[net][claims][namespaces]") {
   NodeFixture f;
   Client a{*f.node};

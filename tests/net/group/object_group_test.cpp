@@ -183,6 +183,9 @@ TEST_CASE("object group: below the level of objects their commands are refused",
     CHECK_THAT(
         answer(client, "EVAL 'local n = redis.call(\"SADD\",KEYS[1],\"a\") return n + 1' 1 s"),
         Catch::Contains(lacks));
+    CHECK(answer(client, "SEMEL.NAMESPACE jobs Sliding-Max 86400000") ==
+          "-ERR 'semel.namespace' " + lacks);
+    CHECK(answer(client, "SEMEL.NAMESPACE jobs LEASE 1000") == "+OK");
     CHECK(answer(client, "EXISTS k s") == "0");
     CHECK(answer(client, "SET k v") == "+OK");
     CHECK(answer(client, "DEL k") == "1");
@@ -197,6 +200,7 @@ TEST_CASE("object group: below the level of objects their commands are refused",
     Client client{nodes.node(id)};
     CHECK(answer(client, "SADD s m" + std::to_string(id)) == "1");
     CHECK(answer(client, "SCARD s") == std::to_string(id));
+    CHECK(answer(client, "SEMEL.NAMESPACE sliding SLIDING-MAX 86400000") == "+OK");
   }
 }
 
