@@ -355,6 +355,10 @@ typedef struct semel_policy {
   int fair;
   int db;
   int on_exception; /* the work threw, or does not know: SEMEL_ON_FAILURE_* */
+  /* A sliding window: how long after its completion duplicates may keep a record at most. Each
+   * replay lets result_ttl_ms and unique_ttl_ms begin again. At least as long as these. 0: they do
+   * not, the window is fixed. */
+  semel_int64 sliding_max_ms;
 } semel_policy;
 
 /* The usual figures for "call", "message", "payment", "token", "lock", "fair-lock", "debounce",

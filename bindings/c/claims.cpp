@@ -136,6 +136,7 @@ namespace {
   policy.lease = time_or(given.lease_ms, policy.lease);
   policy.result_ttl = time_or(given.result_ttl_ms, policy.result_ttl);
   policy.unique_ttl = Millis{given.unique_ttl_ms};
+  policy.sliding_max = Millis{given.sliding_max_ms};
   policy.failure_ttl = time_or(given.failure_ttl_ms, policy.failure_ttl);
   policy.attempts_ttl = time_or(given.attempts_ttl_ms, policy.attempts_ttl);
   policy.window = Millis{given.window_ms};
@@ -157,6 +158,7 @@ void fill(c::Answer<semel_policy>& to, const Policy& policy) noexcept {
   to->lease_ms = policy.lease.count();
   to->result_ttl_ms = policy.result_ttl.count();
   to->unique_ttl_ms = policy.unique_ttl.count();
+  to->sliding_max_ms = policy.sliding_max.count();
   to->failure_ttl_ms = policy.failure_ttl.count();
   to->attempts_ttl_ms = policy.attempts_ttl.count();
   to->window_ms = policy.window.count();

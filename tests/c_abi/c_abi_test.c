@@ -1,4 +1,5 @@
 /* Every function of semel.h, and each time on both sides of its end. C89. */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -273,6 +274,18 @@ static void test_namespaces(semel_engine* engine) {
   CHECK(HOLDS(text, "lease 60000 -> 5000"));
   semel_buffer_free(&text);
   CHECK_OK(semel_claims_change(engine, "jobs", &policy, NULL));
+  policy.sliding_max_ms = 86399999; /* shorter than the window */
+  CHECK(semel_claims_change(engine, "jobs", &policy, NULL) == SEMEL_BAD_OPTION);
+  policy.sliding_max_ms = 86400000;
+  CHECK_OK(semel_claims_change(engine, "jobs", &policy, &text));
+  CHECK(HOLDS(text, "sliding_max 0 -> 86400000"));
+  semel_buffer_free(&text);
+  policy.size = offsetof(semel_policy, sliding_max_ms); /* of a program before it */
+  CHECK_OK(semel_claims_change(engine, "jobs", &policy, &text));
+  CHECK(HOLDS(text, "sliding_max 86400000 -> 0"));
+  semel_buffer_free(&text);
+  SEMEL_INIT(policy);
+  policy.lease_ms = 5000;
   policy.db = 1;
   CHECK(semel_claims_change(engine, "jobs", &policy, NULL) == SEMEL_NAMESPACE_DIFFERS);
   CHECK(semel_claims_change(engine, "never", &policy, NULL) == SEMEL_BAD_NAMESPACE);

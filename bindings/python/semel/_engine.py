@@ -170,6 +170,7 @@ class Engine:
                on_failure: Optional[int] = None, on_exception: Optional[int] = None,
                strict: Optional[bool] = None, fail_open: Optional[bool] = None,
                issued: Optional[bool] = None, fair: Optional[bool] = None,
+               sliding_max: Optional[Duration] = None, sliding_max_ms: Ms = None,
                db: Optional[int] = None, observer: Optional[Observer] = None) -> 'Claims':
         """A namespace of claims: with a policy's name and what is different from its figures, or as
         it was declared before. Durations are timedeltas or seconds, their _ms twins whole numbers;
@@ -189,7 +190,8 @@ class Engine:
             failure_ttl_ms=failure_ttl_ms, attempts_ttl_ms=attempts_ttl_ms, window_ms=window_ms,
             ahead_ms=ahead_ms, retry_after_max_ms=retry_after_max_ms, attempts_max=attempts_max,
             on_lease_end=on_lease_end, on_failure=on_failure, on_exception=on_exception,
-            strict=strict, fail_open=fail_open, issued=issued, fair=fair, db=db))
+            strict=strict, fail_open=fail_open, issued=issued, fair=fair, db=db,
+            sliding_max=sliding_max, sliding_max_ms=sliding_max_ms))
         from ._claims import Claims
         return Claims(self, name, wanted, observer)
 
@@ -206,6 +208,7 @@ class Engine:
                       on_failure: Optional[int] = None, on_exception: Optional[int] = None,
                       strict: Optional[bool] = None, fail_open: Optional[bool] = None,
                       issued: Optional[bool] = None, fair: Optional[bool] = None,
+                      sliding_max: Optional[Duration] = None, sliding_max_ms: Ms = None,
                       db: Optional[int] = None) -> str:
         """Gives a namespace another policy, for all who hold it; says what that changed, as
         'lease 60000 -> 5000'. What would forget is refused with NAMESPACE_DIFFERS."""
@@ -216,7 +219,8 @@ class Engine:
             failure_ttl_ms=failure_ttl_ms, attempts_ttl_ms=attempts_ttl_ms, window_ms=window_ms,
             ahead_ms=ahead_ms, retry_after_max_ms=retry_after_max_ms, attempts_max=attempts_max,
             on_lease_end=on_lease_end, on_failure=on_failure, on_exception=on_exception,
-            strict=strict, fail_open=fail_open, issued=issued, fair=fair, db=db))
+            strict=strict, fail_open=fail_open, issued=issued, fair=fair, db=db,
+            sliding_max=sliding_max, sliding_max_ms=sliding_max_ms))
         changed = c.Buffer()
         self._terms += 1
         try:

@@ -100,7 +100,8 @@ class Policy(Sized):
         'lease_ms', 'result_ttl_ms', 'unique_ttl_ms', 'failure_ttl_ms', 'attempts_ttl_ms',
         'window_ms', 'ahead_ms', 'retry_after_max_ms')), ('attempts_max', c_uint),
         *((name, c_int) for name in ('on_lease_end', 'on_failure', 'strict', 'fail_open',
-                                     'issued', 'fair', 'db', 'on_exception'))]
+                                     'issued', 'fair', 'db', 'on_exception')),
+        ('sliding_max_ms', c_int64)]
 
 
 class Request(Sized):

@@ -30,7 +30,8 @@ RANGES: Dict[str, Tuple[int, int]] = {
     'first_seen.window_ms': (1, TTL_MAX_MS), 'debounces.count': (1, 10_000),
     **{name: _MS for name in (
         'ms', 'wait_ms', 'lease_ms', 'period_ms', 'sync_every_ms', 'result_ttl_ms', 'unique_ttl_ms',
-        'failure_ttl_ms', 'attempts_ttl_ms', 'window_ms', 'ahead_ms', 'retry_after_max_ms')},
+        'failure_ttl_ms', 'attempts_ttl_ms', 'window_ms', 'ahead_ms', 'retry_after_max_ms',
+        'sliding_max_ms')},
     **{name: _INT for name in ('on_lease_end', 'on_failure', 'on_exception', 'db')},
 }
 FLAGS = ('strict', 'fail_open', 'issued', 'fair')  # of a policy: True or False, see flag()

@@ -30,6 +30,7 @@ class Policy:
     window: Optional[Duration] = None
     ahead: Optional[Duration] = None
     retry_after_max: Optional[Duration] = None
+    sliding_max: Optional[Duration] = None  # a sliding window: what duplicates may add up to
     lease_ms: Optional[int] = None
     result_ttl_ms: Optional[int] = None
     unique_ttl_ms: Optional[int] = None
@@ -38,6 +39,7 @@ class Policy:
     window_ms: Optional[int] = None
     ahead_ms: Optional[int] = None
     retry_after_max_ms: Optional[int] = None
+    sliding_max_ms: Optional[int] = None
     attempts_max: Optional[int] = None
     on_lease_end: Optional[int] = None
     on_failure: Optional[int] = None

@@ -4,6 +4,7 @@ import gc
 import tempfile
 import threading
 import unittest
+from datetime import timedelta
 
 import semel
 from semel import Code, Engine, SemelError
@@ -44,6 +45,21 @@ class StoreTest(unittest.TestCase):
         self.assertFalse(engine.set('k', 'd', if_version=outcome.version + 1).stored)
         self.assertTrue(engine.set('k', 'd', if_version=outcome.version).stored)
         self.refused(Code.BAD_OPTION, engine.set, 'k', 'd', if_absent=True, if_present=True)
+
+    def test_a_sliding_window(self):
+        engine = self.engine
+        calls = engine.claims('calls', 'call', result_ttl_ms=1600, sliding_max=timedelta(seconds=4))
+        self.assertEqual(calls.once('k', lambda: b'1').value, b'1')
+        for passes in (1600, 1600, 799):
+            engine.advance(passes)
+            self.assertEqual(calls.once('k', lambda: b'2').value, b'1')
+        engine.advance(1)
+        self.assertEqual(calls.once('k', lambda: b'2').value, b'2')
+        self.refused(Code.BAD_OPTION, engine.claims, 'less', 'call', result_ttl_ms=2,
+                     sliding_max_ms=1)
+        self.assertEqual(engine.change_claims('calls', 'call', result_ttl_ms=1600),
+                         'sliding_max 4000 -> 0')
+        self.assertRaises(semel.OutOfRange, engine.claims, 'under', sliding_max_ms=-1)
 
     def test_times_to_the_millisecond(self):
         engine = self.engine
