@@ -28,6 +28,7 @@ type Policy struct {
 	Lease         time.Duration
 	ResultTTL     time.Duration // how long results are replayed
 	UniqueTTL     time.Duration // how long the key stays taken; never shorter than ResultTTL
+	SlidingMax    time.Duration // a sliding window: how long duplicates may keep a record at most
 	FailureTTL    time.Duration
 	AttemptsTTL   time.Duration
 	Window        time.Duration
@@ -51,7 +52,7 @@ type namedTime struct {
 func (p *Policy) times() []namedTime {
 	return []namedTime{{"LEASE", p.Lease}, {"RESULT-TTL", p.ResultTTL}, {"UNIQUE-TTL", p.UniqueTTL},
 		{"FAILURE-TTL", p.FailureTTL}, {"ATTEMPTS-TTL", p.AttemptsTTL}, {"WINDOW", p.Window},
-		{"AHEAD", p.Ahead}, {"RETRY-AFTER-MAX", p.RetryAfterMax}}
+		{"AHEAD", p.Ahead}, {"RETRY-AFTER-MAX", p.RetryAfterMax}, {"SLIDING-MAX", p.SlidingMax}}
 }
 
 func (p *Policy) words() []any {

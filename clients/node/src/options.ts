@@ -19,6 +19,11 @@ export interface Policy {
   resultTtl?: Milliseconds;
   /** How long the key stays taken; never shorter than resultTtl. */
   uniqueTtl?: Milliseconds;
+  /**
+   * A sliding window: each duplicate that is replayed lets resultTtl and uniqueTtl begin again, up to
+   * this long after the completion. At least as long as these; without it the window is fixed.
+   */
+  slidingMax?: Milliseconds;
   failureTtl?: Milliseconds;
   attemptsTtl?: Milliseconds;
   window?: Milliseconds;
@@ -168,9 +173,9 @@ export function unixTime(value: unknown): string {
   return String(Math.trunc(time));
 }
 
-const policyNames = ['as', 'lease', 'resultTtl', 'uniqueTtl', 'failureTtl', 'attemptsTtl', 'window',
-  'ahead', 'retryAfterMax', 'attemptsMax', 'onLeaseEnd', 'onFailure', 'onException', 'strict',
-  'failOpen', 'issued', 'fair'];
+const policyNames = ['as', 'lease', 'resultTtl', 'uniqueTtl', 'slidingMax', 'failureTtl',
+  'attemptsTtl', 'window', 'ahead', 'retryAfterMax', 'attemptsMax', 'onLeaseEnd', 'onFailure',
+  'onException', 'strict', 'failOpen', 'issued', 'fair'];
 
 export function policyWords(policy: Policy): string[] {
   const unknown = Object.keys(policy).find((name) => !policyNames.includes(name));
@@ -186,6 +191,7 @@ export function policyWords(policy: Policy): string[] {
   time('LEASE', policy.lease);
   time('RESULT-TTL', policy.resultTtl);
   time('UNIQUE-TTL', policy.uniqueTtl);
+  time('SLIDING-MAX', policy.slidingMax);
   time('FAILURE-TTL', policy.failureTtl);
   time('ATTEMPTS-TTL', policy.attemptsTtl);
   time('WINDOW', policy.window);

@@ -38,6 +38,14 @@ public final class Terms {
     return with("UNIQUE-TTL", time);
   }
 
+  /**
+   * A sliding window: each repeat that gets the kept result lets {@link #keep} and {@link #unique}
+   * begin again, at most up to this long after the completion. At least as long as these.
+   */
+  public Terms sliding(Duration most) {
+    return with("SLIDING-MAX", most);
+  }
+
   /** How long attempts are counted and, of tokens, how long one lives. */
   public Terms attemptsKept(Duration time) {
     return with("ATTEMPTS-TTL", time);
