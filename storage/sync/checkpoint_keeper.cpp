@@ -39,10 +39,12 @@ CheckpointContent CheckpointKeeper::content_now() const noexcept {
 }
 
 /// That of the earlier process, whose journal is not drained yet. The journal of this process
-/// follows: a segment of it that is gone is missed as well.
+/// follows once it has a change: a segment of it that is gone is missed as well. Before its first
+/// change it needs none, and a start that is refused leaves none.
 CheckpointContent CheckpointKeeper::content_of_earlier() const noexcept {
   CheckpointContent content = written_;
-  content.tail = std::max(content.tail, log_.extent().used());
+  const LogOffset used = log_.extent().used();
+  if (used > log_begin_) content.tail = std::max(content.tail, used);
   return content;
 }
 
@@ -86,7 +88,9 @@ Status CheckpointKeeper::begin() {
 }
 
 void CheckpointKeeper::end() noexcept {
-  static_cast<void>(replace(next()));
+  const CheckpointContent content = next();
+  // A start that was refused leaves that of the earlier process as it is.
+  if (describes_this() || is_news(content)) static_cast<void>(replace(content));
   try {
     static_cast<void>(checkpoint_->sync());
   } catch (...) {

@@ -9,6 +9,7 @@
 
 #include "semel/semel.hpp"
 #include "semel/storage.hpp"
+#include "semel/storage_tools.hpp"
 #include "storage/log/disk.hpp"
 #include "storage/log/log_scan.hpp"
 #include "tests/storage/boot_disk.hpp"
@@ -20,18 +21,23 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr std::size_t log_bytes = std::size_t{1} << 20;  // segments of 32 KiB
+
 StorageOptions options_of(const std::string& directory, storage::Disk& disk) {
   StorageOptions options;
   options.directory = directory;
-  options.log_bytes = std::size_t{1} << 20;  // segments of 32 KiB
+  options.log_bytes = log_bytes;
   options.sync_every = 60s;
   options.disk = &disk;
   return options;
 }
 
 struct Process {
-  Process(const std::string& directory, const Clock& clock, storage::Disk& disk) {
-    auto opened = Storage::open(options_of(directory, disk), clock);
+  Process(const std::string& directory, const Clock& clock, storage::Disk& disk,
+          std::size_t bytes = log_bytes) {
+    StorageOptions options = options_of(directory, disk);
+    options.log_bytes = bytes;
+    auto opened = Storage::open(options, clock);
     if (!opened) FAIL(opened.error().message());
     storage = *std::move(opened);
     auto made = Engine::open({.clock = &clock,
@@ -200,6 +206,64 @@ TEST_CASE("kill: a segment of a process that had not drained those before it is 
     CHECK(opened.error().message().find(file) != std::string::npos);
   }
   Process process{later, clock, full};
+  for (const char* const key : {"a", "b", "c"}) CHECK(process.has(key));
+}
+
+TEST_CASE("kill: a start that changes nothing needs no segment of its own, of whatever size",
+          "[storage][boot]") {
+  const Directory directory;
+  ManualClock clock;
+  FullDisk full{"one"};  // nothing is drained
+  const std::string storage = directory.path() + "/storage";
+  const std::string killed = directory.path() + "/killed";
+  {
+    Process process{storage, clock, full};
+    REQUIRE(process.engine->store().set("a", "v").ok());
+    REQUIRE(process.engine->confirm(Durability::synced).ok());
+    copy(storage, killed);
+  }
+  for (const std::size_t times : {1U, 8U, 1U}) {
+    CAPTURE(times);
+    StorageOptions options = options_of(killed, full);
+    options.log_bytes = times * log_bytes;
+    {
+      const auto opened = Storage::open(options, clock);  // and ends before it is recovered
+      if (!opened) FAIL(opened.error().message());
+    }
+    const auto check = verify_storage(killed);
+    REQUIRE(check);
+    CHECK(check->is_sound());
+  }
+  Process process{killed, clock, full};
+  CHECK(process.has("a"));
+}
+
+TEST_CASE("kill: a segment of another size is missed as well", "[storage][boot]") {
+  const Directory directory;
+  ManualClock clock;
+  FullDisk full{"one"};
+  const auto live = [&](const std::string& at, const std::string& key, std::size_t times,
+                        const std::string& left) {
+    Process process{at, clock, full, times * log_bytes};
+    REQUIRE(process.engine->store().set(key, "v").ok());
+    REQUIRE(process.engine->confirm(Durability::synced).ok());
+    copy(at, directory.path() + left);
+  };
+  live(directory.path() + "/storage", "a", 1, "/first");
+  live(directory.path() + "/first", "b", 8, "/second");
+  live(directory.path() + "/second", "c", 1, "/third");
+  const std::string third = directory.path() + "/third";
+  const std::vector<std::string> written = firsts_of(third);
+  REQUIRE(written.size() == 3);
+  for (const std::string& gone : written) {
+    INFO(gone);
+    const Directory other;
+    const std::string damaged = other.path() + "/storage";
+    copy(third, damaged);
+    REQUIRE(std::filesystem::remove(damaged + gone.substr(third.size())));
+    CHECK_FALSE(Storage::open(options_of(damaged, full), clock));
+  }
+  Process process{third, clock, full};
   for (const char* const key : {"a", "b", "c"}) CHECK(process.has(key));
 }
 
