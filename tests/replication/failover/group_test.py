@@ -298,8 +298,8 @@ class Waiting(GroupTest):
         target = self.others[0].number + 1
         end = time.monotonic() + 20
         while (new := self.group.wait_leader()) is self.leader:
-            self.lead('SEMEL.GROUP', 'TRANSFER', target)  # which may take a moment
-            self.assertLess(time.monotonic(), end)
+            reply = self.lead('SEMEL.GROUP', 'TRANSFER', target)  # which may take a moment
+            self.assertLess(time.monotonic(), end, reply)
         new.ask('SEMEL.FORGET', 'pay', 'e')
         with self.assertRaisesRegex(Failed, 'MOVED'):
             waiter.reply()
@@ -319,8 +319,8 @@ class Waiting(GroupTest):
         target = self.others[0].number + 1
         end = time.monotonic() + 20
         while (new := self.group.wait_leader()) is self.leader:
-            self.lead('SEMEL.GROUP', 'TRANSFER', target)  # which may take a moment
-            self.assertLess(time.monotonic(), end)
+            reply = self.lead('SEMEL.GROUP', 'TRANSFER', target)  # which may take a moment
+            self.assertLess(time.monotonic(), end, reply)
         new.ask('SEMEL.FORGET', 'pay', '{desk}#0')
         with self.assertRaisesRegex(Failed, 'MOVED'):
             waiter.reply()
