@@ -20,7 +20,7 @@ int main(void) {
   LAYOUT(semel_value, version);
   LAYOUT(semel_rate_terms, refill);
   LAYOUT(semel_rate, reset_after_ms);
-  LAYOUT(semel_policy, on_exception);
+  LAYOUT(semel_policy, sliding_max_ms);
   LAYOUT(semel_request, given);
   LAYOUT(semel_claim_outcome, error);
   LAYOUT(semel_owner_call, given);
