@@ -101,7 +101,7 @@ struct FillUsual {
   const ThreadContext& own;
   Timestamp now;
   Epoch epoch;
-  std::uint32_t attempt;
+  DecisionNumbers numbers;
   std::uint8_t answer;
   Millis span;
   MetClaim met;
@@ -112,7 +112,7 @@ struct FillUsual {
     place.met_epoch = met.epoch;
     place.met_lease_ms = met.lease_until.time_since_epoch().count();
     place.span_ms = span.count();
-    place.attempt = attempt;
+    place.numbers = numbers;
     place.error = static_cast<std::uint16_t>(ErrorCode::ok);
     place.answer = answer;
     place.flags = 0;
@@ -120,6 +120,12 @@ struct FillUsual {
     write_labels(place, {}, &own, met.owner);
   }
 };
+
+constexpr DecisionNumbers first_grant_numbers() noexcept {
+  DecisionNumbers numbers{};
+  each_row<claim_numbers>([&](auto number) { numbers[number.index] = number.row.usual; });
+  return numbers;
+}
 
 [[gnu::noinline]] void note_usual(DecisionLog& log, std::uint64_t hash, DecisionCall call,
                                   const FillUsual& fill) noexcept {
@@ -134,7 +140,7 @@ void note_grant(DecisionLog& log, const ThreadContext& own, std::uint64_t hash, 
              {.own = own,
               .now = now,
               .epoch = epoch,
-              .attempt = 1,
+              .numbers = first_grant_numbers(),
               .answer = static_cast<std::uint8_t>(ClaimAnswer::granted),
               .span = lease,
               .met = {}});
@@ -147,7 +153,7 @@ void note_completion(DecisionLog& log, const ThreadContext& own, std::uint64_t h
              {.own = own,
               .now = now,
               .epoch = held.epoch,
-              .attempt = 0,
+              .numbers = {},
               .answer = static_cast<std::uint8_t>(OwnerAnswer::ok),
               .span = Millis{0},
               .met = {.state = ClaimState::held,
@@ -199,7 +205,8 @@ void ClaimNote::add(const ClaimRequest& request, const ClaimOutcome& outcome,
 
     [[gnu::always_inline]] void operator()(DecisionLog::Place& place) const noexcept {
       place.answer = static_cast<std::uint8_t>(outcome.answer);
-      place.attempt = outcome.attempt;
+      each_row<claim_numbers>(
+          [&](auto number) { place.numbers[number.index] = outcome.*number.row.answered; });
       place.epoch = outcome.epoch;
       const Millis span = outcome.answer == ClaimAnswer::granted
                               ? Millis{request.lease.value_or(note.context_.policy.lease)}
@@ -232,7 +239,7 @@ void ClaimNote::add(OwnerVerb verb, const OwnerCall& call, const OwnerOutcome& o
 
     [[gnu::always_inline]] void operator()(DecisionLog::Place& place) const noexcept {
       place.answer = static_cast<std::uint8_t>(outcome.answer);
-      place.attempt = 0;
+      place.numbers = {};
       place.epoch = call.epoch;
       place.span_ms = 0;
       unsigned flags = note.met_.flags;

@@ -30,7 +30,8 @@ ClaimDecision decision_of(const DecisionFacts& facts) {
   decision.call = facts.call;
   decision.outcome = engine::outcome_of(facts);
   decision.epoch = facts.epoch;
-  decision.attempt = facts.attempt;
+  each_row<claim_numbers>(
+      [&](auto number) { decision.*number.row.noted = facts.numbers[number.index]; });
   decision.owner = facts.owner;
   decision.client = facts.client;
   decision.seen = facts.met;

@@ -32,7 +32,7 @@ void Insight::note_expired(ThreadContext& context, const Entry& old, KeySpace& k
   if (decisions_ != nullptr && old.kind() == Kind::claim && decode(old.value(), record)) {
     decisions_->add(keys.hash64_of(0, old.key()), {.call = DecisionCall::ended,
                                                    .changed = true,
-                                                   .attempt = record.attempts,
+                                                   .numbers = numbers_of(record),
                                                    .at = old.due(),
                                                    .met = record.state,
                                                    .met_epoch = record.epoch,
@@ -63,7 +63,7 @@ void Insight::note_forgotten(ThreadContext& context, std::uint64_t hash, Bytes c
   decisions_->add(hash, {.call = DecisionCall::forget,
                          .answer = 1,
                          .changed = true,
-                         .attempt = record.attempts,
+                         .numbers = numbers_of(record),
                          .at = now,
                          .met = record.state,
                          .met_epoch = record.epoch,

@@ -46,7 +46,7 @@ bool DecisionLog::start(std::size_t bytes) noexcept {
 bool DecisionLog::merge(Place& newest, const Place& fresh) noexcept {
   const bool same = newest.call == fresh.call && newest.answer == fresh.answer &&
                     newest.flags == fresh.flags && newest.error == fresh.error &&
-                    newest.epoch == fresh.epoch && newest.attempt == fresh.attempt &&
+                    newest.epoch == fresh.epoch && newest.numbers == fresh.numbers &&
                     newest.met == fresh.met && newest.met_epoch == fresh.met_epoch &&
                     newest.changed == fresh.changed && newest.owner() == fresh.owner() &&
                     newest.client() == fresh.client() && newest.met_owner() == fresh.met_owner();
@@ -96,7 +96,7 @@ DecisionFacts DecisionLog::facts_of(const Place& place) noexcept {
   facts.flags = place.flags;
   facts.changed = place.changed;
   facts.error = static_cast<ErrorCode>(place.error);
-  facts.attempt = place.attempt;
+  facts.numbers = place.numbers;
   facts.epoch = place.epoch;
   facts.at = Timestamp{Millis{place.first_ms}};
   facts.span = Millis{place.span_ms};

@@ -28,6 +28,7 @@
 #include <span>
 
 #include "semel/claim.hpp"
+#include "semel/claim_fields.hpp"
 #include "semel/limits.hpp"
 #include "semel/types.hpp"
 
@@ -58,6 +59,15 @@ class PlaceOrder {
   std::uint64_t moved_ = 0;  // beside where each began, so that memory of zeros is a new order
 };
 
+/// The numbers of a claim in the order of claim_numbers; 0: not known.
+using DecisionNumbers = std::array<std::uint32_t, claim_numbers.size()>;
+
+[[nodiscard]] inline DecisionNumbers numbers_of(const ClaimRecord& record) noexcept {
+  DecisionNumbers numbers{};
+  each_row<claim_numbers>([&](auto number) { numbers[number.index] = record.*number.row.kept; });
+  return numbers;
+}
+
 /// One decision as it is kept. Texts are borrowed.
 struct DecisionFacts {
   DecisionCall call = DecisionCall::claim;
@@ -65,7 +75,7 @@ struct DecisionFacts {
   std::uint8_t flags = 0;
   bool changed = false;  ///< the record
   ErrorCode error = ErrorCode::ok;
-  std::uint32_t attempt = 0;
+  DecisionNumbers numbers{};
   Epoch epoch = 0;
   Timestamp at{};
   Millis span{0};  ///< granted, renewed: the lease; in_flight: the rest of it
@@ -85,6 +95,10 @@ struct DecisionFacts {
     as_done = 32,  ///< resolve
   };
   [[nodiscard]] bool has(Flag flag) const noexcept { return (flags & flag) != 0; }
+  [[nodiscard]] std::uint32_t attempt() const noexcept {
+    static_assert(claim_numbers.front().noted == &ClaimDecision::attempt);
+    return numbers.front();
+  }
 };
 
 class DecisionLog {
@@ -171,7 +185,7 @@ struct DecisionLog::Place {
   Epoch met_epoch;
   std::int64_t met_lease_ms;
   std::int64_t span_ms;
-  std::uint32_t attempt;
+  DecisionNumbers numbers;
   std::uint16_t error;
   DecisionCall call;
   std::uint8_t answer;

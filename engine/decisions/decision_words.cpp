@@ -82,7 +82,7 @@ std::string why_granted(const DecisionFacts& facts) {
 
 std::string why_kept_failure(const DecisionFacts& facts) {
   if (!facts.has(DecisionFacts::poison)) return "the work has failed, and that was kept as final";
-  const std::string attempts = std::to_string(facts.attempt) + " attempts";
+  const std::string attempts = std::to_string(facts.attempt()) + " attempts";
   if (!facts.changed) return attempts + " had reached the namespace's limit, which is final";
   return "another attempt would go beyond the namespace's limit: " + attempts +
          " were made, and the key is now a final failure";

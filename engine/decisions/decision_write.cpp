@@ -18,7 +18,7 @@ struct FillByFacts {
     place.met_epoch = facts.met_epoch;
     place.met_lease_ms = facts.met_lease_until.time_since_epoch().count();
     place.span_ms = facts.span.count();
-    place.attempt = facts.attempt;
+    place.numbers = facts.numbers;
     place.error = static_cast<std::uint16_t>(facts.error);
     place.answer = facts.answer;
     place.flags = facts.flags;

@@ -79,14 +79,16 @@ inline void point_labels(ClaimRequest& request, Bytes joined) noexcept {
   });
 }
 
-/// A count of a record. Views show it, and the answers to claims that tell of the record.
+/// A count of a record. Views show it, the answers to claims that tell of the record, and the
+/// decisions about them.
 struct ClaimNumber {
-  std::string_view answer_name;  ///< the field of a reply to a claim, in lower case
+  std::string_view answer_name;  ///< the field of a reply to a claim, and of a decision about one
   std::string_view view_name;    ///< the field where a record is shown
   std::uint32_t usual;           ///< of a first grant, and of a record that does not store it
   std::uint32_t ClaimRecord::*kept;
   std::uint32_t ClaimOutcome::*answered;
   std::uint32_t ClaimView::*seen;
+  std::uint32_t ClaimDecision::*noted;
   std::uint16_t memory;   ///< as in ClaimFlag, 8192 or more; 0: it has a place without a bit
   std::uint16_t journal;  ///< as in ClaimFlag; 0: it has a place without a bit
   std::uint32_t cold;     ///< as in ClaimFlag
@@ -98,6 +100,7 @@ inline constexpr std::array claim_numbers{
                 .kept = &ClaimRecord::attempts,
                 .answered = &ClaimOutcome::attempt,
                 .seen = &ClaimView::attempts,
+                .noted = &ClaimDecision::attempt,
                 .memory = 0,
                 .journal = 0,
                 .cold = 1 << 5},

@@ -2,57 +2,16 @@
 #include "net/claims/claim_call.hpp"
 #include "net/claims/claim_reply.hpp"
 #include "net/claims/claim_spaces.hpp"
+#include "net/commands/claim_words.hpp"
 #include "net/commands/handlers.hpp"
 #include "net/resp/text.hpp"
+#include "semel/claim_fields.hpp"
 
 namespace semel::net {
 namespace {
 
-std::string_view word_of(DecisionCall call) noexcept {
-  switch (call) {
-    case DecisionCall::claim:
-      return "claim";
-    case DecisionCall::complete:
-      return "complete";
-    case DecisionCall::fail:
-      return "fail";
-    case DecisionCall::renew:
-      return "renew";
-    case DecisionCall::release:
-      return "release";
-    case DecisionCall::issue:
-      return "issue";
-    case DecisionCall::forget:
-      return "forget";
-    case DecisionCall::resolve:
-      return "resolve";
-    case DecisionCall::ended:
-      break;
-  }
-  return "none";
-}
-
-/// The names of SEMEL.GETCLAIM.
-std::string_view word_of(ClaimState state) noexcept {
-  switch (state) {
-    case ClaimState::absent:
-      return "absent";
-    case ClaimState::held:
-      return "held";
-    case ClaimState::done:
-      return "done";
-    case ClaimState::failed:
-      return "failed";
-    case ClaimState::in_doubt:
-      return "in_doubt";
-    case ClaimState::vacant:
-      break;
-  }
-  return "free";
-}
-
 void write_decision(RespWriter& reply, const ClaimDecision& decision) {
-  constexpr std::size_t pairs = 13;
+  constexpr std::size_t pairs = 12 + claim_numbers.size();
   const auto number = [&](std::string_view name, std::int64_t value) {
     reply.bulk(name);
     write_number(reply, value);
@@ -68,7 +27,7 @@ void write_decision(RespWriter& reply, const ClaimDecision& decision) {
   number("last_unix_ms", decision.last_unix_ms);
   number("times", static_cast<std::int64_t>(decision.times));
   number("epoch", static_cast<std::int64_t>(decision.epoch));
-  number("attempt", decision.attempt);
+  for (const ClaimNumber& each : claim_numbers) number(each.answer_name, decision.*each.noted);
   text("owner", decision.owner);
   text("client", decision.client);
   text("seen", word_of(decision.seen));

@@ -345,4 +345,46 @@ Status read_policy(WordSpan rest, Policy& policy) {
   return Done{};
 }
 
+std::string_view word_of(DecisionCall call) noexcept {
+  switch (call) {
+    case DecisionCall::claim:
+      return "claim";
+    case DecisionCall::complete:
+      return "complete";
+    case DecisionCall::fail:
+      return "fail";
+    case DecisionCall::renew:
+      return "renew";
+    case DecisionCall::release:
+      return "release";
+    case DecisionCall::issue:
+      return "issue";
+    case DecisionCall::forget:
+      return "forget";
+    case DecisionCall::resolve:
+      return "resolve";
+    case DecisionCall::ended:
+      break;
+  }
+  return "none";
+}
+
+std::string_view word_of(ClaimState state) noexcept {
+  switch (state) {
+    case ClaimState::absent:
+      return "absent";
+    case ClaimState::held:
+      return "held";
+    case ClaimState::done:
+      return "done";
+    case ClaimState::failed:
+      return "failed";
+    case ClaimState::in_doubt:
+      return "in_doubt";
+    case ClaimState::vacant:
+      break;
+  }
+  return "free";
+}
+
 }  // namespace semel::net

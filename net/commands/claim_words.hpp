@@ -1,5 +1,5 @@
 // Parses the arguments of the SEMEL commands. The detail of an error is the whole reply; it names
-// the argument and its allowed values.
+// the argument and its allowed values. word_of() is the way back: the word of a value.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +67,12 @@ struct PermitWords {
 
 /// The options of SEMEL.NAMESPACE.
 [[nodiscard]] Status read_policy(WordSpan rest, Policy& policy);
+
+/// The call of a decision as SEMEL.EXPLAIN shows it; none: a record has ended.
+[[nodiscard]] std::string_view word_of(DecisionCall call) noexcept;
+
+/// The state of a record as SEMEL.EXPLAIN shows it; free: it has no owner.
+[[nodiscard]] std::string_view word_of(ClaimState state) noexcept;
 
 /// "ERR unknown word 'x', allowed are a, b".
 [[nodiscard]] std::string unknown_word(std::string_view word, std::string_view allowed);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/commands/claim_words.hpp"
 #include "net/commands/command.hpp"
 #include "net/console/console_json.hpp"
 #include "net/console/console_limits.hpp"
@@ -61,7 +62,7 @@ bool may_read(const User& user, std::uint32_t command, std::string_view table_ke
 std::string_view list_of(const ClaimView& view) {
   if (view.state == ClaimState::failed) return "poison";
   if (view.state == ClaimState::held && view.lease_remaining <= Millis{0}) return "over";
-  return name_of(view.state);
+  return word_of(view.state);
 }
 
 json::object view_json(const Found& found, const ClaimView& view) {

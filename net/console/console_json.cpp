@@ -68,24 +68,6 @@ std::string_view name_of(ClaimCount count) noexcept {
   return count_names[static_cast<std::size_t>(count)];
 }
 
-std::string_view name_of(ClaimState state) noexcept {
-  switch (state) {
-    case ClaimState::absent:
-      return "absent";
-    case ClaimState::held:
-      return "held";
-    case ClaimState::done:
-      return "done";
-    case ClaimState::failed:
-      return "failed";
-    case ClaimState::in_doubt:
-      return "in_doubt";
-    case ClaimState::vacant:
-      break;
-  }
-  return "free";
-}
-
 json::object status_json(const MetricValues& values, const ConsoleHistory& history,
                          const ConsoleState& state) {
   json::array claims;

@@ -41,7 +41,6 @@ struct ConsoleState {
 /// The first text of a map's pair; empty: there is no such pair.
 [[nodiscard]] const Reply* field_of(const Reply& map, std::string_view name) noexcept;
 
-[[nodiscard]] std::string_view name_of(ClaimState state) noexcept;
 [[nodiscard]] std::string_view name_of(ClaimCount count) noexcept;
 
 }  // namespace semel::net
