@@ -4,6 +4,7 @@
 //   GET  /console/                 the page, its script and style
 //   GET  /console/api/status       figures that /metrics has too: no login
 //   GET  /console/api/history      ?after=N: the samples of the last hour
+//   GET  /console/api/namespaces   claims by namespace, minute by minute
 //   GET  /console/api/session      the user of the session; does not keep the session alive
 //   POST /console/api/login        {"user", "password"}
 //   POST /console/api/logout

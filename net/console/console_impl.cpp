@@ -5,8 +5,10 @@
 #include <charconv>
 #include <utility>
 
+#include "net/cluster/group.hpp"
 #include "net/console/console_json.hpp"
 #include "net/console/console_reply.hpp"
+#include "net/console/key_text.hpp"
 
 namespace semel::net {
 
@@ -66,6 +68,9 @@ void ConsoleImpl::answer(const SharedCall& call) {
   if (request.path == "/console/api/status") return answer_status(call);
   if (request.path == "/console/api/history") return answer_history(call);
   if (request.path == "/console/api/session") return answer_session(call);
+  if (request.path == "/console/api/namespaces") {
+    return call->respond(json_response(200, courses_json(history_)));
+  }
   if (request.path == "/console") {
     AdminResponse moved = error_response(308, "moved", "the page is at /console/");
     moved.headers.emplace_back("Location", "/console/");
@@ -115,6 +120,18 @@ void ConsoleImpl::answer_status(const SharedCall& call) {
                      .sessions = sessions_.count()};
   json::object status = status_json(values, history_, state);
   if (values.group && !values.group->leads) status["leader"] = leader_of(node_);
+  if (const Group* const group = node_.services().group; group != nullptr) {
+    const GroupView view = group->view();
+    status["node"] = view.node_id;
+    // Addresses are no figure of /metrics: only a user sees those of all members.
+    json::object addresses;
+    if (session_of(*call) != nullptr) {
+      for (const GroupMember& each : view.members) {
+        addresses[std::to_string(each.id)] = key_text(each.client_address);
+      }
+    }
+    status["addresses"] = std::move(addresses);
+  }
   call->respond(json_response(200, std::move(status)));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
+#include <numeric>
 
 #include "net/console/console_limits.hpp"
 #include "net/console/key_text.hpp"
@@ -28,8 +29,11 @@ json::object by_outcome(const std::array<Number, claim_count_count>& counts) {
 json::object group_json(const GroupMetric& group) {
   json::array members;
   for (const GroupMemberMetric& each : group.members) {
-    members.push_back(json::object{
-        {"id", each.id}, {"lag", each.lag}, {"connected", each.connected}, {"votes", each.votes}});
+    members.push_back(json::object{{"id", each.id},
+                                   {"lag", each.lag},
+                                   {"match", each.match},
+                                   {"connected", each.connected},
+                                   {"votes", each.votes}});
   }
   return {{"leads", group.leads},         {"leader", group.leader},
           {"term", group.term},           {"commit", group.commit},
@@ -130,6 +134,31 @@ json::object history_json(const ConsoleHistory& history, std::uint64_t after) {
   return {{"samples", std::move(samples)},
           {"every_seconds", console_limits::sample_every.count() / 1000},
           {"samples_max", console_limits::samples_max}};
+}
+
+json::object courses_json(const ConsoleHistory& history) {
+  json::array minutes;
+  for (const std::int64_t unix_ms : history.minutes()) minutes.push_back(unix_ms);
+  json::array namespaces;
+  for (const ConsoleHistory::Course& each : history.courses()) {
+    json::array granted;
+    json::array duplicates;
+    json::array refused;
+    for (const auto& counts : each.counts) {
+      const auto of = [&](ClaimCount kind) { return counts[static_cast<std::size_t>(kind)]; };
+      const std::uint64_t grants = of(ClaimCount::granted) + of(ClaimCount::takeover);
+      const std::uint64_t repeats = of(ClaimCount::replay) + of(ClaimCount::in_flight);
+      const auto all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+      granted.push_back(grants);
+      duplicates.push_back(repeats);
+      refused.push_back(all - grants - repeats);
+    }
+    namespaces.push_back(json::object{{"name", json_text(each.name)},
+                                      {"granted", std::move(granted)},
+                                      {"duplicates", std::move(duplicates)},
+                                      {"refused", std::move(refused)}});
+  }
+  return {{"minutes", std::move(minutes)}, {"namespaces", std::move(namespaces)}};
 }
 
 json::value reply_json(const Reply& reply) {

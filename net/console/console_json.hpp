@@ -33,6 +33,11 @@ struct ConsoleState {
 /// The samples after the one with this number.
 [[nodiscard]] boost::json::object history_json(const ConsoleHistory& history, std::uint64_t after);
 
+/// Claims by namespace over the last hour: {"minutes": [..], "namespaces": [{"name", "granted",
+/// "duplicates", "refused"}]}, each a list of counts between two of the minutes. A takeover is
+/// granted, a replay and an answer "in flight" are duplicates.
+[[nodiscard]] boost::json::object courses_json(const ConsoleHistory& history);
+
 /// A reply of SEMEL.GETCLAIM, or an element of SEMEL.EXPLAIN. Long payloads are cut; the object has
 /// their length.
 [[nodiscard]] boost::json::value reply_json(const Reply& reply);

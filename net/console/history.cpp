@@ -87,7 +87,7 @@ void ConsoleHistory::add(const MetricValues& values, std::int64_t unix_ms, Times
   constexpr Millis counts_every = console_limits::sample_every *
                                   static_cast<std::int64_t>(console_limits::samples_between_counts);
   if (counts_.empty() || now - counts_.back().at >= counts_every) {
-    counts_.push_back({now, values.claims});
+    counts_.push_back({now, unix_ms, values.claims});
     if (counts_.size() > console_limits::counts_max) {
       counts_.pop_front();
       is_hour_over_ = true;
@@ -118,6 +118,34 @@ std::vector<ConsoleHistory::Claims> ConsoleHistory::claims() const {
     }
     all.push_back(claims);
   }
+  return all;
+}
+
+std::vector<ConsoleHistory::Course> ConsoleHistory::courses() const {
+  std::vector<Course> all;
+  if (counts_.size() < 2) return all;
+  const std::vector<NamespaceCounts>& newest = counts_.back().claims;
+  for (std::size_t i = 0; i < newest.size(); ++i) {
+    Course course{.name = newest[i].name};
+    bool has_claims = false;
+    const NamespaceCounts* before = find(counts_.front().claims, i, course.name);
+    for (std::size_t minute = 1; minute < counts_.size(); ++minute) {
+      const NamespaceCounts* const after = find(counts_[minute].claims, i, course.name);
+      auto& counts = course.counts.emplace_back();
+      for (std::size_t kind = 0; after != nullptr && kind < claim_count_count; ++kind) {
+        counts[kind] = grown(after->counts[kind], before == nullptr ? 0 : before->counts[kind]);
+        has_claims = has_claims || counts[kind] != 0;
+      }
+      before = after;
+    }
+    if (has_claims) all.push_back(std::move(course));
+  }
+  return all;
+}
+
+std::vector<std::int64_t> ConsoleHistory::minutes() const {
+  std::vector<std::int64_t> all;
+  for (const Counts& each : counts_) all.push_back(each.unix_ms);
   return all;
 }
 

@@ -54,12 +54,22 @@ class ConsoleHistory {
     std::array<double, claim_count_count> per_second{};
   };
   [[nodiscard]] std::vector<Claims> claims() const;
+  /// Claims of a namespace in each of the minutes() but the first.
+  struct Course {
+    std::string_view name{};  ///< as in Claims
+    std::vector<std::array<std::uint64_t, claim_count_count>> counts{};
+  };
+  /// Of the namespaces with claims in that time; the others of the last add() have none.
+  [[nodiscard]] std::vector<Course> courses() const;
+  /// When their counters were read, from old to new: about once a minute in the last hour.
+  [[nodiscard]] std::vector<std::int64_t> minutes() const;
   /// How long `hour` is: at most an hour and a minute.
   [[nodiscard]] Millis hour_span() const noexcept;
 
  private:
   struct Counts {
     Timestamp at{};
+    std::int64_t unix_ms = 0;
     std::vector<NamespaceCounts> claims{};
   };
   struct Last {

@@ -1,4 +1,4 @@
-// The parts of the console without a node: sessions, limits of logins, guard, texts, history.
+// The parts of the console without a node: sessions, limits of logins, guard, texts.
 #include <random>
 #include <string>
 #include <vector>
@@ -7,7 +7,6 @@
 #include "net/console/console_json.hpp"
 #include "net/console/console_limits.hpp"
 #include "net/console/console_sessions.hpp"
-#include "net/console/history.hpp"
 #include "net/console/key_text.hpp"
 #include "net/console/login_limit.hpp"
 #include "net/console/request_guard.hpp"
@@ -55,13 +54,6 @@ AdminRequest post(const std::string& host, const std::string& origin) {
 std::string refusal(const net::RequestGuard& guard, const AdminRequest& request) {
   const auto place = guard.check(request);
   return place ? "" : place.error().detail;
-}
-
-net::MetricValues values_with(std::uint64_t granted) {
-  net::MetricValues values;
-  values.claims.push_back({.name = "orders", .counts = {granted}});
-  values.commands = granted;
-  return values;
 }
 
 }  // namespace
@@ -300,53 +292,6 @@ TEST_CASE("console text: any bytes become visible characters, and the same bytes
   for (const char* const wrong : {"\\", "\\x", "\\x1", "\\xg0", "\\n", "a\\"}) {
     CHECK_FALSE(net::bytes_of_key_text(wrong).has_value());
   }
-}
-
-TEST_CASE("console history: an hour of samples, and no more", "[net][console]") {
-  ManualClock clock;
-  net::ConsoleHistory history;
-  std::uint64_t granted = 0;
-  for (std::size_t i = 0; i <= limits::samples_max + 20; ++i) {
-    REQUIRE(history.is_due(clock.now()));
-    granted += 20;
-    history.add(values_with(granted), clock.unix_ms(), clock.now());
-    CHECK_FALSE(history.is_due(clock.now()));
-    clock.advance(limits::sample_every);
-  }
-  REQUIRE(history.samples().size() == limits::samples_max);
-  CHECK(history.samples().back().number == limits::samples_max + 20);
-  CHECK(history.samples().back().commands_per_second == 2);
-  CHECK(history.samples().back().claims_per_second[0] == 2);
-  const auto claims = history.claims();
-  REQUIRE(claims.size() == 1);
-  CHECK(claims[0].total[0] == granted);
-  CHECK(claims[0].per_second[0] == 2);
-  CHECK(claims[0].hour[0] >= 7'200);
-  CHECK(claims[0].hour[0] <= 7'320);
-  CHECK(history.hour_span() >= Millis{3'600'000});
-  CHECK(history.hour_span() <= Millis{3'660'000});
-}
-
-TEST_CASE("console history: a young node shows all since its start; counters may be reset",
-          "[net][console]") {
-  ManualClock clock;
-  net::ConsoleHistory history;
-  CHECK(history.claims().empty());
-  history.add(values_with(100), clock.unix_ms(), clock.now());
-  CHECK(history.samples().empty());
-  clock.advance(limits::sample_every);
-  history.add(values_with(50), clock.unix_ms(), clock.now());
-  CHECK(history.samples().back().commands_per_second == 5);
-  CHECK(history.claims()[0].hour[0] == 50);
-}
-
-TEST_CASE("console history: shares of a histogram are bounds of its buckets", "[net][console]") {
-  CHECK(net::bound_of_share({}, 0.5) == 0);
-  CHECK(net::bound_of_share({0, 0, 0}, 0.99) == 0);
-  CHECK(net::bound_of_share({1}, 0.99) == 1);
-  CHECK(net::bound_of_share({50, 49, 1}, 0.5) == 1);
-  CHECK(net::bound_of_share({50, 49, 1}, 0.99) == 2);
-  CHECK(net::bound_of_share({50, 49, 1}, 1) == 4);
 }
 
 }  // namespace semel::tests

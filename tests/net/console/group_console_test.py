@@ -60,6 +60,14 @@ class GroupConsole(unittest.TestCase):
         console = GroupNode(self, self.leader)
         self.assertTrue(console.status()['group']['leads'])
         session = console.login()
+        members = console.status()['group']['members']
+        self.assertEqual([member['match'] > 0 for member in members], [True, True])
+        # Addresses of members are for users only.
+        self.assertEqual(console.status()['addresses'], {})
+        shown = console.get('/console/api/status', Cookie=session.cookie).json()
+        self.assertEqual(set(shown['addresses'].values()),
+                         {f'127.0.0.1:{each}' for each in self.group.ports})
+        self.assertIn(str(shown['node']), shown['addresses'])
         claim = session.key('payments', 'p-1').json()['claim']
         answer = session.act('resolve', 'payments', 'p-1', claim, **{'as': 'done', 'result': 'r'})
         self.assertEqual(answer.status, 200, answer.body)
