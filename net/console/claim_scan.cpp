@@ -3,103 +3,105 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "net/commands/claim_words.hpp"
 #include "net/commands/command.hpp"
 #include "net/console/console_json.hpp"
-#include "net/console/console_limits.hpp"
 #include "net/console/key_text.hpp"
 #include "semel/claim_fields.hpp"
 #include "semel/claims.hpp"
 
 namespace semel::net {
-namespace {
 
 namespace json = boost::json;
 
-struct Found {
-  std::string space;
-  std::string key;
-  std::uint8_t db;
-  Timestamp until;
-};
+namespace {
 
-/// The claims that end first, bounded in number and bytes.
-class Earliest {
- public:
-  void add(Found found) {
-    bytes_ += found.key.size();
-    heap_.push_back(std::move(found));
-    std::push_heap(heap_.begin(), heap_.end(), is_earlier);
-    while (heap_.size() > console_limits::scan_found_max ||
-           bytes_ > console_limits::scan_bytes_max) {
-      std::pop_heap(heap_.begin(), heap_.end(), is_earlier);
-      bytes_ -= heap_.back().key.size();
-      heap_.pop_back();
-      ++left_out_;
-    }
-  }
-  [[nodiscard]] const std::vector<Found>& found() const noexcept { return heap_; }
-  [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }
-
- private:
-  static bool is_earlier(const Found& a, const Found& b) noexcept { return a.until < b.until; }
-
-  std::vector<Found> heap_;
-  std::size_t bytes_ = 0;
-  std::uint64_t left_out_ = 0;
-};
-
-bool may_read(const User& user, std::uint32_t command, std::string_view table_key) {
-  const std::array keys{AclKey{table_key, KeyAccess::read}};
-  return user.check({.command = command, .keys = keys}).ok();
+bool is_earlier(const FoundClaim& a, const FoundClaim& b) noexcept {
+  return a.until < b.until;
 }
 
-/// The list of the page that shows the claim.
-std::string_view list_of(const ClaimView& view) {
-  if (view.state == ClaimState::failed) return "poison";
+}  // namespace
+
+void EarliestClaims::add(FoundClaim found) {
+  bytes_ += found.key.size();
+  heap_.push_back(std::move(found));
+  std::push_heap(heap_.begin(), heap_.end(), is_earlier);
+  while (heap_.size() > count_max_ || bytes_ > console_limits::scan_bytes_max) {
+    std::pop_heap(heap_.begin(), heap_.end(), is_earlier);
+    bytes_ -= heap_.back().key.size();
+    heap_.pop_back();
+    ++left_out_;
+  }
+}
+
+ReadRight::ReadRight(const User& user, std::string_view command)
+    : user_(user), command_(static_cast<std::uint32_t>(index_of(*find_command(command)))) {}
+
+bool ReadRight::allows(std::string_view table_key) const {
+  const std::array keys{AclKey{table_key, KeyAccess::read}};
+  return user_.check({.command = command_, .keys = keys}).ok();
+}
+
+std::optional<std::pair<std::string_view, std::string_view>> split_table_key(
+    std::string_view table_key) noexcept {
+  const std::size_t colon = table_key.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  return std::pair{table_key.substr(0, colon), table_key.substr(colon + 1)};
+}
+
+std::string_view list_of(const ClaimView& view) noexcept {
+  if (view.state == ClaimState::failed && view.poison) return "poison";
   if (view.state == ClaimState::held && view.lease_remaining <= Millis{0}) return "over";
+  if (view.state == ClaimState::vacant) return "issued";
   return word_of(view.state);
 }
 
-json::object view_json(const Found& found, const ClaimView& view) {
+Millis remaining_of(const ClaimView& view) noexcept {
+  switch (view.state) {
+    case ClaimState::held:
+    case ClaimState::in_doubt:
+      return view.lease_remaining;
+    case ClaimState::failed:
+      return view.result_remaining;
+    default:
+      return std::max(view.result_remaining, view.unique_remaining);
+  }
+}
+
+json::object claim_row(const FoundClaim& found, const ClaimView& view) {
   json::object object{{"namespace", found.space},
                       {"key", key_text(found.key)},
                       {"state", json_text(list_of(view))},
                       {"epoch", std::to_string(view.epoch)}};
   for (const ClaimNumber& number : claim_numbers) object[number.view_name] = view.*number.seen;
-  if (view.state == ClaimState::failed) {
-    object["remaining_ms"] = view.result_remaining.count();
-  } else {
-    for (const ClaimLabel& label : claim_labels) object[label.name] = key_text(view.*label.seen);
-    object["remaining_ms"] = view.lease_remaining.count();
-  }
+  for (const ClaimLabel& label : claim_labels) object[label.name] = key_text(view.*label.seen);
+  object["remaining_ms"] = remaining_of(view).count();
   return object;
 }
 
-}  // namespace
-
 Result<json::object> scan_claims(Engine& engine, const User& user, std::uint64_t cursor) {
-  const CommandRow* const row = find_command("semel.getclaim");
-  const auto command = static_cast<std::uint32_t>(index_of(*row));
+  const ReadRight right{user, "semel.getclaim"};
   const Timestamp now = engine.now();
-  Earliest in_flight;
-  Earliest over;
-  Earliest poisoned;
+  EarliestClaims in_flight;
+  EarliestClaims over;
+  EarliestClaims poisoned;
   const ScanOptions options{.kind = Kind::claim, .count = console_limits::scan_records};
   const auto next = engine.scan(cursor, options, [&](const ScanItem& item) {
     const ClaimRecord& claim = *item.claim;
     const bool is_poison = claim.state == ClaimState::failed && claim.poison;
     const bool is_held = claim.state == ClaimState::held;
     if (!is_held && !is_poison && claim.state != ClaimState::in_doubt) return;
-    const std::size_t colon = item.key.find(':');
-    if (colon == Bytes::npos || !may_read(user, command, item.key)) return;
-    Earliest& list = is_poison ? poisoned : is_held && claim.lease_until > now ? in_flight : over;
-    list.add({.space = std::string{item.key.substr(0, colon)},
-              .key = std::string{item.key.substr(colon + 1)},
+    const auto parts = split_table_key(item.key);
+    if (!parts || !right.allows(item.key)) return;
+    EarliestClaims& list = is_poison                            ? poisoned
+                           : is_held && claim.lease_until > now ? in_flight
+                                                                : over;
+    list.add({.space = std::string{parts->first},
+              .key = std::string{parts->second},
               .db = item.db,
               .until = is_poison ? item.due : claim.lease_until});
   });
@@ -108,8 +110,8 @@ Result<json::object> scan_claims(Engine& engine, const User& user, std::uint64_t
   // Read each claim again: it may have ended since the scan, and only get() knows whether an owner
   // is gone, and what the end of a lease means.
   json::array shown;
-  for (const Earliest* list : {&in_flight, &over, &poisoned}) {
-    for (const Found& each : list->found()) {
+  for (const EarliestClaims* list : {&in_flight, &over, &poisoned}) {
+    for (const FoundClaim& each : list->found()) {
       auto claims = engine.claims(each.space);
       if (!claims || claims->policy().db != each.db) continue;
       const auto view = claims->get(each.key);
@@ -117,7 +119,7 @@ Result<json::object> scan_claims(Engine& engine, const User& user, std::uint64_t
       const bool is_poison = view->state == ClaimState::failed && view->poison;
       const bool is_held = view->state == ClaimState::held;
       if (!is_held && !is_poison && view->state != ClaimState::in_doubt) continue;
-      shown.push_back(view_json(each, *view));
+      shown.push_back(claim_row(each, *view));
     }
   }
   return json::object{{"cursor", std::to_string(*next)},

@@ -10,6 +10,9 @@
 //   POST /console/api/logout
 //   POST /console/api/key          {"namespace", "key"}: a claim and the decisions about it
 //   POST /console/api/scan         {"cursor"}: a slice of the claims in flight, in doubt, poisoned
+//   POST /console/api/keys         {"cursor", "namespace", "prefix", "owner", "state",
+//                                  "left_min_ms", "left_max_ms", "age_min_ms"}: a page of keys
+//   POST /console/api/decisions    {"cursor", "namespace"}: the newest decisions that a slice meets
 //   POST /console/api/resolve      {"namespace", "key", "state", "epoch", "as", "result"}
 //   POST /console/api/forget       {"namespace", "key", "state", "epoch"}
 //

@@ -102,7 +102,7 @@ void ConsoleImpl::answer_post(const SharedCall& call) {
   if (request.path == "/console/api/logout") return log_out(call, *session);
   static_cast<void>(sessions_.use(cookie_of(request.cookie, cookie_name(*call)), clock_.now()));
   if (request.path == "/console/api/key") return look_up(call, *session);
-  if (request.path == "/console/api/scan") return scan(call, *session);
+  if (answer_slice(call, *session)) return;
   if (request.path == "/console/api/resolve")
     return act(call, *session, ConsoleAction::Kind::resolve);
   if (request.path == "/console/api/forget")

@@ -64,7 +64,9 @@ class ConsoleImpl : public std::enable_shared_from_this<ConsoleImpl> {
 
   // console_calls.cpp
   void look_up(const SharedCall& call, const ConsoleSession& session) SEMEL_REQUIRES(mutex_);
-  void scan(const SharedCall& call, const ConsoleSession& session) SEMEL_REQUIRES(mutex_);
+  /// Responds with a slice of all claims. False: the path of the call is another one.
+  [[nodiscard]] bool answer_slice(const SharedCall& call, const ConsoleSession& session)
+      SEMEL_REQUIRES(mutex_);
   void run(const SharedCall& call, const ConsoleSession& session, CommandClient::Commands commands,
            CommandClient::Step step) SEMEL_REQUIRES(mutex_);
   void act(const SharedCall& call, const ConsoleSession& session, ConsoleAction::Kind kind)

@@ -33,6 +33,17 @@ inline constexpr std::size_t scan_records = 8'192;  ///< scanned in one slice, a
 inline constexpr std::size_t scan_found_max = 512;
 inline constexpr std::size_t scan_bytes_max = 128 * 1'024;  ///< of their keys
 
+// A page of the browser of keys: it ends with the step of the scan that reaches one of these.
+inline constexpr std::size_t page_rows = 100;
+inline constexpr std::size_t page_key_bytes = scan_bytes_max / 2;
+inline constexpr std::size_t page_result_bytes = std::size_t{8} << 20;  ///< read and not shown
+inline constexpr std::size_t step_records = 16;  ///< scanned between two looks at these, about
+inline constexpr Millis slice_within{20};
+
+/// Decisions of a slice, the newest ones; and the records scanned for them, about.
+inline constexpr std::size_t decisions_max = 100;
+inline constexpr std::size_t decision_records = 2'048;
+
 /// Actions of all sessions in a second: fewer than the lines that the log writes of one event in a
 /// second, so that each action has its own line.
 inline constexpr std::size_t actions_per_second = 5;
