@@ -1,82 +1,18 @@
 // The page of the console. Whatever comes from the node is put into text nodes only.
+import {$, ask, bytes, count, duration, el, keepScroll, keyText, micros, page, rate, table, word} from '/console/base.js';
+import {clearClaims} from '/console/claims.js';
+import {clearKey, followLink} from '/console/key.js';
 import {drawMark, drawPlot} from '/console/plots.js';
 
-const $ = (id) => document.getElementById(id);
 const OUTCOMES = ['granted', 'takeover', 'replay', 'in_flight', 'mismatch', 'in_doubt', 'too_old',
   'poison', 'busy', 'other'];
 const ALARMING = new Set(['takeover', 'in_doubt', 'poison', 'busy', 'mismatch']);
-const SHOWN_MAX = 100;  // rows of each list of claims
-const ANSWER_WITHIN = 60000;  // ms; the node answers or refuses long before
-const KEY_SHOWN = 160;  // characters of a key in a list
-let session = null;  // {user, csrf, actions}
+const COURSES_SHOWN = 6;  // charts of namespaces, before all are asked for
 let status = null;
 let samples = [];
-let scanNumber = 0;  // of the search that is under way
-let found = null;
-let scanned = '';
-
-function el(tag, properties = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name === 'class') node.className = value;
-    else if (name === 'on') node.addEventListener('click', value);
-    else if (value !== undefined) node.setAttribute(name, value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
-
-// --- numbers ---------------------------------------------------------------------------------
-const count = (value) => Math.round(value).toLocaleString();
-function rate(value) {
-  return value === 0 ? '0' : value < 10 ? value.toFixed(value < 0.1 ? 2 : 1) : count(value);
-}
-function bytes(value) {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) { value /= 1024; ++unit; }
-  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
-}
-function micros(value) {
-  if (value === 0) return '0';
-  if (value < 1000) return `${Math.round(value)} µs`;
-  return value < 1e6 ? `${(value / 1000).toFixed(1)} ms` : `${(value / 1e6).toFixed(1)} s`;
-}
-function duration(ms) {
-  const seconds = Math.floor(ms / 1000);
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`;
-}
-const instant = (ms) => new Date(ms).toLocaleString();
-const word = (text) => text.replaceAll('_', ' ');
-
-function keyText(text, max = Infinity) {
-  if (text.length <= max) return el('bdi', {class: 'key'}, text);
-  return el('bdi', {class: 'key'}, text.slice(0, max), ` … (${count(text.length)} characters)`);
-}
-
-// --- calls -----------------------------------------------------------------------------------
-async function ask(path, body) {
-  const options = {credentials: 'same-origin', cache: 'no-store', redirect: 'error',
-    signal: AbortSignal.timeout(ANSWER_WITHIN)};
-  if (body !== undefined) {
-    options.method = 'POST';
-    options.headers = {'Content-Type': 'application/json'};
-    if (session) options.headers['X-Semel-Csrf'] = session.csrf;
-    options.body = JSON.stringify(body);
-  }
-  const response = await fetch(`/console/api/${path}`, options);
-  const type = response.headers.get('Content-Type') ?? '';
-  const answer = type.startsWith('application/json') ? await response.json()
-    : {error: 'failed', message: (await response.text()).trim()};
-  if (response.ok) return answer;
-  if (response.status === 401 && path !== 'login') setSession(null, 'The session has ended; log in again.');
-  const leader = answer.error === 'not_leader'
-    ? ` The leader ${answer.leader ? `serves clients at ${answer.leader}` : 'is not known now'}.` : '';
-  throw Object.assign(new Error((answer.message || response.statusText) + leader), {word: answer.error});
-}
+let courses = null;
+let coursesAsked = 0;
+let showsAllCourses = false;
 
 // --- what everybody sees ---------------------------------------------------------------------
 function tile(name, value, more, kind) {
@@ -125,20 +61,24 @@ function showGroup() {
   fact('Entries', `${count(group.applied)} applied of ${count(group.commit)} committed; ${count(group.lag)} behind`);
   fact('Log', bytes(group.log_bytes) + (group.disk_full ? '; the disk is full' : ''));
   if (group.fetches_snapshot) fact('Snapshot', 'one is being fetched');
-  const rows = group.members.map((member) => [`node ${member.id}`, member.votes ? 'voter' : 'standby',
-    member.connected ? 'connected' : el('span', {class: 'bad'}, 'not connected'),
-    group.leads ? count(member.lag) : '–']);
-  $('group').replaceChildren(facts, table('Other nodes', ['Node', 'Role', 'Connection', 'Entries behind'], rows));
+  const own = {id: status.node, votes: group.votes, isOwn: true};
+  const members = [own, ...group.members].sort((a, b) => a.id - b.id);
+  $('group').replaceChildren(facts);
+  keepScroll($('group-members'), table('The group, as this node knows it',
+    ['Node', 'Role', 'Term', 'Entries', 'Entries behind', 'Connection', 'Clients at'], members.map((member) => memberRow(group, member))));
 }
 
-function table(caption, heads, rows, numbers = []) {
-  const body = rows.map((row) => el('tr', {}, ...row.map((cell, i) => el(i === 0 ? 'th' : 'td',
-    i === 0 ? {scope: 'row'} : {'data-label': heads[i], class: numbers.includes(i) ? 'number' : ''}, cell))));
-  return el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
-    el('table', {class: 'cards'}, el('caption', {}, caption),
-      el('thead', {}, el('tr', {}, ...heads.map((head, i) =>
-        el('th', {scope: 'col', class: numbers.includes(i) ? 'number' : ''}, head)))),
-      el('tbody', {}, ...body)));
+/** Only the leader knows what the others have; of the leader each node knows what is committed. */
+function memberRow(group, member) {
+  const leads = member.id === group.leader;
+  const role = leads ? 'leader' : member.votes ? 'follower' : 'standby';
+  const address = status.addresses?.[member.id];
+  const entries = member.isOwn ? `${count(group.applied)} applied` : group.leads ? `${count(member.match)} on its disk`
+    : leads ? `${count(group.commit)} committed` : '–';
+  return [`node ${member.id}${member.isOwn ? ' (this one)' : ''}`, role, member.isOwn || leads ? count(group.term) : '–', entries,
+    member.isOwn ? count(group.lag) : group.leads ? count(member.lag) : '–',
+    member.isOwn ? '–' : member.connected ? 'connected' : el('span', {class: 'bad'}, 'not connected'),
+    address ? keyText(address, 64) : page.session ? 'not known' : 'log in'];
 }
 
 function showClaims() {
@@ -158,14 +98,6 @@ function showClaims() {
   keepScroll($('claims'), table('Answers to claims', ['Namespace', ...shown.map(word)], rows, shown.map((_, i) => i + 1)));
   const names = status.claims.map((each) => each.name).filter((name) => name);
   $('spaces').replaceChildren(...names.map((name) => el('option', {value: name})));
-}
-
-function keepScroll(parent, node) {
-  const left = parent.firstElementChild?.scrollLeft ?? 0;
-  const hadFocus = parent.firstElementChild === document.activeElement;
-  parent.replaceChildren(node);
-  node.scrollLeft = left;
-  if (hadFocus) node.focus();
 }
 
 const PLOTS = [
@@ -206,30 +138,69 @@ function showPlots() {
   }
 }
 
+// --- charts of namespaces --------------------------------------------------------------------
+const COURSE_SERIES = [{name: 'granted', field: 'granted'}, {name: 'duplicates', field: 'duplicates'},
+  {name: 'refused', field: 'refused'}];
+
+/** What was counted in each minute, as rates at its end. */
+function courseSamples(course) {
+  return courses.minutes.slice(1).map((unix_ms, i) => {
+    const seconds = Math.max(1, (unix_ms - courses.minutes[i]) / 1000);
+    return {unix_ms, granted: course.granted[i] / seconds, duplicates: course.duplicates[i] / seconds,
+      refused: course.refused[i] / seconds};
+  });
+}
+
+function showCourses() {
+  const sum = (numbers) => numbers.reduce((all, each) => all + each, 0);
+  const all = (courses?.namespaces ?? []).map((course) => ({course, name: course.name || '(all others)',
+    claims: sum(course.granted) + sum(course.duplicates) + sum(course.refused)})).sort((a, b) => b.claims - a.claims);
+  $('courses-wait').hidden = all.length > 0;
+  $('courses-legend').hidden = all.length === 0;
+  $('courses-legend').replaceChildren(...COURSE_SERIES.map(({name}, index) => el('li', {}, drawMark(index), name)));
+  const shown = showsAllCourses ? all : all.slice(0, COURSES_SHOWN);
+  $('courses-all').hidden = shown.length === all.length;
+  $('courses-all').textContent = `Show all ${count(all.length)}`;
+  const figures = shown.map(({name}) => el('figure', {class: 'small'}, el('h3', {}, name), el('div', {})));
+  $('courses').replaceChildren(...figures);
+  figures.forEach((figure, i) => {
+    const {course, name, claims} = shown[i];
+    const holder = figure.lastElementChild;
+    const plot = {title: `Claims a second in ${name}`, format: rate, series: COURSE_SERIES, gap: 150000, height: 120};
+    holder.replaceChildren(drawPlot(plot, courseSamples(course), Math.max(240, holder.clientWidth)));
+    figure.append(el('p', {class: 'quiet'}, `${count(claims)} claims, ${count(sum(course.granted))} granted, `
+      + `${count(sum(course.duplicates))} duplicates, ${count(sum(course.refused))} refused`));
+  });
+}
+$('courses-all').addEventListener('click', () => { showsAllCourses = true; showCourses(); });
+
+async function refreshCourses() {
+  if (courses && performance.now() - coursesAsked < (courses.namespaces.length > 0 ? 60000 : 15000)) return;
+  coursesAsked = performance.now();
+  courses = await ask('namespaces');
+  showCourses();
+}
+
 // --- session ---------------------------------------------------------------------------------
 function setSession(next, message = '') {
-  const ended = session && !next;
-  session = next;
-  for (const node of document.querySelectorAll('.with-login')) node.hidden = !session;
-  for (const node of document.querySelectorAll('.needs-login')) node.hidden = Boolean(session);
-  $('login-open').hidden = Boolean(session);
-  $('logout').hidden = !session;
-  $('user').replaceChildren(session ? keyText(session.user, 40) : '');
-  if (!session) {  // nothing of what only a user may see stays
-    ++scanNumber;
-    found = null;
-    $('work').replaceChildren();
-    $('key-result').replaceChildren();
-    $('key-message').textContent = '';
-    $('scan-progress').textContent = '';
-    $('key-form').reset();
-    if ($('confirm').open) $('confirm').close();
+  const {session: before} = page;
+  page.session = next;
+  for (const node of document.querySelectorAll('.with-login')) node.hidden = !next;
+  for (const node of document.querySelectorAll('.needs-login')) node.hidden = Boolean(next);
+  $('login-open').hidden = Boolean(next);
+  $('logout').hidden = !next;
+  $('user').replaceChildren(next ? keyText(next.user, 40) : '');
+  if (!next) {  // nothing of what only a user may see stays; a link stays for the next login
+    clearClaims();
+    clearKey(!message);
+    if (status) showGroup();
   }
-  if (ended && message) {
+  if (before && !next && message) {
     $('login-message').textContent = message;
     $('login').showModal();
   }
 }
+page.ended = (message) => setSession(null, message);
 
 $('login-open').addEventListener('click', async () => {
   $('login-message').textContent = '';
@@ -247,7 +218,7 @@ $('login-form').addEventListener('submit', async (event) => {
   try {
     setSession(await ask('login', {user: $('login-user').value, password}));
     $('login').close();
-    $('scan').focus();
+    if (!followLink()) $('scan').focus();
   } catch (error) {
     $('login-message').textContent = error.message;
     $('login-password').focus();
@@ -257,210 +228,6 @@ $('logout').addEventListener('click', async () => {
   try { await ask('logout', {}); } catch { /* it has ended already */ }
   setSession(null);
   $('login-open').focus();
-});
-
-// --- claims that people should see -----------------------------------------------------------
-const LISTS = [
-  {state: 'held', title: 'In flight, those whose lease ends first', remaining: 'Lease left'},
-  {state: 'over', title: 'Lease over: the next caller takes the work over', remaining: 'Lease left'},
-  {state: 'in_doubt', title: 'In doubt: run again only when resolved', remaining: 'Lease left'},
-  {state: 'poison', title: 'Poisoned: the limit of attempts was reached', remaining: 'Kept for'},
-];
-
-function showWork() {
-  const lists = LISTS.map(({state, title, remaining}) => {
-    const all = found[state];
-    const rows = [...all.values()].sort((a, b) => a.remaining_ms - b.remaining_ms).slice(0, SHOWN_MAX);
-    if (rows.length === 0) return el('p', {class: 'quiet'}, `${title}: none.`);
-    const more = found.more[state] ? `, first ${count(rows.length)}` : '';
-    return table(`${title} (${count(rows.length)}${more})`, ['Key', 'Namespace', 'Owner', 'Attempts', remaining],
-      rows.map((row) => [
-        el('button', {class: 'link', type: 'button', on: () => lookUp(row.namespace, row.key)}, keyText(row.key, KEY_SHOWN)),
-        row.namespace, row.owner ? keyText(row.owner) : '–', count(row.attempts),
-        row.remaining_ms > 0 ? duration(row.remaining_ms) : 'over']));
-  });
-  $('work').replaceChildren(...lists);
-}
-
-function keep(row) {
-  const list = found[row.state];
-  if (!list) return;
-  list.set(`${row.namespace}:${row.key}`, row);
-  if (list.size <= 2 * SHOWN_MAX) return;
-  const best = [...list].sort(([, a], [, b]) => a.remaining_ms - b.remaining_ms).slice(0, SHOWN_MAX);
-  found[row.state] = new Map(best);
-  found.more[row.state] = true;
-}
-
-$('scan-stop').addEventListener('click', () => { ++scanNumber; });
-$('scan').addEventListener('click', async () => {
-  const number = ++scanNumber;
-  const began = performance.now();
-  found = {more: {}};
-  for (const {state} of LISTS) found[state] = new Map();
-  let cursor = '0';
-  let slices = 0;
-  $('scan').disabled = true;
-  $('scan-stop').hidden = false;
-  try {
-    do {
-      let slice;
-      try {
-        slice = await ask('scan', {cursor});
-      } catch (error) {
-        if (error.word !== 'busy') throw error;
-        await new Promise((resolve) => setTimeout(resolve, 200));
-        continue;
-      }
-      if (number !== scanNumber) break;
-      slice.found.forEach(keep);
-      for (const {state} of LISTS) if (slice.left_out > 0 || found[state].size > SHOWN_MAX) found.more[state] = true;
-      cursor = slice.cursor;
-      if (++slices % 8 === 0) $('scan-progress').textContent = `searching, ${slices} slices`;
-    } while (cursor !== '0');
-    scanned = cursor === '0' ? `searched in ${duration(performance.now() - began)}, at ${new Date().toLocaleTimeString()}` : 'stopped: the lists are not complete';
-  } catch (error) {
-    scanned = error.message;
-  }
-  $('scan').disabled = false;
-  $('scan-stop').hidden = true;
-  if (!session) return;
-  $('scan-progress').textContent = scanned;
-  showWork();
-});
-
-// --- one key ---------------------------------------------------------------------------------
-$('key-form').addEventListener('submit', (event) => {
-  event.preventDefault();
-  lookUp($('key-space').value, $('key-key').value);
-});
-
-async function lookUp(namespace, key, message = '') {
-  $('key-space').value = namespace;
-  $('key-key').value = key;
-  $('key-message').textContent = 'looking up';
-  $('key-message').className = '';
-  try {
-    const answer = await ask('key', {namespace, key});
-    $('key-message').textContent = message;
-    showKey(answer);
-    $('key-title').scrollIntoView({block: 'start'});
-  } catch (error) {
-    $('key-result').replaceChildren();
-    $('key-message').textContent = error.message;
-    $('key-message').className = 'bad';
-  }
-}
-
-const STATES = {
-  absent: 'absent: nothing is known of it, and it may run',
-  issued: 'issued: it may be claimed',
-  held: 'held: its owner is at work',
-  in_doubt: 'in doubt: it runs again only when resolved',
-  done: 'done: duplicates get the result',
-  failed: 'failed for good: duplicates get the failure',
-};
-const NOT_FACTS = ['state', 'algorithm'];
-// What has no title here is shown behind these under its own name.
-const FACTS = {
-  epoch: 'Epoch', attempts: 'Attempts', owner: 'Owner', lease_remaining_ms: 'Lease left',
-  remaining_ms: 'Kept for', unique_remaining_ms: 'Key stays taken for', result_remaining_ms: 'Result kept for',
-  failure_remaining_ms: 'Failure kept for', poison: 'Poisoned', result: 'Result', failure: 'Failure',
-  fingerprint: 'Fingerprint',
-};
-
-function factValue(name, value) {
-  if (name.endsWith('_ms')) return value > 0 ? duration(value) : 'over';
-  if (value === null) return name === 'fingerprint' ? 'none was given' : 'no longer kept';
-  if (typeof value === 'boolean') return value ? 'yes: the limit of attempts was reached' : 'no';
-  if (typeof value === 'object') {
-    const size = value.cut ? ` … (${bytes(value.bytes)} in all)` : '';
-    return value.bytes === 0 ? 'empty' : el('span', {class: 'tall'}, keyText(value.text), size);
-  }
-  return name === 'owner' && value !== '' ? keyText(value) : String(value) || '–';
-}
-
-function showKey(answer) {
-  const claim = answer.claim;
-  const facts = el('dl', {class: 'facts'});
-  const fact = (name, value) => facts.append(el('dt', {}, name), el('dd', {}, value));
-  fact('Key', el('span', {class: 'tall'}, keyText(answer.key)));
-  fact('State', STATES[claim.state] ?? claim.state);
-  const others = Object.keys(claim).filter((name) => !(name in FACTS) && !NOT_FACTS.includes(name));
-  for (const name of [...Object.keys(FACTS), ...others]) {
-    if (claim[name] !== undefined) fact(FACTS[name] ?? word(name), factValue(name, claim[name]));
-  }
-  if (answer.policy) {
-    const policy = answer.policy;
-    fact('Namespace', `${answer.namespace}: lease ${duration(policy.lease_ms)}, result kept for ${duration(policy.result_ttl_ms)}, `
-      + (policy.on_lease_end === 'retry' ? 'taken over after the lease' : 'in doubt after the lease'));
-  }
-  const parts = [facts];
-  if (session.actions && claim.state !== 'absent') parts.push(actionButtons(answer));
-  parts.push(decisions(answer));
-  $('key-result').replaceChildren(...parts);
-}
-
-function decisions(answer) {
-  if (!answer.decisions) return el('p', {class: 'quiet'}, answer.decisions_error);
-  if (answer.decisions.length === 0) return el('p', {class: 'quiet'}, 'This node remembers no decision about it.');
-  const rows = [...answer.decisions].reverse().map((each) => [
-    instant(each.last_unix_ms) + (each.times > 1 ? ` (${count(each.times)} times)` : ''),
-    word(each.outcome), each.call === 'none' ? '–' : each.call, each.epoch === '0' ? '–' : each.epoch,
-    each.owner ? keyText(each.owner) : '–', each.client ? keyText(each.client) : '–', each.why]);
-  return table('Last decisions, newest first', ['Time', 'Outcome', 'Call', 'Epoch', 'Owner', 'Client', 'Why'], rows);
-}
-
-const ACTIONS = {
-  done: {title: 'Resolve as done', sure: 'I have checked that the work is done.', go: 'Resolve as done', hasResult: true,
-    text: 'Duplicates get the result below and never run. Its owner can no longer complete it.'},
-  released: {title: 'Release', sure: 'I have checked that the work may run again.', go: 'Release',
-    text: 'The claim ends as if it had never been granted: the next caller runs the work. If its owner is still at work, it runs twice.'},
-  forget: {title: 'Forget', sure: 'I know that the work may run again.', go: 'Forget',
-    text: 'The record is removed, whatever its state, with its result and its attempts: the next caller runs the work again.'},
-};
-
-function actionButtons(answer) {
-  const open = answer.claim.state === 'held' || answer.claim.state === 'in_doubt';
-  const names = open ? ['done', 'released', 'forget'] : ['forget'];
-  return el('p', {class: 'controls'}, ...names.map((name) =>
-    el('button', {type: 'button', on: () => confirm(name, answer)}, `${ACTIONS[name].title} …`)));
-}
-
-let confirmed = null;
-function confirm(name, answer) {
-  const action = ACTIONS[name];
-  confirmed = {name, answer};
-  $('confirm-form').reset();
-  $('confirm-title').textContent = action.title;
-  $('confirm-text').textContent = action.text;
-  $('confirm-sure-text').textContent = action.sure;
-  $('confirm-go').textContent = action.go;
-  $('confirm-message').textContent = '';
-  $('confirm-result-label').hidden = !action.hasResult;
-  const facts = [['Namespace', answer.namespace], ['Key', el('span', {class: 'tall'}, keyText(answer.key, 1000))],
-    ['State', word(answer.claim.state)]];
-  if (answer.claim.owner) facts.push(['Owner', keyText(answer.claim.owner)]);
-  $('confirm-facts').replaceChildren(...facts.flatMap(([title, value]) => [el('dt', {}, title), el('dd', {}, value)]));
-  $('confirm').showModal();
-  $('confirm-cancel').focus();
-}
-$('confirm-cancel').addEventListener('click', () => $('confirm').close());
-$('confirm-form').addEventListener('submit', async (event) => {
-  event.preventDefault();
-  const {name, answer} = confirmed;
-  $('confirm-go').disabled = true;
-  try {
-    await ask(name === 'forget' ? 'forget' : 'resolve', {namespace: answer.namespace, key: answer.key,
-      state: answer.claim.state, epoch: answer.claim.epoch ?? '0', as: name, result: $('confirm-result').value});
-    $('confirm').close();
-    for (const list of found ? Object.values(found) : []) if (list instanceof Map) list.delete(`${answer.namespace}:${answer.key}`);
-    if (found) showWork();
-    await lookUp(answer.namespace, answer.key, `Done: ${ACTIONS[name].title.toLowerCase()}.`);
-  } catch (error) {
-    $('confirm-message').textContent = error.message;
-  }
-  $('confirm-go').disabled = false;
 });
 
 // --- time goes on ----------------------------------------------------------------------------
@@ -486,14 +253,15 @@ async function refreshOnce() {
     samples = [...samples, ...fresh].slice(-history.samples_max);
     const next = await ask('status');
     // Another node, or the same one anew: its samples count from 1 again.
-    if (status && next.process !== status.process) { samples = []; $('plots').replaceChildren(); }
+    if (status && next.process !== status.process) { samples = []; courses = null; $('plots').replaceChildren(); }
     status = next;
     $('connection').hidden = true;
     showStatus();
     showGroup();
     showClaims();
     showPlots();
-    if (session) {
+    await refreshCourses();
+    if (page.session) {
       const known = await ask('session');
       if (!known.user) setSession(null, 'The session has ended; log in again.');
     }
@@ -506,12 +274,13 @@ async function refreshOnce() {
 document.querySelectorAll('input[name=span]').forEach((input) => input.addEventListener('change', () => status && showClaims()));
 document.addEventListener('visibilitychange', refresh);
 let resized = 0;
-addEventListener('resize', () => { clearTimeout(resized); resized = setTimeout(showPlots, 100); });
+addEventListener('resize', () => { clearTimeout(resized); resized = setTimeout(() => { showPlots(); showCourses(); }, 100); });
 setInterval(refresh, 5000);
 (async () => {
   await refresh();
   try {
     const known = await ask('session');
     if (known.user) setSession(known);
+    followLink();
   } catch { /* refresh() says it */ }
 })();

@@ -20,7 +20,8 @@ from console_node import ConsoleNode
 SEMEL = ''
 SHOTS = None
 SKIPPED = 77
-QUICK = ('test_a_doubt_is_found_and_resolved', 'test_bytes_of_clients_are_text')
+QUICK = ('test_a_doubt_is_found_and_resolved', 'test_bytes_of_clients_are_text',
+         'test_doubts_are_resolved_in_bulk')
 TAB, ENTER, ESCAPE = '\ue004', '\ue007', '\ue00c'
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
 # Contrast of text with what is behind it, of every element that has text of its own.
@@ -44,7 +45,7 @@ return [...document.querySelectorAll('body *')].filter((node) => node.checkVisib
 }).filter(([ratio]) => ratio < 4.5);
 """
 NAMELESS = """
-return [...document.querySelectorAll('button, input, [role=region], [role=img], dialog')]
+return [...document.querySelectorAll('button, input, select, [role=region], [role=img], dialog')]
   .filter((node) => !node.textContent.trim() && !node.getAttribute('aria-label')
     && !node.getAttribute('aria-labelledby') && !(node.labels && node.labels.length))
   .map((node) => node.outerHTML.slice(0, 80));
@@ -151,9 +152,130 @@ class Browse(unittest.TestCase):
                                           'catch { return false }'))
         self.browser.log('browser')  # which says so
 
+    def browse(self, **fields):
+        """Fills the form and shows the first page; a field of the form has the id browse-NAME."""
+        browser = self.browser
+        browser.run('document.querySelector("#browse").replaceChildren()')
+        for name, value in fields.items():
+            browser.run('document.querySelector(`#browse-${arguments[0]}`).value = arguments[1]',
+                        name, value)
+        browser.click('#browse-go')
+        browser.until('return document.querySelector("#browse").children.length', 'the page')
+
+    def keys_shown(self):
+        return self.browser.run('return [...document.querySelectorAll("#browse tbody th")]'
+                                '.map((node) => node.textContent)')
+
+    def test_keys_are_browsed_page_by_page(self):
+        browser = self.browser
+        for number in range(400):
+            self.client('SEMEL.CLAIM', 'jobs', f'job-{number}')
+        self.log_in()
+        self.browse(space='orders', prefix='order-1', state='held')
+        self.assertEqual(sorted(self.keys_shown()),
+                         sorted(f'order-{number}' for number in (1, *range(10, 20))))
+        self.browse(space='payments', prefix='', state='in_doubt', owner='<b>')
+        self.assertEqual(set(self.keys_shown()), {'doubtful', HOSTILE})
+        self.browse(space='', state='done', owner='')
+        self.assertIn('No key fits', browser.text('#browse'))
+        self.browse(space='jobs', state='')
+        first, seen = self.keys_shown(), set()
+        for _ in range(10):
+            page = browser.text('#browse caption')
+            seen |= set(self.keys_shown())
+            if browser.run('return document.querySelector("#browse p button:nth-of-type(2)")'
+                           '.disabled'):
+                break
+            browser.click('#browse p button:nth-of-type(2)')
+            browser.until('return document.querySelector("#browse caption").textContent'
+                          ' !== arguments[0]', 'the next page', page)
+        self.assertEqual(seen, {f'job-{number}' for number in range(400)})
+        while not browser.run('return document.querySelector("#browse p button").disabled'):
+            page = browser.text('#browse caption')
+            browser.click('#browse p button')
+            browser.until('return document.querySelector("#browse caption").textContent'
+                          ' !== arguments[0]', 'the page before', page)
+        self.assertEqual(self.keys_shown(), first)
+        browser.click('#browse tbody th a')
+        browser.until('return document.querySelector("#key-result dl")', 'the key')
+        self.assertIn(first[0], browser.text('#key-result'))
+
+    def test_recent_decisions(self):
+        browser = self.browser
+        self.client('SEMEL.CLAIM', 'payments', 'invoice-0')
+        self.log_in()
+        browser.click('#decisions-go')
+        browser.until('return document.querySelector("#decisions table")', 'the decisions')
+        shown = browser.text('#decisions')
+        for text in ('invoice-0', 'in flight', 'granted', HOSTILE,
+                     'nothing was known about the key'):
+            self.assertIn(text, shown)
+        browser.type('#decisions-space', 'orders')
+        browser.click('#decisions-go')
+        browser.until('return !document.querySelector("#decisions").innerText.includes("invoice")',
+                      'those of one namespace')
+        self.assertIn('order-7', browser.text('#decisions'))
+
+    def test_a_link_to_a_key_waits_for_the_login(self):
+        browser = self.browser
+        browser.open(self.node.origin() + '/console/#key=payments:' + 'doubtful')
+        browser.until('return document.querySelector("#claims table")', 'the claims')
+        self.assertNotIn('in doubt: it runs', browser.text('body'))
+        self.log_in()
+        browser.until('return document.querySelector("#key-result dl")', 'the key')
+        self.assertIn('in doubt: it runs', browser.text('#key-result'))
+        browser.click('#logout')
+        browser.until('return location.hash === ""', 'the end of the session')
+        for hash_ in ('#key=payments', '#key=%', '#key=payments:%E0%A4%A', '#key=:',
+                      '#key=payments:<img src=x onerror=alert(1)>', '#key=nowhere:x'):
+            browser.run('location.hash = arguments[0]', hash_)
+        self.assertEqual(browser.run('return document.title'), 'Semel console')
+
+    def test_doubts_are_resolved_in_bulk(self):
+        browser = self.browser
+        late = []
+        for number in range(7):
+            epoch = self.client('SEMEL.CLAIM', 'payments', f'late-{number}', 'OWNER', 'gone')[3]
+            self.client('SEMEL.FAIL', 'payments', f'late-{number}', epoch, 'IN-DOUBT')
+            late.append(f'late-{number}')
+        self.log_in()
+        self.search()
+        self.assertTrue(browser.run('return document.querySelector(".of-chosen").disabled'))
+        browser.click('#work .controls button')  # all of them
+        self.assertIn('9 chosen', browser.text('#chosen'))
+        for name in (HOSTILE, 'late-6'):
+            browser.run('document.querySelector(`input[aria-label="Choose payments ${'
+                        'CSS.escape(arguments[0])}"]`).click()', name)
+        self.assertIn('7 chosen', browser.text('#chosen'))
+        # One of them is resolved by another operator meanwhile.
+        self.client('SEMEL.RESOLVE', 'payments', 'late-3', 'RELEASED')
+        browser.click('#work .of-chosen')
+        self.assertIn('7 keys', browser.text('#confirm'))
+        browser.click('#confirm-go')  # it wants to be told that we are sure
+        self.assertEqual(self.client('SEMEL.GETCLAIM', 'payments', 'late-0')[1], b'in_doubt')
+        browser.type('#confirm-result', 'by hand')
+        browser.click('#confirm-sure')
+        browser.click('#confirm-go')
+        browser.until('return document.querySelector("#bulk-progress").textContent.includes('
+                      '"6 of 7 resolved as done")', 'the end')
+        self.assertEqual(self.client('SEMEL.CLAIM', 'payments', 'late-0')[1], b'replay')
+        self.assertEqual(self.client('SEMEL.GETCLAIM', 'payments', 'late-3')[1], b'absent')
+        self.assertEqual(self.client('SEMEL.GETCLAIM', 'payments', 'late-6')[1], b'in_doubt')
+        self.assertIn('late-3: ', browser.text('#bulk-results'))
+        work = browser.text('#work')
+        self.assertIn('late-6', work)
+        self.assertIn('late-3', work)  # it was not ended here, and stays until the next search
+        self.assertNotIn('late-0', work)
+        refused = [entry['message'] for entry in browser.log('browser')]
+        self.assertEqual(['status of 409' in message for message in refused], [True])
+
     def test_what_was_seen_is_gone_after_the_session(self):
         self.log_in()
         self.search()
+        self.browse()
+        browser = self.browser
+        browser.click('#decisions-go')
+        browser.until('return document.querySelector("#decisions table")', 'the decisions')
         self.look_up('payments', 'doubtful')
         self.client('ACL', 'SETUSER', 'default', 'resetpass', '>another')
         self.browser.until('return document.querySelector("#login").open', 'the login')
@@ -178,11 +300,14 @@ class Browse(unittest.TestCase):
             browser.keys(TAB)
             if browser.run('return document.activeElement.id') == 'login-open':
                 break
+        has_focus = 'return document.activeElement.id === "login-password"'
         browser.keys(ENTER)
-        self.assertEqual(browser.run('return document.activeElement.id'), 'login-password')
+        browser.until(has_focus, 'the dialog')
         browser.keys(ESCAPE)
         self.assertFalse(browser.run('return document.querySelector("#login").open'))
-        browser.keys(ENTER, *'geheim', ENTER)
+        browser.keys(ENTER)
+        browser.until(has_focus, 'the dialog')
+        browser.keys(*'geheim', ENTER)
         browser.until('return !document.querySelector("#logout").hidden', 'the login')
         self.assertEqual(browser.run('return document.activeElement.id'), 'scan')
         browser.keys(ENTER)
@@ -193,6 +318,16 @@ class Browse(unittest.TestCase):
         self.log_in()
         self.search()
         browser.until('return document.querySelector("#plots svg")', 'the plots')
+        if SHOTS:  # a minute passes before a course has a point, of claims since the first sample
+            for number in range(300):
+                self.client('SEMEL.CLAIM', 'payments', f'invoice-{number % 30}')
+                self.client('SEMEL.CLAIM', 'orders', f'late-order-{number}')
+            browser.patience, patience = 120, browser.patience
+            browser.until('return document.querySelector("#courses svg")', 'the courses')
+            browser.patience = patience
+        self.browse(space='payments')
+        browser.click('#decisions-go')
+        browser.until('return document.querySelector("#decisions table")', 'the decisions')
         self.look_up('payments', 'doubtful')
         browser.click('#plots summary')
         self.assertEqual(browser.run(NAMELESS), [])

@@ -17,7 +17,7 @@ import console_node
 from console_node import PATIENCE, ConsoleNode, Session, servers
 
 SEMEL = ''
-PAGE_BYTES_MAX = 150 * 1024
+PAGE_BYTES_MAX = 200 * 1024
 POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
           "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
 
@@ -72,7 +72,8 @@ class Page(Case):
         self.assertEqual(names, {'/console/icon.svg', '/console/console.css',
                                  '/console/console.js'})
         total = len(page.body)
-        for name in names | {'/console/plots.js'}:
+        modules = {f'/console/{name}.js' for name in ('base', 'claims', 'key', 'plots')}
+        for name in names | modules:
             answer = node.get(name)
             self.assertEqual(answer.status, 200, name)
             total += len(answer.body)
@@ -142,7 +143,7 @@ class Login(Case):
 
     def test_calls_need_a_login(self):
         node = self.acting()
-        for call in ('key', 'scan', 'resolve', 'forget', 'logout', 'nothing'):
+        for call in ('key', 'scan', 'keys', 'decisions', 'resolve', 'forget', 'logout', 'nothing'):
             self.assertEqual(node.post(call, {}).word(), (401, 'not_logged_in'), call)
 
     def test_guessing_is_slowed_down_whoever_guesses_right(self):

@@ -3,7 +3,10 @@
 // The page's script runs against nodes of a document that accept whatever is done to them. Polls
 // that meet must ask once, and the same samples must not be drawn twice.
 import assert from 'node:assert/strict';
-import {readFileSync} from 'node:fs';
+import {mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {pathToFileURL} from 'node:url';
 
 const node = () => {
   const facts = {children: [], textContent: '', open: false};
@@ -32,6 +35,7 @@ globalThis.document = {
   addEventListener: (name, listener) => { listeners[name] = listener; },
 };
 globalThis.addEventListener = () => {};
+globalThis.location = {hash: '', origin: '', pathname: '/console/'};
 globalThis.setInterval = () => 0;
 
 const sample = (number) => ({number, unix_ms: number * 1000, commands: 1, p50_us: 1, p99_us: 1,
@@ -48,7 +52,8 @@ globalThis.fetch = (path) => new Promise((resolve) => {
   const after = isRude ? 0 : Number(/after=(\d+)/.exec(path)?.[1] ?? 0);
   const body = path.includes('history')
     ? {samples: [1, 2, 3].filter((number) => number > after).map(sample), samples_max: 360}
-    : path.includes('status') ? status : {user: null};
+    : path.includes('status') ? status
+      : path.includes('namespaces') ? {minutes: [], namespaces: []} : {user: null};
   answers.push(() => resolve({ok: true, status: 200, headers: {get: () => 'application/json'},
     json: async () => body}));
 });
@@ -60,10 +65,17 @@ async function settle() {
   }
 }
 
-const script = readFileSync(`${process.argv[2]}/console.js`, 'utf8')
-  .replace(/^import .*$/m, 'const drawMark = () => "", drawPlot = (plot, samples) => '
-    + '{ globalThis.drawn = samples.map(({number}) => number); return ""; };');
-await import(`data:text/javascript,${encodeURIComponent(script)}`);
+// The page's modules by their paths in a folder, with a drawing that notes what it was to draw.
+const folder = mkdtempSync(join(tmpdir(), 'semel-page-'));
+process.on('exit', () => rmSync(folder, {recursive: true}));
+for (const name of readdirSync(process.argv[2]).filter((file) => file.endsWith('.js'))) {
+  const script = name !== 'plots.js' ? readFileSync(join(process.argv[2], name), 'utf8')
+    : 'export const drawMark = () => "", drawPlot = (plot, samples) => '
+      + '{ globalThis.drawn = samples.map(({number}) => number); return ""; };';
+  writeFileSync(join(folder, name.replace('.js', '.mjs')),
+    script.replace(/^(import .* from ')\/console\/(\w+)\.js';$/gm, "$1./$2.mjs';"));
+}
+await import(pathToFileURL(join(folder, 'console.mjs')));
 
 listeners.visibilitychange();  // meets the poll of the start
 listeners.visibilitychange();
