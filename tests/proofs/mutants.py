@@ -135,8 +135,7 @@ MUTANTS = [
         "once"),
     Mutant(
         "width_unknown", "how many permits there were is not remembered",
-        [("patterns/holders/permit_slots.cpp", "if (width > permits) return Done{};",
-          "if (true) return Done{};", "statement")],
+        [("patterns/holders/permit_slots.cpp", "text ? number_of(*text) : 0", "0", "expression")],
         "once"),
     Mutant(
         "reader_unseen", "a writer does not look at the last of the readers",

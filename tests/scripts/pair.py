@@ -145,14 +145,15 @@ def same_ttl(one, other):
 
 
 def same_hash(one, other):
-    """redis-server keeps the order of small hashes only."""
+    """redis-server keeps the order of small hashes of short fields and values only."""
     if same(one, other):
         return True
     first, second = parsed(one)[0][1], parsed(other)[0][1]
     if not isinstance(first, list) or not isinstance(second, list):
         return False
     pairs = [sorted(zip(each[::2], each[1::2])) for each in (first, second)]
-    return pairs[0] == pairs[1] and len(first) > 2 * 128
+    is_small = len(first) <= 2 * 128 and all(len(text) <= 64 for _, text in first)
+    return pairs[0] == pairs[1] and not is_small
 
 
 def requests_of(script, way):
