@@ -82,7 +82,8 @@ static void run_claim(const ClaimContext& context, const ClaimRequest& request, 
       version);
   // Where there is no room for a later end, the record answers as long as it is there. Replicas
   // must not part over it.
-  const bool no_room = error == ErrorCode::memory_full || error == ErrorCode::refused;
+  const bool no_room = error == ErrorCode::memory_full || error == ErrorCode::refused ||
+                       error == ErrorCode::value_too_long || error == ErrorCode::versions_exhausted;
   if (is_sliding && no_room && !context.impl.core().options().replicated) [[unlikely]]
     error = ErrorCode::ok;
   if (closing && error == ErrorCode::ok) [[unlikely]]

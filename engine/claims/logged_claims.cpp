@@ -24,15 +24,10 @@ OwnerOutcome refused(ErrorCode why) {
   return outcome;
 }
 
-/// Whether the group may move the ends of done work: its time may be ahead of ours.
-bool may_slide(const ClaimRecord& record, Timestamp due, const Policy& policy, Timestamp now) {
-  return slides(record, due, policy, now) || slides(record, due, policy, now + skew_margin);
-}
-
 }  // namespace
 
 bool repeat_claim(Engine& engine, const Claims::Namespace& names, const GroupTime& time,
-                  const ClaimRequest& request, ClaimOutcome& outcome) {
+                  const ClaimRequest& request, Ends ends, ClaimOutcome& outcome) {
   const std::optional<Timestamp> now = time.if_current();
   if (!now) return false;
   const ClaimContext context{engine, names, *now};
@@ -55,7 +50,8 @@ bool repeat_claim(Engine& engine, const Claims::Namespace& names, const GroupTim
               const bool is_done = live != nullptr && live->kind == Kind::claim &&
                                    lives_on(live->due) && decode(live->value, record) &&
                                    record.state == ClaimState::done &&
-                                   !may_slide(record, live->due, context.policy, *now);
+                                   (ends == Ends::stay ||
+                                    !slides(record, live->due, context.policy, *now, skew_margin));
               return is_done ? decide(live, [] { return Version{0}; }) : Decision{};
             },
             version);
@@ -103,8 +99,15 @@ ClaimOutcome claim_logged(CallLog& log, Engine& engine, const Claims::Namespace&
     return outcome;
   }
   const Policy policy = names.policy();
-  if (repeat_claim(engine, names, log.clock(), asked.request, outcome)) return outcome;
+  if (repeat_claim(engine, names, log.clock(), asked.request, Ends::may_move, outcome)) {
+    return outcome;
+  }
   outcome = outcome_of(log.decide(command_of(names.name(), asked.request), Repeat::safe));
+  // A full group takes no later end. The work is done all the same.
+  if (outcome.error == ErrorCode::memory_full && policy.sliding_max != Millis{0}) {
+    ClaimOutcome done;
+    if (repeat_claim(engine, names, log.clock(), asked.request, Ends::stay, done)) return done;
+  }
   asked.finish(outcome);
   open_if_full(policy, outcome);
   return outcome;

@@ -18,9 +18,10 @@ namespace semel::engine {
 inline constexpr Millis skew_margin{1'000};
 
 /// Answers a claim whose work is done, if its record lives on for a while: that was acknowledged,
-/// so that any replica which is current may repeat it. False: the replicated log decides.
+/// so that any replica which is current may repeat it. False: the replicated log decides, as where
+/// the claim may move an end in a sliding window, unless the ends are to stay.
 [[nodiscard]] bool repeat_claim(Engine& engine, const Claims::Namespace& names,
-                                const GroupTime& time, const ClaimRequest& request,
+                                const GroupTime& time, const ClaimRequest& request, Ends ends,
                                 ClaimOutcome& outcome);
 
 /// A claim with an id. Bytes are the caller's.

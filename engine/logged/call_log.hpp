@@ -21,6 +21,10 @@ namespace semel::engine {
 /// number does not help, as the answer was too long to be kept. Otherwise that is outcome_unknown.
 enum class Repeat : std::uint8_t { never, safe };
 
+/// What a claim of done work may do to its ends: move them, in a sliding window, by the replicated
+/// log; nothing, for a group that is full.
+enum class Ends : std::uint8_t { may_move, stay };
+
 /// Thread-safe. Not to be called by the thread that applies entries, which would wait for itself.
 class CallLog {
  public:

@@ -105,11 +105,11 @@ bool wait_for_change(Engine& engine, Bytes name, Bytes key, Timestamp deadline, 
   return wait_for_claim(impl.wait_queue(), first, deadline, done, ticket, outcome);
 }
 
-bool repeat_claim(Engine& engine, const Claims& claims, const ClaimRequest& request,
+bool repeat_claim(Engine& engine, const Claims& claims, const ClaimRequest& request, Ends ends,
                   ClaimOutcome& outcome) {
   const GroupTime* const clock = impl_of(engine).group_clock;
   return clock != nullptr &&
-         repeat_claim(engine, ClaimsParts::names_of(claims), *clock, request, outcome);
+         repeat_claim(engine, ClaimsParts::names_of(claims), *clock, request, ends, outcome);
 }
 
 bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept {

@@ -70,7 +70,7 @@ bool poll_waits(Engine& engine, Timestamp now) noexcept;
 /// Answers a claim whose work is done from what this replica has. False: the replicated log
 /// decides.
 [[nodiscard]] bool repeat_claim(Engine& engine, const Claims& claims, const ClaimRequest& request,
-                                ClaimOutcome& outcome);
+                                Ends ends, ClaimOutcome& outcome);
 /// See Claims::cancel_wait().
 bool stop_waiting(Engine& engine, WaitTicket ticket) noexcept;
 

@@ -1,6 +1,7 @@
 #include "engine/rules/claim_rules.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "engine/rules/claim_states.hpp"
 
@@ -202,7 +203,13 @@ Decision decide_claim(const RecordView* live, const ClaimRequest& request, const
   if (!slides(record, live->due, policy, facts.now)) [[likely]]
     return {};
   const Timestamp due = slide(record, live->due, policy, facts.now);
-  return store_claim(record, due, scratch);
+  try {
+    return store_claim(record, due, scratch);
+  } catch (const std::bad_alloc&) {  // the answer stands; only the end stays
+    Decision none{.action = Action::store, .kind = Kind::claim, .due = due, .value = {}};
+    none.no_memory = true;
+    return none;
+  }
 }
 
 namespace {

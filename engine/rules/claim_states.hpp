@@ -139,14 +139,16 @@ inline constexpr int sliding_shares = 16;
 }
 
 /// Whether a duplicate of done work moves the ends of its record, which is at `due`. A record that
-/// was completed while the window was fixed has no later end than its own.
+/// was completed while the window was fixed has no later end than its own; its result may be kept
+/// up to that. `margin`: whether it may move them at a time that is up to so much later.
 [[nodiscard]] inline bool slides(const ClaimRecord& record, Timestamp due, const Policy& policy,
-                                 Timestamp now) noexcept {
+                                 Timestamp now, Millis margin = Millis{0}) noexcept {
   if (policy.sliding_max == Millis{0}) return false;
   const Timestamp latest = record.unique_until;
-  return falls_short(due, window_of(policy), now, latest) ||
+  const Timestamp last = now + margin;
+  return falls_short(due, window_of(policy), last, latest) ||
          (!result_over(record, now) &&
-          falls_short(record.result_until, policy.result_ttl, now, latest));
+          falls_short(record.result_until, policy.result_ttl, last, latest));
 }
 /// Of a record that slides: moves its ends. Returns the record's own.
 [[nodiscard]] inline Timestamp slide(ClaimRecord& record, Timestamp due, const Policy& policy,

@@ -65,7 +65,13 @@ class ReplicatedGroup final : public Group {
   }
   [[nodiscard]] bool repeat_claim(const Claims& claims, const ClaimRequest& request,
                                   ClaimOutcome& outcome) override {
-    return engine::repeat_claim(replica_.engine(), claims, request, outcome);
+    using engine::Ends;
+    const auto repeats = [&](Ends ends) {
+      return engine::repeat_claim(replica_.engine(), claims, request, ends, outcome);
+    };
+    // A full group takes no later end in a sliding window. The work is done all the same.
+    return repeats(Ends::may_move) ||
+           (claims.policy().sliding_max != Millis{0} && is_full() && repeats(Ends::stay));
   }
   [[nodiscard]] Status change(Change what, std::uint64_t id, const std::string& address) override;
 

@@ -5,6 +5,7 @@
 #include "tests/support/catch.hpp"
 
 #include "engine/core/namespace_terms.hpp"
+#include "engine/rules/claim_states.hpp"
 #include "semel/engine_host.hpp"
 #include "semel/memory_journal.hpp"
 #include "tests/engine/claim_bench.hpp"
@@ -319,6 +320,44 @@ TEST_CASE("sliding: a record completed in a fixed window keeps its end",
   f.clock.advance(1ms);
   CHECK_FALSE(is_there(ns, "old"));
   CHECK(is_there(ns, "new"));
+}
+
+TEST_CASE("sliding: a result of a fixed window is kept up to the end of its key, not longer",
+          "[engine][claims][sliding]") {
+  EngineFixture f;
+  Policy policy = sliding(0ms);
+  policy.unique_ttl = 4 * window;
+  Claims ns = f.claims("ns", policy);
+  complete(ns, "old");
+  policy.sliding_max = 1h;
+  REQUIRE(f.engine->change_namespace("ns", policy).has_value());
+  for (int i = 1; i < 4; ++i) {
+    f.clock.advance(i == 1 ? window - 1ms : window);
+    CHECK(replays(ns, "old"));
+  }
+  f.clock.advance(window);
+  CHECK(is_there(ns, "old"));
+  f.clock.advance(1ms);
+  CHECK_FALSE(is_there(ns, "old"));
+}
+
+TEST_CASE("sliding: a clock behind the group's looks at ends by the later time",
+          "[engine][claims][sliding]") {
+  const Timestamp now{1h};
+  Policy policy = sliding();
+  policy.result_ttl = 900ms;
+  policy.unique_ttl = 1min;
+  ClaimRecord record;
+  record.state = ClaimState::done;
+  record.unique_until = now + 1h;
+  record.result_until = now + 956ms;
+  const Timestamp due = now + 64s;
+  CHECK_FALSE(engine::slides(record, due, policy, now));
+  CHECK_FALSE(engine::slides(record, due, policy, now, 56ms));
+  CHECK(engine::slides(record, due, policy, now, 57ms));
+  CHECK(engine::slides(record, due, policy, now, 1s));  // the result is over by then, not yet now
+  record.result_until = now;                            // over now
+  CHECK_FALSE(engine::slides(record, due, policy, now, 1s));
 }
 
 TEST_CASE("sliding: a window that becomes fixed keeps the ends that there are",
