@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 MEBIBYTE = 1 << 20
-SITE_MAX = 13 * MEBIBYTE     # without the reference of headers
+SITE_MAX = 14 * MEBIBYTE     # without the reference of headers
 PAGE_MAX = 5 * MEBIBYTE // 8
 PICTURE_MAX = 16 << 10
 FETCHED = {'script': 'src', 'img': 'src', 'iframe': 'src', 'source': 'src', 'link': 'href'}
